@@ -58,8 +58,7 @@ def _add_group(
 ) -> None:
     solved = solved_of(group.rows)
     judged = [row for row in solved if row.attempt in verdicts]
-    # Repairs that could not be compared are neither equivalent nor different; they have a column of their own
-    # (decision 80).
+    # Repairs that can't be compared, neither equivalent nor different, have a separate column (decision 80).
     compared = [row for row in judged if _comparable(verdicts[row.attempt])]
     read = [row for row in solved if readings[row.attempt]]
     if not compared and not read:
@@ -93,8 +92,7 @@ def _merges(readings: Sequence[MergeReading]) -> float:
 def _merged(rows: Sequence[AttemptRow], readings: dict[str, list[MergeReading]]) -> Number:
     """Return the mean over repairs of the share of their readings that decide to merge."""
     shares = [_merges(readings[row.attempt]) for row in rows]
-    # If each repair's readings agree, the shares are all 0 or 1; then `share` returns the exact interval if
-    # all or none were merged.
+    # If the readings of each repair agree, `share` returns the exact interval if all or none were merged.
     if set(shares) <= {0.0, 1.0}:
         return share(rows, lambda row: _merges(readings[row.attempt]) == 1.0)
     return mean(rows, shares, Scale.PROBABILITY)

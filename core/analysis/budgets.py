@@ -36,7 +36,7 @@ SUBMISSION_NOTE = (
 def success_by_budget(data: StudyData) -> Findings:
     """Return the share solved under each budget, and its difference within tasks from a base budget.
 
-    The base is 16/4 if the solver has that budget, otherwise its least one. Breakpoint, figure 7.
+    The base is 16/4 if the solver has that budget, otherwise its smallest one. Breakpoint, figure 7.
     """
     found = FindingsBuilder()
     table = found.table(
@@ -116,7 +116,7 @@ def counting(row: AttemptRow) -> tuple[bool, ...]:
 
 
 def solved_by(row: AttemptRow, number: int) -> bool:
-    """Return whether the attempt is solved and was so by its first `number` submissions that count."""
+    """Return whether an attempt is solved, by one of its first `number` submissions that count."""
     return row.solved and any(counting(row)[:number])
 
 

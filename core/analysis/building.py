@@ -29,7 +29,7 @@ class TableBuilder:
 
 
 class FindingsBuilder:
-    """Collects the findings of an analysis, in the order in which a report prints them."""
+    """A collector of an analysis's findings, in the order in which a report prints them."""
 
     def __init__(self) -> None:
         self.numbers: dict[str, Number] = {}
@@ -83,7 +83,7 @@ class FindingsBuilder:
     def too_few(self, what: str, *needs: tuple[str, float, float]) -> bool:
         """Return whether a need is unmet, and record the first unmet one as a shortfall.
 
-        A need is (name of the number, least value, actual value).
+        A need is (name of the number, minimum value, actual value).
         """
         short = too_few(what, *needs)
         self._short += [] if short is None else [short]

@@ -33,7 +33,7 @@ class CensoredFit:
 def fit_censored(
     x: Floats, log_times: Floats, solved: Kept, start: CensoredFit | None = None
 ) -> CensoredFit | None:
-    """Fit log times on the columns of `x`; attempts that are not solved are censored at their time.
+    """Return the fit of log times on the columns of `x`; unsolved attempts are censored at their time.
 
     The method is Newton's on (b / sigma, 1 / sigma), in which the log-likelihood is concave (Olsen 1978,
     Econometrica 46); `start` is an earlier fit from which it begins. None if there are no more rows than

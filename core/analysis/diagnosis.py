@@ -86,7 +86,7 @@ def diagnosed(row: AttemptRow) -> bool:
 
 
 def calls_until(row: AttemptRow, seconds: float) -> int:
-    """Count the solver's calls up to a moment of the active clock, in seconds."""
+    """Return the number of the solver's calls up to a moment of the active clock, in seconds."""
     times = [call.at_s for call in row.calls if not call.automatic]
     return sum(at is not None and at <= seconds for at in times)
 

@@ -81,16 +81,18 @@ def _scale(scores: Sequence[StandardScores]) -> str:
 def _add_models(
     found: FindingsBuilder, table: TableBuilder, pool: Pool, scores: Sequence[StandardScores]
 ) -> SuccessRegression | None:
-    """Add the models of one pool; return the one with all metrics and without the solver's mean, if any."""
+    """Add the models of one pool, and return the one with all metrics, without the solver's mean.
+
+    None if that model is not identified.
+    """
     joint: SuccessRegression | None = None
     sizes = sorted({1, len(scores)})
     chosen = [subset for size in sizes for subset in combinations(scores, size)]
     null = null_log_likelihood(np.array([float(row.solved) for row in pool.rows]))
     solvers = len(set(pool.solver_of))
     for with_mean, subset in product((False, True) if solvers > 1 else (False,), chosen):
-        # Models are fitted with and without the solver's mean: the paper's code includes it, and the text
-        # does not mention it (decision 86). The solver of people is their group, so there is no mean to
-        # adjust for.
+        # Models are fitted with and without the solver's mean, which the paper's code includes and its text
+        # does not mention (decision 86). People are one solver, their group: they have no mean to adjust for.
         columns = {one.metric: one.values(pool.rows) for one in subset}
         if with_mean:
             columns[SOLVER_MEAN] = list(pool.solver_means)
@@ -191,8 +193,7 @@ def add_metric_by_mode(
     for pool in known:
         together[pool.label].append(pool)
     for (label, members), one in product(together.items(), scores):
-        # One regression with interaction terms rather than two slopes, so that the difference has an interval
-        # and a p value.
+        # In one regression with interaction terms, the difference of slopes has an interval and a p value.
         with_metric = (pool.with_metrics([one]) for pool in members)
         usable = [pool for pool in with_metric if too_few(*pool.needs("")) is None]
         if len(usable) < 2:

@@ -29,7 +29,7 @@ class Number:
 
 
 def or_nan(value: float | None) -> float:
-    """Return a value, or NaN in place of None, as plots need it."""
+    """Return the value; NaN if it is None, because plots need a number."""
     return nan if value is None else value
 
 

@@ -84,7 +84,10 @@ def fit_logit(x: Floats, y: Floats, *, firth: bool = False, held: int | None = N
 
 
 def fit_logit_or_firth(x: Floats, y: Floats) -> LogitFit | None:
-    """Fit without the penalty, or with it if the plain fit does not converge; None as for `fit_logit`."""
+    """Return the fit without the penalty, or with it if the plain fit does not converge.
+
+    None if the columns are linearly dependent, or if there are no more rows than columns.
+    """
     plain = fit_logit(x, y)
     # The plain fit comes first, as in the papers; the penalty is only for separated data (decision 86).
     return plain if plain is None or plain.converged else fit_logit(x, y, firth=True)
@@ -94,7 +97,7 @@ def penalised_ratio(x: Floats, y: Floats, column: int) -> float | None:
     """Return the penalised likelihood-ratio statistic of a column: chi-squared with one degree of freedom.
 
     Source: Heinze & Schemper 2002; as in `logistf`, the smaller model keeps the penalty of all columns. None
-    as for `fit_logit`.
+    if the columns are linearly dependent, or if there are no more rows than columns.
     """
     full, without = fit_logit(x, y, firth=True), fit_logit(x, y, firth=True, held=column)
     return None if full is None or without is None else max(0.0, 2 * (full.penalised - without.penalised))

@@ -54,8 +54,7 @@ def forecasts(data: StudyData) -> Findings:
         outcomes = [float(row.solved) for row in own]
         add("brier", "Brier score of the stated chance", _brier(own, chance, outcomes))
         rate = float(np.mean(outcomes))
-        # This is the score of a forecaster who knows only the rate: stated chances are informative if they
-        # score less.
+        # This is the score of a forecaster who knows only the rate: informative chances score less.
         constant = _brier(own, [rate] * len(own), outcomes)
         add("brier of the rate", "Brier score of always stating the rate", constant)
         over = list(map(sub, chance, outcomes))
@@ -80,7 +79,10 @@ def _ease_and_time(eased: Sequence[tuple[AttemptRow, float]]) -> Number | Shortf
 
 
 def _over_minutes(answers: Sequence[tuple[AttemptRow, float]]) -> tuple[Number, float | None]:
-    """Return the geometric mean of the ratios of answers to measured minutes, and exp of their log sd."""
+    """Return the geometric mean of the ratios of answers to measured minutes, and exp of their log sd.
+
+    The latter is None for a single answer.
+    """
     ratios = [np.log(value) - log for (_, value), log in zip(answers, _logs(answers), strict=True)]
     return mean([row for row, _ in answers], ratios, Scale.LOG), _spread(ratios)
 

@@ -22,7 +22,7 @@ from gistpoint.core.study.rows import AttemptRow
 
 CALLS, FILES = "calls", "files"
 LEAST_TASKS_OF_SUBSET = 2 * TOP
-"""Twice the size of one half of the subset, so that the subset is smaller than the set."""
+"""The minimum number of tasks for the hard subset, which is also its maximum size."""
 _POINTS = 40
 _BINS = 10
 _TASKS_A_BIN = 3

@@ -43,9 +43,9 @@ def hard_set(
     candidates: Mapping[str, Sequence[Mapping[str, float]]],
     metrics: Sequence[str],
 ) -> HardSet:
-    """Split tasks by whether all metrics reach the 90th percentile of the functions of their own library.
+    """Return tasks split by whether all metrics reach the 90th percentile of their own library's functions.
 
-    `candidates` holds the metrics of each function of a library, by the library's name.
+    `candidates` contains the metrics of each function of a library, by the library's name.
     """
     bars: dict[str, dict[str, float]] = {}
     # The comparison is with the task's own library: a degree of 9 is high in a small one and low in a large

@@ -60,10 +60,10 @@ class HorizonFit:
 def fit_horizon(
     minutes: Floats, scores: Floats, weights: Floats, penalty: float = PENALTY
 ) -> HorizonFit | None:
-    """Fit the penalised logistic regression by Newton's method; a score is between 0 and 1.
+    """Return the penalised logistic regression, fitted by Newton's method; a score is between 0 and 1.
 
-    A fractional score counts as that much of a success and the rest of a failure. None if the maximum is at
-    infinity, as it is without the penalty if times separate successes from failures.
+    A fractional score counts as that much of a success and the rest of a failure. None if there is no single
+    finite maximum: without the penalty, if all times are equal or times separate successes from failures.
     """
     x = np.column_stack([np.log2(minutes), np.ones(len(minutes))])
     w = weights / weights.sum()
@@ -89,7 +89,7 @@ def fit_horizon(
             step = step / 2
         at = at + step
         value = loss(at)
-        # Times that separate successes from failures have their maximum at infinity.
+        # If times separate successes from failures, the maximum is at infinity.
         if np.abs(at).max() > 1e3:
             return None
     return HorizonFit(float(at[0]), float(at[1]))
@@ -136,7 +136,7 @@ class Timed:
     def fit(self, chosen: Integers | Kept, penalty: float = PENALTY) -> HorizonFit | None:
         """Fit the chosen rows, each as often as it is chosen, with the weights that they have among all rows.
 
-        None if no row is chosen, or as for `fit_horizon`.
+        None if no row is chosen, or if the fit has no single finite maximum.
         """
         scores = self.scores[chosen]
         return (
@@ -219,7 +219,7 @@ def horizons(data: StudyData) -> Findings:
 def _add_fits(
     found: FindingsBuilder, table: TableBuilder, label: str, kind: Minutes, timed: Timed, seed: int
 ) -> None:
-    """Add the fits with and without METR's penalty; METR's interval goes with METR's own choices only."""
+    """Add the fits with and without METR's penalty; METR's interval is added only for METR's own choices."""
     for name, penalty in {"penalised": PENALTY, "not penalised": 0.0}.items():
         fit = timed.fit(np.ones(len(timed.rows), dtype=bool), penalty)
         if fit is None:
@@ -264,7 +264,10 @@ def _horizons(
 
 
 def _marks(label: str, timed: Timed) -> list[Mark]:
-    """Return the marks of a plot: the fitted curve, and the share solved in each bucket of minutes."""
+    """Return the marks of a plot: the fitted curve, and the share solved in each bucket of minutes.
+
+    Empty if no curve can be fitted.
+    """
     fit = timed.fit(np.ones(len(timed.rows), dtype=bool))
     if fit is None:
         return []

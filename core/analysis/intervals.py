@@ -36,7 +36,7 @@ Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
 Kept = NDArray[np.bool_]
 Estimator = Callable[[Kept], ArrayLike]
-"""Maps the rows kept to the estimates, on the scale of the interval; NaN where there is no estimate."""
+"""A function from the rows kept to the estimates, on the interval's scale; NaN where there is none."""
 
 NO_PERSON = -1
 LEVEL = 0.95
@@ -74,7 +74,7 @@ class Scale(StrEnum):
     """A correlation: Fisher's z."""
 
     def back(self, value: ArrayLike) -> Floats:
-        """Transform a value from this scale back to the one that is printed."""
+        """Return a value on this scale transformed back to the printed scale, within its limits."""
         given = np.asarray(value, dtype=float)
         match self:
             case Scale.LOG:
@@ -91,11 +91,11 @@ class Scale(StrEnum):
 
     @property
     def limits(self) -> tuple[float, float]:
-        """The least and the greatest possible value, as printed; infinite where there is no limit."""
+        """The minimum and the maximum possible value, as printed; infinite where there is no limit."""
         return _LIMITS.get(self, (-np.inf, np.inf))
 
     def cut(self, interval: tuple[float, float] | None) -> tuple[float, float] | None:
-        """Clip an interval to the possible values; None stays None."""
+        """Return an interval clipped to the possible values; None stays None."""
         if interval is None:
             return None
         low, high = np.clip(interval, *self.limits).tolist()
@@ -121,12 +121,12 @@ class Units:
 
     @classmethod
     def of(cls, rows: Sequence[AttemptRow]) -> Units:
-        """Number the persons and tasks of rows."""
+        """Return the numbered persons and tasks of rows."""
         return cls.named(["" if row.solver else row.participant for row in rows], [row.task for row in rows])
 
     @classmethod
     def named(cls, persons: Sequence[str], tasks: Sequence[str]) -> Units:
-        """Number persons and tasks by name; an empty name is no person (`NO_PERSON`)."""
+        """Return persons and tasks numbered in the order of their names; an empty name is `NO_PERSON`."""
         people = {name: place for place, name in enumerate(sorted({name for name in persons if name}))}
         places = {name: place for place, name in enumerate(sorted(set(tasks)))}
         return cls(
@@ -195,8 +195,7 @@ class Spread:
         # variance of single attempts twice, so V_A is subtracted once (Cameron, Gelbach & Miller 2011;
         # decision 87).
         both = self.by_persons + self.by_tasks - self.by_rows
-        # The sum can come out below V_P or V_T, even below 0: the larger of the one-way variances is the
-        # floor.
+        # The sum can be below V_P or V_T, even below 0: the larger one-way variance is the floor.
         found = np.maximum(np.maximum(both, self.by_persons), self.by_tasks)
         return np.where(self.flat, self.by_rows, found)
 
@@ -208,7 +207,7 @@ class Spread:
 
     @cached_property
     def half(self) -> Floats:
-        """Half the width of the interval; NaN if there are too few persons or tasks."""
+        """Half the width of the interval; NaN if none was requested, or with too few persons or tasks."""
         if self.units.no_interval:
             return np.full_like(self.estimate, np.nan)
         # Student's t for the fewer of persons and tasks rather than a normal quantile: six people carry
@@ -234,7 +233,7 @@ class Spread:
         """Return the estimate at `place` on the printed scale, with its interval and the counts of its units.
 
         `iid` is the interval that treats attempts as independent, and `rows` replaces the count of rows.
-        Where there is no interval, the note gives the reason.
+        Where a requested interval is missing, the note contains the reason.
         """
         value = _finite(scale.back(self.estimate)[place])
         low, high = (_finite(bound[place]) for bound in self.bounds(scale))
@@ -290,14 +289,12 @@ def jackknife(
         if not count:
             return np.zeros_like(full)
         refits = np.array([_vector(estimate(~gone)) for gone in left_out])
-        # Deviations are from the estimate on all rows, not from the mean of the refits, as in the module's
-        # formula.
+        # As in the module's formula, deviations are from the estimate on all rows, not from the mean refit.
         return np.asarray((count - 1) / count * ((refits - full) ** 2).sum(axis=0), dtype=float)
 
     people = [units.persons == person for person in units.person_numbers]
     tasks = [units.tasks == task for task in units.task_numbers]
-    # The refits without single attempts are most of the work, and a fitted likelihood supplies their
-    # variance.
+    # The refits without single attempts are most of the work; a fitted likelihood supplies their variance.
     if own_variance is not None:
         rows = _vector(own_variance)
     else:
@@ -360,8 +357,8 @@ def share(
     """Return the share of rows that succeeded, a probability, with Wilson's as the independent interval.
 
     If all or none succeeded, the jackknife has no width: the interval is then the exact one (Clopper-Pearson)
-    for min(persons, tasks) trials, and the independent one that for as many trials as rows. The number has no
-    value if there are no rows.
+    for min(persons, tasks) trials, and the independent interval is the exact one for as many trials as rows.
+    The number has no value if there are no rows.
     """
     units = Units.of(rows)
     outcomes = [float(succeeded(row)) for row in rows]
@@ -371,7 +368,7 @@ def share(
     if 0 < count < total:
         return jackknife_of_mean(units, outcomes).number(Scale.PROBABILITY, iid=wilson(count, total))
     # If all or none succeeded, every refit is the same and the jackknife's interval would have zero width.
-    # The exact interval takes the fewer of persons and tasks as its number of trials (decision 87).
+    # The exact interval uses the fewer of persons and tasks as its number of trials (decision 87).
     rate = count / total
     low, high = (None, None) if units.no_interval else clopper_pearson(rate * units.fewest, units.fewest)
     return Number(

@@ -47,7 +47,7 @@ class MixedFit:
 
 
 def fit_mixed(rows: Sequence[AttemptRow], conditions: Sequence[str]) -> MixedFit | None:
-    """Fit crossed random effects of persons and tasks by restricted maximum likelihood (REML).
+    """Return the fit of crossed random effects of persons and tasks by restricted maximum likelihood.
 
     `conditions` are all conditions but the first, which is the reference. All rows form one group with two
     variance components, because `groups=` would nest one factor in the other. None if no optimiser converges.

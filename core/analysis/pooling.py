@@ -1,4 +1,4 @@
-"""Determines which rows count and which may be pooled, and declares the least numbers that analyses need.
+"""Determines which rows count and which may be pooled, and declares the minimum numbers that analyses need.
 
 Attempts of people, of models and of simulated people are never pooled with each other, nor those under
 different conditions, modes or condition keys (budgets, time limit, tools, template; a model's settings).
@@ -17,19 +17,19 @@ from gistpoint.core.study.data import StudyData
 from gistpoint.core.study.rows import AttemptRow
 
 LEAST_PERSONS = 3
-"""The least number of persons for an interval."""
+"""The minimum number of persons for an interval."""
 LEAST_TASKS = 3
-"""The least number of tasks for an interval."""
+"""The minimum number of tasks for an interval."""
 LEAST_TASKS_OF_REGRESSION = 10
 LEAST_OF_EACH_OUTCOME = 10
-"""The least number of solved attempts, and of attempts not solved, for a logistic regression."""
+"""The minimum number of solved attempts, and of attempts not solved, for a logistic regression."""
 LEAST_TASKS_OF_CORRELATION = 10
 LEAST_SOLVED_OF_RANK_TEST = 5
-"""The least number of solved tasks on each side, for the Mann-Whitney test."""
+"""The minimum number of solved tasks on each side, for the Mann-Whitney test."""
 LEAST_SOLVED_OF_SURVIVAL = 5
-"""The least number of solved attempts for a Kaplan-Meier curve."""
+"""The minimum number of solved attempts for a Kaplan-Meier curve."""
 LEAST_SOLVED_OF_TIMES = 10
-"""The least number of solved attempts for a censored regression, and for a log-normal fit."""
+"""The minimum number of solved attempts for a censored regression, and for a log-normal fit."""
 LEAST_TASKS_OF_HORIZON = 10
 LEAST_ROWS_OF_HEXAGONS = 30
 LEAST_UNITS_OF_KAPPA = 10
@@ -187,19 +187,19 @@ def primary_minutes(row: AttemptRow) -> float:
 
 
 def persons_of(rows: Iterable[AttemptRow]) -> int:
-    """Count the persons who made the rows; models don't count."""
+    """Return the number of persons who made the rows; models don't count."""
     return len({row.participant for row in rows if not row.solver})
 
 
 def tasks_of(rows: Iterable[AttemptRow]) -> int:
-    """Count the tasks of the rows."""
+    """Return the number of tasks of the rows."""
     return len({row.task for row in rows})
 
 
 def too_few(what: str, *needs: tuple[str, float, float]) -> Shortfall | None:
     """Return the first unmet need as a shortfall; None if all are met.
 
-    A need is (name of the number, least value, actual value).
+    A need is (name of the number, minimum value, actual value).
     """
     return next((Shortfall(what, short, least, has) for short, least, has in needs if has < least), None)
 

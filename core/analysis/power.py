@@ -99,11 +99,14 @@ class PowerFigure(msgspec.Struct, frozen=True, kw_only=True):
     tasks: int
     attempts: int
     half_width: float | None
-    """The mean half-width of the 95 % interval: a difference of shares, or for times a factor."""
+    """The mean half-width of the 95 % interval: a difference of shares, or a factor of times.
+
+    None if no draw had an interval.
+    """
     estimated: float = 1.0
     """The share of draws that had an interval."""
     power: float | None = None
-    """The share of all draws whose interval excludes "no effect"; None without an assumed effect."""
+    """The share of all draws whose interval excludes "no effect"; None without an effect or a contrast."""
 
 
 def design_of(study: Study, tasks: Sequence[StudyTask], people: int) -> PowerDesign:
@@ -171,7 +174,7 @@ def power_of(
 
 @dataclass(frozen=True)
 class _Drawing:
-    """Draws and analyses the outcomes of one design."""
+    """The drawing and analysis of one design's outcomes. Raises `StudyError` for an impossible effect."""
 
     design: PowerDesign
     assumed: PowerAssumptions

@@ -167,7 +167,7 @@ def _by_tests(data: StudyData) -> Estimate | None:
 
 
 def standings_note(rows: Iterable[AttemptRow]) -> str:
-    """Return a sentence with the standings of counted attempts' passes and the rule for contradicted ones."""
+    """Return sentences on the standings of counted attempts' passes and the rule for contradicted ones."""
     words = by_tests_words(row.standing for row in rows if countable(row))
     return (
         f"{words or 'No pass was asked about'}. The declared outcome counts a contradicted pass after"
@@ -224,12 +224,12 @@ def _without_rules(data: StudyData) -> Iterator[Variant]:
     reasons = {row.attempt: reasons_of(data, row) for row in data.rows}
     out = {attempt: found for attempt, found in reasons.items() if found}
     if out:
-        yield Variant("nothing excluded", _taken_back(data, out))
+        yield Variant("nothing excluded", _with_restored(data, out))
     for reason in sorted(frozenset().union(*out.values())):
         # Attempts that another rule also excludes would stay out even without this rule.
         freed = {attempt for attempt, found in out.items() if found == {reason}}
         if 0 < len(freed) < len(out):
-            yield Variant(f"without the rule {reason}", _taken_back(data, freed))
+            yield Variant(f"without the rule {reason}", _with_restored(data, freed))
 
 
 def _other_times(data: StudyData) -> Iterator[Variant]:
@@ -299,7 +299,7 @@ def _leave_out(data: StudyData, attempts: Container[str]) -> StudyData:
     return replace(data, rows=tuple(row for row in data.rows if row.attempt not in attempts))
 
 
-def _taken_back(data: StudyData, attempts: Container[str]) -> StudyData:
+def _with_restored(data: StudyData, attempts: Container[str]) -> StudyData:
     rows = (changed(row, counted=True, exclusion="") if row.attempt in attempts else row for row in data.rows)
     return replace(data, rows=tuple(rows))
 
@@ -321,7 +321,7 @@ def _without_each_person(data: StudyData) -> dict[str, Number]:
     without = [
         _leave_out(data, {row.attempt for row in data.rows if row.participant == code}) for code in persons
     ]
-    # An interval takes as many refits as there are persons and tasks, so only the two extremes get one.
+    # An interval needs as many refits as there are persons and tasks, so only the two extremes get one.
     estimates = [(_value(primary(others, interval=False)), others) for others in without]
     estimated = sorted(
         ((value, others) for value, others in estimates if value is not None), key=itemgetter(0)

@@ -102,9 +102,10 @@ def regress(
 ) -> SuccessRegression | None:
     """Return the logistic regression of success on columns; None if their effects can't be separated.
 
-    `grid` has a row for each point at which log odds are estimated: 1 for the constant, then a value for each
-    column. Without `firth` the fit is plain unless the data, or the data without one person or task, are
-    separated: then the fit and all refits have the penalty.
+    They can't if columns are linearly dependent, or if there are no more rows than coefficients. `grid` has a
+    row for each point at which log odds are estimated: 1 for the constant, then a value for each column.
+    Without `firth` the fit is plain unless the data, or the data without one person or task, are separated:
+    then the fit and all refits have the penalty.
     """
     y = np.array([float(row.solved) for row in rows])
     x = np.column_stack(

@@ -1,4 +1,4 @@
-"""Estimates, for models with several runs per task, how likely one run, one of k, or all of k solve it."""
+"""Estimates how likely one run, one of k runs or all k runs solve a task, for models with repeated runs."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class RepeatedTask:
     def one_of(self, k: int) -> float:
         """Return the unbiased estimate of pass@k: the probability that at least one of k runs solves it.
 
-        1 - C(n - c, k) / C(n, k) for c of n runs solved (Chen et al. 2021, equation 1).
+        1 - C(n - c, k) / C(n, k) for c of n runs solved (Chen et al. 2021, equation 1); k is at most n.
         """
         return 1 - comb(self.runs - self.solved, k) / comb(self.runs, k)
 
@@ -60,7 +60,7 @@ def over_tasks(tasks: Sequence[RepeatedTask], values: Sequence[float]) -> Number
 def repeated_runs(data: StudyData) -> Findings:
     """Return pass@1, pass@k and all-k of models with repeats (`pass-k`).
 
-    k is the least number of runs among the tasks that were run more than once.
+    k is the smallest number of runs among the tasks that were run more than once.
     """
     found = FindingsBuilder()
     table = found.table(
@@ -76,7 +76,7 @@ def repeated_runs(data: StudyData) -> Findings:
         what = f"pass@k of {group.label}, {group.mode},"
         if found.too_few(what, ("tasks with repeats", LEAST_TASKS, len(tasks))):
             continue
-        # With the least number of runs as k, pass@k has an unbiased estimate for every task.
+        # With the smallest number of runs as k, pass@k has an unbiased estimate for every task.
         k = min(one.runs for one in tasks)
         numbers = {
             "pass@1": over_tasks(tasks, [one.one_of(1) for one in tasks]),

@@ -36,7 +36,7 @@ def _as_reported(data: StudyData, row: AttemptRow) -> AttemptRow:
 
 
 def reported_mode(task: StudyTask, mode: str = "") -> str:
-    """Return the mode of a task as reports show it; `mode`, if given, takes the place of the task's own."""
+    """Return the mode of a task as reports show it; `mode`, if given, replaces the task's own."""
     mode = mode or task.mode
     kind = kind_named(mode)
     return mode if kind is None else kind.reported_mode(mode, task.corruptions)

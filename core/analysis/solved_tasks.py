@@ -89,7 +89,7 @@ def solved_by_solvers(data: StudyData) -> Findings:
 
 
 def solved_by_budgets(data: StudyData) -> Findings:
-    """Compare the tasks that a solver solved under its least and its greatest budget.
+    """Compare the tasks that a solver solved under its smallest and its largest budget.
 
     Breakpoint, section 4.2.3 and figure 13.
     """
@@ -190,7 +190,10 @@ def _of_solved(data: StudyData, group: PooledRows, metric: str) -> list[float]:
 
 
 def _difference_of_slopes(one: PooledRows, other: PooledRows, scores: StandardScores) -> Number | None:
-    """Return the first side's slope on the metric less the other's, in log odds; None if data are too few."""
+    """Return the first side's slope on the metric less the other's, in log odds.
+
+    None if there are too few data, or if the columns depend on each other.
+    """
     rows = [row for row in (*one.rows, *other.rows) if row.task in scores.of]
     if too_few("", *regression_needs(rows)) is not None:
         return None

@@ -85,7 +85,7 @@ def steps(minutes: Floats, ends: Integers) -> tuple[Floats, Floats, Floats, Floa
 
 
 def _at(times: Floats, values: Floats, when: ArrayLike, before: float = 1.0) -> Floats:
-    """Evaluate a right-continuous step function that is `before` until its first time."""
+    """Return a right-continuous step function at the times `when`; it is `before` until its first time."""
     return np.concatenate([[before], values])[
         np.searchsorted(times, np.asarray(when, dtype=float), side="right")
     ]
@@ -109,7 +109,7 @@ def median_time(minutes: Floats, ends: Integers) -> float:
 
 
 def at_risk(minutes: Floats, when: ArrayLike) -> tuple[int, ...]:
-    """Count the attempts at risk just before each of the given times, in minutes."""
+    """Return the numbers of attempts at risk just before each of the given times, in minutes."""
     return tuple(int((minutes >= moment).sum()) for moment in np.asarray(when, dtype=float))
 
 

@@ -35,7 +35,8 @@ def mean_over_tasks(rows: Sequence[AttemptRow], measure: Measure) -> Number:
 def share_over_tasks(rows: Sequence[AttemptRow]) -> Number:
     """Return the mean over tasks of the shares solved within tasks, in percent.
 
-    The independent interval is Wilson's over rows. If all or none are solved, see `intervals.share`.
+    The independent interval is Wilson's over rows. If all or none are solved, both intervals are
+    exact, as for `intervals.share`; the number has no value if there are no rows.
     """
     if not rows or len({row.solved for row in rows}) == 1:
         return percent(share(rows))
@@ -45,8 +46,7 @@ def share_over_tasks(rows: Sequence[AttemptRow]) -> Number:
 
 def _over_tasks(units: Units, values: Floats) -> Spread:
     def estimate(kept: Kept) -> float:
-        # Tasks are weighted equally, as in the paper's tables; a task that a refit leaves without a row drops
-        # out.
+        # Tasks are weighted equally, as in the paper's tables; a task without a row in a refit is left out.
         means = _means(units, kept, values)
         means = means[np.isfinite(means)]
         return float(means.mean()) if len(means) else np.nan

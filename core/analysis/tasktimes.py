@@ -26,7 +26,7 @@ from gistpoint.core.study.data import StudyData
 from gistpoint.core.study.rows import AttemptRow
 
 LEAST_REPEATS = 10
-"""The least number of attempts at solved tasks beyond one per task, for a common sigma."""
+"""The minimum number of attempts at solved tasks, beyond one per task, for a common sigma."""
 TASK_NAME = 12
 """The number of characters shown of a task's id."""
 
@@ -100,7 +100,7 @@ def _log_normal(rows: Sequence[AttemptRow]) -> dict[str, tuple[float, float]]:
         return {}
     tasks = Units.of(kept).tasks
     solved = np.array([row.solved for row in kept], dtype=bool)
-    # With one sigma for all tasks, a single solved attempt has an estimate.
+    # With one sigma for all tasks, a task with a single solved attempt has an estimate.
     fit = fit_censored(np.eye(len(solved_tasks))[tasks], log_minutes(kept), solved)
     if fit is None:
         return {}

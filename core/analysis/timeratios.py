@@ -86,15 +86,15 @@ def regress_times(
     contrasts: Mapping[str, Mapping[str, float]] | None = None,
     interval: bool = True,
 ) -> TimeRegression | Shortfall:
-    """Regress ln t on columns by maximum likelihood, within tasks or with a single constant.
+    """Return the regression of ln t on columns by maximum likelihood.
 
-    Without `within_tasks` there is a single constant. `contrasts` maps the name of each further linear
-    combination to the weights of the effects in it. The variances are the two-way jackknife's
+    It is within tasks; without `within_tasks`, it has a single constant. `contrasts` maps the name of each
+    further linear combination to the weights of the effects in it. The variances are the two-way jackknife's
     (`intervals.jackknife`); the variance for single attempts is the likelihood's own, scaled by the degrees
     of freedom that the tasks take.
 
     Returns a shortfall if fewer than ten attempts are solved, or if the effects of the columns can't be
-    separated. Without `interval` nothing is refitted and there is no interval.
+    separated or fitted. Without `interval` nothing is refitted and there is no interval.
     """
     y, solved = log_minutes(rows), np.array([row.solved for row in rows], dtype=bool)
     x = np.column_stack([np.asarray(values, dtype=float) for values in columns.values()])
@@ -205,7 +205,8 @@ def condition_ratio(
     """Return the ratio of the time under `condition` to the time under `reference`.
 
     The regression is within tasks and has the position in the person's order as a covariate. Returns a
-    shortfall if there are no such attempts, or as `regress_times` does; for `interval` see there.
+    shortfall if fewer than ten attempts are solved, or if the effect can't be separated or fitted. Without
+    `interval` nothing is refitted and there is no interval.
     """
     pair = under(rows, condition, reference)
     what = f"The ratio of times, {condition} to {reference},"
@@ -275,7 +276,7 @@ _ANSWERS: Mapping[str, tuple[str, Callable[[float], float]]] = {
     FAMILIARITY: ("each step of knowing the code (1 to 5)", float),
     FORECAST: ("twice the forecast", np.log2),
 }
-"""By the item of an answer whose effect is estimated, the words for one unit and the transformation."""
+"""The words for one unit and the transformation of each item whose effect is estimated."""
 
 
 def _positive_answers(rows: Iterable[AttemptRow], item: str) -> list[tuple[AttemptRow, float]]:
@@ -334,7 +335,8 @@ def randomised_form(rows: Sequence[AttemptRow], condition: str, reference: str) 
     """Return the ratio of times of solved attempts from ln t = a + b x + c ln forecast, with HC3 errors.
 
     This is the form in which METR analysed its randomised trial of developers (2025). None if fewer than ten
-    solved attempts have a forecast, or if all of those are under one condition.
+    solved attempts have a forecast above 0, if all of those are under one condition, or if the forecast can't
+    be separated from the condition or the constant, as when all forecasts are equal.
     """
     pair = solved_of(under(rows, condition, reference))
     answers = _positive_answers(pair, FORECAST)
@@ -375,7 +377,10 @@ def _least_squares(rows: Sequence[AttemptRow], x: Floats, note: str) -> Number |
 
 
 def ratios_by_mode(data: StudyData) -> Findings:
-    """Return the ratio of times in each mode, and the ratio of every two modes' ratios (`time-mode`)."""
+    """Return the ratio of times in each mode, and the ratio of every two modes' ratios (`time-mode`).
+
+    Empty with fewer than two modes.
+    """
     rows = people(data)
     found = FindingsBuilder()
     table = found.table(
@@ -412,7 +417,10 @@ def _by_mode(
     modes: Sequence[str],
     contrasts: Mapping[str, Mapping[str, float]],
 ) -> TimeRegression | Shortfall:
-    """Regress times on the condition in each mode, all in one regression so that modes can be contrasted."""
+    """Return one regression of times on the condition in each mode, so that modes can be contrasted.
+
+    Returns a shortfall if fewer than ten attempts are solved, or if the effects can't be separated or fitted.
+    """
     what = f"The ratio of times by mode, {name},"
     rows = [row for row in pair if row.mode in modes]
     if not rows:
@@ -425,7 +433,7 @@ def _by_mode(
 
 
 def _modes_with_both(rows: Sequence[AttemptRow], condition: str, reference: str) -> dict[str, int]:
-    """Count, by mode, the tasks attempted under both conditions that have a solved attempt."""
+    """Return, for each mode, how many tasks were attempted under both conditions and solved at least once."""
     counts = dict.fromkeys(sorted({row.mode for row in rows}), 0)
     by_task: dict[str, list[AttemptRow]] = defaultdict(list)
     for row in rows:

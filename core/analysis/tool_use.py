@@ -116,7 +116,7 @@ def own_calls(row: AttemptRow) -> tuple[CallRow, ...]:
 
 
 def information_calls(row: AttemptRow) -> int:
-    """Count the solver's views and searches."""
+    """Return the number of the solver's views and searches."""
     return sum(call.kind in INFORMATION for call in own_calls(row))
 
 

@@ -79,7 +79,10 @@ def difference_by_task(
 
 
 def _independent(middle: float, first: Floats, second: Floats) -> tuple[float, float] | None:
-    """Return the interval of a difference of means that treats attempts as independent."""
+    """Return the interval of a difference of means that treats attempts as independent.
+
+    None if a side has fewer than two attempts, or if neither side's values vary.
+    """
     if min(len(first), len(second)) < 2:
         return None
     half = Z_95 * float(np.sqrt(first.var() / len(first) + second.var() / len(second)))
@@ -195,7 +198,7 @@ def _compared(one: PooledRows, model: PooledRows) -> TaskDifference | Shortfall:
 
 
 def _adjusted(found: Sequence[tuple[str, float]]) -> list[float]:
-    """Adjust the p values by Holm within each family: the comparisons with the same group of people."""
+    """Return p values adjusted by Holm's method within each family: comparisons with one group of people."""
     adjusted = [0.0] * len(found)
     for family in {label for label, _ in found}:
         places = [place for place, (label, _) in enumerate(found) if label == family]

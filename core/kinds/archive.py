@@ -30,7 +30,7 @@ _MEMBER = re.compile(
 
 
 def pack_task(folder: Path, archive: Path, *, with_answer: bool = True) -> None:
-    """Pack a task's folder; without the answer, submissions can't be scored."""
+    """Pack a task's folder into `archive`; without the answer, submissions can't be scored."""
     names = [*PUBLIC_FILES]
     if with_answer:
         baselines = folder.glob("answer/baselines/*.json")
@@ -40,7 +40,10 @@ def pack_task(folder: Path, archive: Path, *, with_answer: bool = True) -> None:
 
 
 def pack_files(folder: Path, names: Sequence[str], archive: Path, *, level: int) -> None:
-    """Pack the files `names` of a task's folder into `archive`; `level` is the compression level of zstd."""
+    """Pack the files `names` of a task's folder into `archive`; `level` is the compression level of zstd.
+
+    Raises OSError for a file that can't be read or written, or that is too large.
+    """
     import zstandard
 
     buffer = io.BytesIO()
@@ -65,9 +68,9 @@ def unpack_task(
     """Unpack an archive into a folder below `into`, named by the task's id, and return the task.
 
     `others` are archives with more files of the same task. A task with the same id below `into` or a folder
-    of `known` is kept: `note` gets the differences, and `TaskConflictError` is raised if its conditions
-    differ. With `replaces`, the archive replaces it instead. Raises `TaskError` for an archive that is
-    damaged or contains anything but the plain files of a task.
+    of `known` is kept: `note` is called with the differences if there are any, and `TaskConflictError` is
+    raised if its conditions differ. With `replaces`, the archive replaces it instead. Raises `TaskError` for
+    an archive that is damaged or contains anything but the plain files of a task.
     """
     into.mkdir(parents=True, exist_ok=True)
     folder = Path(tempfile.mkdtemp(prefix=".unpacking-", dir=into))
@@ -103,14 +106,14 @@ def _replace_if_other(here: Path, task: Task) -> None:
     """Replace the task in `here` with `task` of the same id; if they do not differ, only add its controls."""
     with contextlib.suppress(TaskError):
         if not compare(read_task(here), task):
-            _take_controls(task.folder, here)
+            _copy_controls(task.folder, here)
             return
     here.rename(task.folder.with_name(f"{task.folder.name}-gone"))
     task.folder.rename(here)
     shutil.rmtree(task.folder.with_name(f"{task.folder.name}-gone"), ignore_errors=True)
 
 
-def _take_controls(folder: Path, here: Path) -> None:
+def _copy_controls(folder: Path, here: Path) -> None:
     """Copy the controls of a task to the same task elsewhere, if it has none there."""
     given = folder / CONTROLS_FILE
     if given.is_file() and not (here / CONTROLS_FILE).exists():

@@ -20,7 +20,7 @@ from gistpoint.core.trees import SourceTree
 MOST_GIVEN_BACK = 3
 """The maximum number of submissions of one attempt that are given back.
 
-A failure that comes again and again can't be distinguished from one that the solver causes.
+A failure that recurs can't be distinguished from one that the solver causes.
 """
 NEVER_BEGAN = "The harness did not begin, and it does not begin on the code as it was given either."
 _DO = "Run `gistpoint doctor` to see what is wrong on this machine, and submit again once it works."
@@ -30,7 +30,7 @@ _LAST_WORDS = 300
 
 @dataclass(frozen=True, slots=True)
 class ControlledRunner:
-    """Runs like another runner, and runs `given` as a control if the harness did not start."""
+    """A runner that runs `given` as a control after each run in which the harness did not start."""
 
     inner: Runner
     given: Callable[[], SourceTree]
@@ -41,12 +41,14 @@ class ControlledRunner:
         return self.inner.backend
 
     def run(self, request: RunRequest, *, run: RunContext = UNATTENDED) -> SuiteReport:
-        """Run and report; the status is `HARNESS_FAILED` if the control did not start either."""
+        """Run a suite, and return the report; the status depends on the control if one had to run.
+
+        It is `HARNESS_FAILED` if the control did not start either, and `CANCELLED` if it was stopped.
+        """
         report = self.inner.run(request, run=run)
         if report.began or report.status in (RunStatus.CANCELLED, RunStatus.HARNESS_FAILED):
             return report
-        # The tree as the solver got it: if it does not start either, the submission is not to blame
-        # (decision 121).
+        # If the tree as given does not start either, the submission is not to blame (decision 121).
         control = self.inner.run(replace(request, tree=self.given()), run=run.quiet)
         if control.status is RunStatus.CANCELLED:
             return replace(report, status=RunStatus.CANCELLED, reason=control.reason)
@@ -77,7 +79,7 @@ def check_beginning(began: bool, control: Callable[[], GistTrial]) -> None:
 
 
 def is_given_back(status: RunStatus, given_back: int) -> bool:
-    """Whether a submission with this end is given back after `given_back` earlier ones of the attempt."""
+    """Whether a submission with this status is given back after `given_back` earlier ones of the attempt."""
     return status is RunStatus.HARNESS_FAILED and given_back < MOST_GIVEN_BACK
 
 
@@ -93,7 +95,10 @@ def charged_words(reason: str) -> str:
 
 
 def settled(report: SuiteReport, given_back: int) -> SuiteReport:
-    """Return the final report of a submission after `given_back` earlier ones were given back."""
+    """Return the final report of a submission after `given_back` earlier ones were given back.
+
+    If the harness failed, its reason says whether it is given back; otherwise its status is `CRASHED`.
+    """
     if report.status is not RunStatus.HARNESS_FAILED:
         return report
     if is_given_back(report.status, given_back):

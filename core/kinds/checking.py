@@ -16,7 +16,8 @@ from gistpoint.core.tasks.model import Answer, Task
 def check_task(judge: TaskJudge, answer: Answer, *, run: RunContext = UNATTENDED) -> Iterator[CheckFinding]:
     """Yield the finding of each check as it is made.
 
-    Raises `TaskError` if the id does not match the content, or if the brief can't be rendered.
+    Raises `TaskError` if the id does not match the content, if the brief can't be rendered, or if the
+    controls are damaged, and `CancelledError` when cancelled.
     """
     task = judge.task
     verify_identity(task, answer)

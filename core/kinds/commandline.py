@@ -30,7 +30,7 @@ _NAME = re.compile(r"(?:[^\W\d]\w*|<locals>)(?:\.(?:[^\W\d]\w*|<locals>))*(?:#\d
 
 
 class QuestionError(RefusalError):
-    """A line is not a call yet: the text explains what is unclear; a likely call may be suggested."""
+    """A question about a line that is not a call yet; it may suggest the call that was likely meant."""
 
     def __init__(self, text: str, tool: str = "", arguments: Mapping[str, str] | None = None) -> None:
         super().__init__(text)
@@ -149,7 +149,7 @@ def _words(tool: Tool, rest: str) -> list[_Word]:
 
 
 def _split(text: str, tool: Tool) -> list[_Word]:
-    """Split a text as in a shell; record which words are quoted and which have a name."""
+    """Return the words of a text, split as in a shell. Raises `QuestionError` for an unclosed quote."""
     stream = io.StringIO(text)
     lexer = shlex.shlex(stream, posix=True)
     lexer.whitespace_split = True
@@ -169,7 +169,10 @@ def _split(text: str, tool: Tool) -> list[_Word]:
 
 
 def _named(tool: Tool, words: Sequence[_Word]) -> tuple[dict[str, str], list[_Word]]:
-    """Return the arguments that are given by name, and the other words."""
+    """Return the arguments that are given by name, and the other words.
+
+    Raises `QuestionError` if an argument is given twice.
+    """
     names = [argument.name for argument in tool.arguments]
     given = dict[str, str]()
     others = list[_Word]()
@@ -189,7 +192,10 @@ def _named(tool: Tool, words: Sequence[_Word]) -> tuple[dict[str, str], list[_Wo
 def _assign_words(
     tool: Tool, given: dict[str, str], words: list[_Word], tools: tuple[Tool, ...], shown: Knowledge | None
 ) -> None:
-    """Assign the words without a name to the remaining arguments."""
+    """Add the words without a name to `given`, as the remaining arguments.
+
+    Raises `QuestionError` if there are too many words, or if the meaning of one is unclear.
+    """
     both = _function_and_file(tool)
     if both:
         _split_joined(both, given, words, shown)
@@ -226,7 +232,7 @@ def _function_and_file(tool: Tool) -> tuple[Argument, Argument] | None:
 def _split_joined(
     both: tuple[Argument, Argument], given: dict[str, str], words: list[_Word], shown: Knowledge | None
 ) -> None:
-    """Split `PATH::QUALNAME` into a file and its function, unless one of them is already given."""
+    """Split the only word or named function of the form `PATH::QUALNAME` into a file and its function."""
     function = both[0].name
     file = both[1].name
     if file in given:
@@ -265,7 +271,10 @@ def _require_path(
 def _put_in_order(
     tool: Tool, both: tuple[Argument, Argument], given: dict[str, str], shown: Knowledge | None
 ) -> None:
-    """Put a function and its file in order, by their form or else by the paths that were shown."""
+    """Put a function and its file in order, by their form or else by the paths that were shown.
+
+    Raises `QuestionError` if it remains unclear which of them is the file.
+    """
     function = both[0].name
     file = both[1].name
     first = given[function]

@@ -30,13 +30,16 @@ if TYPE_CHECKING:
     from gistpoint.core.tasks.model import Answer, Task
 
 MADE_BEFORE = "not known: made before"
-"""Shown for a task without controls, whose passes may or may not be confirmable."""
+"""The words for a task from a version without controls, whose passes may or may not be confirmable."""
 CAN_BE = "yes"
 """The beginning of `controls_words` if passes can be confirmed."""
 
 
 def standing(state: AttemptState) -> Standing | None:
-    """Return the confirmation status of an attempt's pass; None if the attempt has none."""
+    """Return the confirmation status of an attempt's pass; None if the attempt has no pass.
+
+    The status is `EXEMPT` for kinds whose passes are not confirmed.
+    """
     found = state.standing
     kind = kind_named(state.header.mode)
     is_confirmed = kind is not None and kind.confirms
@@ -105,7 +108,7 @@ def confirmed_pass(
 ) -> PassConfirmed | None:
     """Confirm the pass of an ended attempt, and return the event that records the confirmation.
 
-    None if there is no pass to be confirmed (see `to_be_confirmed`).
+    None if there is no pass to be confirmed (see `to_be_confirmed`), or if the kind confirms no passes.
     Raises `CancelledError` when stopped, and `CodeError` if the submission does not fit the task.
     """
     passing = to_be_confirmed(state)
@@ -173,7 +176,8 @@ def known_controls(task: Task) -> Controls | None:
 def confirmable_row(task: Task) -> dict[str, Any]:
     """Return the columns of a task's row about its passes.
 
-    `confirmable` is None if it is unknown, and for kinds whose passes are not confirmed.
+    `confirmable` is None if it is unknown, and for kinds whose passes are not confirmed. Raises `TaskError`
+    if the task's controls are damaged.
     """
     controls = known_controls(task)
     if controls is None or not all_modes()[task.mode].confirms:
@@ -182,7 +186,10 @@ def confirmable_row(task: Task) -> dict[str, Any]:
 
 
 def confirmable_words(task: Task) -> str:
-    """Return in a few words whether a task's passes can be confirmed; empty for kinds that confirm none."""
+    """Return in a few words whether a task's passes can be confirmed; empty for kinds that confirm none.
+
+    Raises `TaskError` if the task's controls are damaged.
+    """
     if all_modes()[task.mode].confirms:
         return controls_words(known_controls(task))
     return ""

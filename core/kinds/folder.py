@@ -54,8 +54,9 @@ from gistpoint.core.trees import SourceTree, sha256_of
 def read_task(folder: Path, *, verify: bool = True) -> Task:
     """Read the public part of the task in `folder`.
 
-    With `verify`, check the hash of the tree, and the id if the answer is present: without it, a salted id
-    can't be checked. Raises `TaskError` with one sentence that names the file and the key.
+    With `verify`, check the hash of the tree, that solvers can't change a pytest plugin that the task loads,
+    and, if the answer is present, the id and the answer. Without the answer, a salted id can't be checked.
+    Raises `TaskError` with one sentence that names the file and the key.
     """
     fields = read_document(folder / TASK_FILE)
     task = _task(fields, folder)
@@ -75,9 +76,9 @@ def read_task(folder: Path, *, verify: bool = True) -> Task:
 
 
 def compare(known: Task, other: Task) -> tuple[str, ...]:
-    """Return the keys in which another task with the same id has other measurements or other wording.
+    """Return the keys in which another task with the same id has different measurements or wording.
 
-    The id does not cover the conditions that solvers meet (decision 119). Raises `TaskConflictError` if those
+    The id does not cover the conditions for solvers (decision 119). Raises `TaskConflictError` if those
     conditions differ, and `TaskError` if the other task's brief can't be shown here.
     """
     kind = kind_of(known)
@@ -101,9 +102,10 @@ _SEAL = "seal"
 
 
 def content_sha256(task: Task) -> str:
-    """Return the hash by which tasks of the same content are found; empty if it can't be known.
+    """Return the hash by which tasks of the same content are found; empty if it is unknown.
 
-    The hash is the id of an unsalted task; for a salted task, the answer contains the hash.
+    The hash is the id of an unsalted task. For a salted task, the answer contains it; it is unknown if the
+    answer is missing or damaged, or does not contain it.
     """
     if not is_salted(task):
         return task.id
@@ -151,7 +153,10 @@ def target_names(task: Task) -> tuple[str, ...]:
 
 
 def verify_identity(task: Task, answer: Answer) -> None:
-    """Raise `TaskError` unless the id is the hash of the task's content, with its salt if it has one."""
+    """Raise `TaskError` unless the id is the hash of the task's content, with its salt if it has one.
+
+    Also raises `TaskError` if the answer does not fit the suite that the task names.
+    """
     salted = is_salted(task)
     sealed = _seal_of(task, answer) if salted else None
     content = task_id(
@@ -311,7 +316,7 @@ def _task(fields: Fields, folder: Path) -> Task:
 
 
 def _strange_path(file: _TaskFile) -> str:
-    """Return a sentence about the first path that is outside of the repository; empty if there is none."""
+    """Return a sentence about the first path outside of the repository; empty if there is none."""
     named = {f"suite.test_files[{n}]": path for n, path in enumerate(file.suite.test_files)}
     named["brief.target"] = file.brief.target.partition("::")[0]
     for key, path in named.items():
@@ -321,7 +326,7 @@ def _strange_path(file: _TaskFile) -> str:
 
 
 def _require_plugins_of_others(task: Task) -> None:
-    """Raise `TaskError` if pytest would load a plugin that solvers of the task may change."""
+    """Raise `TaskError` if pytest would load a plugin that solvers of the task can change."""
     names = list(plugins_in(task.environment.pytest_args))
     if not names:
         return
@@ -349,7 +354,7 @@ def _mode(fields: Fields) -> tuple[str, TaskKind[Any]]:
 
 
 def _files_of_module(task: Task, name: str) -> Iterator[str]:
-    """Yield the files in which a module may be, below the root and each folder that is imported from."""
+    """Yield the paths at which a module's file could be, below the root and each import root."""
     path = name.replace(".", "/")
     for root in (".", *task.environment.import_roots):
         yield posixpath.normpath(f"{root}/{path}.py")

@@ -66,7 +66,7 @@ class Trial:
     passing: int = 0
     failing: int = 0
     odd: tuple[str, ...] = ()
-    """The ids in which the run differs from the task's record."""
+    """The ids of the tests whose results differ from the task's record."""
     suspicious: tuple[str, ...] = ()
     """The reasons why a passing fix has to be read."""
     seconds: float = 0.0
@@ -82,7 +82,7 @@ class Trial:
 
     @property
     def finished(self) -> bool:
-        """Whether the run finished, so that it proves something."""
+        """Whether the run finished; the results of any other run prove nothing."""
         return self.status is RunStatus.FINISHED
 
 
@@ -99,7 +99,7 @@ class StartText:
 
 @dataclass(frozen=True, slots=True)
 class ExpectedText:
-    """A part of the tree, in the solver's version and in the right one."""
+    """A part of the tree: its text as solvers get it, and the right text."""
 
     name: str
     """The name in the form of `Replacement.name`."""
@@ -112,7 +112,7 @@ class OneRequest:
     """A task as one request, which a model answers once, without tools."""
 
     prompt: str
-    """The text that is sent, with `{{name}}` in the place of each value."""
+    """The text that is sent, with `{{name}}` in place of each value."""
     values: Mapping[str, str]
 
 
@@ -125,7 +125,7 @@ class Rejudged:
     reason: str = ""
     suspicious: tuple[str, ...] = ()
     counts: bool = True
-    """Whether the judgement counts; False if the harness failed, for the `reason`."""
+    """Whether the judgement counts; False if the harness failed (see `reason`)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,10 +161,10 @@ class TaskKind(ABC, Generic[J]):
     modes: tuple[str, ...]
     """The modes in `task.toml` that belong to this kind."""
     screen = "editor"
-    """The screens on which people attempt and judge a task: `gist`, or those for any kind that submits.
+    """The screens on which people attempt and judge a task: `gist`, or `editor` for any kind that submits.
 
-    The editor of the latter contains one text at a time, initially `start`. F9 calls the tool that submits:
-    its argument of kind `CODE` is the text, those of kinds `FUNCTION` and `FILE` are the parts of the text's
+    `editor` contains one text at a time, initially `start`. F9 calls the tool that submits: its argument of
+    kind `CODE` is the text, and its arguments of kinds `FUNCTION` and `FILE` are the parts of the text's
     name. After the end, the submissions are compared with `expected`.
     """
     tools: tuple[Tool, ...]
@@ -200,7 +200,7 @@ class TaskKind(ABC, Generic[J]):
         return NoKindState()
 
     def passed_tree(self, task: Task, state: AttemptState, passing: Submission) -> SourceTree | None:
-        """Return the tree of a submission that passed, for its confirmation; None if none is confirmed."""
+        """Return the tree of a submission that passed, to confirm it; None if passes are not confirmed."""
         return None
 
     @property
@@ -209,7 +209,7 @@ class TaskKind(ABC, Generic[J]):
         return self.modes
 
     def reported_mode(self, mode: str, targets: int) -> str:
-        """Return the one of `reported_modes` for a task's mode and number of functions to be repaired."""
+        """Return the reported mode of a task with this mode and this number of functions to be repaired."""
         return mode
 
     def searched(self, mode: str) -> bool:
@@ -217,7 +217,7 @@ class TaskKind(ABC, Generic[J]):
         return False
 
     def measured(self, attempt: MeasuredAttempt) -> Mapping[str, Any]:
-        """Return the values of `measures` for an attempt, by name, without unknown ones."""
+        """Return the known values of `measures` for an attempt, by name."""
         return {}
 
     def accepts(self, passing: Submission) -> bool:
@@ -232,7 +232,7 @@ class TaskKind(ABC, Generic[J]):
         return None
 
     def document(self, task: Task) -> Mapping[str, Any]:
-        """Return the kind's own keys of a `task.toml`, in the form that `read` takes."""
+        """Return the kind's own keys of a `task.toml`, in the form that `read` accepts."""
         return {}
 
     def version(self, task: Task) -> int:
@@ -253,7 +253,7 @@ class TaskKind(ABC, Generic[J]):
         """
 
     def answer_document(self, answer: Answer) -> Mapping[str, Any]:
-        """Return the kind's own keys of an `answer.json`, in the form that `read_answer` takes."""
+        """Return the kind's own keys of an `answer.json`, in the form that `read_answer` accepts."""
         return {}
 
     @abstractmethod
@@ -262,7 +262,7 @@ class TaskKind(ABC, Generic[J]):
 
     @abstractmethod
     def brief(self, task: Task) -> str:
-        """Return the brief of a task as it is shown and sent."""
+        """Return the brief of a task as it is shown and sent. Raises `TaskError` if it can't be rendered."""
 
     def start(self, task: Task) -> StartText | None:
         """Return the initial text of the editor; None if solvers choose among functions they were shown."""
@@ -283,7 +283,8 @@ class TaskKind(ABC, Generic[J]):
     def trial(self, judge: J, subject: TrialSubject, texts: Mapping[str, str], run: RunContext) -> Trial:
         """Run a task to judge it; `texts` are a validator's texts, by the names of their buffers.
 
-        Raises `CodeError` if a text can't be tried, and `TaskError` if tasks of this kind are only checked.
+        Raises `CodeError` if a text can't be tried, `TaskError` if tasks of this kind are only checked, and
+        `CancelledError` when cancelled.
         """
         raise TaskError(
             f"There are no trials of tasks in the mode {judge.task.mode!r}.",
@@ -328,11 +329,11 @@ class TaskKind(ABC, Generic[J]):
         return ""
 
     def difficulty(self, task: Task) -> Mapping[str, float]:
-        """Return the figures, by name, that show in a list how hard a task is."""
+        """Return the figures, by name, that show in a list how hard a task is; empty if there are none."""
         return {}
 
     def difficulty_words(self, figures: Mapping[str, float]) -> str:
-        """Return the figures of `difficulty` as the text of a cell."""
+        """Return the figures of `difficulty` as the text of a cell; empty without figures."""
         return ""
 
     def originals(self, answer: Answer) -> int | None:
@@ -340,25 +341,28 @@ class TaskKind(ABC, Generic[J]):
         return max((baseline.runs for baseline in answer.baselines), default=None)
 
     def rejudged(self, judge: J, files: Mapping[str, bytes | None]) -> Rejudged | None:
-        """Judge a solver's files from another harness; None if this kind of task can't be judged by files."""
+        """Judge a solver's files from another harness; None if this kind of task can't be judged by files.
+
+        May raise `InfrastructureError` if the isolation failed.
+        """
         return None
 
     profiles: tuple[str, ...] = ()
     """Names of groups of settings by which attempts are compared."""
 
     def read_settings(self, data: bytes, file: str) -> dict[str, Any]:
-        """Read a file of settings in the form that `settled` takes.
+        """Return the settings in a file, in the form that `settled` accepts.
 
         Raises `UserError`, which names the fault in `file`.
         """
         raise UserError(f"{file}: tasks of this kind take no settings.")
 
     def in_profile(self, name: str, given: Mapping[str, Any] | None) -> dict[str, Any] | None:
-        """Return `given` settings with those of a profile in their place; None if neither sets anything."""
+        """Return the settings `given`, overridden by those of a profile; None if neither sets anything."""
         return None
 
     def settled(self, task: Task, answer: Answer, given: Mapping[str, Any]) -> Task:
-        """Return the task as an attempt with settings of its own sees it; `given` are the changed ones.
+        """Return the task as it is in an attempt with settings of its own; `given` are the changed settings.
 
         Raises `UserError` for settings that the task can't have.
         """
@@ -372,7 +376,7 @@ class TaskKind(ABC, Generic[J]):
         return None
 
     def with_budgets(self, task: Task, budgets: Budgets) -> Task:
-        """Return the task as an attempt with these budgets sees it."""
+        """Return the task as it is in an attempt with these budgets."""
         return replace(task, budgets=budgets)
 
     @property

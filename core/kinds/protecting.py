@@ -14,7 +14,7 @@ from gistpoint.core.tasks.protection import MOST_PIECES, Protection
 from gistpoint.core.trees import SourceTree
 
 Run = Callable[[RunRequest, str], SuiteReport]
-"""Runs a request as the named step."""
+"""A function that runs a request, and reports its progress as the named step."""
 
 
 NOTHING = Writable()
@@ -46,8 +46,8 @@ def hold_to_writes(
     """Return the protection that allows only the changes in the run `watched`.
 
     If the tests don't pass with it, or if the changes are unknown or too many, the protection allows all
-    changes and has the reason. If the run that tries it is inconclusive (see `is_lost`), the report of that
-    run is returned.
+    changes and contains the reason. If the run that tries it is inconclusive (see `is_lost`), the report of
+    that run is returned.
     """
     if watched.writes is None:
         return Protection(None, "the files that its suite changes could not be determined")

@@ -75,7 +75,7 @@ def kind_with_settings() -> TaskKind[Any]:
 
 
 def kind_named(mode: object) -> TaskKind[Any] | None:
-    """Return the kind of a mode; None if no installed kind has it."""
+    """Return the kind of a mode; None if no loaded kind has it."""
     return all_modes().get(str(mode))
 
 
@@ -98,7 +98,7 @@ def modes_measuring(measure: str) -> tuple[str, ...]:
 
 
 def is_searched(mode: str) -> bool:
-    """Whether solvers have to find the functions to be changed, in one of the modes that reports have."""
+    """Whether solvers have to find the functions to be changed, in a mode that reports distinguish."""
     reporting = [kind for kind in all_kinds() if mode in kind.reported_modes]
     return bool(reporting) and reporting[-1].searched(mode)
 
@@ -112,7 +112,7 @@ def blank_state(mode: object) -> KindState:
 
 
 def render_brief(task: Task) -> str:
-    """Return the brief of a task as it is shown and sent."""
+    """Return the brief of a task as it is shown and sent. Raises `TaskError` if it can't be rendered."""
     return kind_of(task).brief(task)
 
 

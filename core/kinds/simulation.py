@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from gistpoint.core.tools.declaration import Tool
 
 BACKEND = BackendRecord("simulated", "1", isolated=True)
-"""Nothing runs at all, so nothing needs a sandbox."""
+"""The record of simulated runs: nothing runs at all, so no sandbox is needed."""
 
 
 class SimulatedTime:
@@ -63,7 +63,7 @@ class SimulatedTime:
 
 @dataclass
 class ScriptedRunner:
-    """Reports runs of a suite without running anything; `right` decides how the next ones end."""
+    """A runner that reports runs of a suite without running anything; `right` determines how they end."""
 
     task: Task
     suite: Baseline
@@ -75,7 +75,7 @@ class ScriptedRunner:
     backend = BACKEND
 
     def next(self, clock: SimulatedTime, *, right: bool, near: float = 0.0) -> None:
-        """Decide how the next submission is judged."""
+        """Set how the next submission is judged, and the clock that its run advances."""
         self.clock = clock
         self.right = right
         self.near = near
@@ -89,7 +89,7 @@ class ScriptedRunner:
         return self
 
     def run(self, request: RunRequest, *, run: RunContext = UNATTENDED) -> SuiteReport:
-        """Report a run of the suite."""
+        """Return a finished run of the suite; unless `right`, at least one failing test still fails."""
         failing = sorted(self.suite.failing)
         left = 0 if self.right else max(1, ceil((1 - self.near) * len(failing)))
         lost = set(failing[len(failing) - left :])
@@ -210,9 +210,9 @@ class Scene:
         return ((tool.name, arguments),)
 
     def look(self, number: int, looks: int, *about: object, finds: bool) -> tuple[str, dict[str, str]]:
-        """Return the name and the arguments of the tool for look `number`, from 0, of `looks` at the code.
+        """Return look `number` (from 0) of `looks` at the code, as the name of a tool and its arguments.
 
-        `finds` tells whether the solver finds the part to be changed; `about` makes the choice reproducible.
+        With `finds`, the solver finds the part to be changed; `about` makes the choice reproducible.
         """
         if number == 0:
             return _LIST, {"path": ""}
@@ -253,7 +253,10 @@ _LIST, _LIST_FUNCTIONS, _READ_FILE, _READ_FUNCTION, _SEARCH = (
 
 @lru_cache(maxsize=4096)
 def _functions_in(path: str, source: bytes) -> tuple[str, ...]:
-    """Return the unique names of functions in a file; they are cached, since tasks share most files."""
+    """Return the unique names of functions in a file; empty if it does not parse.
+
+    They are cached, because tasks share most files.
+    """
     try:
         index = index_source(path, source)
     except CodeError:

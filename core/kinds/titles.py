@@ -87,8 +87,9 @@ def searched_words(task: Task, title: str = "") -> str:
 def tasks_called(name: str, tasks: Iterable[Task]) -> list[Task]:
     """Return the tasks with a name: a title for any audience, or the two words, with or without the digit.
 
-    Case, blanks and punctuation don't matter, so `tavo-lumen-4` needs no quotes in a shell. Titles that name
-    functions of the answer are compared only if nothing else matches, because they need a file of each task.
+    Empty if no task has it. Case, blanks and punctuation don't matter, so `tavo-lumen-4` needs no quotes in a
+    shell. Titles that name functions of the answer are compared only if nothing else matches, because they
+    need a file of each task.
     """
     wanted = folded_name(name)
     if not wanted:

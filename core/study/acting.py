@@ -27,7 +27,8 @@ _IDLE_ASKED_MS = 120_000
 def scene_of(task: Task) -> Scene:
     """Return the scene of a task with its answer.
 
-    Raises `StudyError` for a task that can't be simulated.
+    Raises `StudyError` for a task that can't be simulated, and `TaskError` if its answer is missing or
+    damaged.
     """
     scene = kind_of(task).simulated(task, read_answer(task))
     if not scene.right:
@@ -102,9 +103,9 @@ class Performance:
         return self.scene.look(number, self.course.looks, *self.about, finds=self.course.finds)
 
     def _submissions(self) -> Iterator[tuple[float, bool, str, str, float]]:
-        """Yield each submission as (time, whether it is right, name, text, share of tests that pass).
+        """Yield each submission as (time, whether it solves the task, name, text, share of tests repaired).
 
-        The times are seconds of active time.
+        The times are seconds of active time; the share is of the tests that fail at first.
         """
         course = self.course
         for number, (at, near) in enumerate(zip(course.wrong_at, course.near, strict=True), start=1):

@@ -308,7 +308,7 @@ class _Choice:
         counted = self._keys(task)
         if counted:
             return all(self.of_key[name] < design.quota[name] for name in counted)
-        # A task outside all quotas may only take a place that the quotas leave.
+        # A task outside all quotas can only take a place that the quotas leave.
         asked = sum(max(0, wanted - self.of_key[name]) for name, wanted in design.quota.items())
         return design.tasks_per_person - len(self.tasks) > asked
 
@@ -352,12 +352,13 @@ class _Supply:
     tasks: Counter[tuple[str, str]] = field(default_factory=Counter)
     room: dict[str, int] = field(default_factory=dict)
     given: dict[str, list[str]] = field(default_factory=dict)
-    """By library, the quota names of the tasks it supplies."""
+    """The quota names of the tasks that each library supplies."""
 
     def give(self, name: str, tried: set[str]) -> bool:
         """Supply one more task under a name, reassigning what libraries supply (Ford & Fulkerson 1956).
 
-        Returns whether that is possible. `tried` holds the libraries already visited on this augmenting path.
+        Returns whether that is possible. `tried` contains the libraries already visited on this augmenting
+        path.
         """
         untried = {source for of, source in self.tasks if of == name} - tried
         for source in sorted(untried):

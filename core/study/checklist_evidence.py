@@ -96,7 +96,7 @@ class ChecklistEvidence:
         return count
 
     def compared(self, name: str) -> ComparedHashes:
-        """Count the tasks, by condition, for which an attribute of rows is equal for people and models."""
+        """Return for how many tasks, by condition, an attribute of people's and models' rows is equal."""
         values: dict[tuple[str, str], tuple[set[str], set[str]]] = defaultdict(lambda: (set(), set()))
         for row in (*self.people, *self.models):
             values[row.task, row.condition][bool(row.solver)].add(str(getattr(row, name)))

@@ -30,7 +30,7 @@ def settings_under(condition: Condition) -> dict[str, Any]:
 
 
 def under(condition: Condition, task: Task, answer: Answer) -> Task:
-    """Return a task with a condition's settings, or unchanged if its kind takes none.
+    """Return a task with a condition's settings; unchanged if there are none, or its kind accepts none.
 
     Raises `UserError` for contradictory settings.
     """

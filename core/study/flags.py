@@ -35,7 +35,7 @@ from gistpoint.core.study.timeline import ON_THE_CLOCK, FirstTime, milliseconds
 from gistpoint.core.tools.declaration import Group
 
 LARGE_PASTE = 80
-"""The maximum number of characters that may be pasted of text that no result had shown without a flag."""
+"""The maximum number of characters in a paste that is not flagged although no result had shown the text."""
 _EVENTS = 20
 """The maximum number of events that one flag lists."""
 SEEN = "seen_before"
@@ -243,7 +243,7 @@ def _infrastructure_retry(evidence: AttemptEvidence) -> Iterator[FlagRow]:
 
 
 def _low_effort(evidence: AttemptEvidence) -> Iterator[FlagRow]:
-    """Flag an attempt that submits or gives up before any information call was answered."""
+    """Yield a flag if the attempt submits, or is given up, before an information call that is not refused."""
     answers = [event.data for event in _of(evidence, CallAnswered)]
     refused = {data.call_id for data in answers if isinstance(data, CallAnswered) and data.refused}
     for event in evidence.recorded.events:

@@ -146,7 +146,7 @@ class Person:
 
     @cached_property
     def assignments(self) -> tuple[Assignment, ...]:
-        """The person's assignments by position; of two plans for one slot, the earlier holds."""
+        """The person's assignments by slot and position; of two plans for one slot, the earlier holds."""
         plans: dict[int, Planned] = {}
         for plan in self.facts.all(Planned):
             if plan.assignments:

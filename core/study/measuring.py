@@ -1,7 +1,7 @@
 """Computes the row of an attempt, with all of its numbers, from its journal and the log.
 
 All functions are pure. Times are seconds of the solver's own time at an event. Corrections re-label spans of
-the timeline; rows hold the uncorrected times as well, so that every correction is visible (decision 81).
+the timeline; rows contain the uncorrected times as well, so that every correction is visible (decision 81).
 """
 
 from __future__ import annotations
@@ -158,7 +158,8 @@ def excluded_by_design(exclusion: str) -> bool:
 def reviewers_exclude(decisions: Iterable[ReviewerDecision], rule: DisputeRule) -> bool:
     """Return whether reviewers exclude an attempt.
 
-    If they disagree and the organiser decides, the attempt counts until the organiser excludes it.
+    They do by majority, by any vote to exclude, or, if the organiser decides disputes, by votes that are all
+    to exclude: a disputed attempt then counts until the organiser excludes it.
     """
     votes = Counter(review.decision for review in decisions)
     excluding = votes[ReviewDecision.EXCLUDE]
@@ -224,7 +225,7 @@ def _censored(evidence: AttemptEvidence, *, solved: bool) -> str:
 def condition_key(evidence: AttemptEvidence) -> str:
     """Return the condition's key, in words: attempts are pooled only if their keys are equal.
 
-    It holds tool uses, submissions, steps, time limit, names of the tools, template of the brief and help;
+    It contains tool uses, submissions, steps, time limit, names of the tools, template of the brief and help;
     and, after ` | `, a model's settings. The rendered brief is not part of it, because its hash differs
     between tasks.
     """

@@ -18,11 +18,11 @@ STUDY, ERASED = "study", "erased"
 
 
 class StudyError(UserError):
-    """A study can't be used as requested; the message names file and key, or the operation."""
+    """The error for a study that can't be used as requested; it names file and key, or the operation."""
 
 
 class StudyOperationKind(StrEnum):
-    """The kinds of operations, ordered by subject: the study, a person, an attempt."""
+    """The kinds of operations, ordered by subject: the study, a person, an attempt or its repair."""
 
     OPENED = "opened"
     AMENDED = "amended"
@@ -90,7 +90,7 @@ def attempt(identity: str) -> str:
 
 
 def repair(key: str) -> str:
-    """Return the subject of a repair by its `repairs.repair_key`."""
+    """Return the subject of a repair by its key (`AttemptRepair.key`)."""
     return f"repair:{key}"
 
 
@@ -178,7 +178,7 @@ class Planned(Fact, frozen=True, kw_only=True):
 
 
 class Begun(Fact, frozen=True, kw_only=True):
-    """Data of `begun`, which is on the disk before the attempt's journal begins."""
+    """Data of `begun`, which is on disk before the attempt's journal begins."""
 
     assignment: str
     attempt: str
@@ -194,14 +194,14 @@ class Finished(Fact, frozen=True, kw_only=True):
 
 
 class Returned(Fact, frozen=True, kw_only=True):
-    """Data of `returned`: the assignment is free for others."""
+    """Data of `returned`: an assignment that is now free for others."""
 
     assignment: str
     why: str = ""
 
 
 class Exposed(Fact, frozen=True, kw_only=True):
-    """Data of `exposed`: a task, or every task of a source, was seen elsewhere."""
+    """Data of `exposed`: a task, or a source with all of its tasks, that was seen elsewhere."""
 
     task: str = ""
     source: str = ""
@@ -292,7 +292,7 @@ class ModelsRead(Fact, frozen=True, kw_only=True):
 
 
 class RepairCompared(Fact, frozen=True, kw_only=True):
-    """Data of `compared`: a passing repair compared with the original, as by `core.tasks.equivalence`."""
+    """Data of `compared`: a passing repair's comparison with the original (see `core.tasks.equivalence`)."""
 
     verdict: str
     recorded: int = 0
@@ -349,4 +349,4 @@ DATA_OF: dict[str, type[Fact]] = {
     StudyOperationKind.EXPORTED: Exported,
     StudyOperationKind.MODELS: ModelsRead,
 }
-"""The record type of each kind's data; kinds that are only reported have none."""
+"""The record type of each kind's data, except for `delete`, which hides another operation."""

@@ -108,7 +108,7 @@ class StudyStore(Protocol):
         ...
 
     def append(self, operations: Iterable[StudyOperation]) -> int:
-        """Store operations that are not known yet, synced to the disk; return how many were new."""
+        """Store operations that are not known yet, synced to disk; return how many were new."""
         ...
 
     def record(
@@ -122,7 +122,7 @@ class StudyStore(Protocol):
         ...
 
     def publish(self, folder: Path) -> Publication:
-        """Store a copy of the journal in an attempt's folder, as far as it is written."""
+        """Store a copy of the journal in an attempt's folder, as far as it is written; return the outcome."""
         ...
 
     def attempts(self) -> Iterator[PublishedAttempt]:

@@ -135,7 +135,10 @@ def _people(ledger: Ledger, rows: Iterable[AttemptRow]) -> PeopleProgress:
 
 
 def _is_done(person: Person) -> bool:
-    """Return whether every assignment of a person, except returned ones, has ended."""
+    """Return whether a person who has not withdrawn has ended all assignments, without returned ones.
+
+    False for a person without any.
+    """
     current = {one.id for one in person.assignments if one.id not in person.returned}
     ended = {end.assignment for end in person.finished.values()}
     if not current or person.withdrawn:

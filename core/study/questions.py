@@ -13,14 +13,14 @@ from gistpoint.core.study.declaration import Question, QuestionKind, Questionnai
 LONGEST_ANSWER = 20_000
 """The maximum number of characters in a free-text answer."""
 _GREATEST = 10**12
-"""The greatest absolute value of a numeric answer."""
+"""The maximum absolute value of a numeric answer."""
 SOURCE = "{source}"
 _NO_NUMBER = "The answer must be a number."
 NUMBERS = (QuestionKind.NUMBER, QuestionKind.MINUTES, QuestionKind.PERCENT)
 
 
 def asked(form: Questionnaire, tasks: Iterable[StudyTask]) -> tuple[Question, ...]:
-    """Return the questions of a form, with one for each library in place of an `each_source` question.
+    """Return the questions of a form; an `each_source` question is replaced by one for each library.
 
     The id of such a question is followed by a dot and the library's name, as in `source.NAME`.
     """
@@ -101,7 +101,7 @@ def _fault_of_number(question: Question, value: object) -> str:
 
 
 def limits(question: Question) -> tuple[float | None, float | None]:
-    """Return the least and the greatest numeric answer; None where there is no limit."""
+    """Return the minimum and the maximum of a numeric answer; None where there is no limit."""
     low = question.min
     high = question.max
     match question.kind:

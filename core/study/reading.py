@@ -138,7 +138,10 @@ def _filled_in(values: Mapping[str, Any], text_of: Callable[[str], str]) -> dict
 
 
 def _with_blocks(forms: tuple[Questionnaire, ...]) -> tuple[Questionnaire, ...]:
-    """Return the forms with the bank's questions, and with an attestation after each task."""
+    """Return the forms with the bank's questions, and with an attestation after each task.
+
+    Raises `StudyError` for a block that is not in the bank.
+    """
     after_tasks = [form for form in forms if form.at is Moment.AFTER_TASK]
     if not any(ATTESTATION in form.use for form in after_tasks):
         forms = (*forms, Questionnaire(id=RULES_FORM, at=Moment.AFTER_TASK, use=(ATTESTATION,)))
@@ -156,7 +159,10 @@ def _with_blocks(forms: tuple[Questionnaire, ...]) -> tuple[Questionnaire, ...]:
 
 
 def _text(folder: Path, name: str) -> str:
-    """Return a text from the study's folder `texts`; nothing outside of the folder is read."""
+    """Return a text from the study's folder `texts`; nothing outside of the folder is read.
+
+    Raises `StudyError` for a name that leads out of the folder, and for a file that can't be read.
+    """
     place = Path(name)
     is_spelled_well = name.isprintable() and "\\" not in name
     leads_out = place.is_absolute() or ".." in place.parts

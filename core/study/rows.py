@@ -73,7 +73,7 @@ class AttemptRow(msgspec.Struct, frozen=True, kw_only=True):
     counted: bool = True
     """Whether analyses use the row: a first exposure, assigned, in role, not excluded."""
     exclusion: str = ""
-    """The reason for an exclusion: a flag, or an organiser's reason; empty if counted."""
+    """Why it is not counted: the design, a flag, `reviewers` or an organiser's reason; empty if counted."""
     end: str = ""
     end_code: str = ""
     solved: bool = False
@@ -87,7 +87,7 @@ class AttemptRow(msgspec.Struct, frozen=True, kw_only=True):
     best_score: float | None = None
     outcome_of_last: str = ""
     measures: dict[str, Any] = {}
-    """The kind's measures by their names in `TaskKind.measures`, without unknown ones."""
+    """The known measures of the kind by their names in `TaskKind.measures`."""
     tool_uses: int = 0
     submissions: int = 0
     tool_use_budget: int | None = None
@@ -106,7 +106,10 @@ class AttemptRow(msgspec.Struct, frozen=True, kw_only=True):
     primary_s: float | None = None
     """The corrected time on the declared primary clock, until the first solve or the end."""
     censored: str = ""
-    """Empty if solved; `censored` at a limit, `competing` if given up or skipped."""
+    """`competing` if given up or skipped, `censored` after another end that counts.
+
+    Empty if it is solved, unfinished, or ended by infrastructure, withdrawal or disqualification.
+    """
     instructions_s: float | None = None
     first_submission_s: float | None = None
     solved_s: float | None = None

@@ -34,7 +34,10 @@ _NORMAL = NormalDist()
 
 
 class Behaviour(msgspec.Struct, frozen=True, kw_only=True):
-    """The behaviour of simulated people. Abilities and difficulties are in logits, times in minutes."""
+    """The behaviour of simulated people. Abilities and difficulties are in logits, times in minutes.
+
+    Raises `StudyError` if a parameter is out of range.
+    """
 
     ability: float = 0.8
     """Standard deviation of the abilities of persons."""

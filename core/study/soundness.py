@@ -221,7 +221,7 @@ def _can_be_answered(question: Question, answer: object) -> bool:
 
 
 def faults_with_tasks(study: Study, tasks: Mapping[str, StudyTask]) -> list[str]:
-    """Return the faults of a declaration with regard to its tasks, a sentence each, with file and key."""
+    """Return the faults of a declaration with regard to its tasks, as sentences with file and key."""
     training = {task_named(name, tasks) for name in study.training.tasks}
     counted = [task for task in tasks.values() if task.id not in training]
     faults = [*_unsound_codes(study), *_unknown_tasks(study, tasks), *_short_quotas(study, tasks, counted)]
@@ -240,7 +240,7 @@ def faults_with_tasks(study: Study, tasks: Mapping[str, StudyTask]) -> list[str]
 
 
 def unwritten_texts(study: Study) -> list[str]:
-    """Return the keys of the texts that still hold the template's mark."""
+    """Return the keys of the texts that still contain the template's mark."""
     texts = {
         "texts.consent": study.texts.consent,
         "texts.rules": study.texts.rules,

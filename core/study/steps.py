@@ -77,7 +77,7 @@ class RefusalReason(StrEnum):
 
 @dataclass(frozen=True)
 class RefusedStep:
-    """Refuses to continue the session, with the reason in words and a hint on whom to ask."""
+    """The refusal to continue the session, with the reason in words and a hint on what to do."""
 
     reason: RefusalReason
     words: str
@@ -86,7 +86,7 @@ class RefusedStep:
 
 @dataclass(frozen=True)
 class ConsentStep:
-    """Asks for consent; recorded as `consented` or `declined`."""
+    """The request for consent; recorded as `consented` or `declined`."""
 
     again: bool = False
     """Whether the person consents again because the protocol was amended."""
@@ -94,7 +94,7 @@ class ConsentStep:
 
 @dataclass(frozen=True)
 class FormStep:
-    """Asks the questions of a form; recorded as `answers`, of the assignment if there is one."""
+    """The questions of a form; recorded as `answers`, of the assignment if there is one."""
 
     form: Questionnaire
     questions: tuple[Question, ...]
@@ -109,7 +109,7 @@ class FormStep:
 
 @dataclass(frozen=True)
 class ScreenOutStep:
-    """Ends the session because of an answer; recorded as `screened_out`, without asking anything."""
+    """The end of the session because of an answer; recorded as `screened_out`, without a question."""
 
     item: str
     """The column of the answer, such as `before.editor`."""
@@ -117,12 +117,12 @@ class ScreenOutStep:
 
 @dataclass(frozen=True)
 class RulesStep:
-    """Shows the rules; recorded as `sitting` with the state `began`."""
+    """The rules, shown when a sitting begins; recorded as `sitting` with the state `began`."""
 
 
 @dataclass(frozen=True)
 class PlanStep:
-    """Assigns tasks to the person; recorded as `planned`, without showing anything."""
+    """The assignment of tasks to the person; recorded as `planned`, without showing anything."""
 
     assignments: tuple[Assignment, ...]
     protocol: str
@@ -131,7 +131,7 @@ class PlanStep:
 
 @dataclass(frozen=True)
 class ReadyStep:
-    """Announces a task; recorded as `begun` with a new attempt's id, before its journal begins."""
+    """The announcement of a task; recorded as `begun` with a new attempt's id, before its journal begins."""
 
     assignment: Assignment
     condition: Condition
@@ -145,7 +145,7 @@ class ReadyStep:
 
 @dataclass(frozen=True)
 class AttemptStep:
-    """Continues an attempt that the log records as begun: resumes its journal, or begins it."""
+    """An attempt that the log records as begun, and whose journal is resumed or begun."""
 
     assignment: Assignment
     condition: Condition
@@ -161,7 +161,7 @@ class AttemptStep:
 
 @dataclass(frozen=True)
 class FinishStep:
-    """Publishes an attempt's ended journal; recorded as `finished`, without showing anything."""
+    """The publication of an attempt's ended journal; recorded as `finished`, without showing anything."""
 
     assignment: Assignment
     attempt: str
@@ -189,7 +189,7 @@ class SittingLimit(StrEnum):
 
 @dataclass(frozen=True)
 class SittingOverStep:
-    """Ends the sitting until the next one; recorded as `sitting` with the state `ended`."""
+    """The end of a sitting, until the next one; recorded as `sitting` with the state `ended`."""
 
     limit: SittingLimit
     done: int
@@ -198,7 +198,7 @@ class SittingOverStep:
 
 @dataclass(frozen=True)
 class DoneStep:
-    """Shows the debrief, and the code once more, to a person who has finished the study."""
+    """The debrief, and the code once more, for a person who has finished the study."""
 
     done: int
     of: int
@@ -206,7 +206,7 @@ class DoneStep:
 
 @dataclass(frozen=True)
 class WithdrawnStep:
-    """Ends the session of a person who has withdrawn; nothing more is asked."""
+    """The end of the session of a person who has withdrawn; nothing more is asked."""
 
     keeps_data: bool
 
@@ -285,11 +285,11 @@ class _Session:
         code = self.person.code
         ledger = self.ledger
         if ledger.is_erased(code):
-            yield _refused(
+            yield _refusal(
                 RefusalReason.ERASED, f"The data of {code[:60]!r} were erased.", "Nothing more is needed."
             )
         if self.person.enrolled is None:
-            yield _refused(
+            yield _refusal(
                 RefusalReason.UNKNOWN_CODE,
                 f"The code {code[:60]!r} is not enrolled in this study.",
                 "Check the code.",
@@ -297,21 +297,21 @@ class _Session:
         if withdrawn := self.person.withdrawn:
             yield WithdrawnStep(withdrawn.data != "erase")
         if self.study.simulated and not self.situation.simulates:
-            yield _refused(
+            yield _refusal(
                 RefusalReason.SIMULATED,
                 "This study is simulated: people can't take part.",
                 "Make your own study.",
             )
         if ledger.opened is None:
-            yield _refused(RefusalReason.NOT_OPEN, "This study is not open yet.")
+            yield _refusal(RefusalReason.NOT_OPEN, "This study is not open yet.")
         if ledger.closed:
-            yield _refused(
+            yield _refusal(
                 RefusalReason.CLOSED, "This study is closed.", "Nothing more is needed. Thank you."
             )
         yield from self._changed()
         if not self.situation.sandbox_ready:
             demanded = self.study.sandbox.demand or "a sandbox that isolates"
-            yield _refused(
+            yield _refusal(
                 RefusalReason.NO_SANDBOX,
                 f"This study needs {demanded}, which does not work on this machine.",
                 "`gistpoint doctor` gives the reason. Tell the organiser.",
@@ -323,15 +323,15 @@ class _Session:
         first = set(opened.tasks) if opened and not amended else set()
         if first and first != set(self.tasks):
             words = "The tasks here are not the ones with which the study was opened."
-            yield _refused(RefusalReason.TASKS_CHANGED, words)
+            yield _refusal(RefusalReason.TASKS_CHANGED, words)
         if protocol_sha256(self.study, self.tasks) != self.ledger.protocol:
             words = "The study's files here are not the ones in force."
-            yield _refused(RefusalReason.PROTOCOL_CHANGED, words)
+            yield _refusal(RefusalReason.PROTOCOL_CHANGED, words)
 
     def _consent(self) -> Iterator[Step]:
         if self.person.declined:
             words = "You have decided not to take part."
-            yield _refused(RefusalReason.DECLINED, words, "If this is a mistake, tell the organiser.")
+            yield _refusal(RefusalReason.DECLINED, words, "If this is a mistake, tell the organiser.")
         consent = self.person.consent
         if consent is None:
             yield ConsentStep()
@@ -350,7 +350,7 @@ class _Session:
 
     def _screened(self) -> Iterator[Step]:
         if self.person.screened_out:
-            yield _refused(
+            yield _refusal(
                 RefusalReason.SCREENED_OUT,
                 "This study looks for other participants.",
                 "Thank you for your time.",
@@ -384,15 +384,15 @@ class _Session:
             yield RulesStep()
             return
         # A task in progress is finished first, whatever the limits of a sitting.
-        if self._in_hand is not None:
+        if self._in_progress is not None:
             return
         done = [one for one in self._done if one.end and one.end.utc_ms >= sitting.utc_ms]
         minutes = self.study.design.sitting_minutes
-        about = len(self._done), len(self._counted) or self.study.design.tasks_per_person
+        progress = len(self._done), len(self._counted) or self.study.design.tasks_per_person
         if len(done) >= self.study.design.per_sitting:
-            yield SittingOverStep(SittingLimit.TASKS, *about)
+            yield SittingOverStep(SittingLimit.TASKS, *progress)
         elif minutes and now - sitting.utc_ms >= minutes * 60_000:
-            yield SittingOverStep(SittingLimit.MINUTES, *about)
+            yield SittingOverStep(SittingLimit.MINUTES, *progress)
 
     @property
     def _last_ms(self) -> int:
@@ -411,7 +411,7 @@ class _Session:
         sitting = self.person.sitting
         if last is None or last.end is None:
             return
-        if self._in_hand is not None or not _within(sitting, last.end):
+        if self._in_progress is not None or not _within(sitting, last.end):
             return
         if self.situation.went_on_after != last.assignment.id:
             done = len(self._done)
@@ -435,7 +435,7 @@ class _Session:
                 words = (
                     "There is no task for you: you have already seen the tasks, or know their libraries well."
                 )
-                yield _refused(RefusalReason.NO_TASKS, words, "Tell the organiser. Thank you.")
+                yield _refusal(RefusalReason.NO_TASKS, words, "Tell the organiser. Thank you.")
 
     @property
     def _trainings(self) -> list[_AssignedTask]:
@@ -494,7 +494,7 @@ class _Session:
         return [one for one in self._counted if one.end is not None]
 
     @property
-    def _in_hand(self) -> _AssignedTask | None:
+    def _in_progress(self) -> _AssignedTask | None:
         """The first assignment that was begun and has not ended; None if there is none."""
         return next((one for one in self._open if one.begun is not None), None)
 
@@ -504,11 +504,11 @@ class _Session:
                 yield FinishStep(assigned.assignment, assigned.begun.attempt, assigned.training)
 
     def _attempts(self) -> Iterator[Step]:
-        assigned = self._in_hand or self._open[0]
+        assigned = self._in_progress or self._open[0]
         condition = self.study.condition_of(assigned.assignment.condition)
         if condition is None or assigned.assignment.task not in self.tasks:
             words = "You were given a task or a condition that the study no longer has."
-            yield _refused(RefusalReason.PLAN_CHANGED, words)
+            yield _refusal(RefusalReason.PLAN_CHANGED, words)
             return
         if assigned.begun is None:
             skip = assigned.training and not self.study.training.must_end
@@ -521,7 +521,7 @@ class _Session:
         resume = attempt in self.situation.journals
         if not here and not resume:
             words = "You began a task on another machine, and can continue it only there."
-            yield _refused(
+            yield _refusal(
                 RefusalReason.ELSEWHERE, words, "If you can't, ask the organiser to return the task."
             )
         forms = () if assigned.training else self._forms(Moment.AFTER_BRIEF, assigned.assignment.id)
@@ -541,5 +541,5 @@ def _within(sitting: Sitting | None, end: Finished) -> bool:
     return sitting is not None and sitting.state == BEGAN and end.utc_ms >= sitting.utc_ms
 
 
-def _refused(reason: RefusalReason, words: str, hint: str = "Tell the organiser.") -> RefusedStep:
+def _refusal(reason: RefusalReason, words: str, hint: str = "Tell the organiser.") -> RefusedStep:
     return RefusedStep(reason, words, hint)

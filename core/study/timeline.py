@@ -128,7 +128,7 @@ def timeline_of(events: Iterable[JournalEvent], targets: Iterable[str] = ()) -> 
 
 
 class _Walk:
-    """Builds a timeline, one event at a time."""
+    """A builder of a timeline, one event at a time."""
 
     def __init__(self, targets: tuple[str, ...]) -> None:
         self.targets = targets
@@ -150,7 +150,7 @@ class _Walk:
         if before.clock.mono_ms is not None and not isinstance(event.data, ProcessStarted):
             passed = max(0, event.mono_ms - before.clock.mono_ms)
         self._pass(before, passed)
-        self._second_thoughts(before.clock.add(before.clock.running, passed), self.state.clock)
+        self._apply_idle_revisions(before.clock.add(before.clock.running, passed), self.state.clock)
         self._notice(event)
 
     def _pass(self, before: AttemptState, passed: int) -> None:
@@ -165,7 +165,7 @@ class _Walk:
         else:
             self.spans.append(span)
 
-    def _second_thoughts(self, before: Clock, after: Clock) -> None:
+    def _apply_idle_revisions(self, before: Clock, after: Clock) -> None:
         """Apply the clock's later revisions of idle time to the spans, the latest span first."""
         moves = {activity: after.of(activity) - before.of(activity) for activity in ClockActivity}
         idle = moves.pop(ClockActivity.IDLE)

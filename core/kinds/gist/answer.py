@@ -33,9 +33,9 @@ class GistAnswer:
     """The record that gists of a task are compared with."""
 
     originals: tuple[TestsRun | CommandRun, ...]
-    """Three or more runs of the original, with normalised outputs."""
+    """Two or more runs of the original, with normalised outputs."""
     owned: tuple[str, ...]
-    """Top-level names of the codebase's modules, which a gist may not import."""
+    """Top-level names of the codebase's modules, which a gist must not import."""
     modules: tuple[str, ...]
     """Dotted names of the modules that the command touches; a gist has their contents under its own name."""
     trace: Mapping[str, Any]
@@ -44,7 +44,7 @@ class GistAnswer:
     """The test; None for a command that is not a test."""
     compared_files: tuple[str, ...] = ()
     seconds: float = 0.0
-    """The duration of the slowest run of the original."""
+    """The duration of the slowest run of the original, in seconds."""
     habits: Habits = field(default_factory=Habits)
     """Behaviour of the original that would be suspicious in a gist."""
     reference: ReferenceGist | None = None

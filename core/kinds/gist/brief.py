@@ -76,7 +76,7 @@ def gist_brief(task: Task, *, shell: str = "", gist: str = "") -> str:
     """Return the brief of a gist.
 
     For a solver with a shell, the repository is in the folder `shell`, and the gist must be written to the
-    file `gist`.
+    file `gist`. Raises `TaskError` if the template is unknown, or is not the one the task was made with.
     """
     settings = gist_settings(task)
     tools = gist_tools(settings, scoring=settings.score_budget != 0)

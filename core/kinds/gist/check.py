@@ -36,11 +36,14 @@ print("looked for", len(sys.argv) - 1)
 _LOOKED = "looked for {}\n"
 _MOST = 500
 PASTED_LEAST = 99.0
-"""The least line existence, in percent, of the original's own modules pasted into one file."""
+"""The minimum line existence, in percent, of the original's own modules pasted into one file."""
 
 
 def gist_findings(judge: GistJudge, run: RunContext) -> Iterator[CheckFinding]:
-    """Yield the finding of each check of a gist task as it is made."""
+    """Yield the finding of each check of a gist task as it is made.
+
+    Raises `InfrastructureError` if the isolation failed, and `CancelledError` when cancelled.
+    """
     tree = SourceTree.open(judge.task.tree_path)
     found = list(leaks_of(tree, ()))
     yield CheckFinding(
@@ -78,7 +81,7 @@ class _Probes:
         return CheckFinding(name, error.category is ErrorCategory.FILE_CREATION, error.category)
 
     def importing(self) -> CheckFinding:
-        """Check that a test that imports the codebase is refused that import."""
+        """Check that a gist that imports the codebase fails, because the import is refused."""
         answer = self._judge.answer
         test = inheriting_test(answer.test) if answer.test else ""
         names = "\n".join(f"import {name}" for name in answer.owned)
@@ -119,7 +122,7 @@ class _Probes:
         return CheckFinding(name, right, f"{figure}, fidelity {score.execution_fidelity}{error}")
 
     def reference(self) -> CheckFinding:
-        """Check that the reference gist, if there is one, is faithful."""
+        """Check that the reference gist, if there is one, is faithful and not vacuous."""
         name = "reference gist is faithful"
         reference = self._judge.answer.reference
         if reference is None:
@@ -186,7 +189,7 @@ def score_trial(
 
 
 def original_trial(judge: GistJudge, *, cancel: CancelToken = NEVER) -> ScoreTrial:
-    """Run the command on the original again, and compare it with the record.
+    """Return a trial of the original: its command is run again, and compared with the record.
 
     Raises `CancelledError` when cancelled.
     """

@@ -71,11 +71,11 @@ _Lines = list[tuple[str, int | None]]
 
 
 def spliced_docstring(gist: str, original: str, name: str, dropped: Callable[[str], bool]) -> _Lines:
-    """Return the lines of a gist in which `name` has the docstring that it has in the text `original`.
+    """Return the numbered lines of a gist in which `name` has the docstring that it has in `original`.
 
-    Each line has its number in the gist, or None for a line of the docstring. An import in an example becomes
-    `pass` if `dropped` is true for its text. Raises SyntaxError for a gist that does not parse, and TaskError
-    if one of the two texts has no such definition.
+    Each line is a pair of its text and its number in the gist; None for a line of the docstring. An import in
+    an example becomes `pass` if `dropped` is true for its text. Raises SyntaxError for a gist that does not
+    parse, and TaskError if it has no such definition, or if the one in `original` has no docstring.
     """
     home = documented(parse(gist), name)
     source = documented(parse(original), name)

@@ -110,7 +110,10 @@ class _OtherTest(msgspec.Struct):
 
 
 def _read_test(fields: Fields) -> GistTest | None:
-    """Return the tests of a command; None for a program, whose table has empty texts."""
+    """Return the tests of a command; None for a program, whose table has empty texts.
+
+    Raises `TaskError`, which names the key, for a bad value.
+    """
     name = fields.get("qualname", str)
     doctest = fields.get("doctest", bool, False)
     fields.get("source", str)

@@ -16,7 +16,7 @@ from gistpoint.core.metrics.bars import hard_subset
 from gistpoint.core.running import RunProgress
 
 TRACED = 3
-"""Number of candidates per requested entrypoint that are traced before the first is chosen."""
+"""The number of candidates per requested entrypoint that are traced before the first is chosen."""
 _SUITE_TIMEOUT_S = 120.0
 
 OnRefusal = Callable[[Entrypoint, NoGistError], None]
@@ -33,7 +33,8 @@ class EntrypointCandidate:
 def entrypoints_of(examination: Examination) -> list[Entrypoint]:
     """Return the tests of a repository's suite; all instances of a test are one entrypoint.
 
-    Raises `InfrastructureError` if the tests could not be collected.
+    Tests whose ids can't be written as a command are left out. Raises `InfrastructureError` if the tests
+    could not be collected.
     """
     repository = examination.repository
     ids = examination.runner.tests(
@@ -55,8 +56,8 @@ def candidates(
 
     The first `TRACED` times `count` are traced and ranked by calls, functions, files and covered lines
     together: first comes one from each of `count` parts of this ranking, then the next from each part. The
-    others follow in their random order.
-    `refused` is called for each test that can't be traced.
+    others follow in their random order. `refused` is called for each test that can't be traced. Raises
+    `InfrastructureError` if the tests could not be collected.
     """
     drawn = _traced(examination, _drawn(examination, seed), refused, TRACED * count)
     yield from by_rank(list(islice(drawn, TRACED * count)), count)
@@ -69,7 +70,8 @@ def hardest(
     """Yield the `most` tests with the most calls, and the `most` with the most files (Gistify, section 4.2).
 
     All tests of the suite are traced, or only `among` of them, chosen by `seed`. If a test turns out to be
-    unusable after it was yielded, send True: the next hardest test takes its place.
+    unusable after it was yielded, send True: the next hardest test takes its place. `refused` is called for
+    each test that can't be traced. Raises `InfrastructureError` if the tests could not be collected.
     """
     drawn = _drawn(examination, seed)[: among or None]
     pool = {one.entrypoint.text: one for one in _traced(examination, drawn, refused, len(drawn))}

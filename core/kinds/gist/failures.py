@@ -69,8 +69,8 @@ def unreadable(gist: str) -> GistError | None:
 def owned_imports(gist: str, owned: Collection[str]) -> list[str]:
     """Return the normalised imports of `owned` names that run when the file is imported.
 
-    Imports in functions are left to the import blocker, which sees the ones that run; imports under `if
-    TYPE_CHECKING` never run. Empty for a gist that does not parse.
+    Imports in functions and loops are left to the import blocker, which refuses those that run. An `if`
+    statement whose condition contains `TYPE_CHECKING` is skipped. Empty for a gist that does not parse.
     """
     try:
         statements = parse(gist).body
@@ -123,8 +123,7 @@ def gist_error(
 def _runtime_kind(
     gist: str, run: TestsRun | CommandRun | None, fidelity: Fidelity | None
 ) -> tuple[ErrorKind, str]:
-    # Whether a text that does not parse contains the test is unknown, so it is a syntax error
-    # (decision 15).
+    # A text that does not parse may well contain the test, so it is a syntax error (decision 15).
     fault = fault_in(gist)
     if fault:
         return ErrorKind.SYNTAX, str(fault)

@@ -32,10 +32,11 @@ _NO_TEST = "no such test"
 
 
 def normalise_output(text: str, places: Mapping[str, str] | None = None) -> str:
-    """Mask times, durations, addresses, process ids, seeds, temporary paths and line numbers of tracebacks.
+    """Return an output without what usually varies between runs.
 
-    `places` maps paths and file names of this run (working folder, gist, interpreter) to the words that
-    replace them; longer ones are replaced first. ANSI sequences and carriage returns are removed.
+    Times, durations, addresses, process ids, seeds, temporary paths and line numbers of tracebacks are
+    masked. `places` maps paths and file names of this run (working folder, gist, interpreter) to the words
+    that replace them; longer ones are replaced first. ANSI sequences and carriage returns are removed.
     """
     text = _ANSI.sub("", text).replace("\r\n", "\n").replace("\r", "\n")
     named = dict(places or {})
@@ -139,7 +140,7 @@ def compare(
     places: Sequence[Mapping[str, str]] = (),
     compared_files: Sequence[str] = (),
 ) -> Fidelity:
-    """Compare a run with those runs of the original that have the same type.
+    """Return the fidelity of a run to those runs of the original that have the same type.
 
     See `compare_tests` and `compare_commands`.
     """
@@ -160,11 +161,12 @@ def _dotted(path: str) -> str:
 def compare_tests(
     originals: Sequence[TestsRun], gist: TestsRun, places: Sequence[Mapping[str, str]] = ()
 ) -> Fidelity:
-    """Compare a gist's run with two or more runs of the original, which show what varies.
+    """Return the fidelity of a gist's run to two or more runs of the original, which show what varies.
 
-    The same instances must pass, fail and be skipped; failing ones must raise similar exceptions, and the
-    normalised stdout and stderr of each must match. `places` are the paths of each run, the gist's last (see
-    `normalise_output`).
+    The same instances must pass, fail and be skipped; failing ones must raise similar exceptions, instances
+    made at run time must have the same data, and the normalised stdout and stderr of each must match.
+    Doctests that the original does not have are ignored. `places` are the paths of each run, the gist's last
+    (see `normalise_output`).
     """
     known = [*places, *[{}] * (len(originals) + 1 - len(places))]
     wanted = [_by_instance(original) for original in originals]
@@ -217,10 +219,11 @@ def compare_commands(
     places: Sequence[Mapping[str, str]] = (),
     compared_files: Sequence[str] = (),
 ) -> Fidelity:
-    """Compare a gist's run of a command that is not a test with the original's runs.
+    """Return the fidelity of a gist's run to the original's runs, for a command that is not a test.
 
-    The exit status, the streams, the exception that ended the run, and those of `compared_files` that do not
-    vary must match. The stderr of an original that raised an exception is not compared.
+    The run's status, its exit status, the streams, the exception that ended the run, and those of
+    `compared_files` that do not vary must match. The stderr of an original that raised an exception is not
+    compared.
     """
     known = [*places, *[{}] * (len(originals) + 1 - len(places))]
     expected = originals[0]

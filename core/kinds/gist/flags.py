@@ -56,10 +56,10 @@ class Flags:
 
 @dataclass(frozen=True, slots=True)
 class Habits:
-    """Behaviour of the original's own runs that would be suspicious in a gist; None if not recorded."""
+    """Behaviour of the original's own runs that would be suspicious in a gist; None where not recorded."""
 
     made_functions: tuple[str, ...] = ()
-    """Functions that are executed from texts."""
+    """Functions in code without a file that the environment executes."""
     made_elsewhere: tuple[str, ...] | None = None
     """Code without a file that the environment executes, each with the function that was called for it."""
     made_here: tuple[str, ...] | None = None
@@ -277,7 +277,7 @@ def _rebound_in_functions(text: str, used: Collection[str], existence: Existence
 
 
 def _bindings(text: str, name: str) -> Iterator[tuple[int, bool]]:
-    """Yield the number of each line that binds a global name, and whether it is bound by `global`."""
+    """Yield the number of each line that binds a global name, and whether it is inside a function."""
     for node, scope in scoped(parse(text)):
         deleted = isinstance(getattr(node, "ctx", None), ast.Del)
         if deleted or name not in bound_names(node):
@@ -291,7 +291,7 @@ def _bindings(text: str, name: str) -> Iterator[tuple[int, bool]]:
 
 
 def equal_to_all(seen: Sequence[Isolation], existence: ExistenceReport) -> str:
-    """Return the objects in the gist that equal anything, or a line that names one; empty if there is none.
+    """Return up to three objects of the gist that equal anything, or a line that names one; empty if none.
 
     The run has examined the functions that decide comparisons; objects of pytest and mock that equal anything
     are found on lines that are not in the codebase.

@@ -19,11 +19,11 @@ from gistpoint.core.trees import SourceTree
 
 
 class UnwrittenTestError(UserError):
-    """A test has no text that a gist could contain."""
+    """The error for a test that has no text that a gist could contain."""
 
 
 class NamesClashError(UserError):
-    """Tests of several files have names that one file can contain only once."""
+    """The error for tests of several files whose names one file can contain only once."""
 
 
 def found_tests(tree: SourceTree, run: OriginalRun) -> GistTest:
@@ -31,7 +31,8 @@ def found_tests(tree: SourceTree, run: OriginalRun) -> GistTest:
 
     A test that its own file does not define has the text of the function with its code: a mixin in another
     file, or a function that makes tests while the file is imported. Raises `UnwrittenTestError` for a test
-    whose code is in no file of the codebase, and `NamesClashError` if two files have tests with one name.
+    whose code is in no named function of the codebase or whose file does not parse, `NamesClashError` if two
+    files have tests or classes of tests with the same name, and ValueError for a run without tests.
     """
     found: dict[tuple[str, str], GistTest] = {}
     keys: dict[str, str] = {}

@@ -32,8 +32,7 @@ def invented_operand(text: str, operands: Sequence[Operand] | None, existence: E
 
 
 def _is_grounded(text: str, operand: Operand, existence: ExistenceReport) -> bool:
-    # An object of the environment that equals many things, such as `approx`, is fine if a line names it
-    # (0123).
+    # The environment's objects that equal many things, such as `approx`, must be named (decision 123).
     if operand.wild:
         return _is_named(operand, existence)
     if operand.replaced:

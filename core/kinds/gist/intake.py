@@ -52,14 +52,14 @@ from gistpoint.core.trees import SourceTree, write_tar
 
 _GRACE_SECONDS = 30.0
 _TRACED_TIMES = 3
-"""How many times as long as others a run with the tracer may take."""
+"""The factor by which the time limit of a traced run is longer than that of other runs."""
 _OF_THE_RUNNER = frozenset(
     {"pytest", "_pytest", "pluggy", "iniconfig", "packaging", "pygments", "exceptiongroup"}
 )
 
 
 class NoGist(StrEnum):
-    """The reason why an entrypoint makes no task; generation counts these reasons."""
+    """The reason why an entrypoint can't become a task; generation counts these reasons."""
 
     NO_SUCH_TEST = "no_such_test"
     FAILS = "fails"
@@ -77,7 +77,7 @@ class NoGist(StrEnum):
 
 
 class NoGistError(NegativeVerdictError):
-    """An entrypoint makes no task: a verdict, not a mistake of the user."""
+    """The verdict that an entrypoint can't become a task, which is not a mistake of the user."""
 
     def __init__(self, reason: NoGist, message: str, *, hint: str = "") -> None:
         super().__init__(message, hint=hint)
@@ -105,7 +105,7 @@ class Examination:
     def examine(self, entrypoint: Entrypoint) -> GistAnswer:
         """Return everything that gists will be compared with.
 
-        Raises `NoGistError` if the command makes no task, and `CancelledError` when cancelled.
+        Raises `NoGistError` if the command can't become a task, and `CancelledError` when cancelled.
         """
         self._require_existing(entrypoint)
         seen: list[OriginalRun] = []
@@ -127,7 +127,10 @@ class Examination:
         return self._answer(entrypoint, test, seen, traced)
 
     def trace(self, entrypoint: Entrypoint) -> Trace:
-        """Return the trace of one run. Raises `NoGistError` if the run or its trace is not usable."""
+        """Return the trace of one run.
+
+        Raises `NoGistError` if the run or its trace is not usable, and `CancelledError` when cancelled.
+        """
         run = self._run(entrypoint, "", trace=True)
         self._require_usable(run)
         if run.trace is None:
@@ -166,7 +169,7 @@ class Examination:
         )
 
     def _require_no_other_copy(self, owned: Iterable[str]) -> None:
-        """Refuse a codebase that is also installed in the environment, where a gist would find it."""
+        """Raise `NoGistError` if the codebase is also installed in the environment, for a gist to import."""
         installed = self.repository.installed
         copies = [f"{name}: {installed[name]}" for name in owned if name in installed]
         if copies:
@@ -180,7 +183,7 @@ class Examination:
             )
 
     def _require_not_part_of_pytest(self, owned: Iterable[str]) -> None:
-        """Refuse a codebase that pytest depends on: a gist could not be run without importing it."""
+        """Raise `NoGistError` if pytest depends on the codebase: no gist could run without importing it."""
         clash = sorted(set(owned) & _OF_THE_RUNNER)
         if clash:
             raise NoGistError(
@@ -189,7 +192,7 @@ class Examination:
             )
 
     def _require_existing(self, entrypoint: Entrypoint) -> None:
-        """Refuse a command that names a file or a script that the source does not have."""
+        """Raise `NoGistError` if the command names a file or a script that the source does not have."""
         tree = self.repository.tree
         if entrypoint.kind is EntrypointKind.CONSOLE:
             self._require_script(entrypoint.own[0])
@@ -203,7 +206,7 @@ class Examination:
                 raise NoGistError(NoGist.NO_SUCH_TEST, f"There is no file {path} in the source.")
 
     def _require_collected(self, entrypoint: Entrypoint, run: OriginalRun) -> None:
-        """Refuse a test that pytest did not find, unless its file defines it."""
+        """Raise `NoGistError` if pytest did not find the test, unless its file defines it."""
         node = entrypoint.node_id
         ids = run.run.tests if isinstance(run.run, TestsRun) else {}
         others = [id for id in ids if id != node and not id.startswith((f"{node}[", f"{node}::"))]
@@ -220,7 +223,10 @@ class Examination:
         )
 
     def _tests(self, entrypoint: Entrypoint, run: OriginalRun) -> GistTest | None:
-        """Return the tests that a usable run ran, with their texts; None for a program."""
+        """Return the tests that a usable run ran, with their texts; None for a program.
+
+        Raises `NoGistError` if a test has no text, or if one file can't contain all of them.
+        """
         if not entrypoint.is_test:
             return None
         try:
@@ -265,7 +271,7 @@ class Examination:
         return run
 
     def _require_usable(self, run: OriginalRun) -> None:
-        """Refuse a run that has no outcome to reproduce."""
+        """Raise `NoGistError` if a run has no outcome to reproduce."""
         self._require_in_time(run)
         found = run.run
         failure = _failure_of(found)
@@ -298,8 +304,8 @@ class Examination:
             raise NoGistError(NoGist.SKIPPED, "The test is skipped here: there is nothing to reproduce.")
 
     def _require_in_time(self, run: OriginalRun) -> None:
-        most_seconds = self.max_seconds * (_TRACED_TIMES if run.trace else 1)
-        if run.run.status is RunStatus.TIMED_OUT or run.seconds > most_seconds:
+        limit_s = self.max_seconds * (_TRACED_TIMES if run.trace else 1)
+        if run.run.status is RunStatus.TIMED_OUT or run.seconds > limit_s:
             raise NoGistError(
                 NoGist.TOO_SLOW,
                 f"The command takes longer than {self.max_seconds:g} s.",
@@ -382,7 +388,7 @@ def _outcomes(run: TestsRun | CommandRun) -> object:
 
 
 def _failure_of(run: TestsRun | CommandRun) -> str:
-    """Return in one line what fails in a finished run; empty if nothing does."""
+    """Return a text about the first failure in a finished run; empty if nothing fails."""
     if isinstance(run, CommandRun):
         if run.raised:
             return run.raised.text
@@ -424,7 +430,7 @@ _VALUED = frozenset(
         "--tb",
     }
 )
-"""Options of pytest whose value may be the next argument, and may be the name of a file."""
+"""Options of pytest whose value can be the next argument, where it could be mistaken for a file's path."""
 _SELECTING = frozenset(("-k", "-m", "--ignore", "--ignore-glob", "--deselect"))
 
 

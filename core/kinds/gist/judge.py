@@ -118,7 +118,7 @@ class GistHarness(TaskHarness):
     def to_save(
         self, tool: Tool | None, arguments: Mapping[str, Any], state: AttemptState
     ) -> CallMade | None:
-        """Return the call that saves unsaved typing; None if there is none, or the next call has a text.
+        """Return the call that saves unsaved typing; None without any, or if the next call has its own text.
 
         Raises `AttemptError` if saving would take the last step before a call other than the hand-in.
         """
@@ -241,7 +241,10 @@ class GistJudging(ABC):
         return GistState()
 
     def as_recorded(self, task: Task, of_kind: Mapping[str, Any], budgets: Budgets) -> Task:
-        """Return the task with the settings that the header records."""
+        """Return the task with the settings that the header records.
+
+        Raises `GistSettingsError` if they can't be read.
+        """
         return as_attempted(task, of_kind, budgets)
 
     def harness(self, task: Task) -> GistHarness:
@@ -253,7 +256,7 @@ class GistJudging(ABC):
         return _EndingAs(self.task, self.answer, self.runner, self, instead)
 
     def verdict(self, gist: str, *, thorough: bool, run: RunContext = UNATTENDED) -> GistVerdict:
-        """Score a gist; if it can't be scored, the verdict has the reason.
+        """Return the verdict on a gist, with the reason if it can't be scored.
 
         Progress reports don't contain outcomes of tests.
         """
@@ -279,9 +282,10 @@ class GistJudging(ABC):
         run: RunContext = UNATTENDED,
         thorough: bool = True,
     ) -> GistJudgement:
-        """Score a gist, with only one run unless `thorough`.
+        """Score a gist, with fewer runs unless `thorough`.
 
-        Raises `InfrastructureError` if the isolation failed, and `CancelledError` when cancelled.
+        Raises `HarnessFailedError` if the harness never started, `InfrastructureError` if the isolation
+        failed, and `CancelledError` when cancelled.
         """
 
 
@@ -308,7 +312,7 @@ class _EndingAs(GistJudging):
 
 @dataclass(frozen=True)
 class GistJudge(GistJudging):
-    """Judges gists by running them."""
+    """A judge that runs gists."""
 
     def judge(
         self,
@@ -319,10 +323,10 @@ class GistJudge(GistJudging):
     ) -> GistJudgement:
         """Score `gist`; unless `thorough`, skip the vacuity probe and the second run of an unchanged text.
 
-        Lines are measured on the text with one statement per line (decision 44). If an untraced run of the
-        text itself differs, that run decides fidelity, which needs two such runs: code can see a tracer
-        (decision 24). Raises `HarnessFailedError` if the harness never started, `InfrastructureError` if the
-        isolation failed, and `CancelledError` when cancelled.
+        Lines are measured on the text with one statement per line (decision 44). Code can detect the tracer,
+        so a faithful text must also be faithful without it; if only the traced run is not faithful, a second
+        untraced run decides (decision 24). Raises `HarnessFailedError` if the harness never started,
+        `InfrastructureError` if the isolation failed, and `CancelledError` when cancelled.
         """
         fault = unreadable(gist)
         if fault is not None:
@@ -371,7 +375,7 @@ class GistJudge(GistJudging):
         watched: Watched | None = None,
         cancel: CancelToken = NEVER,
     ) -> GistTrial:
-        """Run a text unchanged, as scoring does."""
+        """Run a text unchanged, as scoring does; with `measure`, record which lines ran."""
         test = self.answer.test
         has_folder = self.task.folder != Path()
         return self.runner.run_gist(
@@ -389,7 +393,7 @@ class GistJudge(GistJudging):
         )
 
     def fidelity(self, trial: GistTrial) -> Fidelity:
-        """Compare a run with the runs of the original."""
+        """Return the fidelity of a run to the runs of the original."""
         return compare(self.answer.originals, trial.run, self._places(trial), self.answer.compared_files)
 
     def _places(self, trial: GistTrial) -> list[Mapping[str, str]]:
@@ -443,7 +447,10 @@ class _Trials:
         return unfolded(self.text)
 
     def settle(self, *, thorough: bool) -> tuple[GistTrial, bool]:
-        """Return the run that counts, and whether two runs had different outcomes."""
+        """Return the run that counts, and whether the fidelity of the text flips.
+
+        It does not flip if only the traced run was not faithful, or unless `thorough`.
+        """
         measured = self.measured
         watched = replace(self.judge.watched(measured), observed=())
         first = self._run("run", measured, watched, measure=True)
@@ -458,8 +465,7 @@ class _Trials:
             if held or unchanged:
                 return first, False
             return self._run("run again", self.text, watched), False
-        # Code can detect the tracer, so the text must also be faithful without it, with another hash seed
-        # (0024).
+        # Code can detect the tracer, so an untraced run must be faithful too (decision 24).
         second = self._run("run again", self.text, watched, seed=1)
         again = self.judge.fidelity(second).value == 1
         if held is again:
@@ -471,9 +477,9 @@ class _Trials:
         return third, self.judge.fidelity(third).value == 0
 
     def operands(self) -> tuple[Operand, ...] | None:
-        """Return the classes that a faithful text's test uses, observed in a run of its own; None if unknown.
+        """Return the classes that a faithful text's test uses, observed in a separate run; None if unknown.
 
-        If the run is not as faithful as the earlier ones, all existing classes may have been used.
+        If that run is not faithful, all existing classes are included, since the test may use any of them.
         """
         trial = self._run(
             "watch the comparisons",
@@ -488,7 +494,7 @@ class _Trials:
         return (*seen.operands, *seen.classes)
 
     def vacuous(self) -> bool | None:
-        """Return whether the command passes even if functions return nonsense; None if it is unknown."""
+        """Whether the command passes even if functions return nonsense; None if no function can be tried."""
         test = self.judge.answer.test
         tests = blocks_of_tests(self.measured, test) if test else frozenset[str]()
         own = test.qualname if test else ""

@@ -119,7 +119,7 @@ class Gist(TaskKind["GistJudge"]):
         return not is_mocked(passing)
 
     def read(self, fields: Fields) -> GistTask:
-        """Read the command and the table `gist`."""
+        """Read the command and the table `gist`. Raises `TaskError`, which names the key, for a bad value."""
         from gistpoint.core.kinds.gist.documents import read_command, read_settings
 
         settings = read_settings(fields.table("gist"))
@@ -140,7 +140,10 @@ class Gist(TaskKind["GistJudge"]):
         return command_version(gist_task(task), task.environment.image)
 
     def read_answer(self, task: Task, fields: Fields) -> Answer:
-        """Read the runs of the original, and everything else that gists are compared with."""
+        """Read the runs of the original, and everything else that gists are compared with.
+
+        Raises `TaskError`, which names the key, for a bad value.
+        """
         from gistpoint.core.kinds.gist.documents import read_gist_answer
         from gistpoint.core.tasks.model import Answer
 
@@ -188,7 +191,7 @@ class Gist(TaskKind["GistJudge"]):
         return GistJudge(task, gist_answer(answer), runners.entrypoints_for(task))
 
     def check(self, judge: GistJudge, run: RunContext) -> Iterator[CheckFinding]:
-        """Look for leaks in the workspace, and judge gists whose score is known."""
+        """Yield the findings on leaks in the workspace and on gists whose score is known."""
         from gistpoint.core.kinds.gist.check import gist_findings
 
         return gist_findings(judge, run)
@@ -224,7 +227,7 @@ class Gist(TaskKind["GistJudge"]):
         return gist_task(task).entrypoint
 
     def difficulty(self, task: Task) -> Mapping[str, float]:
-        """Return how much of the codebase the command exercises."""
+        """Return how much of the codebase the command exercises; empty if that is unknown."""
         from gistpoint.core.kinds.gist.documents import read_figures
 
         figures = read_figures(task)
@@ -245,7 +248,10 @@ class Gist(TaskKind["GistJudge"]):
         return len(gist_answer(answer).originals)
 
     def rejudged(self, judge: GistJudge, files: Mapping[str, bytes | None]) -> Rejudged:
-        """Return the judgement of the gist's file; a missing file is judged as an empty gist."""
+        """Return the judgement of the gist's file; a missing file is judged as an empty gist.
+
+        Raises `InfrastructureError` if the isolation failed.
+        """
         text = (files.get(gist_task(judge.task).command.gist_file) or b"").decode("utf-8", "surrogateescape")
         found = judge.judge(text).score
         fidelity = found.execution_fidelity
@@ -260,7 +266,7 @@ class Gist(TaskKind["GistJudge"]):
         return overrides_data(parse_overrides(data, file))
 
     def in_profile(self, name: str, given: Mapping[str, Any] | None) -> dict[str, Any] | None:
-        """Return the settings `given` with the tools of a profile; None if neither sets anything."""
+        """Return the settings `given`, overridden by those of a profile; None if neither sets anything."""
         from gistpoint.core.kinds.gist.overrides import GistOverrides, in_profile, overrides_data
 
         own = None
@@ -272,7 +278,10 @@ class Gist(TaskKind["GistJudge"]):
         return overrides_data(found)
 
     def settled(self, task: Task, answer: Answer, given: Mapping[str, Any]) -> Task:
-        """Return the task as an attempt with these settings sees it."""
+        """Return the task as it is in an attempt with these settings.
+
+        Raises `GistSettingsError` if they contradict each other or the task.
+        """
         from gistpoint.core.kinds.gist.answer import gist_answer
         from gistpoint.core.kinds.gist.original_test import given_test
         from gistpoint.core.kinds.gist.overrides import GistOverrides
@@ -280,13 +289,13 @@ class Gist(TaskKind["GistJudge"]):
         return msgspec.convert(dict(given), GistOverrides).on(task, given_test(gist_answer(answer).test))
 
     def settings_in(self, recorded: Mapping[str, Any], task: Task) -> object:
-        """Return the settings in the header of an attempt."""
+        """Return the settings in the header of an attempt; without any, those of the task."""
         from gistpoint.core.kinds.gist.overrides import settings_data
 
         return recorded.get("gist_settings", settings_data(task))
 
     def with_budgets(self, task: Task, budgets: Budgets) -> Task:
-        """Return the task with a brief that states the budgets."""
+        """Return the task with these budgets, which its brief states."""
         from gistpoint.core.kinds.gist.overrides import with_budgets
 
         return with_budgets(task, budgets)
@@ -306,7 +315,7 @@ class Gist(TaskKind["GistJudge"]):
         return OneRequest(prompt_text(static_template(task)), static_values(task, gist_answer(answer)))
 
     def handed_in(self, text: str) -> tuple[tuple[Tool, dict[str, str]], ...]:
-        """Return the call that writes the gist, if there is one, and the hand-in."""
+        """Return the call that writes the gist, unless `text` is empty, and the hand-in."""
         hand_in = (SUBMIT_GIST, dict[str, str]())
         if not text:
             return (hand_in,)
@@ -330,7 +339,7 @@ class Gist(TaskKind["GistJudge"]):
         return ExportedWork(name, gist_settings(task).execution, solution)
 
     def targets(self, task: Task, answer: Answer) -> tuple[str, ...]:
-        """Return the command."""
+        """Return the command, the only subject of a gist."""
         return (gist_task(task).entrypoint,)
 
     def metrics(self, answer: Answer) -> Mapping[str, float]:

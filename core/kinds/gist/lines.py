@@ -123,11 +123,11 @@ def indented(lines: Sequence[str], margin: str) -> list[str]:
 
 
 class GistLineKind(StrEnum):
-    """Whether a line counts in the execution rate."""
+    """The kind of a line, which determines whether it counts in the execution rate."""
 
     EXECUTABLE = "executable"
     POTENTIAL = "potentially_executable"
-    """An `except` header and its body, `pass` or `...`: not counted."""
+    """A line that does not count: an `except` header or its body, `pass`, or a constant such as `...`."""
     NON_EXECUTABLE = "non_executable"
     """A line without compiled code: `global`, `nonlocal`, a bare annotation of a local name."""
 
@@ -384,7 +384,10 @@ def _lines_of_class(statement: ast.ClassDef) -> Iterator[LogicalLine]:
 
 
 def is_main_guard(statement: ast.stmt) -> bool:
-    """Whether the statement is `if __name__ == "__main__":`, with the two sides in either order."""
+    """Whether the statement is `if __name__ == "__main__":`, with the two sides in either order.
+
+    The operator is not checked.
+    """
     match statement:
         case ast.If(test=ast.Compare(left=left, comparators=others)):
             sides = [left, *others]

@@ -30,7 +30,7 @@ from gistpoint.core.tasks.model import Answer, Task
 from gistpoint.core.tasks.repository import MAX_SUITE_SECONDS, Repository
 
 FetchRepository = Callable[[Path, RunContext], tuple[Repository, Mapping[str, Any]]]
-"""Fetches a repository below a folder; returns it with the provenance of its tasks."""
+"""A function that fetches a repository below a folder, and returns it with the provenance of its tasks."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,7 +38,7 @@ class DrawTests(Request):
     """A request to choose tests from a suite."""
 
     sample: Natural = 0
-    """The number of tests of every difficulty; 0 for none."""
+    """The number of tests to choose across all difficulties; 0 for none."""
     hard: Count = 0
     """The number of tests with the most calls, and of those with the most files; 0 for none."""
     among: Natural = 0
@@ -116,7 +116,10 @@ class MakeGists(Request):
         return named
 
     def _input(self) -> tuple[str, dict[str, str]]:
-        """Return the standard input and the variables that are part of the commands."""
+        """Return the standard input and the variables that are part of the commands.
+
+        Raises `UserError` if they can't be read, or if no command is named.
+        """
         has_input = self.stdin or self.env
         is_drawn = self.draw.sample or self.draw.hard
         if has_input and is_drawn:
@@ -155,7 +158,7 @@ class MadeGist:
 
 @dataclass(frozen=True, slots=True)
 class RefusedEntrypoint:
-    """An entrypoint that makes no task."""
+    """An entrypoint from which no task could be made, and why."""
 
     entrypoint: str
     reason: str
@@ -178,7 +181,7 @@ class GistResults:
 
 OnMade = Callable[[MadeGist], None]
 OnKept = Callable[[Task, Mapping[str, Any]], None]
-"""Called with a task that existed already, and the requested settings that it does not have."""
+"""A function called with a task that existed already, and the requested settings that it does not have."""
 
 
 def make_gists(
@@ -194,12 +197,12 @@ def make_gists(
     max_seconds: float = MAX_SUITE_SECONDS,
     run: RunContext = UNATTENDED,
 ) -> None:
-    """Make the tasks in the folder `tasks`, and add each outcome to `results` at once.
+    """Make the tasks in the folder `tasks`, and add each outcome to `results` immediately.
 
     `named` are the entrypoints of the request: its standard input may be a pipe, which can be read only once.
     `on_kept` is called before the reference gist of a task is made, and `on_made` after it. An original that
-    takes more than `max_seconds` is refused. Raises the errors of `fetch`, and `CancelledError` when
-    cancelled.
+    takes more than `max_seconds` is refused. Raises `CancelledError` when cancelled, and any error that
+    `fetch` raises.
     """
     with tempfile.TemporaryDirectory(prefix="gistpoint-gists-") as scratch:
         repository, origin = fetch(Path(scratch), run)
@@ -212,7 +215,7 @@ def make_gists(
 
 @dataclass
 class _Making:
-    """Makes the tasks of one repository."""
+    """A maker of the tasks of one repository."""
 
     asked: MakeGists
     examination: Examination
@@ -236,7 +239,7 @@ class _Making:
             drawn = candidates(self.examination, draw.sample, draw.seed, self._refuse)
             self._make_until_enough(drawn, {"sample": draw.sample, "seed": draw.seed})
         else:
-            self._hardest(draw)
+            self._make_hardest(draw)
 
     def _make_until_enough(self, drawn: Iterator[EntrypointCandidate], how: Mapping[str, Any]) -> None:
         for candidate in drawn:
@@ -245,8 +248,8 @@ class _Making:
                 return
         self.examination.run.note(f"{len(self.results.made)} of {self.wanted}: no test of the suite is left.")
 
-    def _hardest(self, draw: DrawTests) -> None:
-        """Make tasks of the hard subset; the next hardest test replaces one that makes no task."""
+    def _make_hardest(self, draw: DrawTests) -> None:
+        """Make tasks of the hard subset; the next hardest test replaces a test that can't become a task."""
         how = {"hard": draw.hard, "among": draw.among, "seed": draw.seed}
         ranked = hardest(self.examination, draw.hard, draw.seed, self._refuse, among=draw.among)
         candidate = next(ranked, None)
@@ -263,7 +266,7 @@ class _Making:
         self.results.refused.append(RefusedEntrypoint(command, refusal.reason, refusal.message, refusal.hint))
 
     def _make_one(self, entrypoint: Entrypoint, how: Mapping[str, Any]) -> bool:
-        """Write the task of an entrypoint; return False if the entrypoint makes none."""
+        """Make the task of an entrypoint; return False if it can't become a task."""
         self.current = command_line(entrypoint)
         run = RunContext(self.examination.run.cancel, self._report)
         try:
@@ -274,7 +277,7 @@ class _Making:
         task, other = self._write(entrypoint, answer, how)
         if other:
             self.on_kept(task, other)
-        reference = None if self.asked.reference.no_reference else self._reference(task, run)
+        reference = None if self.asked.reference.no_reference else self._make_reference(task, run)
         made = MadeGist(task, self.current, answer.difficulty, reference, other)
         self.results.made.append(made)
         self.on_made(made)
@@ -298,7 +301,7 @@ class _Making:
         )
         return task, differing(replace(with_settings(task, settings), budgets=budgets), task)
 
-    def _reference(self, task: Task, run: RunContext) -> ReferenceGist:
+    def _make_reference(self, task: Task, run: RunContext) -> ReferenceGist:
         """Try to make the reference gist of a task, and store the outcome; a faithful one is not replaced."""
         answer = read_answer(task)
         known = gist_answer(answer)
@@ -313,7 +316,7 @@ class _Making:
         try:
             return store_reference(judge, answer, self.asked.reference.seconds, on_query, run)
         except InfrastructureError as error:
-            return _stored(judge, answer, ReferenceGist("", False, reason=str(error)))
+            return _store(judge, answer, ReferenceGist("", False, reason=str(error)))
 
     def _report(self, progress: RunProgress) -> None:
         """Report the progress on one of several entrypoints as a part of all."""
@@ -342,9 +345,9 @@ def store_reference(
     def maker(given: GistJudge) -> ReferenceMaker:
         return ReferenceMaker(given, time.monotonic, seconds, on_query, run.cancel)
 
-    return _stored(judge, answer, reference_of(judge, maker))
+    return _store(judge, answer, reference_of(judge, maker))
 
 
-def _stored(judge: GistJudge, answer: Answer, found: ReferenceGist) -> ReferenceGist:
+def _store(judge: GistJudge, answer: Answer, found: ReferenceGist) -> ReferenceGist:
     write_task(judge.task, replace(answer, of_kind=replace(judge.answer, reference=found)))
     return found

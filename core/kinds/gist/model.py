@@ -24,10 +24,10 @@ ScoreBudget = Annotated[int, Meta(ge=UNLIMITED)]
 
 @dataclass(frozen=True, slots=True)
 class GistSettings:
-    """The permissions of a gist's solver, and the contents of its brief (specs: gistify)."""
+    """The permissions of a gist's solver, and the contents of its brief (Gistify)."""
 
     owned: tuple[str, ...] = ()
-    """The codebase's own top-level names, which may not be imported; the brief lists them."""
+    """The codebase's own top-level names, which must not be imported; the brief lists them."""
     execution: bool = False
     """Whether code may be run before the hand-in; otherwise no tool that runs a gist is offered."""
     strategy: str = ""
@@ -83,7 +83,7 @@ def entrypoint_of(task: Task) -> str:
 
 
 def with_settings(task: Task, settings: GistSettings) -> Task:
-    """Return a gist task with other settings."""
+    """Return a gist task with these settings. Raises `TaskError` for another kind."""
     return replace(task, of_kind=replace(gist_task(task), settings=settings))
 
 

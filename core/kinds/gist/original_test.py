@@ -103,7 +103,7 @@ def stored_test(document: Mapping[str, Any]) -> GistTest:
 
 @dataclass(frozen=True, slots=True)
 class TestScore:
-    """The overlap of the original test and the gist's version as handed in, 0-100 each."""
+    """The overlap of the original test and the gist's version as handed in, as percentages."""
 
     __test__ = False
 
@@ -127,7 +127,7 @@ class TestScore:
 
 
 def missing_test(gist: str, qualname: str) -> bool:
-    """Whether a gist parses and does not define the test."""
+    """Whether a gist parses and does not define the test `qualname`."""
     try:
         tree = parse(gist)
     except (SyntaxError, ValueError):
@@ -136,9 +136,10 @@ def missing_test(gist: str, qualname: str) -> bool:
 
 
 def missing_name(gist: str, test: GistTest) -> str:
-    """Return the name of the first test that a gist does not define; empty if none, or if it does not parse.
+    """Return the name of the first test that a gist does not define; empty if there is none.
 
-    For a test that is made at run time, the gist must define the function that makes it.
+    For a test that is made at run time, the gist must define the test or the function that makes it. Also
+    empty if the gist does not parse.
     """
     try:
         tree = parse(gist)
@@ -156,7 +157,7 @@ def _defines(tree: ast.Module, test: GistTest) -> bool:
 
 
 def blocks_of_tests(text: str, test: GistTest) -> frozenset[str]:
-    """Return the names of the blocks with the tests in a text; empty if it does not parse."""
+    """Return the names of the blocks with tests, except doctests, in a text; empty if it does not parse."""
     try:
         tree = parse(text)
     except (SyntaxError, ValueError):
@@ -170,7 +171,7 @@ def blocks_of_tests(text: str, test: GistTest) -> frozenset[str]:
 
 
 def _definition_in(tree: ast.Module, test: GistTest) -> LineBlock | None:
-    """Return the test in a gist, under its own name or that of the function that makes it."""
+    """Return the test in a gist, or else the function that makes it; None if the gist has neither."""
     return find_test(tree, test.qualname) or find_test(tree, test.name)
 
 
@@ -234,7 +235,7 @@ def _lines_of(source: str, qualname: str, owned: Collection[str]) -> list[str]:
 
 
 def guard_of(spliced: str, source: str, qualname: str) -> TestGuard | None:
-    """Return the guard of a test from `source` inserted into a text; None if the text does not have it."""
+    """Return the guard of a test from `source` inserted into a text; None if it is not found there."""
     try:
         found = find_test(parse(spliced), qualname)
     except (SyntaxError, ValueError):
@@ -251,7 +252,7 @@ def _is_decorated(test: LineBlock) -> bool:
 
 
 def guard_for(spliced: str, test: GistTest) -> TestGuard | None:
-    """Return the guard of all tests of a command in a text; None if one is missing or does not parse."""
+    """Return the guard of a command's tests in a text; None if a function is missing or it does not parse."""
     if not test.has_other_blocks:
         return guard_of(spliced, test.source, test.qualname)
     try:
@@ -287,7 +288,7 @@ def _common_meanings(found: Sequence[Mapping[str, str]]) -> dict[str, str]:
 
 
 def pytest_names(source: str) -> dict[str, str]:
-    """Return the names that a file imports from pytest, each with its attribute; empty for pytest itself."""
+    """Return the names that a file imports from pytest, with their attributes; `""` for pytest itself."""
     found: dict[str, str] = {}
     for node in parse(source).body:
         match node:
@@ -323,7 +324,10 @@ class SplicedGist:
 
 
 def given_test(test: GistTest | None) -> str:
-    """Return the original tests as a brief shows them; empty for a program, and for doctests."""
+    """Return the original tests as a brief shows them; empty for a program, and for doctests.
+
+    Raises TaskError if a test is not in its source.
+    """
     if test is None:
         return ""
     written = [one for one in test.each if not one.doctest]
@@ -345,11 +349,11 @@ def splice_test(
 ) -> SplicedGist:
     """Replace every definition of the test `qualname` in `gist` with that of the test file `original`.
 
-    A function takes the place of the gist's first definition of it, or the end. A method goes into the gist's
-    class of that name, which is created with the original's header if the gist has none. Imports of `owned`
-    names are removed from the test, which is otherwise unchanged. `defined_as` is the name of the definition
-    in the original, if it is different. Raises SyntaxError for a gist that does not parse, and TaskError for
-    an original without that test.
+    A function takes the place of the gist's first definition of it, or goes to the end. A method goes into
+    the gist's class of that name, which is created with the original's header if the gist has none. Imports
+    of `owned` names are removed from the test, which is otherwise unchanged. `defined_as` is the name of the
+    definition in the original, if it is different. Raises SyntaxError for a gist that does not parse, and
+    TaskError for an original without that test.
     """
     definition = _required_test(original, defined_as or qualname)
     test = _test_text(original, definition, owned)
@@ -402,7 +406,8 @@ def splice_doctest(gist: str, original: str, name: str, owned: Collection[str]) 
 def ready_text(gist: str, test: GistTest | None, owned: Collection[str]) -> SplicedGist | None:
     """Return the text of a gist as it is run; None for an empty gist, or if a test is missing.
 
-    Raises SyntaxError or ValueError for a gist that can't be compiled.
+    Raises SyntaxError or ValueError for a gist that can't be compiled, and TaskError for an original test
+    that is not in its source.
     """
     if not gist.strip():
         return None
@@ -417,8 +422,7 @@ def ready_text(gist: str, test: GistTest | None, owned: Collection[str]) -> Spli
             put_in = splice_doctest(spliced.text, one.source, one.qualname, owned)
         else:
             put_in = splice_test(spliced.text, one.source, one.qualname, owned, defined_as=one.defined_as)
-        # Lines of tests inserted earlier keep None; all other lines keep their number in the gist as handed
-        # in.
+        # Lines of tests inserted earlier keep None; others keep their numbers in the gist as handed in.
         before = spliced.origin
         origin = tuple(None if number is None else before[number - 1] for number in put_in.origin)
         spliced = SplicedGist(put_in.text, origin)
@@ -439,7 +443,9 @@ def original_test(original: str, qualname: str) -> str:
 def inheriting_test(test: GistTest) -> str:
     """Return the original test as a gist can contain it.
 
-    It includes the class that gives the test its name, if that class inherits it.
+    It includes the class that gives the test its name, if that class inherits it. For several tests or a
+    doctest, it consists of the tests as given, and of the whole files that contain doctests. Raises TaskError
+    if a test is not in its source.
     """
     if test.others or test.doctest:
         documented_in = dict.fromkeys(one.source for one in test.each if one.doctest)

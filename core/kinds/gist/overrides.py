@@ -35,11 +35,11 @@ from gistpoint.core.tasks.model import Task
 
 
 class GistSettingsError(UserError):
-    """Settings can't be given to an attempt; the message names the file and the key."""
+    """The error for settings that an attempt can't have, or that can't be read."""
 
 
 class ContradictionError(UserError):
-    """Settings of a gist contradict each other, or the command; the hint names what to change."""
+    """The error for settings of a gist that contradict each other or its command."""
 
 
 def require_consistent(settings: GistSettings, *, is_test: bool) -> None:
@@ -66,24 +66,24 @@ class GistOverrides(msgspec.Struct, frozen=True):
     """Uses of `score_gist` in a counted attempt; -1 for any number."""
 
     def on(self, task: Task, test: str) -> Task:
-        """Return the task as an attempt with these settings sees it.
+        """Return the task as it is in an attempt with these settings.
 
-        `test` is the original test, if there is one. Raises `GistSettingsError` for a repair, and for
-        settings that contradict each other or the task.
+        `test` is the original test; empty if there is none. Raises `GistSettingsError` for a task that is not
+        a gist, and for settings that contradict each other or the task.
         """
         if not is_gist(task):
             raise GistSettingsError(
                 f"The task {task.short_id} is not a gist, so it takes no settings for gists."
             )
-        met = _with_settings(task, self.settings(gist_settings(task)), test)
-        if problem := _contradiction(met):
+        changed = _with_settings(task, self.settings(gist_settings(task)), test)
+        if problem := _contradiction(changed):
             raise GistSettingsError(problem[0], hint=problem[1])
         if self.steps is UNSET:
-            return met
-        return replace(met, budgets=replace(met.budgets, tool_uses=self.steps))
+            return changed
+        return replace(changed, budgets=replace(changed.budgets, tool_uses=self.steps))
 
     def settings(self, default: GistSettings) -> GistSettings:
-        """Return the settings `default` with these in place of its own, except those that are `UNSET`."""
+        """Return the settings `default`, overridden by those of these settings that are not `UNSET`."""
         given = overrides_data(self)
         given.pop("steps", None)
         if given.get("score_budget") == UNLIMITED:
@@ -116,7 +116,7 @@ CONDITIONS: Mapping[str, GistOverrides] = {
 
 
 def in_profile(name: str, given: GistOverrides | None = None) -> GistOverrides | None:
-    """Return the settings `given` with the tools of a profile; None if neither sets anything."""
+    """Return the settings `given`, overridden by those of a profile; None if neither sets anything."""
     chosen = overrides_data(TOOL_PROFILES[name])
     if chosen:
         return msgspec.structs.replace(given or GistOverrides(), **chosen)
@@ -220,7 +220,7 @@ def settings_data(task: Task) -> dict[str, Any]:
 
 
 def as_attempted(task: Task, recorded: Mapping[str, Any], budgets: Budgets) -> Task:
-    """Return the task as an attempt with this record sees it; without recorded settings, the task's apply.
+    """Return the task as it is in an attempt with this record; without recorded settings, the task's apply.
 
     Raises `GistSettingsError` for recorded settings that can't be read.
     """
@@ -229,22 +229,23 @@ def as_attempted(task: Task, recorded: Mapping[str, Any], budgets: Budgets) -> T
         return replace(task, budgets=budgets)
     values = {key: value for key, value in given.items() if key in KEYS}
     settings = read_overrides(values, "The header of the attempt").settings(gist_settings(task))
-    met = _with_settings(task, settings, str(recorded.get("gist") or ""), str(given.get("template") or ""))
-    return with_budgets(met, budgets)
+    changed = _with_settings(
+        task, settings, str(recorded.get("gist") or ""), str(given.get("template") or "")
+    )
+    return with_budgets(changed, budgets)
 
 
 def gist_budgets(task: Task, role: Role) -> Budgets:
     """Return the task's steps and one hand-in; scores are unlimited unless the attempt counts."""
-    # For a model as for a person: a score while writing is free only if the attempt does not count
-    # (decision 29).
+    # For models too, scores while writing are free only if the attempt does not count (decision 29).
     scores = None if role in SHOWS_EVIDENCE else gist_settings(task).score_budget
     return replace(task.budgets, submissions=1, scores=scores)
 
 
 def with_budgets(task: Task, budgets: Budgets) -> Task:
-    """Return the task as an attempt with these budgets sees it, with a brief that states them."""
-    met = with_settings(task, replace(gist_settings(task), score_budget=budgets.scores))
-    return replace(met, budgets=budgets)
+    """Return the task as it is in an attempt with these budgets, which its brief states."""
+    changed = with_settings(task, replace(gist_settings(task), score_budget=budgets.scores))
+    return replace(changed, budgets=budgets)
 
 
 def _with_settings(task: Task, settings: GistSettings, test: str, template: str = "") -> Task:

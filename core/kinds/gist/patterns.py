@@ -26,7 +26,7 @@ _TOKEN_OR_LIST = re.compile(rf"{_LIST.pattern}|{_TOKEN.pattern}")
 _SIGN_OR_WORD = re.compile(r"\w+|[^\w\s]")
 _LETTER = re.compile(r"[^\W\d]")
 _MOST_TOKENS = 200
-"""The maximum number of tokens in a line; of a longer line, only the beginning and the end are compared."""
+"""The maximum number of tokens among which words that all variants of a line share are looked for."""
 _VARIES = "[varies]"
 
 
@@ -49,8 +49,7 @@ class Gap:
         tokens = list(chain.from_iterable(slices))
         bags = set(map(_bag, slices))
         are_single = set(map(len, slices)) <= {1}
-        # Sets are printed in a different order in each run, so the same tokens are required in any order
-        # (decision 46).
+        # Sets are printed in varying order, so the same tokens are required in any order (decision 46).
         is_shuffled = len(slices) > 1 and len(bags) == 1
         return cls(
             numbers=are_single and all(map(_NUMBERS.fullmatch, tokens)),
@@ -61,7 +60,7 @@ class Gap:
         )
 
     def takes(self, token: str) -> bool:
-        """Whether a token may be in the gap."""
+        """Whether the gap accepts a token, whatever its bag."""
         if self.numbers:
             return _NUMBERS.fullmatch(token) is not None
         if token.isspace():
@@ -198,7 +197,7 @@ def _around_words(variants: Sequence[list[str]]) -> Iterator[str | Gap]:
 
 
 def _shared_word(variants: Sequence[list[str]]) -> str | None:
-    """Return the first word that each variant has once; None if there is none, or for long variants."""
+    """Return the first word that each variant has once; None if there is none or a variant is too long."""
     # Counting each word in each variant takes quadratic time.
     if max(map(len, variants)) > _MOST_TOKENS:
         return None
@@ -248,8 +247,7 @@ def _merged(outputs: Sequence[list[str]]) -> Iterator[str | VariableLine | Gap]:
     ends = [len(lines) for lines in outputs]
     for places in [*_kept(outputs), ends]:
         between = [lines[begin:end] for lines, begin, end in zip(outputs, begins, places, strict=True)]
-        # If all runs have equally many lines here, these are compared one by one, otherwise as a whole
-        # (decision 46).
+        # Equally many lines in all runs are compared one by one, others as a whole (decision 46).
         lengths = {len(lines) for lines in between}
         if len(lengths) == 1:
             yield from map(VariableLine.of, zip(*between, strict=True))

@@ -46,14 +46,14 @@ _Line = TypeVar("_Line", bound="LineExistence | LineExecution")
 
 @dataclass(frozen=True, slots=True)
 class RateReport(ABC, Generic[_Line]):
-    """The lines of a gist in source order, and the shares of them that ran or that exist."""
+    """The lines of a gist in source order, and the shares that hold: that ran, or exist in the original."""
 
     lines: tuple[_Line, ...]
     test_blocks: frozenset[str] = frozenset()
 
     @abstractmethod
     def _holds(self, line: _Line) -> tuple[bool, bool] | None:
-        """Whether a line holds, and whether it does in the paper's way; None if it does not count."""
+        """Whether a line holds, and whether it does in the paper's sense; None if it does not count."""
 
     @property
     def rate(self) -> float | None:
@@ -82,7 +82,7 @@ class RateReport(ABC, Generic[_Line]):
 
     @property
     def paper(self) -> Share:
-        """The lines that hold in the paper's way: repeated lines all count (Gistify, equations 2, 3)."""
+        """The lines that hold in the paper's sense: repeated lines all count (Gistify, equations 2, 3)."""
         return self._as_in_paper(self.lines)
 
     @property
@@ -95,8 +95,7 @@ class RateReport(ABC, Generic[_Line]):
         return [line for line in self.lines if line.block not in self.test_blocks]
 
     def _distinct(self, lines: Iterable[_Line]) -> Share:
-        # If identical lines counted each time, a repeated line would raise both rates for nothing (decision
-        # 44).
+        # If identical lines counted each time, repeating a line would raise both rates (decision 44).
         held: dict[tuple[str, str], bool] = {}
         for one in lines:
             found = self._holds(one)
@@ -121,10 +120,10 @@ _GLUE_IMPORTS = {"import sys", "import types", "from types import SimpleNamespac
 def is_glue(text: str) -> bool:
     """Whether a top-level line that does not exist in the original is glue.
 
-    Glue is `import sys` and `import types`; a name bound to the gist itself (`pkg = sys.modules[__name__]`);
-    a name bound to another name or to an attribute of one, as by an import with `as`; a namespace of such
-    names only (`tokens = types.SimpleNamespace(Name=Name)`); and an attribute of a name that is assigned a
-    name (`pkg.f = f`).
+    Glue is an import of `sys`, `types` or `SimpleNamespace`; a name bound to the gist itself
+    (`pkg = sys.modules[__name__]`); a name bound to another name or to an attribute of one, as by an import
+    with `as`; a namespace of such names only (`tokens = types.SimpleNamespace(Name=Name)`); and an attribute
+    of a name that is assigned any of these (`pkg.f = f`).
     """
     if text in _GLUE_IMPORTS:
         return True
@@ -198,7 +197,7 @@ class LineExistence:
 
 @dataclass(frozen=True, slots=True)
 class ExistenceReport(RateReport[LineExistence]):
-    """The lines that exist; all of them count."""
+    """The lines of a gist, and the share that exists in the original; all lines count."""
 
     def _holds(self, line: LineExistence) -> tuple[bool, bool]:
         return line.exists, line.exists
@@ -255,7 +254,7 @@ class Originals:
 
 
 def line_existence(gist: str, originals: Originals, *, test: str = "") -> ExistenceReport:
-    """Compare `gist` with the codebase, block by block (Gistify, appendix A.1).
+    """Return which lines of `gist` exist in the codebase, block by block (Gistify, appendix A.1).
 
     `test` is the qualified name of the test, so that its lines can be left out. Raises SyntaxError for a gist
     that does not parse.
@@ -317,7 +316,7 @@ _Place = tuple[int, int]
 
 
 def unfolded(source: str) -> str:
-    """Return `source` with each statement on its own line; the text itself if that is already the case.
+    """Return `source` with each statement on its own line; unchanged if that is the case or not possible.
 
     The syntax tree is unchanged, and so is every line with a single statement. A body without content
     (`pass`, `...`, a string) stays on the line of its header. Raises SyntaxError for a text that does not
@@ -410,7 +409,7 @@ class LineExecution:
 
 @dataclass(frozen=True, slots=True)
 class ExecutionReport(RateReport[LineExecution]):
-    """The executable lines that ran; in the paper's way, lines on one physical line ran together."""
+    """The lines of a gist, and the share of executable lines that ran."""
 
     def _holds(self, line: LineExecution) -> tuple[bool, bool] | None:
         if line.counts:
@@ -424,7 +423,7 @@ class ExecutionReport(RateReport[LineExecution]):
 
     @property
     def executed(self) -> int:
-        """The number of executable lines that ran."""
+        """The number of executable lines that ran, with identical lines of one block counted once."""
         return self.distinct.part
 
 

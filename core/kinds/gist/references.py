@@ -1,4 +1,4 @@
-"""Makes reference gists of tasks by a program, tries them as gists are scored, and reports their figures."""
+"""Makes reference gists of tasks with a program, judges them as other gists, and reports their figures."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ Clock = Callable[[], float]
 
 @dataclass(slots=True)
 class ReferenceMaker:
-    """Makes the reference gist of one task; `clock` returns seconds, `budget_s` limits the reduction."""
+    """A maker of the reference gist of one task; `budget_s` limits the reduction, in seconds of `clock`."""
 
     judge: GistJudge
     clock: Clock
@@ -40,16 +40,16 @@ class ReferenceMaker:
     """Called before each run with its number and the number of lines of the text."""
     cancel: CancelToken = NEVER
     queries: int = field(default=0)
-    _why: list[str] = field(default_factory=list)
+    _failures: list[str] = field(default_factory=list)
     """The failures of the texts before the first faithful one."""
-    _refused: set[str] = field(default_factory=set)
-    _held: bool = field(default=False)
+    _refused_imports: set[str] = field(default_factory=set)
+    _found_faithful: bool = field(default=False)
 
     def make(self) -> ReferenceGist:
         """Return the smallest faithful gist found, or the reason why there is none.
 
         Raises `CancelledError` if stopped before a faithful gist was found; if stopped later, the smallest
-        one found is returned.
+        one found is returned. Raises `InfrastructureError` if the isolation failed.
         """
         began = self.clock()
         answer = self.judge.answer
@@ -99,11 +99,11 @@ class ReferenceMaker:
             codebase,
             self._path(codebase),
             self.judge.entrypoint.qualname,
-            refused=self._refused,
-            evidence="\n".join(self._why),
+            refused=self._refused_imports,
+            evidence="\n".join(self._failures),
             files=list(tree.files()),
         )
-        return " ".join([*limits, f"The last try: {self._why[-1]}"])
+        return " ".join([*limits, f"The last try: {self._failures[-1]}"])
 
     def _query(self, text: str) -> OracleVerdict:
         self.queries += 1
@@ -112,14 +112,14 @@ class ReferenceMaker:
         try:
             trial = self.judge.run(text, measure=True, cancel=self.cancel)
         except CancelledError:
-            if self._held:
+            if self._found_faithful:
                 return OracleVerdict(False)
             raise
         fidelity = self.judge.fidelity(trial)
         holds = fidelity.value == 1 and trial.run.isolation.clean
         if holds:
-            self._held = True
-        elif not self._held:
+            self._found_faithful = True
+        elif not self._found_faithful:
             self._note_failure(text, trial, fidelity)
         return OracleVerdict(holds, trial.executed)
 
@@ -129,8 +129,8 @@ class ReferenceMaker:
         why = trial.reason
         if error is not None:
             why = f"{error.kind or error.category}: {error.evidence}"
-        self._why.append(why)
-        self._refused.update(trial.run.isolation.refused_imports)
+        self._failures.append(why)
+        self._refused_imports.update(trial.run.isolation.refused_imports)
 
     def _since(self, began: float) -> float:
         return round(self.clock() - began, 1)
@@ -141,7 +141,8 @@ def reference_of(judge: GistJudge, maker: Callable[[GistJudge], ReferenceMaker])
 
     If the command has several tests, or one that its own file does not define, the text of a faithful gist
     contains the original tests if they can be inserted; otherwise it is returned without them. Raises
-    `CancelledError` as `ReferenceMaker.make` does.
+    `CancelledError` if stopped before a faithful gist was found, and `InfrastructureError` if the isolation
+    failed.
     """
     test = judge.answer.test
     if test is None or _is_written(test, judge.entrypoint.qualname):
@@ -168,7 +169,7 @@ def _ready(judge: GistJudge, text: str) -> SplicedGist | None:
 
 
 class _SeveralTests(GistJudge):
-    """Judges with the original tests inserted; the maker sees a program in the file of the first test."""
+    """A judge that inserts the original tests; for the maker, the file of the first test is a program."""
 
     @property
     def entrypoint(self) -> Entrypoint:
@@ -186,7 +187,10 @@ class _SeveralTests(GistJudge):
         watched: Watched | None = None,
         cancel: CancelToken = NEVER,
     ) -> GistTrial:
-        """Run a text with the original tests in it; executed lines are those of the text without them."""
+        """Run a text with the original tests in it; executed lines are those of the text without them.
+
+        If a test is missing or the text does not parse, nothing is run, and the status is `CRASHED`.
+        """
         spliced = _ready(self, text)
         if spliced is None:
             return GistTrial(
@@ -199,7 +203,7 @@ class _SeveralTests(GistJudge):
         return replace(trial, executed=frozenset(line for line in lines if line is not None))
 
     def fidelity(self, trial: GistTrial) -> Fidelity:
-        """Compare a run of the command with the runs of the original."""
+        """Return the fidelity of a run of the command to the runs of the original."""
         return self._plain_judge.fidelity(trial)
 
     def judge(self, gist: str, *, run: RunContext = UNATTENDED, thorough: bool = True) -> GistJudgement:

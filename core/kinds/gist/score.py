@@ -59,7 +59,7 @@ class GistScore:
 
     @property
     def execution_fidelity(self) -> int:
-        """1 if the run matches the original's and used nothing of the codebase, else 0."""
+        """1 if the run matches the original's and nothing of the codebase was imported, else 0."""
         faithful = self.fidelity is not None and self.fidelity.value == 1
         return int(faithful and self.error is None)
 
@@ -95,7 +95,10 @@ def score_gist(
     owned: Collection[str],
     test: GistTest | None = None,
 ) -> GistScore:
-    """Score `gist` as handed in; `made` is None if nothing could be run (no gist, or no test in it)."""
+    """Return the score of `gist` as handed in.
+
+    `made` is None if nothing could be run: the gist is empty, does not compile, or lacks a test.
+    """
     qualname = test.qualname if test else ""
     missing = missing_name(gist, test) if test else ""
     overlap = score_tests(test, gist, owned) if test else None
@@ -225,7 +228,7 @@ class GistJudgement:
     """A score with the run from which it was computed.
 
     `spliced` maps lines of the text that ran to lines of the gist as handed in; it and `trial` are None if
-    nothing could be run. `flips` is True if two runs of the same text had different outcomes.
+    nothing could be run. `flips` is True if the text was faithful in one of two comparable runs only.
     """
 
     score: GistScore
@@ -258,7 +261,10 @@ class GistVerdict:
 
 
 def settled_verdict(verdict: GistVerdict, given_back: int) -> GistVerdict:
-    """Return the verdict on a hand-in after `given_back` earlier ones of the attempt were given back."""
+    """Return the verdict on a hand-in after `given_back` earlier ones of the attempt were given back.
+
+    If the harness failed and the hand-in is not given back too, it counts as crashed, and is not faithful.
+    """
     if verdict.status is not RunStatus.HARNESS_FAILED:
         return verdict
     if is_given_back(verdict.status, given_back):

@@ -21,18 +21,18 @@ if TYPE_CHECKING:
 
 @dataclass
 class ScriptedGists(ScriptedRunner):
-    """Reports runs of gists without running anything."""
+    """A runner that reports runs of gists without running anything."""
 
     original: TestsRun | CommandRun = field(kw_only=True)
     _text: str | None = None
 
     def next(self, clock: SimulatedTime, *, right: bool, near: float = 0.0) -> None:
-        """Decide how the next submission is judged."""
+        """Set how the next submission is judged, and the clock that its runs advance."""
         super().next(clock, right=right, near=near)
         self._text = None
 
     def run_gist(self, text: str, *_: Any, measure_lines: bool = True, **__: Any) -> GistTrial:
-        """Report a run of a gist, which fails if the submission is wrong or the text changed since `next`."""
+        """Return a run that passes only if `right`, and if the text equals the first one since `next`."""
         if self._text is None:
             self._text = unfolded(text)
         seconds = self.took(self.task.suite.seconds)

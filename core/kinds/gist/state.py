@@ -87,7 +87,7 @@ class GistState:
             return self
         if text is None:
             return self
-        # Text typed before the call was saved or replaced by the call.
+        # The call has saved or replaced all text that was typed before it.
         is_newer = self.typed_since_call and self.typed != text
         return replace(self, text=text, typed=self.typed if is_newer else None)
 

@@ -115,7 +115,7 @@ class GistAccess:
             raise RefusalError(f"Nothing was traced: {error}") from error
 
     def shell(self, command: str) -> CommandOutput:
-        """Run a shell command in a copy of the codebase that contains the gist."""
+        """Return the output of a shell command, run in a copy of the codebase that contains the gist."""
         return self.runner.run_command(
             command,
             self.task.environment,
@@ -148,7 +148,10 @@ def access_of(context: ToolContext) -> GistAccess:
 
 
 def checked_text(context: ToolContext, rewrite: Rewrite, arguments: Mapping[str, str]) -> str:
-    """Return the gist that a call makes. Raises `RefusalError` if it can't be accepted."""
+    """Return the gist after a call.
+
+    Raises `RefusalError` if `rewrite` does, or if the gist is too long or contains a lone surrogate.
+    """
     text = rewrite(access_of(context).text, arguments)
     longest = access_of(context).settings.gist_characters
     if len(text) > longest:
@@ -163,7 +166,7 @@ def checked_text(context: ToolContext, rewrite: Rewrite, arguments: Mapping[str,
 
 
 def size_words(text: str) -> str:
-    """Return the size of a gist in words."""
+    """Return a sentence with the numbers of lines and characters of a gist."""
     lines = len(text.splitlines())
     return f"The gist has {lines} {'line' if lines == 1 else 'lines'} and {len(text)} characters."
 
@@ -270,7 +273,7 @@ EDIT_AND_EXECUTE = Tool(
 
 
 def _score(context: ToolContext, arguments: Mapping[str, str]) -> ToolOutput:
-    """Answer with the text to score; the harness scores it."""
+    """Return the text to score, which the harness scores."""
     if arguments["content"]:
         return ToolOutput(checked_text(context, write_whole, arguments))
     return ToolOutput(access_of(context).text)
@@ -351,7 +354,7 @@ TRACE = Tool(
 
 @dataclass(frozen=True, slots=True)
 class Occurrence:
-    """One line that defines or uses a name; `owner` is the qualified name of a definition's parent."""
+    """One line that defines or uses a name; `owner` is the dotted parent of a definition or a module."""
 
     path: str
     line: int
@@ -368,7 +371,7 @@ _DEFINING = ("module", "class", "def", "variable")
 def occurrences(tree: SourceTree, name: str) -> list[Occurrence]:
     """Return the places where Python files define or use a name, sorted by path and line.
 
-    A file is parsed once per tree.
+    A file is parsed once per tree; the contents of a file that does not parse are left out.
     """
     found: list[Occurrence] = []
     with _lock:

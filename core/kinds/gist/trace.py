@@ -49,7 +49,7 @@ class Trace:
 
 @dataclass(frozen=True, slots=True)
 class Difficulty:
-    """How much of a codebase a command exercises, including its test and fixtures (Gistify, 4.2)."""
+    """The extent to which a command exercises a codebase, including its test and fixtures (Gistify, 4.2)."""
 
     calls: Count
     functions: Count
@@ -106,7 +106,7 @@ def _malformed(fault: str) -> TaskError:
 
 
 def difficulty(trace: Trace, sources: Mapping[str, str], *, tests: Collection[str] = ()) -> Difficulty:
-    """Measure a trace against the codebase's `sources`; lines of the paths in `tests` don't count."""
+    """Return the difficulty of a trace in the codebase `sources`; the lines of `tests` don't count."""
     files = [path for path in trace.files if path != COMMAND_FILE]
     paths = [path for path in files if path not in tests]
     functions = {(f.path, f.line, f.qualname) for f in trace.functions}

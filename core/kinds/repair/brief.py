@@ -12,7 +12,10 @@ _HAND_IN = (
 
 
 def repair_brief(task: Task, *, shell: str = "") -> str:
-    """Return the brief of a repair, by default for the app, or for a solver with a shell in `shell`."""
+    """Return the brief of a repair, by default for the app, or for a solver with a shell in `shell`.
+
+    Raises `TaskError` if the template is unknown, or is not the one the task was made with.
+    """
     docstring = "It has no docstring."
     if task.brief.docstring:
         docstring = fenced(task.brief.docstring)

@@ -25,7 +25,7 @@ _LOOK = Path(__file__).with_name("inside_look.py")
 
 
 def repair_findings(judge: RepairJudge, run: RunContext) -> Iterator[CheckFinding]:
-    """Yield the finding of each check of a repair as it is made."""
+    """Yield the finding of each check of a repair as it is made. Raises `CancelledError` when cancelled."""
     task = judge.task
     answer = judge.answer
     tree = SourceTree.open(task.tree_path)

@@ -74,7 +74,7 @@ class CorruptedModule:
 
 
 class TreeSearch:
-    """Looks for copies of the package under repair."""
+    """A search for copies of the package under repair."""
 
     def __init__(self, order: dict[str, Any]) -> None:
         self.modules = [CorruptedModule(target) for target in order["targets"]]

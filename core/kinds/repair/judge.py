@@ -76,7 +76,7 @@ class Judgement:
 
 @dataclass(frozen=True, slots=True)
 class RepairJudge:
-    """Judges trees, with a task's answer and the runner."""
+    """A judge of trees, with a task's answer and the runner."""
 
     task: Task
     answer: Answer
@@ -136,8 +136,7 @@ class RepairJudge:
         )
         protection = self.protection(run=run)
         if isinstance(protection, Protection):
-            # The tree is protected before anything runs: a test could be rewritten before it is read
-            # (decision 41).
+            # Protected before anything runs: a test could be rewritten before it is read (decision 41).
             request = replace(request, writable=protection.writable, first=self._order(first, replaced))
             report = self._controlled.run(request, run=run)
         else:
@@ -162,7 +161,7 @@ class RepairJudge:
     def protection(self, *, run: RunContext = UNATTENDED) -> Protection | SuiteReport:
         """Return the parts of the tree that a submission may change, or the report of a failed run.
 
-        An older task without this record is completed by running its original, usually once.
+        For an older task without this record, the original is run, usually once, and the record is stored.
         """
         backend = self.runner.backend.name
         known = self.baseline.protections.get(backend) or next(iter(self._found), None)
@@ -229,7 +228,7 @@ class RepairJudge:
     def _confirmed(
         self, request: RunRequest, report: SuiteReport, suspicious: tuple[str, ...], run: RunContext
     ) -> tuple[SuiteReport, tuple[str, ...]]:
-        """Return `report` if a second run, backwards with another hash seed, agrees; otherwise its report.
+        """Return `report` if a second run, backwards with another hash seed, agrees; else the second report.
 
         The second run is watched. Its observations that the true functions do not share are returned as well.
         """
@@ -270,7 +269,7 @@ class RepairJudge:
 
 @dataclass(frozen=True, slots=True)
 class _EndingAs:
-    """Runs like another runner, unless an outcome is forced."""
+    """A runner that runs like another one, unless an outcome is forced."""
 
     inner: Runner
     instead: ForcedOutcome
@@ -291,7 +290,7 @@ class _EndingAs:
 
 
 class JudgesTrees(Protocol):
-    """Runs the suite of one task on trees and scores them: `RepairJudge`, or a scripted judge."""
+    """A judge that runs the suite of one task on trees and scores them: `RepairJudge`, or a scripted one."""
 
     @property
     def runner(self) -> Runner:
@@ -315,7 +314,7 @@ _FREE_REFUSALS = 2
 
 
 class RepairHarness(TaskHarness):
-    """The harness of a repair; tools see the corrupted tree, in discovery with accepted replacements."""
+    """The harness of a repair; tools read the corrupted tree, in discovery with accepted replacements."""
 
     def __init__(self, task: Task, judge: JudgesTrees) -> None:
         super().__init__(task, judge.runner.backend)
@@ -443,7 +442,7 @@ class RepairHarness(TaskHarness):
 
 
 def submission_run(call_id: str, judgement: Judgement, task: Task) -> SubmissionRun:
-    """Return the event of the test run of a submission."""
+    """Return the event of the test run of a submission, with the messages of at most 20 failing tests."""
     report = judgement.report
     score = judgement.score
     failures = [
@@ -506,7 +505,8 @@ def submission_text(task: Task, judgement: Judgement) -> str:
 def first_failure(judgement: Judgement, characters: int) -> str:
     """Return the first failing test that counts, with its failure, or the first error of collection.
 
-    `characters` limits the length of the message. Empty if no test fails.
+    Without either, it is a failing test that was not run; empty if no test fails. `characters` limits the
+    length of the message.
     """
     failing = judgement.score.failing
     for result in judgement.report.results.values():
@@ -518,7 +518,7 @@ def first_failure(judgement: Judgement, characters: int) -> str:
 
 
 def budget_line(remaining: Remaining) -> str:
-    """Return the last line of every answer, with the remaining budgets."""
+    """Return the line of an answer that states the remaining budgets."""
     uses = f"{remaining.tool_uses} tool {'use' if remaining.tool_uses == 1 else 'uses'}"
     submissions = f"{remaining.submissions} {'submission' if remaining.submissions == 1 else 'submissions'}"
     return f"[{uses} and {submissions} left]"

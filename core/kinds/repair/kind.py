@@ -90,7 +90,7 @@ class Repair(TaskKind["RepairJudge"]):
         return searched(mode)
 
     def measured(self, attempt: MeasuredAttempt) -> Mapping[str, Any]:
-        """Return the shares of the corrupted functions that were found and changed."""
+        """Return the shares of the corrupted functions that were found and changed; empty if unknown."""
         return measured(attempt)
 
     def version(self, task: Task) -> int:
@@ -100,7 +100,10 @@ class Repair(TaskKind["RepairJudge"]):
         return super().version(task)
 
     def read_answer(self, task: Task, fields: Fields) -> Answer:
-        """Read the corrupted functions, the baselines, and the tests that enter each function."""
+        """Read the corrupted functions, the baselines, and the tests that enter each function.
+
+        Raises `TaskError` if any of them is damaged, or if there is no function or no baseline.
+        """
         from gistpoint.core.tasks.documents import ANSWER_FILE, read_baseline
         from gistpoint.core.tasks.entered import read_entered
 
@@ -153,7 +156,7 @@ class Repair(TaskKind["RepairJudge"]):
         return RepairJudge(task, answer, runners.runner_for(task))
 
     def check(self, judge: RepairJudge, run: RunContext) -> Iterator[CheckFinding]:
-        """Look for leaks in the workspace and from inside the sandbox, and score both trees."""
+        """Yield the findings on leaks in workspace and sandbox, both trees' scores, and protection."""
         from gistpoint.core.kinds.repair.check import repair_findings
 
         return repair_findings(judge, run)
@@ -216,7 +219,10 @@ class Repair(TaskKind["RepairJudge"]):
         return repair_brief(task, shell=shell)
 
     def exported(self, task: Task, answer: Answer) -> ExportedWork:
-        """Return the files that the answer changes, in their original form."""
+        """Return the files that the answer changes, in their original form.
+
+        Raises `CodeError` if the answer does not fit the tree.
+        """
         from gistpoint.core.tasks.trees import repaired_tree
         from gistpoint.core.trees import SourceTree
 

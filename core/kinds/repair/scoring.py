@@ -40,7 +40,7 @@ class Score:
 
 
 def score(baseline: Baseline, report: SuiteReport) -> Score:
-    """Score a run against a baseline, by the rules of the task format."""
+    """Return the score of a run against a baseline; it is 0, and not valid, if the run did not finish."""
     # A run that did not finish is not a pass, whatever its records say (docs/guide/what-is-believed.md).
     if report.status is not RunStatus.FINISHED:
         return Score(0.0, baseline.passed, 0, valid=False)

@@ -26,7 +26,7 @@ from gistpoint.core.trees import SourceTree
 
 @dataclass
 class ScriptedJudge:
-    """Judges repairs by the runs of a `ScriptedRunner`: scores are real, and no pass is suspicious."""
+    """A judge of repairs with a `ScriptedRunner`: scores are real, and no pass is suspicious."""
 
     task: Task
     answer: Answer
@@ -57,7 +57,7 @@ class ScriptedJudge:
         first: tuple[str, ...] = (),
         replaced: tuple[str, ...] = (),
     ) -> Judgement:
-        """Score a tree by the runner's report."""
+        """Return the judgement of a tree, with the score of the runner's report."""
         report = self.runner.run(RunRequest(tree, self.task.environment, self.task.suite.timeout_s))
         scored = score(self.answer.baselines[0], report)
         files = tuple(sorted(tree.overlay.items()))

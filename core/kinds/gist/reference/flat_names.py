@@ -13,7 +13,7 @@ _TEST_WEIGHT = 1_000_000
 
 @dataclass(slots=True)
 class FlatNames:
-    """The outcome of the contest for names.
+    """The names in a flat file, where each name can belong to one definition only.
 
     `winners` maps each name to its final entity. An entity that lost its own name has an `alias`. Modules in
     `boxed` have namespaces of their own; all others are the flat file itself.
@@ -67,7 +67,7 @@ def flat_names(
     """Return the names of a flat file; each name belongs to the entity with the most uses of it.
 
     Uses that can't be rewritten (`fixed`) take precedence. If they contradict each other, the modules through
-    which they reach a name are boxed. `taken` are identifiers that no alias may use. With `module_names`,
+    which they reach a name are boxed. `taken` are identifiers that aliases must not use. With `module_names`,
     `__name__` may change from statement to statement.
     """
     boxed: set[str] = set()

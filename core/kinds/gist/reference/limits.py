@@ -21,10 +21,10 @@ def limits_of(
     evidence: str,
     files: Collection[str],
 ) -> list[str]:
-    """Return the limits that failed runs of gists indicate, a sentence each, the most probable first.
+    """Return the limits that failed runs of gists indicate, as sentences, the most probable first.
 
-    `path` and `qualname` are those of the test, `refused` are the refused imports, `evidence` is the text of
-    the failures, and `files` are the paths of the repository.
+    Empty if they indicate none. `path` and `qualname` are those of the test, `refused` are the refused
+    imports, `evidence` is the text of the failures, and `files` are the paths of the repository.
     """
     named = _named(codebase, path, qualname)
     found: list[str] = []

@@ -34,7 +34,7 @@ _MODULE_NAMES = frozenset(
 
 
 def undefined_names(text: str) -> tuple[tuple[int, str], ...]:
-    """Return the globals that are used but never bound, each with its first line, in source order.
+    """Return the globals that are used but never bound, as pairs of first line and name, in source order.
 
     Empty for a text that does not parse, or that has a star import. `del` and order are not followed.
     """
@@ -132,7 +132,7 @@ def _all_go(body: list[ast.stmt], owned: Collection[str]) -> bool:
 
 
 class Breadth(StrEnum):
-    """The amount of code that an extraction takes."""
+    """The amount of code that an extraction includes."""
 
     NEEDED = "needed"
     """The statements reached by names on lines that ran, and every function that the run called."""
@@ -157,7 +157,7 @@ class Breadth(StrEnum):
 
     @property
     def is_everything(self) -> bool:
-        """Whether the extraction takes more than names lead to."""
+        """Whether the extraction includes more code than is reached by names."""
         return self in (Breadth.EVERYTHING, Breadth.EVERYTHING_BARE, Breadth.EVERYTHING_WITH_NAMES)
 
     @property
@@ -175,13 +175,14 @@ class Breadth(StrEnum):
 
 
 class NoReferenceError(UserError):
-    """A reference gist can't be made; the message gives the reason."""
+    """The error for a reference gist that can't be made; the message contains the reason."""
 
 
 def flat_gist(codebase: Codebase, path: str, qualname: str, breadth: Breadth) -> str:
     """Return a flat file for the test `qualname` of `path`, or for the program at `path` if it is empty.
 
-    Raises NoReferenceError if the trace does not have the file, or the file does not have the test.
+    Raises NoReferenceError if the trace does not have the file, or the file does not have the test, and
+    SyntaxError or RecursionError if a module can't be compiled.
     """
     trace = codebase.trace
     modules = modules_of(codebase.sources, trace)
@@ -243,7 +244,7 @@ def _packages(modules: Mapping[str, ModuleCode], codebase: Codebase) -> list[str
 
 
 def _names_taken(modules: Mapping[str, ModuleCode]) -> set[str]:
-    """Return every name in the modules, none of which an alias may have."""
+    """Return every name in the modules; aliases must have other names."""
     found = set[str]()
     for module in modules.values():
         found.update(node.id for node in ast.walk(module.tree) if isinstance(node, ast.Name))
@@ -253,7 +254,7 @@ def _names_taken(modules: Mapping[str, ModuleCode]) -> set[str]:
 def _other_tests(
     home: ModuleCode, units: Collection[Unit], test: LineBlock | None, trace: Trace
 ) -> list[ast.stmt]:
-    """Return the methods of test classes that did not run."""
+    """Return the test methods, in classes of `home`, that did not run; empty for a program."""
     if test is None:
         return []
     ran = trace.lines.get(home.path, frozenset())
@@ -273,7 +274,7 @@ def _other_tests(
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """A reference gist; `how` is the breadth of the faithful extraction, `reason` says why there is none."""
+    """A reference gist; `how` is the breadth of a faithful extraction, and `reason` why there is none."""
 
     text: str
     faithful: bool
@@ -287,7 +288,8 @@ def make_reference(
 ) -> Reference:
     """Return the smallest faithful gist found before `out_of_time`, or else the first gist tried.
 
-    Raises the errors of `flat_gist` and of the oracle.
+    Raises NoReferenceError, SyntaxError or RecursionError if no flat file can be made, and any error that the
+    oracle raises.
     """
     first = ""
     tried = set[str]()

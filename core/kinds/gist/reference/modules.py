@@ -34,7 +34,7 @@ class Unit:
     first: int
     last: int
     rank: float
-    """Its rank in the order in which the interpreter finished the statements of all modules."""
+    """The unit's rank in the order in which the interpreter finished the statements of all modules."""
     binds: set[str] = field(default_factory=set)
     sites: list[Site] = field(default_factory=list)
 
@@ -138,7 +138,7 @@ def _done(path: str, last: int, own: Collection[int], trace: Trace) -> float:
 
 
 def _arms_that_ran(statement: ast.stmt, lines: frozenset[int]) -> list[list[ast.stmt]] | None:
-    """Return the executed arms of an `if`, or the parts of a `try` without failure; None for one unit."""
+    """Return the executed arms of an `if`, or the parts of a `try` if no handler ran; None for one unit."""
     match statement:
         case ast.If(body=body, orelse=orelse):
             return [arm for arm in (body, orelse) if _ran(arm, lines)]

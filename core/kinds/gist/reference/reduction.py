@@ -21,7 +21,7 @@ from gistpoint.core.kinds.gist.lines import (
 )
 
 KEPT = "_kept"
-"""Suffix of the names under which glue keeps an object that another definition hides for a while."""
+"""The suffix of the names under which glue keeps an object that another definition hides for a while."""
 
 UNNAMED, NAMED, ALIVE = 0.01, 0.2, 0.9
 """The risks of cutting code that nothing names, code that something may use indirectly, and code that ran."""
@@ -29,7 +29,7 @@ UNNAMED, NAMED, ALIVE = 0.01, 0.2, 0.9
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """Physical lines `first` to `last`, to be replaced with `text`, which begins at their line `origin`."""
+    """Physical lines `first` to `last`, to be replaced with `text`, which comes from line `origin` on."""
 
     first: int
     last: int
@@ -48,7 +48,7 @@ class Cut:
 
 
 def apply_cuts(text: str, cuts: Sequence[Cut], executed: Collection[int] = ()) -> tuple[str, frozenset[int]]:
-    """Return `text` with the spans of all cuts replaced, and the new numbers of the `executed` lines.
+    """Return `text` with the spans of all cuts replaced, and the new numbers of the `executed` lines in it.
 
     Of nested spans, the outer one counts.
     """
@@ -71,7 +71,7 @@ def apply_cuts(text: str, cuts: Sequence[Cut], executed: Collection[int] = ()) -
 
 
 class CutFinder:
-    """Finds cuts in a text from the physical lines that ran; the test named `test` is left alone."""
+    """A finder of cuts in a text, based on the physical lines that ran; the test `test` is left alone."""
 
     def __init__(
         self, text: str, executed: Collection[int], test: str, rejected: Collection[str] = ()
@@ -123,12 +123,12 @@ class CutFinder:
         Functions that ran stay, with all code that ran in them: without that code, they would only look like
         the original's.
         """
-        return self._untried(self._each(self.tree.body, ""))
+        return self._untried(self._statement_cuts(self.tree.body, ""))
 
-    def _each(self, body: list[ast.stmt], prefix: str) -> Iterator[Cut]:
+    def _statement_cuts(self, body: list[ast.stmt], prefix: str) -> Iterator[Cut]:
         for statement in reversed(body):
             if isinstance(statement, ast.ClassDef):
-                yield from self._each(statement.body, f"{prefix}{statement.name}.")
+                yield from self._statement_cuts(statement.body, f"{prefix}{statement.name}.")
             only_one_of_a_class = prefix and len(body) == 1
             if only_one_of_a_class or self._is_test(statement, prefix):
                 continue
@@ -196,7 +196,7 @@ class CutFinder:
         return Cut(f"{prefix}-{ast.unparse(statement)}", (self._span(statement),))
 
     def _span(self, statement: ast.stmt) -> Span:
-        """Return the lines of a statement, with the comments above it, and the gap below if one is above."""
+        """Return the lines of a statement, its comments, and the blank lines below if there is one above."""
         first = first_line(statement)
         last = last_line(statement)
         while first > 1 and self.lines[first - 2].strip().startswith("#"):
@@ -212,13 +212,13 @@ class CutFinder:
         cuts: list[Cut] = []
         emptied: list[Cut | None] = []
         for statement in body:
-            cut = None if self._is_test(statement, prefix) else self._of_whole(statement, body, prefix)
+            cut = None if self._is_test(statement, prefix) else self._whole_cut(statement, body, prefix)
             if cut is None or cut.label in self.rejected:
                 rest.append(statement)
                 continue
             cuts.append(cut)
             if cut.risk > UNNAMED and isinstance(statement, type_of_function):
-                emptied.append(self._emptied(statement, f"{prefix}{statement.name}."))
+                emptied.append(self._body_cut(statement, f"{prefix}{statement.name}."))
         leaves_nothing = cuts and not rest and body is not self.tree.body
         if leaves_nothing:
             # A body needs a statement: the last one stays, and only code inside it is cut.
@@ -230,7 +230,7 @@ class CutFinder:
             if self.test != prefix + str(getattr(statement, "name", "\0")):
                 yield from self._within(statement, prefix)
 
-    def _of_whole(self, statement: ast.stmt, body: list[ast.stmt], prefix: str) -> Cut | None:
+    def _whole_cut(self, statement: ast.stmt, body: list[ast.stmt], prefix: str) -> Cut | None:
         """Return the cut of a statement with everything in it; None if it ran, or can't be cut alone."""
         if not self._whole(statement):
             return None
@@ -240,7 +240,7 @@ class CutFinder:
             case ast.Pass() | ast.Global() | ast.Nonlocal():
                 return None
             case ast.FunctionDef() | ast.AsyncFunctionDef():
-                return self._of_function(statement, body, prefix)
+                return self._function_cut(statement, body, prefix)
             case ast.If(body=inside, orelse=[]) if all(isinstance(one, ast.Pass) for one in inside):
                 return self._deletion(statement, prefix)
             case ast.AnnAssign(value=None) if not self._ran(statement):
@@ -260,12 +260,12 @@ class CutFinder:
     def _separate(self, body: Sequence[ast.stmt], parent: ast.stmt) -> bool:
         return bool(body) and first_line(body[0]) > parent.lineno
 
-    def _of_function(
+    def _function_cut(
         self, function: ast.FunctionDef | ast.AsyncFunctionDef, body: list[ast.stmt], prefix: str
     ) -> Cut | None:
         """Return the cut of all functions with a name in a body, such as the parts of a property.
 
-        None if one of them ran.
+        None if one of them ran or is on one line, or if a line that ran uses the name of a function.
         """
         name = function.name
         alike = [one for one in body if isinstance(one, type_of_function) and one.name == name]
@@ -289,7 +289,7 @@ class CutFinder:
         """Yield the cuts inside a statement that itself stays."""
         if isinstance(statement, ast.If) and statement.orelse:
             is_separate = self._separate(statement.body, statement)
-            branch = self._untried([self._branch(statement, prefix)]) if is_separate else []
+            branch = self._untried([self._branch_cut(statement, prefix)]) if is_separate else []
             if branch:
                 yield from branch
                 return
@@ -297,13 +297,13 @@ class CutFinder:
         inner = f"{prefix}{name}." if name else prefix
         match statement:
             case ast.For() | ast.While() | ast.Try():
-                yield from self._untried([self._otherwise(statement, inner)])
+                yield from self._untried([self._else_cut(statement, inner)])
             case ast.ClassDef(bases=bases):
                 self._classes.add(inner)
                 if bases:
                     self._heirs.add(inner)
             case ast.FunctionDef() | ast.AsyncFunctionDef() if not self._ran(*_code(statement.body)):
-                yield from self._untried([self._emptied(statement, inner)])
+                yield from self._untried([self._body_cut(statement, inner)])
                 return
         for name in ("body", "orelse", "finalbody"):
             yield from self._in_body(getattr(statement, name, []), inner)
@@ -320,7 +320,7 @@ class CutFinder:
             else:
                 yield from self._in_body(case.body, prefix)
 
-    def _otherwise(self, statement: ast.For | ast.While | ast.Try, prefix: str) -> Cut | None:
+    def _else_cut(self, statement: ast.For | ast.While | ast.Try, prefix: str) -> Cut | None:
         """Return the cut of the `else` of a loop or `try` that never ran; None if there is none."""
         if not statement.orelse or self._ran(*statement.orelse):
             return None
@@ -328,7 +328,7 @@ class CutFinder:
         span = Span(last_line(above.body[-1]) + 1, last_line(statement.orelse[-1]))
         return Cut(f"{prefix}else of {ast.unparse(statement)}", (span,))
 
-    def _emptied(self, function: ast.FunctionDef | ast.AsyncFunctionDef, prefix: str) -> Cut | None:
+    def _body_cut(self, function: ast.FunctionDef | ast.AsyncFunctionDef, prefix: str) -> Cut | None:
         """Return the cut of a function's body except for its docstring or one statement.
 
         The function must never have run. None if there is no such cut.
@@ -353,7 +353,7 @@ class CutFinder:
         is_compound = hasattr(statement, "body") or hasattr(statement, "cases")
         return not is_compound and self._whole(statement)
 
-    def _branch(self, statement: ast.If, prefix: str) -> Cut | None:
+    def _branch_cut(self, statement: ast.If, prefix: str) -> Cut | None:
         """Return the cut of the arm of an `if` that never ran; None if there is none."""
         label = f"{prefix}if {ast.unparse(statement)}"
         other = statement.orelse

@@ -1,4 +1,4 @@
-"""Writes a flat file from original statements, in the order in which they first ran, and glue."""
+"""Writes a flat file from glue and original statements, in the order in which they finished."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ from gistpoint.core.kinds.gist.reference.reduction import KEPT
 
 
 class Renderer:
-    """Writes a selection as one file.
+    """A writer of a selection as one file.
 
     `dropped` are statements, such as other tests, that are left out of their unit. With `all_imports`, unused
     external imports are kept if their name is free. With `by_name`, code that looks up a module by a
-    name in a string gets the flat file. Statements of the module `home`, which has the test on its lines
+    name in a string gets the flat file. Statements of the module `home`, which contains the test on its lines
     `test`, run under the flat file's own `__name__`, even if others run under that of their original module.
     """
 
