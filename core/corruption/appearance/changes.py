@@ -121,7 +121,10 @@ class Change:
 
     @cached_property
     def seen(self) -> frozenset[int]:
-        """The lines at which a reader sees the change: new lines, and lines around a gap."""
+        """The lines of the corrupted text that show the change.
+
+        They are the new lines and, where lines were deleted, the code lines before and after the deletion.
+        """
         gaps = [hunk.after.start for hunk in self.hunks if not hunk.after]
         around = {line for gap in gaps for line in (gap - 1, gap)}
         return self.new | (around & self.after.code_lines)

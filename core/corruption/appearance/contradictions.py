@@ -95,7 +95,7 @@ def _comments(text: str) -> Iterator[tuple[int, frozenset[str]]]:
 
 
 def mentions_of(tokens: Counter[str], about: Set[str]) -> int:
-    """Return how many of the tokens' words occur in `about`, by stem."""
+    """Return how many of the tokens' words occur in `about`; words with the same stem count as equal."""
     return sum(of_one_stem([word], about) for word in _words(tokens))
 
 
@@ -113,7 +113,7 @@ def contradiction(change: Change, about: Set[str]) -> float:
 
 
 def comments_in_reach(change: Change, around: SurroundingProse) -> frozenset[str]:
-    """Return the words of the comments on the changed lines, or in the blocks around them."""
+    """Return the words of the comments near the changed lines and in the nested blocks that contain them."""
     places = change.gone or frozenset(hunk.before.start for hunk in change.hunks)
     reached = set(range(min(places) - 2, max(places) + 2))
     for owner, block in change.before.blocks:
@@ -148,7 +148,10 @@ def _excluded(kind: str, value: ast.expr | None) -> bool:
 
 
 def agreement_lost(change: Change) -> float:
-    """Return how many fewer changed assignments, keywords and comparisons have like names on both sides."""
+    """Return how many fewer changed lines have similar names on both sides than before; at least 0.
+
+    Both sides of assignments, keyword arguments and comparisons are compared.
+    """
     before = _agreement(change.before, change.gone)
     after = _agreement(change.after, change.new)
     return float(max(before - after, 0))
