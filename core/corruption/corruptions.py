@@ -265,8 +265,7 @@ class Corruption:
 
 @dataclass(frozen=True, slots=True)
 class Enumeration:
-    """The corruptions of one function that passed the gates, and how many others were dropped for each
-    reason."""
+    """The corruptions of one function that passed the gates, and how many others each gate dropped."""
 
     kept: tuple[Corruption, ...]
     dropped: Mapping[GateRefusal, int] = field(default_factory=dict)
@@ -280,8 +279,7 @@ def enumerate_corruptions(
     *,
     composed: bool = True,
 ) -> Enumeration:
-    """Return the corruptions of a function, the highest prior first, and how many were dropped for each
-    reason.
+    """Return the corruptions of a function, the highest prior first, and how many each gate dropped.
 
     Without `composed`, each is the edit of one operator at one place. If two operators produce the same text,
     it belongs to the one with the higher prior.

@@ -32,7 +32,7 @@ _LEAST_WORD = 4
 
 
 class GateRefusal(StrEnum):
-    """The reasons to drop a corruption before any test runs."""
+    """A reason to drop a corruption before any test runs."""
 
     UNREADABLE = "the function can't be read by itself"
     REPEATED = "another operator gives the same text"
@@ -108,7 +108,7 @@ class Gate:
     def broken(self, corrupted: str) -> tuple[str, ...]:
         """Return the descriptions of all rules by which a reader notices a text; `check` returns only one.
 
-        Empty for a text that does not parse; only `check` reports that.
+        Empty if the original or the text can't be read; only `check` reports that.
         """
         # In a model's text, any number of lines may change, and findings are reported, not refused.
         before, after = self._before, _facts(corrupted)
@@ -331,7 +331,7 @@ def _without_negation(test: ast.expr) -> tuple[str, bool]:
 
 
 _FAR = 8
-"""Most lines between a comment and the code that it may describe."""
+"""Maximum number of lines between a comment and the code that it may describe."""
 _LEAST = 4
 _NAME = re.compile(r"[^\W\d]\w*")
 _COMMON = frozenset(

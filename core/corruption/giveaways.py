@@ -550,7 +550,7 @@ def _taken_apart(nodes: Iterable[ast.AST], value: str) -> bool:
 
 
 def _until_bound(nodes: Iterable[ast.AST], value: str) -> list[ast.AST]:
-    """Return the nodes of code up to the first statement that binds a value, including that statement."""
+    """Return the nodes up to the first statement that binds a value, with that statement if it is simple."""
     places = (value, value.split(".")[0].split("[")[0])
     found: list[ast.AST] = []
     for root in nodes:

@@ -77,19 +77,19 @@ OnRound = Callable[[Round], None]
 
 
 class Meter(Protocol):
-    """Counts requests for the set that a conversation belongs to."""
+    """A counter of requests for the set of tasks that a conversation belongs to."""
 
     def before(self, estimate: Usage) -> str:
-        """Return why a request of about this size may not be sent; empty if it may."""
+        """Return why a request of about this size must not be sent; empty if it can be sent."""
         ...
 
     def after(self, usage: Usage) -> None:
-        """Count a request that was answered."""
+        """Count the usage of a request, whether it was answered or failed."""
         ...
 
 
 def unread(target: Target) -> Appearance:
-    """Return the appearance of a corruption that is not examined."""
+    """Return an empty appearance, for a corruption that is not examined."""
     return Appearance()
 
 

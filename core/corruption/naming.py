@@ -120,9 +120,9 @@ def _words_of(names: Iterable[str]) -> Iterator[str]:
 
 
 def comparison_alone(function: FunctionNode) -> str:
-    """Return the names of the operators of a function that only compares; empty for any other function.
+    """Return the operators of a function that only compares; empty for any other function.
 
-    `<=` counts as `<`, and `>=` as `>`.
+    They are the names of their node types, separated by spaces. `<=` counts as `<`, and `>=` as `>`.
     """
     match function.body:
         case [*rest, ast.Return(value=ast.Compare(ops=ops))] if all(map(is_text, rest)):

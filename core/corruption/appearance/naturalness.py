@@ -156,7 +156,7 @@ def pruned(texts: Iterable[str], least: int) -> StoredCounts:
 
 
 class CodeModel:
-    """A model that predicts a function's tokens from the rest of its library and from the standard library."""
+    """A model that predicts functions' tokens from the rest of their library and the standard library."""
 
     def __init__(self, texts: Iterable[Sequence[PlacedToken]], standard: StandardCounts) -> None:
         self._counts = GramCounts()

@@ -148,8 +148,7 @@ def judge(
 
 
 def _over_the_cap(result: JudgeResult, last: float, max_cost_usd: float | None) -> str:
-    """Return why the cap allows no further request of the last one's cost; empty if it does, or without a
-    cap."""
+    """Return why the cap allows no further request that costs as much as the last one; empty if it does."""
     if max_cost_usd is None or not result.asked:
         return ""
     spent = result.usage.cost_usd

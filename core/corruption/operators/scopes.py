@@ -76,7 +76,7 @@ def _passed_on(node: ast.stmt) -> frozenset[str]:
 
 @at_each(*LOOPS)
 def early_reset(subject: CorruptionTarget, loop: ast.For | ast.AsyncFor | ast.While) -> Iterator[Edits]:
-    """Move a reset from the start of a loop's body to before the loop."""
+    """Yield edits that move a reset from the start of a loop's body to before the loop."""
     lines = subject.lines(loop)
     if lines is not None:
         yield from _started_before(subject, loop, lines[0])
@@ -114,7 +114,7 @@ def _is_start(value: ast.expr) -> bool:
 
 @at_each(ast.Break)
 def lost_break(subject: CorruptionTarget, node: ast.Break) -> Iterator[Edits]:
-    """Leave out a `break`, so that a loop finds the last match instead of the first."""
+    """Yield edits that leave out a `break`, so that a loop finds the last match instead of the first."""
     match subject.parent(node), subject.nearest(node, LOOPS):
         # Without its `break`, a loop with an `else` would always enter the `else`.
         case ast.If(body=[_, *_, last]), (
@@ -144,7 +144,7 @@ def _in_turn(subject: CorruptionTarget, node: ast.Try) -> Iterator[Edits]:
 
 
 def wider_try(subject: CorruptionTarget) -> Iterator[Edits]:
-    """Move the line before or after a `try` into it, so that its errors are caught too."""
+    """Yield edits that move the line before or after a `try` into it, so that its errors are caught too."""
     for first, second in subject.neighbours():
         match first, second:
             case moved, ast.Try(handlers=[_, *_]) as around:
@@ -172,7 +172,7 @@ def _moved_in(
 
 
 def other_time(subject: CorruptionTarget) -> Iterator[Edits]:
-    """Move a line past several that read the values it changes: a late save, an early reset."""
+    """Yield edits that move a line past several that read the values it changes: a late save, an early reset."""
     for block in subject.blocks:
         for place, node in enumerate(block.statements):
             lines = subject.lines(node) if isinstance(node, SIMPLE) and not is_text(node) else None
