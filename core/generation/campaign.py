@@ -72,7 +72,11 @@ _WAYS: Mapping[CampaignMode, Callable[[CandidateTrial], CandidateVerdict]] = {
 
 
 def decide(context: Context, candidate: CorruptionCandidate) -> CandidateVerdict:
-    """Return the verdict on a candidate: the same in every process, independent of earlier decisions."""
+    """Return the verdict on a candidate: the same in every process, independent of earlier decisions.
+
+    Raises `InfrastructureError` if the library or the sandbox is not available, and `EndpointError` if the
+    corrupting model or its endpoint fails.
+    """
     with opened(context) as here:
         trial, settings = CandidateTrial(here, candidate), context.settings
         try:
@@ -95,7 +99,7 @@ def _way(
 
 
 MOST_SHARED = 1
-"""Most functions that two groups may have in common."""
+"""Maximum number of functions that two groups have in common."""
 
 
 @dataclass
@@ -416,7 +420,7 @@ class _Pending:
         return frozenset(self.keys.values())
 
     def done(self) -> Iterator[tuple[str, Any]]:
-        """Wait a moment, and yield the key and the result of all work that is done.
+        """Wait up to 0.2 seconds, and yield the key and the result of all work that is done.
 
         An error in a worker is raised if no result arrived with it. Raises `CancelledError` when stopped.
         """
@@ -469,7 +473,8 @@ def control(context: Context, specimen: Specimen) -> dict[str, Any]:
 
     The two agree under these conditions: if the probe stopped at the needed number of failing tests, those
     must fail here too, as far as the suite gets (tests after a hang have no outcome). Otherwise the failing
-    tests must be the same, and a run must hang in both or in neither.
+    tests must be the same, and a run must hang in both or in neither. Raises `InfrastructureError` if the
+    suite can't be run, and `CancelledError` when stopped.
     """
     with opened(context) as here:
         return _compared(here, specimen)

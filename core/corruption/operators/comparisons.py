@@ -32,7 +32,10 @@ def boundary(subject: CorruptionTarget, node: ast.Compare) -> Iterator[Edits]:
 # Truth in place of a comparison with None is a weaker idiom that is common too (decision 93).
 @at_each(ast.Compare)
 def sentinel(subject: CorruptionTarget, node: ast.Compare) -> Iterator[Edits]:
-    """Yield edits that replace `x is None` with `not x`, and `x is not None` with `x`: wrong for 0 and empty values."""
+    """Yield edits that replace `x is None` with `not x`, and `x is not None` with `x`.
+
+    The result is wrong for 0 and empty values.
+    """
     match node:
         case ast.Compare(left=value, ops=[kind], comparators=[ast.Constant(value=None)]):
             if _in_condition(subject, node) and not _is_chosen(subject, node, value):
@@ -57,7 +60,10 @@ def _is_chosen(subject: CorruptionTarget, node: ast.Compare, value: ast.expr) ->
 
 
 def none_alone(subject: CorruptionTarget) -> Iterator[Edits]:
-    """Yield edits that replace `not x` with `x is None`, and `x` with `x is not None`: wrong for 0 and empty values."""
+    """Yield edits that replace `not x` with `x is None`, and `x` with `x is not None`.
+
+    The result is wrong for 0 and empty values.
+    """
     for test in _tested(subject):
         match test:
             case ast.UnaryOp(op=ast.Not(), operand=value):

@@ -104,7 +104,7 @@ def _is_pattern(subject: CorruptionTarget, called: ast.Attribute) -> bool:
 
 @at_each(ast.Call)
 def weaker_function(subject: CorruptionTarget, node: ast.Call) -> Iterator[Edits]:
-    """Yield edits that replace a built-in with a similar one: `list` for `sorted`, `int` for `round`, `str` for `repr`."""
+    """Yield edits that replace a function with a similar one, such as `sorted` with `list`."""
     match node:
         case ast.Call(func=ast.Name(id="sorted")) if isinstance(subject.parent(node), ast.For):
             return  # the order of a loop: `iteration.other_order` leaves out the whole call
@@ -116,7 +116,7 @@ def weaker_function(subject: CorruptionTarget, node: ast.Call) -> Iterator[Edits
 
 @at_each(ast.Call)
 def narrower_type(subject: CorruptionTarget, node: ast.Call) -> Iterator[Edits]:
-    """Yield edits that replace an abstract class with a usual one: `isinstance(x, dict)` for `isinstance(x, Mapping)`."""
+    """Yield edits that replace an abstract class in a type check with a usual one: `Mapping` with `dict`."""
     match node:
         case ast.Call(func=ast.Name(id="isinstance" | "issubclass"), args=[_, kinds]):
             for kind in elements(kinds):

@@ -37,7 +37,7 @@ def dropped_one(subject: CorruptionTarget, node: ast.BinOp) -> Iterator[Edits]:
 
 @at_each(ast.Call)
 def range_end(subject: CorruptionTarget, node: ast.Call) -> Iterator[Edits]:
-    """Yield edits that move the end or the start of a range by one, or leave out the start of an `enumerate`."""
+    """Yield edits that move an end of a range by one, or leave out the start of an `enumerate`."""
     match node:
         case ast.Call(func=ast.Name(id="range"), args=[last] | [_, last], keywords=[]):
             yield from _moved_by_one(subject, last, " - 1")

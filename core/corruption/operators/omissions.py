@@ -21,7 +21,7 @@ _YIELDING = (ast.Yield, ast.YieldFrom)
 
 
 def lost_step(subject: CorruptionTarget) -> Iterator[Edits]:
-    """Yield edits that leave out a whole step: a loop, a block under `with`, or an `if` that prepares something."""
+    """Yield edits that leave out a step: a loop, a block under `with`, or an `if` that prepares something."""
     for block in subject.longer_blocks():
         for node in only(_STEPS, block.statements):
             goes_on = not getattr(node, "orelse", None) and not _leaves(node)
@@ -79,7 +79,7 @@ def lost_handler(subject: CorruptionTarget, node: ast.Try) -> Iterator[Edits]:
 
 @at_each(ast.Dict, ast.List, ast.Set, ast.Tuple)
 def lost_entry(subject: CorruptionTarget, node: ast.expr) -> Iterator[Edits]:
-    """Yield edits that leave out one of at least three entries of a dict, or elements of a list, tuple or set."""
+    """Yield edits that leave out one of at least three entries of a dict, list, tuple or set."""
     spans = _entries(subject, node)
     # Among fewer entries, a lost one would be noticed; a collection that is a single value has no entries.
     if len(spans) < _FEW:
@@ -157,7 +157,7 @@ def lost_choice(subject: CorruptionTarget, node: ast.IfExp) -> Iterator[Edits]:
 # (decision 93).
 @at_each(ast.BinOp)
 def lost_term(subject: CorruptionTarget, node: ast.BinOp) -> Iterator[Edits]:
-    """Yield edits that leave out a term of a sum of at least three: one in the middle, or a name at its end."""
+    """Yield edits that leave out a middle term of a sum of at least three terms, or a name at its end."""
     match node:
         case ast.BinOp(
             left=ast.BinOp(left=first, op=ast.Add(), right=middle) as inner, op=ast.Add(), right=last

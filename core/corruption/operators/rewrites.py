@@ -38,7 +38,7 @@ _Comprehension = ast.ListComp | ast.SetComp | ast.DictComp
 _NAMES = ("result", "found", "items")
 _LOOPS: tuple[type[ast.For | ast.While], ...] = (ast.For, ast.While)
 _MOST_MOVED = 5
-"""Most lines that are moved to another margin."""
+"""Maximum number of lines that are moved to another margin."""
 _LOOSE = (ast.IfExp, ast.Lambda, ast.Tuple, ast.Yield, ast.BoolOp)
 """Values that need parentheses in a conditional expression, or are hard to read in one."""
 _DEFERRING = (ast.Lambda, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp, ast.JoinedStr)
@@ -283,7 +283,7 @@ def _is_flag(value: ast.expr) -> bool:
 
 @at_each(*_LOOPS)
 def early_continue(subject: CorruptionTarget, loop: ast.For | ast.While) -> Iterator[Edits]:
-    """Yield edits that write a loop whose body is under a condition with an early `continue`, and vice versa."""
+    """Yield edits that turn the condition around a loop's body into an early `continue`, and vice versa."""
     match loop.body:
         case [ast.If(orelse=[]) as node]:
             yield from _continued(subject, node)

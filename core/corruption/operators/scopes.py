@@ -27,7 +27,7 @@ from gistpoint.core.corruption.shapes import (
 from gistpoint.core.corruption.subject import CorruptionTarget, StatementBlock
 
 _FAR = 4
-"""Most statements that a line is moved past."""
+"""Maximum number of statements that a line is moved past, and of reads of one stale value."""
 _LENGTHS = ("size", "length", "count", "total")
 _Use = tuple[int, ast.expr]
 """A place where a value is read: the number of the statement in its block, and the expression."""
@@ -172,7 +172,7 @@ def _moved_in(
 
 
 def other_time(subject: CorruptionTarget) -> Iterator[Edits]:
-    """Yield edits that move a line past several that read the values it changes: a late save, an early reset."""
+    """Yield edits that move a line past two to four statements, of which its order matters only to the last."""
     for block in subject.blocks:
         for place, node in enumerate(block.statements):
             lines = subject.lines(node) if isinstance(node, SIMPLE) and not is_text(node) else None

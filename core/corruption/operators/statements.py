@@ -41,7 +41,7 @@ def _outside_finally(subject: CorruptionTarget) -> Iterator[ast.stmt]:
 
 
 def unrestored_state(subject: CorruptionTarget) -> Iterator[Edits]:
-    """Yield edits that leave out a line that restores a value: in a `finally`, or from a variable that saved it."""
+    """Yield edits that leave out a line that restores a saved value, or a simple statement in a `finally`."""
     for block in subject.longer_blocks():
         saved: set[str] = set()
         for node in block.statements:
