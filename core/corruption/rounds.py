@@ -239,7 +239,10 @@ class LoopResult:
 
     @property
     def kept(self) -> Round | None:
-        """The submission that becomes the corruption: `chosen`, or else by the rule of the settings; or None."""
+        """The submission that becomes the corruption; None if there is none.
+
+        It is `chosen` if that is set; otherwise the rule of the settings decides.
+        """
         if self.chosen is not None:
             return self.rounds[self.chosen - 1]
         # The last tried submission counts, accepted or not: as in the paper, no earlier one replaces it.

@@ -208,8 +208,7 @@ def read_subject(definition: Definition, scope: NamesInReach) -> CorruptionTarge
 
 
 def read_text(text: str, scope: NamesInReach) -> CorruptionTarget | None:
-    """Return a function at the left margin as a target; None for a class, or if the text can't be read as it
-    is."""
+    """Return a function at the left margin as a target; None for a class and for text that can't be read."""
     try:
         snippet = read_snippet(text)
         tokens = tuple(_tokens(text, snippet.definition.document))
@@ -339,7 +338,7 @@ class Vocabulary:
     files: Mapping[str, FileNames]
 
     def scope(self, definition: Definition) -> NamesInReach:
-        """Return the names that a function can use without being noticed; only built-ins for an unknown file."""
+        """Return the names that a function can use without being noticed; built-ins for an unknown file."""
         names = self.files.get(definition.ref.path)
         if names is None:
             return NamesInReach()

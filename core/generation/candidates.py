@@ -162,7 +162,7 @@ class CandidatePlan:
         return "; ".join(filter(None, (total, ", ".join(reasons))))
 
     def filled(self, kept: Iterable[str] = ()) -> list[tuple[str, int, int]]:
-        """Return each stratum's name, the number of its candidates, and how many of their keys are in `kept`."""
+        """Return each stratum's name, its number of candidates, and how many of their keys are in `kept`."""
         keys = frozenset(kept)
         offered = Counter(candidate.stratum for candidate in self.candidates)
         taken = Counter(candidate.stratum for candidate in self.candidates if candidate.key in keys)

@@ -257,7 +257,7 @@ def write_kept(
 
 
 def proof_of(library: SourceLibrary, kept: ProvenCorruption) -> CorruptionProof:
-    """Restore the proof from the stored verdict."""
+    """Return the proof in a stored verdict; only the failing tests that the brief lists have texts."""
     passed = library.intake.passed
     failing = frozenset(failure.id for failure in kept.failing) | frozenset(kept.missing)
     results = {id: TestResult(id, Outcome.PASSED) for id in sorted(passed - failing)}
@@ -290,7 +290,7 @@ def _provenance(library: SourceLibrary, settings: CampaignSettings, kept: Proven
     }
 
 
-# The tasks of a running campaign on the disk: written as soon as they are proven, replaced by better ones
+# The tasks of a running campaign on disk: written as soon as they are proven, replaced by better ones
 
 
 InUse = Callable[[str], bool]

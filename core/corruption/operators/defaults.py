@@ -25,7 +25,7 @@ _OF_ORDER = (None, "key", "reverse")
 
 
 def wrong_default(subject: CorruptionTarget) -> Iterator[Edits]:
-    """Yield edits that change a default of `.get`, `getattr` and the like, or drop the last operand of `or`."""
+    """Yield edits that change the default of a call such as `.get`, or drop the last operand of `or`."""
     yield from _other_default(subject)
     yield from _last_operand_left_out(subject)
 

@@ -96,7 +96,7 @@ def decide_discovery(trial: CandidateTrial) -> CandidateVerdict:
 
 
 def good_corruptions(trial: CandidateTrial, name: str, band: tuple[int, int]) -> list[Rated]:
-    """Return the good corruptions of a function, the best hidden first; count the reasons against others.
+    """Return the good corruptions of a function, the best hidden first, and count the outcomes of all others.
 
     A good corruption that is hard to locate comes before one that is not, however visible they are. Empty if
     none of those that were tried is good. Raises `CandidateDropped` if there is none to try.

@@ -59,7 +59,7 @@ def decide_by_model(trial: CandidateTrial) -> CandidateVerdict:
 def corruptions_by_model(
     trial: CandidateTrial, name: str, band: tuple[int, int]
 ) -> list[RatedModelCorruption]:
-    """Return the model's corruptions of a function that may be kept, the best one first.
+    """Return the model's corruptions of a function that can be kept, the best one first.
 
     Raises `CandidateDropped` if there is none, and `EndpointError` if every function would fail in the same
     way, or the set has spent its budget.
@@ -124,7 +124,7 @@ def _stop(made: ModelCorruption) -> EndpointError | None:
 
 
 class _Probing:
-    """Tries submissions with the prober, and keeps the results by corrupted text."""
+    """A function that tries submissions with the prober, and keeps their results by corrupted text."""
 
     def __init__(self, trial: CandidateTrial, band: tuple[int, int]) -> None:
         self._trial, self._band = trial, band
