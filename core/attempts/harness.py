@@ -75,7 +75,7 @@ class Log(Protocol):
         ...
 
     def append(self, data: EventData) -> None:
-        """Write an event; a durable one is synced to the disk on return."""
+        """Write an event; a durable one is synced to disk on return."""
         ...
 
 
@@ -86,7 +86,7 @@ class TaskHarness(ABC):
     """
 
     def __init__(self, task: Task, backend: BackendRecord) -> None:
-        """Record an attempt at a task; `backend` is the isolation in which its code runs."""
+        """Initialise the harness of an attempt at a task; `backend` is the isolation in which its code runs."""
         self.task, self.backend = task, backend
 
     @property
@@ -100,7 +100,7 @@ class TaskHarness(ABC):
 
     @abstractmethod
     def files(self, state: AttemptState) -> Mapping[str, bytes | None]:
-        """Return the files changed so far by path, including the last submission's; None if removed."""
+        """Return the files changed so far, including the last submission's, by path; None for removed ones."""
 
     def budgets(self, role: Role) -> Budgets:
         """Return the budgets of a new attempt; by default, the task's."""
@@ -182,7 +182,7 @@ class ForcedOutcome:
 
 
 class TaskJudge(Protocol):
-    """Judges submissions on one task, and makes the harness of its attempts."""
+    """A judge of submissions to one task, which also makes the harness of its attempts."""
 
     @property
     def task(self) -> Task:

@@ -281,7 +281,10 @@ class AttemptState(Struct, frozen=True):
 
 
 def fold(events: Iterable[JournalEvent], state: AttemptState | None = None) -> AttemptState:
-    """Return the state after `events`, from `state` or a blank one. Raises as `advance` does."""
+    """Return the state after `events`, from `state` or a blank one.
+
+    Raises `AttemptError` if the data of an event do not fit its type.
+    """
     return reduce(advance, events, state or AttemptState())
 
 
