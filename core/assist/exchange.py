@@ -60,7 +60,7 @@ class Assistant:
         return assist_left(self._attempt.state, self.settings)
 
     def ask(self, question: str, buffer: str = "", *, cancel: CancelToken = NEVER) -> AssistExchange:
-        """Ask a question and return the exchange with its answer or problem, both synced to the disk.
+        """Ask a question and return the exchange with its answer or problem, both synced to disk.
 
         Blocks until the model has replied. Raises `AttemptError` if the question is empty or too long, or if
         no question is allowed now.

@@ -188,7 +188,7 @@ class Attempt:
         return self._harness.tree
 
     def files(self) -> Mapping[str, bytes | None]:
-        """Return the files changed so far, including the last submission's, by path; None for removed ones."""
+        """Return the files changed so far by path, including the last submission's; None for removed ones."""
         return self._harness.files(self.state)
 
     @property
@@ -276,8 +276,7 @@ class Attempt:
         return result
 
     def finish_pending(self, *, run: RunContext = UNATTENDED) -> ToolResult | None:
-        """Complete calls begun by a limit or by a process that died; return the last answer, None without
-        one."""
+        """Complete calls begun by a limit or by a process that died; return the last answer, if any."""
         result = None
         while True:
             with self._lock:
@@ -299,8 +298,8 @@ class Attempt:
         """Hand in the last saved text, because of a limit or, with `code`, because the solver gives up.
 
         `finish_pending` judges it, in this process or in the next one: a limit can be noticed where the
-        program must not wait for a judgement (decision 28). In kinds of task without automatic hand-ins, the attempt ends at once.
-        Nothing is done while a call runs, and after the end.
+        program must not wait for a judgement (decision 28). In kinds of task without automatic hand-ins, the
+        attempt ends at once. Nothing is done while a call runs, and after the end.
         """
         with self._lock:
             if self.state.ended or self.state.pending is not None:
@@ -363,11 +362,11 @@ class Attempt:
                 self.append(IdlePrompted(IdleStage.ASKED.value, since_mono_ms))
 
     def cover_idle(self) -> None:
-        """Record that everything is hidden until the solver answers, if a question about idle time is open."""
+        """Record that everything is hidden until the solver answers, if the question of `ask_idle` is open."""
         self._idle_stage(IdleStage.COVERED)
 
     def input_again(self) -> None:
-        """Record renewed input after a question; the earlier time stays idle until the solver answers for it."""
+        """Record renewed input after a question; the earlier time stays idle until the solver answers it."""
         self._idle_stage(IdleStage.INPUT)
 
     def answer_idle(self, *, away: bool) -> None:

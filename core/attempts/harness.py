@@ -86,7 +86,7 @@ class TaskHarness(ABC):
     """
 
     def __init__(self, task: Task, backend: BackendRecord) -> None:
-        """Initialise the harness of an attempt at a task; `backend` is the isolation in which its code runs."""
+        """Initialise the harness of an attempt at a task; its code runs in the isolation `backend`."""
         self.task, self.backend = task, backend
 
     @property
@@ -100,7 +100,7 @@ class TaskHarness(ABC):
 
     @abstractmethod
     def files(self, state: AttemptState) -> Mapping[str, bytes | None]:
-        """Return the files changed so far, including the last submission's, by path; None for removed ones."""
+        """Return the files changed so far by path, including the last submission's; None for removed ones."""
 
     def budgets(self, role: Role) -> Budgets:
         """Return the budgets of a new attempt; by default, the task's."""

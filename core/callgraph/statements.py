@@ -33,7 +33,7 @@ State = dict[str, Variable]
 
 
 class Statements:
-    """Walks modules and function bodies in the order of execution, with one state per point of the code.
+    """A walk through modules and function bodies in the order of execution, with a state for each point.
 
     A reassigned name has only the new value from there on; after branches, it has the values of both.
     """

@@ -101,7 +101,7 @@ def _nearest(index: FileIndex, name: str) -> str:
 
 
 def definitions(tree: SourceTree, test_files: frozenset[str]) -> Iterator[Definition]:
-    """Yield the functions and methods of all readable files that are not tests, in the order of their paths."""
+    """Yield the functions and methods of all readable files that are not tests, in the order of paths."""
     for path in tree.files(".py"):
         if is_protected(path, test_files):
             continue

@@ -16,13 +16,13 @@ from gistpoint.core.locations import open_regular, read_regular
 from gistpoint.core.logs.locks import APPENDING, FileLock
 
 sync_file = os.fsync if sys.platform == "darwin" else os.fdatasync
-"""Syncs the content of an open file to the disk."""
+"""Syncs the content of an open file to disk."""
 _STEP = 65_536
 """How many bytes are read at once: of the first line, which identifies the file, or of a torn last line."""
 
 
 def sync_folder(place: Path) -> None:
-    """Sync the names in a folder to the disk."""
+    """Sync the names in a folder to disk."""
     descriptor = os.open(place, os.O_RDONLY)
     try:
         os.fsync(descriptor)
@@ -45,7 +45,7 @@ def append_whole(file: int, data: bytes, size: int) -> None:
 
 
 def replace_file(path: Path, data: bytes, *, durable: bool = True, mode: int = 0o666) -> None:
-    """Replace a file atomically; if `durable`, the new one is synced to the disk on return.
+    """Replace a file atomically; if `durable`, the new one is synced to disk on return.
 
     Concurrent readers see either the old file or the new one. Raises OSError if it can't be written.
     """
@@ -56,7 +56,7 @@ def replace_file(path: Path, data: bytes, *, durable: bool = True, mode: int = 0
 
 
 def create_file(path: Path, data: bytes) -> None:
-    """Write a file unless it exists, synced to the disk on return: the first of two processes wins."""
+    """Write a file unless it exists, synced to disk on return: the first of two processes wins."""
     part = _hidden_copy(path, data, 0o600, durable=True)
     try:
         path.hardlink_to(part)
@@ -175,7 +175,7 @@ class AppendLog(AbstractContextManager["AppendLog"]):
             return LogContent.of(file.read())
 
     def append(self, lines: bytes, *, durable: bool = True) -> None:
-        """Append lines, all or nothing; if `durable`, they are synced to the disk on return.
+        """Append lines, all or nothing; if `durable`, they are synced to disk on return.
 
         A torn last line is set aside first. A new log gets its header first, and its name is always synced.
         Raises OSError if the lines can't be written.
@@ -188,7 +188,7 @@ class AppendLog(AbstractContextManager["AppendLog"]):
             sync_folder(self.path.parent)
 
     def sync(self) -> None:
-        """Sync appended lines to the disk."""
+        """Sync appended lines to disk."""
         sync_file(self._file)
 
     def set_torn_aside(self) -> int:

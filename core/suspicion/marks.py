@@ -45,7 +45,7 @@ _SEARCHES = ("get", "index", "count")
 _CLASS_CALL = 3
 """Number of arguments with which `type` makes a class: its name, its bases and its namespace."""
 _SHOWN = 60
-"""Most characters of code that are quoted in a mark."""
+"""Maximum number of characters of code that are quoted in a mark."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
