@@ -156,7 +156,8 @@ def _sparse() -> ArchiveBoundError:
 def opened_tar(file: BinaryIO, bounds: ArchiveBounds) -> Iterator[BoundedTar]:
     """Open a tar, plain or compressed with gzip, bzip2, xz or zstd, for a single sequential reading.
 
-    Raises `ArchiveError`, including for damage that is found while it is open.
+    Raises `ArchiveError`, including for damage that is found while it is open: errors such as `OSError` and
+    `ValueError` in the block count as damage.
     """
     with _damage_reported(), _decompressed(file) as source, streamed_tar(source, bounds) as tar:
         yield tar
@@ -164,7 +165,7 @@ def opened_tar(file: BinaryIO, bounds: ArchiveBounds) -> Iterator[BoundedTar]:
 
 @contextmanager
 def streamed_tar(source: Readable, bounds: ArchiveBounds) -> Iterator[BoundedTar]:
-    """Open a plain tar from a stream. Raises as `opened_tar` does."""
+    """Open a plain tar from a stream. Raises `ArchiveError` as `opened_tar` does."""
     stream: Any = _BoundedStream(source, bounds)  # tarfile only calls its `read`
     with _damage_reported(), tarfile.open(fileobj=stream, mode="r|", tarinfo=_bounded_headers()) as tar:
         yield BoundedTar(tar, bounds)
@@ -174,7 +175,7 @@ def streamed_tar(source: Readable, bounds: ArchiveBounds) -> Iterator[BoundedTar
 def indexed_tar(file: BinaryIO, members: int) -> Iterator[BoundedTar]:
     """Open a plain tar of at most `members` members, for later reads at their offsets.
 
-    Raises as `opened_tar` does.
+    Raises `ArchiveError` as `opened_tar` does.
     """
     with _damage_reported("read"), tarfile.open(fileobj=file, mode="r:", tarinfo=_bounded_headers()) as tar:
         yield BoundedTar(tar, ArchiveBounds(_LARGEST_FILE, members))
@@ -254,7 +255,8 @@ class _BoundedDirectory:
 def opened_zip(file: BinaryIO, most_directory: int = MOST_DIRECTORY) -> Iterator[zipfile.ZipFile]:
     """Open a zip. Its readers yield no more of a member than the directory declares.
 
-    Raises `ArchiveError`, including for damage that is found while it is open.
+    Raises `ArchiveError`, including for damage that is found while it is open: errors such as `OSError` and
+    `ValueError` in the block count as damage.
     """
     source: Any = _BoundedDirectory(file, most_directory)
     with _damage_reported(), zipfile.ZipFile(source) as archive:

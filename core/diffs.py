@@ -12,7 +12,7 @@ from gistpoint.core.errors import UserError
 
 CONTEXT = 3
 _EXACT_LINES = 3_000
-"""The maximum number of lines compared exactly; for more, difflib's heuristic treats frequent lines as noise."""
+"""The maximum number of lines compared exactly; for more, difflib treats frequent lines as noise."""
 _SECTION = re.compile(r"[A-Za-z_$@]")
 NO_NEWLINE = "\\ No newline at end of file"
 

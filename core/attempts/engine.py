@@ -362,7 +362,7 @@ class Attempt:
                 self.append(IdlePrompted(IdleStage.ASKED.value, since_mono_ms))
 
     def cover_idle(self) -> None:
-        """Record that everything is hidden until the solver answers, if the question of `ask_idle` is open."""
+        """Record that everything is hidden until the solver answers an open question of `ask_idle`."""
         self._idle_stage(IdleStage.COVERED)
 
     def input_again(self) -> None:

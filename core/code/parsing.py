@@ -44,7 +44,7 @@ def compile_module(source: str | ast.Module, name: str) -> CodeType:
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """Why Python refuses a text, and on which line (from 1; 0 if unknown)."""
+    """The reason why Python refuses a text, and the line (from 1; 0 if unknown)."""
 
     reason: str
     line: int = 0

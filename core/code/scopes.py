@@ -21,7 +21,7 @@ class NameScope:
     bound: set[str] = field(default_factory=set)
     parameters: set[str] = field(default_factory=set)
     elsewhere: dict[str, NameScope | None] = field(default_factory=dict)
-    """Names that `global` or `nonlocal` bind in another scope; None until it is known."""
+    """Names that `global` or `nonlocal` bind in another scope; None for `nonlocal`, which `of` looks up."""
 
     @property
     def is_function(self) -> bool:
