@@ -270,9 +270,9 @@ _ALIKE = 0.4
 
 
 def changes_within(old: str, new: str) -> tuple[list[tuple[int, int]], list[tuple[int, int]]]:
-    """Return the ranges of differing characters in each of two lines, by words.
+    """Return the ranges of differing characters in each of two lines, which are compared word by word.
 
-    Empty for dissimilar and for very long lines.
+    Empty for dissimilar lines, and if one of them has more than 2,000 characters.
     """
     if max(len(old), len(new)) > _LONGEST_COMPARED:
         return [], []
@@ -312,7 +312,7 @@ _ESCAPED = {b"n": b"\n", b"t": b"\t", b"r": b"\r", b"a": b"\a", b"b": b"\b", b"f
 
 
 def unified(diff: FileDiff) -> str:
-    """Return the unified diff of one file; empty if nothing changed."""
+    """Return the unified diff of one file; empty if it has no hunks."""
     if not diff.hunks:
         return ""
     old = "/dev/null" if diff.old_path is None else _quoted(f"a/{diff.old_path}")

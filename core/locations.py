@@ -163,7 +163,7 @@ class OddFileError(OSError):
 def open_regular(path: Path, flags: int = os.O_RDONLY, mode: int = 0o600, *, links: bool = True) -> int:
     """Return a descriptor of a regular file, opened without waiting for the other end of a pipe.
 
-    Unless `links`, the last part of the path may not be a link, which could lead to any file of the user.
+    Unless `links`, the last part of the path must not be a link, which could lead to any file of the user.
     Raises OSError: `OddFileError` for such a link, a pipe or a device, IsADirectoryError for a folder.
     """
     try:
@@ -184,7 +184,7 @@ def open_regular(path: Path, flags: int = os.O_RDONLY, mode: int = 0o600, *, lin
 
 
 def opened_regular(path: Path, *, links: bool = True) -> BufferedReader:
-    """Return a regular file opened for reading. `links` and errors are as in `open_regular`."""
+    """Return a regular file opened for reading. Raises `OSError` and handles `links` as `open_regular` does."""
     return os.fdopen(open_regular(path, links=links), "rb")
 
 
@@ -238,5 +238,8 @@ def parsed_toml(text: str) -> dict[str, Any]:
 
 
 def read_toml(path: Path, most: int = LARGEST_SETTINGS, *, links: bool = True) -> dict[str, Any]:
-    """Return the values of a TOML file by key. Raises as `read_regular_text` and `parsed_toml` do."""
+    """Return the values of a TOML file by key.
+
+    Raises `OSError` as `read_regular` does, and `ValueError` for text that is not UTF-8 or not TOML.
+    """
     return parsed_toml(read_regular_text(path, most, links=links))

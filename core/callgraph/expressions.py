@@ -145,7 +145,7 @@ class Targets:
                 self.match(frame, item, subject if len(pattern.patterns) == 1 else NOTHING)
 
     def narrowed(self, frame: NameFrame, pattern: ast.pattern, subject: Variable) -> Variable:
-        """Return the variable of a pattern's values: the subject's and those of the class, if it names one."""
+        """Return the variable of a pattern's values: the subject's and, for a class, its instances."""
         if not isinstance(pattern, ast.MatchClass):
             return subject
         made = self.solver.variable()

@@ -84,7 +84,7 @@ class DemoLibrary:
 
     @cached_property
     def vocabulary(self) -> Vocabulary:
-        """The names that corruptions may use."""
+        """The names that corruptions can use."""
         return read_vocabulary(self.tree, frozenset(self.suite.suite.test_files))
 
     @property

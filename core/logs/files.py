@@ -18,7 +18,7 @@ from gistpoint.core.logs.locks import APPENDING, FileLock
 sync_file = os.fsync if sys.platform == "darwin" else os.fdatasync
 """Syncs the content of an open file to disk."""
 _STEP = 65_536
-"""How many bytes are read at once: of the first line, which identifies the file, or of a torn last line."""
+"""The bytes read at once: of the first line, which identifies the file, or of a torn last line."""
 
 
 def sync_folder(place: Path) -> None:

@@ -73,7 +73,7 @@ def filter_rows(
 ) -> list[FunctionMetrics]:
     """Return the rows that meet every condition; percentiles are over `population`, by default the rows.
 
-    Raises as `read_condition` does.
+    Raises `ConditionError` if a condition can't be parsed, and `ColumnError` for an unknown column.
     """
     rows = list(rows)
     reference = rows if population is None else population
@@ -105,7 +105,7 @@ class _Token:
 
 
 class _Reader:
-    """Parses a condition by recursive descent; `or` binds least, then `and`, then `not`."""
+    """A parser of a condition by recursive descent; `or` binds least, then `and`, then `not`."""
 
     def __init__(self, text: str) -> None:
         self._text = text
