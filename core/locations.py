@@ -164,7 +164,7 @@ def open_regular(path: Path, flags: int = os.O_RDONLY, mode: int = 0o600, *, lin
     """Return a descriptor of a regular file, opened without waiting for the other end of a pipe.
 
     Unless `links`, the last part of the path must not be a link, which could lead to any file of the user.
-    Raises OSError: `OddFileError` for such a link, a pipe or a device, IsADirectoryError for a folder.
+    Raises `OSError`: `OddFileError` for such a link, a pipe or a device, `IsADirectoryError` for a folder.
     """
     try:
         file = os.open(path, flags | os.O_NONBLOCK | os.O_CLOEXEC | (0 if links else os.O_NOFOLLOW), mode)
@@ -184,7 +184,7 @@ def open_regular(path: Path, flags: int = os.O_RDONLY, mode: int = 0o600, *, lin
 
 
 def opened_regular(path: Path, *, links: bool = True) -> BufferedReader:
-    """Return a regular file opened for reading. Raises `OSError` and handles `links` as `open_regular` does."""
+    """Return a regular file opened for reading; see `open_regular` for `links`. Raises `OSError` as it does."""
     return os.fdopen(open_regular(path, links=links), "rb")
 
 
@@ -205,8 +205,8 @@ def read_regular_text(
 ) -> str:
     """Return the UTF-8 text of a regular file, with universal newlines.
 
-    `most`, `links` and OSErrors are as in `read_regular`. Raises ValueError for bytes that are not UTF-8,
-    unless `errors` allows them.
+    `most` and `links` are as in `read_regular`. Raises `OSError` as it does, and `ValueError` for bytes that
+    are not UTF-8, unless `errors` allows them.
     """
     text = read_regular(path, most, links=links).decode("utf-8", errors)
     return text.replace("\r\n", "\n").replace("\r", "\n")

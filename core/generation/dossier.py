@@ -36,7 +36,7 @@ class Dossier:
     def text(self, path: str, *, corrupted: bool) -> str:
         """Return the text of a file of the original tree, or of the corrupted one if `corrupted`.
 
-        Bytes that are not UTF-8 are replaced. Raises FileNotFoundError if there is no such file.
+        Bytes that are not UTF-8 are replaced. Raises `FileNotFoundError` if there is no such file.
         """
         tree = self.corrupted if corrupted else self.original
         return tree.read(path).decode("utf-8", "replace")

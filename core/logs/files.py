@@ -33,7 +33,7 @@ def sync_folder(place: Path) -> None:
 def append_whole(file: int, data: bytes, size: int) -> None:
     """Append `data` to an open file of `size` bytes, all or nothing, so that no half line is left.
 
-    Raises OSError, after removing what was written.
+    Raises `OSError`, after removing what was written.
     """
     view = memoryview(data)
     try:
@@ -47,7 +47,7 @@ def append_whole(file: int, data: bytes, size: int) -> None:
 def replace_file(path: Path, data: bytes, *, durable: bool = True, mode: int = 0o666) -> None:
     """Replace a file atomically; if `durable`, the new one is synced to disk on return.
 
-    Concurrent readers see either the old file or the new one. Raises OSError if it can't be written.
+    Concurrent readers see either the old file or the new one. Raises `OSError` if it can't be written.
     """
     part = _hidden_copy(path, data, mode, durable=durable)
     part.replace(path)
@@ -136,7 +136,7 @@ class LogContent:
 def read_log(path: Path, kind: LogKind) -> LogContent:
     """Return the content of a log.
 
-    Raises the kind's error for a newer version, and OSError if the file can't be read or is a link.
+    Raises the kind's error for a newer version, and `OSError` if the file can't be read or is a link.
     """
     content = LogContent.of(read_regular(path, links=False))
     kind.check(content.lines[0] if content.lines else b"", path.name)
@@ -154,8 +154,8 @@ class AppendLog(AbstractContextManager["AppendLog"]):
     def __init__(self, path: Path, kind: LogKind, lock: FileLock) -> None:
         """Open or create a log; `lock`, on the log or on a file that represents it, is held until `close`.
 
-        Raises OSError if the log can't be opened, and the kind's error for a log of a newer version, which is
-        not written to.
+        Raises `OSError` if the log can't be opened, and the kind's error for a log of a newer version, to
+        which nothing is written.
         """
         self.path, self._kind, self._lock, self._file = path, kind, lock, -1
         try:
@@ -178,7 +178,7 @@ class AppendLog(AbstractContextManager["AppendLog"]):
         """Append lines, all or nothing; if `durable`, they are synced to disk on return.
 
         A torn last line is set aside first. A new log gets its header first, and its name is always synced.
-        Raises OSError if the lines can't be written.
+        Raises `OSError` if the lines can't be written.
         """
         size = self.set_torn_aside()
         append_whole(self._file, lines if size else self._kind.header + lines, size)

@@ -47,7 +47,8 @@ class FileLock(AbstractContextManager["FileLock"]):
 def wait_for(place: Path | int, *, shared: bool = False) -> FileLock:
     """Return the lock on a file, or on an open descriptor, after waiting for other holders.
 
-    A `shared` lock can have several holders. Raises `NoLocksError`, and OSError if the file can't be opened.
+    A `shared` lock can have several holders. Raises `NoLocksError` if the file system has no locks, and
+    `OSError` if the file can't be opened.
     """
     lock = FileLock(place)
     _lock(lock, fcntl.LOCK_SH if shared else fcntl.LOCK_EX)
@@ -57,7 +58,7 @@ def wait_for(place: Path | int, *, shared: bool = False) -> FileLock:
 def take(place: Path | int) -> FileLock | None:
     """Return the lock on a file, or on an open descriptor; None if it is still held after a moment.
 
-    Raises `NoLocksError`, and OSError if the file can't be opened.
+    Raises `NoLocksError` if the file system has no locks, and `OSError` if the file can't be opened.
     """
     lock = FileLock(place)
     for pause in (*_LOOKS_S, 0.0):

@@ -76,9 +76,10 @@ class Meaning:
         return scope is not None and scope.parent is not None
 
     def paths(self, node: ast.expr) -> tuple[str, ...]:
-        """Return the paths of what a name or a chain of attributes may mean: `sys.modules`, `builtins.open`.
+        """Return the paths that a name or a chain of attributes can stand for: `sys.modules`,
+        `builtins.open`.
 
-        Empty if it means nothing that is imported or built in.
+        Empty if it stands for nothing that is imported or built in.
         """
         attributes: list[str] = []
         while isinstance(node, ast.Attribute):
@@ -106,7 +107,7 @@ class Meaning:
         return (name.id,) if name.id in STANDARD else ()
 
     def texts(self, node: ast.expr, depth: int = _DEEPEST) -> tuple[str, ...] | None:
-        """Return the texts that an expression may be; None if any of them is not a literal."""
+        """Return the strings that an expression can be; None if one of its values is not a literal string."""
         if isinstance(node, ast.Constant):
             return (node.value,) if isinstance(node.value, str) else None
         values = self._possible_values(node)

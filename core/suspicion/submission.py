@@ -31,7 +31,7 @@ def marks(
     """Return the reasons to read a submission before its pass counts, sorted; empty if there are none.
 
     `given` is the corrupted tree, `original` the correct one: a mark that a definition has in either of them
-    is not a reason in the submission. Of a new file, all code counts; a file that is not Python, or does not
+    is not a reason in the submission. In a new file, all code counts; a file that is not Python, or does not
     parse, is skipped, since it can't run.
     """
     tests = _Tests(given, test_files)
@@ -190,13 +190,13 @@ def _not_excused(
 
 
 def _new_operator(name: str) -> set[SuspicionMark]:
-    """Mark a new method that can decide the result of a comparison."""
+    """Return the mark for a new method that can decide the result of a comparison; empty for any other."""
     method = name.rpartition(".")[2].partition("#")[0]
     return {SuspicionMark(f"{method} of a class that had none")} if method in OPERATORS else set()
 
 
 def _for_the_tests(path: str, name: str, given: _File, tests: _Tests) -> Iterator[SuspicionMark]:
-    """Mark the replacement of a correct definition by which tests judge."""
+    """Yield marks for the replacement of a correct definition by which tests judge."""
     for node in given.pieces[name]:
         if not isinstance(node, _Function):
             continue

@@ -30,7 +30,7 @@ class _FileWords:
 
 
 class LibraryWords:
-    """The names of a tree. A file is parsed only if it contains the word that is asked for."""
+    """The names of a tree. A file is parsed only if it contains a requested word."""
 
     def __init__(self, tree: SourceTree, test_files: Collection[str]) -> None:
         self._tree = tree

@@ -82,7 +82,9 @@ _SIMPLE_ESCAPES = frozenset("sSwWdDbBAZtnrfv")
 
 
 def required_literals(pattern: str) -> tuple[str, ...]:
-    """Return texts that every match of `pattern` contains, the longest first; none if that is unknown.
+    """Return the texts of at least two characters that every match of `pattern` contains, the longest first.
+
+    Empty if that is unknown.
 
     Only text outside of groups is considered, and none if there are alternatives or flags outside of groups.
     """
