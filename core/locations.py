@@ -1,7 +1,7 @@
 """The locations of the program's files, and the safe opening of files that others may have placed there.
 
 Files are in the platform's data, config and cache folders, or in folders below `GISTPOINT_HOME`. In any of
-them, and in a shared folder, there may be a pipe, a device or a link in place of a file.
+them, and in a shared folder, there may be a pipe, a device or a link instead of a file.
 """
 
 from __future__ import annotations
@@ -184,7 +184,7 @@ def open_regular(path: Path, flags: int = os.O_RDONLY, mode: int = 0o600, *, lin
 
 
 def opened_regular(path: Path, *, links: bool = True) -> BufferedReader:
-    """Return a regular file opened for reading; see `open_regular` for `links`. Raises `OSError` as it does."""
+    """Return a regular file opened for reading; `links` and the errors are as in `open_regular`."""
     return os.fdopen(open_regular(path, links=links), "rb")
 
 

@@ -17,12 +17,12 @@ from gistpoint.core.text import visible_line
 
 @dataclass(frozen=True, slots=True)
 class ImagePins:
-    """A Docker image as the environment, in place of a lock, with the repository in one of its folders."""
+    """A Docker image as the environment, instead of a lock, with the repository in one of its folders."""
 
     name: str
     """The name in a registry, without a tag."""
     digest: str
-    """The digest in a registry, `sha256:` and 64 hexadecimal digits, or the image's id without one."""
+    """The digest in a registry, `sha256:` and 64 hexadecimal digits, or the image's id without a registry."""
     platform: str
     """The platform, `linux/amd64` or `linux/arm64`."""
     workdir: str

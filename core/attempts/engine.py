@@ -207,7 +207,7 @@ class Attempt:
         self._listeners.append(listener)
 
     def clock(self) -> Clock:
-        """Return the clock at the present moment."""
+        """Return the clock at the current moment."""
         with self._lock:
             return self.state.clock.at(self._time.mono_ms(), self._time.utc_ms())
 

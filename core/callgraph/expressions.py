@@ -266,7 +266,7 @@ class Expressions:
             self.solver.copy(variable, frame.names[name])
             return
         frame.names[name] = variable
-        # Code elsewhere may read the name: from other modules, or in functions inside this one.
+        # Code elsewhere may read the name: in other modules, or in functions inside this function.
         is_seen_outside = scope.captured if scope.kind == "function" else scope.kind == "module"
         if is_seen_outside:
             self.solver.copy(variable, self.program.name_variable(scope, name))

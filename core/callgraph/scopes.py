@@ -276,7 +276,7 @@ def _annotations(node: Definition) -> Iterator[ast.expr]:
 
 
 def last_name(node: ast.expr) -> str:
-    """Return the last name in a name, an attribute or a call of one; empty for anything else.
+    """Return the last name in a name, an attribute, or a call of either; empty for anything else.
 
     For `functools.cached_property()`, it is `cached_property`.
     """

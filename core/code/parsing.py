@@ -28,12 +28,12 @@ _MISCOUNTED = "recursion depth mismatch"
 
 
 def parse(source: str | bytes) -> ast.Module:
-    """Return the syntax tree of a module. Raises as `ast.parse` does, but never because of other threads."""
+    """Return the syntax tree of a module. Raises what `ast.parse` raises, but never because of other threads."""
     return undisturbed(lambda: ast.parse(source))
 
 
 def parse_expression(text: str) -> ast.expr:
-    """Return the syntax tree of one expression. Raises as `parse` does."""
+    """Return the syntax tree of one expression. Raises the same exceptions as `parse`."""
     return undisturbed(lambda: ast.parse(text, mode="eval")).body
 
 

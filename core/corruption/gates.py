@@ -92,8 +92,8 @@ class Gate:
         changed = hunks(before.text, corrupted)
         if self._most_lines is not None and _number_of_lines(changed) > self._most_lines:
             return GateRefusal.TOO_MANY_LINES
-        # The limit is the file's own longest line, 79 columns at least: a solver may read the whole file, and
-        # its style.
+        # The limit is the file's own longest line, at least 79 columns: a solver can read the whole file and
+        # knows its style.
         if _longest(corrupted) > self._longest:
             return GateRefusal.LONG_LINE
         after = _facts(corrupted)

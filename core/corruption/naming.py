@@ -86,7 +86,7 @@ def _loses_part(own: Set[str], lost: Iterable[str]) -> bool:
 def given_away_by_variable(before: Iterable[ast.AST], after: Iterable[ast.AST]) -> bool:
     """Return whether names of variables or keywords match their values less than before.
 
-    An example is `height = self.width` in place of `height = self.height`. The number of names must be the
+    An example is `height = self.width` instead of `height = self.height`. The number of names must be the
     same.
     """
     named, named_now = list(_called_alike(before)), list(_called_alike(after))

@@ -172,7 +172,7 @@ class Round:
 
     @property
     def subtlety(self) -> float:
-        """The score of its trial; 0 without one."""
+        """The score of its trial; 0 without a trial."""
         return self.trial.subtlety if self.trial else 0.0
 
     def merit(self, settings: LoopSettings) -> tuple[bool, bool, float]:
@@ -254,9 +254,9 @@ class LoopResult:
 
     @property
     def in_turn(self) -> list[LoopResult]:
-        """A result for each submission that may be kept, with that submission chosen; the kept one is first.
+        """A result for each submission that can be kept, with that submission chosen; the kept one is first.
 
-        With the rule `Keep.FINAL`, only the kept submission has one. Empty if none is kept.
+        With the rule `Keep.FINAL`, only the kept submission has a result. Empty if none is kept.
         """
         first = self.kept
         if first is None:

@@ -116,7 +116,7 @@ def demo_task(name: str, into: Path) -> Task:
 def playthrough(name: str = "") -> tuple[str, list[dict[str, Any]]]:
     """Return the name of a task with a recorded attempt, and its steps; by default the first such task.
 
-    Raises `TaskError` for a task without one.
+    Raises `TaskError` for a task without a recorded attempt.
     """
     recorded = [_json(file) for file in RECORDED]
     names = {other: demo.name for demo in demo_tasks() for other in (demo.name, *demo.aliases)}

@@ -104,7 +104,7 @@ MOST_SHARED = 1
 
 @dataclass
 class CandidateVerdicts:
-    """The verdicts so far in order, each with its present status.
+    """The verdicts so far in order, each with its current status.
 
     A corruption that is not subtle enough waits until there is no other candidate. At most half of the
     corruptions in a set may be among the first functions of a spectrum-based localisation: such a corruption
@@ -278,7 +278,7 @@ class CampaignTasks(Protocol):
         ...
 
     def settle(self) -> None:
-        """Make the present tasks final."""
+        """Make the current tasks final."""
         ...
 
 

@@ -313,7 +313,7 @@ class WrittenSet:
     note: Callable[[str], None]
     in_use: InUse = lambda id: False
     present: dict[str, KeptTask] = field(default_factory=dict)
-    """The present tasks by the key of their verdict, in the order of their acceptance."""
+    """The current tasks by the key of their verdict, in the order of their acceptance."""
 
     def become(self, kept: Sequence[CandidateVerdict]) -> None:
         """Write the new tasks, then remove the tasks that they replace."""
@@ -331,7 +331,7 @@ class WrittenSet:
             self._withdraw(id)
 
     def settle(self) -> None:
-        """Make the present tasks final: no later run of the campaign removes them."""
+        """Make the current tasks final: no later run of the campaign removes them."""
         self.state.settle()
 
     def _write(self, verdict: CandidateVerdict, replaces: str) -> KeptTask:

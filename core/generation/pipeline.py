@@ -91,7 +91,7 @@ class NewTask(Request):
     source: str
     mode: Literal["remove", "discovery"] = "remove"
     function: str = ""
-    """The function; if empty, the seed picks one."""
+    """The name of the function; if empty, the seed picks a function."""
     seed: int = 0
     suite: SuiteNeeds = field(default_factory=SuiteNeeds)
     min_failing: Count = 5

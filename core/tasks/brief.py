@@ -12,7 +12,7 @@ from gistpoint.core.tasks.model import Task
 
 
 def template_exists(name: str) -> bool:
-    """Return whether this version has a template, or a part of one."""
+    """Return whether this version has a template, or a part of a template, with this name."""
     return files("gistpoint.core.tasks").joinpath("briefs", f"{name}.md").is_file()
 
 

@@ -48,7 +48,10 @@ def read_protections(fields: Fields) -> dict[str, Protection]:
 
 
 def read_protection(fields: Fields) -> Protection:
-    """Return a stored protection. Raises `TaskError` for a fault, such as a path that leads out of the tree."""
+    """Return a stored protection.
+
+    Raises `TaskError` for a fault, such as a path that leads out of the tree.
+    """
     if "reason" in fields.values:
         return Protection(None, fields.get("reason", str))
     writable = fields.record(Writable)

@@ -71,7 +71,8 @@ class Version:
         return found
 
     def statements(self, lines: frozenset[int]) -> list[ast.stmt]:
-        """Return the simple statements with a line in `lines`, and the compound ones whose header has one."""
+        """Return the simple statements with a line in `lines`, and the compound ones with a header line in
+        it."""
         return [
             statement
             for statement in self.depths
@@ -145,7 +146,7 @@ class Change:
 
     @cached_property
     def lost(self) -> Counter[str]:
-        """The tokens that occur less often in the changed lines than before, without moved ones."""
+        """The tokens that occur less often in the changed lines than before; moved tokens don't count."""
         lost, added = self.tokens
         return lost - added
 

@@ -1,4 +1,4 @@
-"""Faults in sharing: an alias in place of a copy, or a shallow copy in place of a deep one."""
+"""Faults in sharing: an alias instead of a copy, or a shallow copy instead of a deep one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Faults in precedence: a default for any false value, the first value in place of the last, a lost limit."""
+"""Faults in precedence: a default for any falsy value, the first value instead of the last, a lost limit."""
 
 from __future__ import annotations
 

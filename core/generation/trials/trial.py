@@ -30,9 +30,9 @@ REFUSALS: Mapping[NoGood, Reason] = {
     NoGood.NOT_REMOVABLE: Reason.NOT_REMOVABLE,
 }
 WHOLE_SUITE = "the whole suite"
-"""Shown in place of a family while the whole suite runs."""
+"""Shown instead of a family while the whole suite runs."""
 CONTROLS = "the controls"
-"""Shown in place of a family while the controls are made."""
+"""Shown instead of a family while the controls are made."""
 STOPPED = {RunStatus.TIMED_OUT: Reason.HANGS, RunStatus.OUT_OF_MEMORY: Reason.HANGS}
 
 
