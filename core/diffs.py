@@ -162,7 +162,7 @@ def _opcodes(old: list[str], new: list[str], head: int, tail: int) -> list[Opcod
 
 
 def _grouped(opcodes: list[Opcode], context: int) -> list[list[Opcode]]:
-    """Group opcodes as `SequenceMatcher.get_grouped_opcodes` does, split at more than twice the context."""
+    """Return opcodes grouped as by `SequenceMatcher.get_grouped_opcodes`, split at over twice the context."""
     groups: list[list[Opcode]] = []
     current: list[Opcode] = []
     for index, (tag, i1, i2, j1, j2) in enumerate(opcodes):

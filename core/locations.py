@@ -240,6 +240,7 @@ def parsed_toml(text: str) -> dict[str, Any]:
 def read_toml(path: Path, most: int = LARGEST_SETTINGS, *, links: bool = True) -> dict[str, Any]:
     """Return the values of a TOML file by key.
 
-    Raises `OSError` as `read_regular` does, and `ValueError` for text that is not UTF-8 or not TOML.
+    `most` and `links` are as in `read_regular`. Raises `OSError` as it does, and `ValueError` for text that
+    is not UTF-8 or not TOML.
     """
     return parsed_toml(read_regular_text(path, most, links=links))

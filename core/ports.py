@@ -156,7 +156,8 @@ class Prober(Protocol):
         stop_after: int | None = None,
         cancel: CancelToken = NEVER,
     ) -> ProbeReport:
-        """Run the tests `select` with `targets` corrupted; by default, all that the test map says see them.
+        """Run the tests `select` with `targets` corrupted, and return the report; by default, all that see
+        them.
 
         Stops after `stop_after` failures. Never raises because of the code under test; raises `CodeError` if
         a target does not fit its file.

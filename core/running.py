@@ -86,7 +86,7 @@ class WorkStage:
 
 
 def stages_after(stages: tuple[WorkStage, ...], progress: RunProgress, now: float) -> tuple[WorkStage, ...]:
-    """Return the stages after a report, which updates the last stage or, if it names a new one, begins that."""
+    """Return the stages after a report, which updates the last stage or, under a new name, begins one."""
     *done, last = stages or (WorkStage(progress.step, now),)
     if progress.step and progress.step != last.name:
         done, last = [*done, replace(last, took=now - last.began)], WorkStage(progress.step, now)

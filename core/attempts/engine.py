@@ -244,7 +244,7 @@ class Attempt:
         automatic: str = "",
         extra: Mapping[str, Any] | None = None,
     ) -> ToolResult:
-        """Call a tool and wait for its answer. Raises `AttemptError` if no call can be made now.
+        """Call a tool, and return its answer. Raises `AttemptError` if no call can be made now.
 
         Every call is journalled, even one that can't be carried out. `raw` is the text of a model's arguments
         as received, which is parsed if `arguments` is None. `turn` is the turn of the reply that requests the
@@ -510,7 +510,7 @@ class Attempt:
     def _answer(
         self, call: AttemptCall, run: RunContext, bound: BoundCall | None = None, *, ends: bool = True
     ) -> ToolResult:
-        """Answer a call; an unbound one, such as that of a process that died, is bound from its event.
+        """Answer a call, and return the result; an unbound call, such as of a dead process, is bound again.
 
         `ends` is whether the attempt ends if nothing is left to do afterwards.
         """

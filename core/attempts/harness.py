@@ -143,7 +143,7 @@ class TaskHarness(ABC):
 
     @abstractmethod
     def handle(self, call: AttemptCall, bound: BoundCall, log: Log, run: RunContext) -> CallOutcome:
-        """Carry out a bound call, and write the events between the call and its result.
+        """Carry out a bound call, write the events between the call and its result, and return its outcome.
 
         A submission left unfinished by a process that died is judged with the submitted code.
         """
@@ -157,7 +157,8 @@ class TaskHarness(ABC):
         return f"No {tool.name} is left."
 
     def refuse(self, reason: str, state: AttemptState) -> CallOutcome:
-        """Answer a call that can't be carried out, such as that of an unknown tool; it costs a tool use."""
+        """Return the answer to a call that can't be carried out, such as of an unknown tool; it costs a tool
+        use."""
         return CallOutcome(ToolOutput(f"Refused: {reason}", refused=True), Remaining(1, 0))
 
     def ending(self, state: AttemptState) -> EndReason | None:

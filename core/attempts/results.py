@@ -26,8 +26,8 @@ class AttemptResult(StrEnum):
 def result_of(solved: bool, suspicious: Collection[str], accepted: bool | None = None) -> AttemptResult:
     """Return the result of a run.
 
-    `suspicious` are the reasons why the pass needs review; `accepted` is the reviewers' decision, or None if
-    there is none yet or they disagree.
+    `solved` is whether its tests passed; `suspicious` are the reasons why the pass needs review; `accepted`
+    is the reviewers' decision, or None if there is none yet or they disagree.
     """
     if not solved or accepted is False:
         return AttemptResult.NOT_SOLVED

@@ -31,7 +31,7 @@ class Definitions:
 
 
 def define_all(sources: Sources) -> Definitions:
-    """Collect the definitions of every file; lambdas become functions.
+    """Return the definitions of every file; lambdas become functions.
 
     `folded` maps the id of a lambda to that of the enclosing function. Files that are nested too deeply are
     moved from the `files` of `sources` to `skipped`.

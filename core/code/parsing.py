@@ -28,7 +28,7 @@ _MISCOUNTED = "recursion depth mismatch"
 
 
 def parse(source: str | bytes) -> ast.Module:
-    """Return the syntax tree of a module. Raises what `ast.parse` raises, but never because of other threads."""
+    """Return the syntax tree of a module. Raises what `ast.parse` raises, but not because of other threads."""
     return undisturbed(lambda: ast.parse(source))
 
 
@@ -38,7 +38,7 @@ def parse_expression(text: str) -> ast.expr:
 
 
 def compile_module(source: str | ast.Module, name: str) -> CodeType:
-    """Compile a module under the file name `name`; it is not run. Raises what `compile` raises."""
+    """Return the compiled code of a module with the file name `name`. Raises what `compile` raises."""
     return undisturbed(lambda: compile(source, name, "exec", dont_inherit=True))
 
 
@@ -122,7 +122,7 @@ _WALKED = {*_DEFINITIONS, *_BLOCKS}
 
 
 def parse_module(text: str, what: str, *, first_line: int = 1) -> ast.Module:
-    """Parse `text`, called `what` in messages; its first line has the number `first_line`.
+    """Return the syntax tree of `text`, which messages call `what`; its first line has number `first_line`.
 
     Raises `CodeError` with the line if that fails. Warnings of Python's parser are suppressed.
     """

@@ -100,7 +100,7 @@ class SourceText:
 
 
 def read_document(path: str, source: bytes) -> SourceText:
-    """Decode a Python file as the interpreter would (PEP 263).
+    """Return a Python file, decoded as by the interpreter (PEP 263).
 
     Raises `CodeError`, with the line, if it can't be decoded or holds a null byte.
     """

@@ -182,7 +182,10 @@ def replaced_target(tree: SourceTree, ref: FunctionRef, code: str) -> Target:
 
 
 def same_signature(target: Target) -> bool:
-    """Whether the name, the parameters, the annotations and the defaults are the same as in the original."""
+    """Whether the name, the parameters, the annotations and the defaults are the same as in the original.
+
+    Raises `CodeError` if a text can't be read.
+    """
     # The headers, without bodies and decorators, are compared as trees: layout does not count.
     headers = []
     for text in (target.original, target.corrupted):
@@ -193,19 +196,25 @@ def same_signature(target: Target) -> bool:
 
 
 def new_comments(target: Target) -> tuple[str, ...]:
-    """Return the comments of the corrupted text that the original does not have."""
+    """Return the comments of the corrupted text that the original does not have.
+
+    Raises `CodeError` if a text can't be read.
+    """
     added = Counter(_comments(target.corrupted)) - Counter(_comments(target.original))
     return tuple(added.elements())
 
 
 def new_strings(target: Target) -> tuple[str, ...]:
-    """Return the string literals that only the corrupted text has, without docstrings."""
+    """Return the string literals that only the corrupted text has, without the functions' docstrings.
+
+    Bytes are included as their `repr`. Raises `CodeError` if a text can't be read.
+    """
     known = set(_strings(target.original))
     return tuple(dict.fromkeys(text for text in _strings(target.corrupted) if text not in known))
 
 
 def same_docstring(target: Target) -> bool:
-    """Whether the docstring is the same as in the original."""
+    """Whether the docstring is the same as in the original. Raises `CodeError` if a text can't be read."""
     texts = [read_snippet(text).definition.docstring_text for text in (target.original, target.corrupted)]
     return texts[0] == texts[1]
 

@@ -72,7 +72,10 @@ def demo_named(name: str) -> str:
 
 
 def unpack_demo(into: Path) -> Iterator[tuple[DemoTask, Task]]:
-    """Unpack the archives below `into` unless this was done already; yield each demo task with its task."""
+    """Unpack the archives below `into` unless this was done already; yield each demo task with its task.
+
+    Raises `TaskError` if an unpacked task is damaged.
+    """
     from gistpoint.core.kinds.archive import (
         unpack_task,
     )  # loads every kind, which the demo's names do not need

@@ -249,8 +249,8 @@ def corrupt_by_model(
     tests that fail when the body is removed, which costs a run of the suite. `try_out` decides on a
     submission; the default is the whole suite on `runner`, rated by `rate`. `terms` are the settings that all
     conversations of a set share. `score` predicts how visible a submission is; without it, the rules for
-    corruptions without a model decide. Raises `SourceError` for a function that can't be corrupted, and
-    `CancelledError` when stopped; failures of the model or its endpoint are in the result.
+    corruptions without a model decide. Raises `SourceError` or `CodeError` for a function that can't be
+    corrupted, and `CancelledError` when stopped; failures of the model or its endpoint are in the result.
     """
     tree, settings = intake.repository.tree, settings or LoopSettings()
     test_files = frozenset(intake.test_files)

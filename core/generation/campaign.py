@@ -74,8 +74,8 @@ _WAYS: Mapping[CampaignMode, Callable[[CandidateTrial], CandidateVerdict]] = {
 def decide(context: Context, candidate: CorruptionCandidate) -> CandidateVerdict:
     """Return the verdict on a candidate: the same in every process, independent of earlier decisions.
 
-    Raises `InfrastructureError` if the library or the sandbox is not available, and `EndpointError` if the
-    corrupting model or its endpoint fails.
+    Raises `InfrastructureError` if the library or the sandbox is not available, `EndpointError` if the
+    corrupting model or its endpoint fails, and `CancelledError` when stopped.
     """
     with opened(context) as here:
         trial, settings = CandidateTrial(here, candidate), context.settings

@@ -88,7 +88,7 @@ class FetchingHarness(Harness, Protocol):
         run: RunContext,
         look: Callable[[SourceTree], None] | None = None,
     ) -> Repository:
-        """Fetch a source below `scratch` and pin the requirements of its suite.
+        """Fetch a source below `scratch`, pin the requirements of its suite, and return the repository.
 
         `look` is called with the files first, and may raise. Raises `SourceError` if the source can't be
         fetched, and `EnvironmentBuildError` if its environment can't be built.

@@ -54,7 +54,11 @@ class Dossier:
 
 
 def open_dossier(folder: Path) -> Dossier:
-    """Return the dossier of the task in a folder, with its answer. Raises `TaskError` if it is damaged."""
+    """Return the dossier of the task in a folder, with its answer.
+
+    Raises `TaskError` if the task is damaged, and `CodeError` or `FileNotFoundError` if its answer does not
+    fit its tree.
+    """
     task = read_task(folder)
     answer = read_answer(task)
     corrupted = SourceTree.open(task.tree_path)

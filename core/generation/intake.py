@@ -265,7 +265,10 @@ def with_test_map(intake: Intake, mapper: TestMapper, *, run: RunContext = UNATT
 
 
 def with_test_map_if_it_ends(intake: Intake, mapper: TestMapper, *, run: RunContext = UNATTENDED) -> Intake:
-    """Return the intake with its test map, or without one, after a note, if the recording failed."""
+    """Return the intake with its test map, or without one, after a note, if the recording failed.
+
+    Raises `CancelledError` when stopped.
+    """
     try:
         return with_test_map(intake, mapper, run=run)
     except RecordingError as error:
@@ -331,8 +334,8 @@ def prove(
 
     If the test map shows that a failing test can't be affected by the change, the suite is run again: a test
     that passes one of the two times failed by chance and doesn't count. Raises `NoTaskError` if the
-    corruption can't make a task, `InfrastructureError` if the suite could not be run, and `CancelledError`
-    when stopped.
+    corruption can't make a task, `InfrastructureError` if the suite could not be run, `CodeError` if a target
+    does not fit the tree, and `CancelledError` when stopped.
     """
     tree = corrupted_tree(intake.repository.tree, targets)
     request = RunRequest(

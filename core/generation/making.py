@@ -240,7 +240,7 @@ def write_kept(
     announce: Callable[[str], None] = lambda id: None,
     controls: Controls | None = None,
 ) -> Task:
-    """Write the task of a proven corruption below `into`; an existing one is kept. See `write_proven`."""
+    """Return the task of a proven corruption, written below `into` unless it exists; see `write_proven`."""
     return write_proven(
         library.mapped_intake,
         proof_of(library, kept),

@@ -469,12 +469,14 @@ def generate_one(
     examples: Callable[[str], str] = lambda library: "",
     run: RunContext = UNATTENDED,
 ) -> MadeTask:
-    """Make one task from a source: from `function` or, if it is empty, from one that the seed picks.
+    """Make and return one task from a source: from `function` or, if it is empty, from one picked by the
+    seed.
 
     Its body is removed. A `model`, which needs a function, corrupts it instead, and sees the `examples` for
     the library. Raises `NoTaskError` if no task can be made; the model's submissions are kept even then.
-    Raises `SourceError` or `CodeError` if the source or the function can't be found, and
-    `EnvironmentBuildError` if the environment can't be built.
+    Raises `SourceError` or `CodeError` if the source or the function can't be found, `EnvironmentBuildError`
+    if the environment can't be built, `InfrastructureError` if the sandbox fails, and `CancelledError` when
+    stopped.
     """
 
     def look(tree: SourceTree) -> None:

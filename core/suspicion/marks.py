@@ -167,7 +167,7 @@ class _Piece:
         return isinstance(above, ast.Call) and above.func is node
 
     def _attribute(self, name: str) -> _Marks:
-        """Yield a mark for an attribute that reaches beyond plain values, or is unknown here (decision 115)."""
+        """Yield a mark for an attribute that reaches beyond plain values or is unknown (decision 115)."""
         if name in names.REACHING:
             yield SuspicionMark(name)
         elif name in names.FILE_METHODS:
@@ -182,7 +182,7 @@ class _Piece:
             yield SuspicionMark(f"{text} as a name")
 
     def _path(self, path: str, *, whole: bool = False) -> _Marks:
-        """Yield marks for a module, function or class; `whole` is whether an `import` names it as a module."""
+        """Yield marks for a module, function or class; `whole` is whether an `import` names it whole."""
         root, *rest = path.split(".")
         short = ".".join([root, *rest[:1]]).removeprefix("builtins.")
         kind = names.kind_of(path)

@@ -72,7 +72,7 @@ class EquivalenceTester(Protocol):
         timeout_s: float,
         run: RunContext = UNATTENDED,
     ) -> EquivalenceReport:
-        """Compare `functions` (`path::qualname`) on calls that the original's `tests` make, and variations.
+        """Return the comparison of `functions` on calls that the original's `tests` make, and on variations.
 
         Raises `CancelledError` when cancelled, and `InfrastructureError` if the calls can't be recorded.
         """

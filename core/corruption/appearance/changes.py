@@ -71,8 +71,8 @@ class Version:
         return found
 
     def statements(self, lines: frozenset[int]) -> list[ast.stmt]:
-        """Return the simple statements with a line in `lines`, and the compound ones with a header line in
-        it."""
+        """Return the simple statements with a line in `lines`, and the compound ones with a header line
+        there."""
         return [
             statement
             for statement in self.depths

@@ -340,7 +340,7 @@ def _only_use(subject: CorruptionTarget, name: str, statement: ast.stmt) -> ast.
 
 
 def else_after_return(subject: CorruptionTarget) -> Iterator[Edits]:
-    """Put the code after a branch that returns into an `else`, and vice versa."""
+    """Yield edits that put the code after a branch that returns into an `else`, and vice versa."""
     for block in subject.blocks:
         for place, node in enumerate(block.statements):
             match node:

@@ -126,7 +126,7 @@ def lost_break(subject: CorruptionTarget, node: ast.Break) -> Iterator[Edits]:
 
 @at_each(ast.Try)
 def lost_finally(subject: CorruptionTarget, node: ast.Try) -> Iterator[Edits]:
-    """Run the code of a `finally` only if no error is raised."""
+    """Yield edits that run the code of a `finally` only if no error is raised."""
     match node:
         case ast.Try(body=[*_, last], handlers=[], orelse=[], finalbody=[_, *_]) if not isinstance(
             last, LEAVING
@@ -200,7 +200,7 @@ def _moved_past(
 
 
 def stale_value(subject: CorruptionTarget) -> Iterator[Edits]:
-    """Read a value once and keep it in a variable, although it changes in between."""
+    """Yield edits that read a value once and keep it in a variable, although it changes in between."""
     taken = {item.id for item in subject.of(ast.Name)} | parameters(subject.node) | subject.scope.known
     for block in subject.blocks:
         for uses in _reads(subject, block):

@@ -241,7 +241,8 @@ def import_record(
     Refused submissions cost an attempt, as in the paper. The record is stored verbatim in the answer, next to
     the failing tests of this run. Since the id does not depend on rules, an existing task with the same
     corruption keeps its own rules and is marked with the record, unless it is already marked with one. Raises
-    `RefusedRecordError`, and `NoTaskError` if the tests do not confirm the record.
+    `RefusedRecordError` if the record can't become a task, `NoTaskError` if the tests do not confirm it,
+    `InfrastructureError` if the suite could not be run, and `CancelledError` when stopped.
     """
     found = target_of(record, intake.repository.tree, frozenset(intake.test_files))
     proof = prove(intake, (found.target,), runner, min_failing=min_failing, run=run)
