@@ -157,8 +157,7 @@ class TaskHarness(ABC):
         return f"No {tool.name} is left."
 
     def refuse(self, reason: str, state: AttemptState) -> CallOutcome:
-        """Return the answer to a call that can't be carried out, such as of an unknown tool; it costs a tool
-        use."""
+        """Return the answer to a call that can't be carried out, which costs a tool use."""
         return CallOutcome(ToolOutput(f"Refused: {reason}", refused=True), Remaining(1, 0))
 
     def ending(self, state: AttemptState) -> EndReason | None:

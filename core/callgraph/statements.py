@@ -435,8 +435,7 @@ class FunctionBodies:
             self.semantics.calls.apply(call, self.program.bound(value, cls))
 
     def enter(self, frame: NameFrame, variable: Variable, *, asynchronous: bool) -> Variable:
-        """Return the variable of the value that `with variable as …` binds; `asynchronous` for an `async
-        with`."""
+        """Return the variable of the value that a `with`, or an `async with` if `asynchronous`, binds."""
         result = self.solver.variable()
         names = ("__aenter__", "__aexit__") if asynchronous else ("__enter__", "__exit__")
         enter = CallSite(frame.scope, names[0], Arguments(), result, CallEvidence.PROTOCOL)

@@ -28,7 +28,7 @@ _MISCOUNTED = "recursion depth mismatch"
 
 
 def parse(source: str | bytes) -> ast.Module:
-    """Return the syntax tree of a module. Raises what `ast.parse` raises, but not because of other threads."""
+    """Return the syntax tree of a module. Raises what `ast.parse` raises, except because of other threads."""
     return undisturbed(lambda: ast.parse(source))
 
 

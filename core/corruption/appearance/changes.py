@@ -71,8 +71,7 @@ class Version:
         return found
 
     def statements(self, lines: frozenset[int]) -> list[ast.stmt]:
-        """Return the simple statements with a line in `lines`, and the compound ones with a header line
-        there."""
+        """Return the simple statements and the headers of compound ones that have a line in `lines`."""
         return [
             statement
             for statement in self.depths
