@@ -85,7 +85,7 @@ class Attempt:
     """An attempt in progress, or one read from its journal.
 
     Raises `AttemptError` if the data of an event in `events` do not fit its type. After the end of the
-    attempt, methods that only record a solver's actions do nothing; notes can still be saved.
+    attempt, nothing more is recorded of the solver's focus, input and answers; notes can still be saved.
     """
 
     def __init__(

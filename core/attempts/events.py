@@ -428,7 +428,7 @@ class Heartbeat(EventData, frozen=True):
 
 
 class QuestionnaireAnswered(EventData, frozen=True):
-    """The solver's answers to questions about the attempt; `values` maps items to answers or None."""
+    """The solver's answers to questions about the attempt, by item in `values`; None if declined."""
 
     type: ClassVar[str] = "questionnaire"
     extra: dict[str, Any] = {}

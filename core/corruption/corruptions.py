@@ -50,8 +50,8 @@ def together(subject: CorruptionTarget, faults: Iterable[tuple[Operator, Edits]]
     """Yield faults made at all places where the same text can be changed in the same way.
 
     No place then contradicts another: for example, a key is no longer converted to lower case where it is
-    read, nor where it is written. A text of fewer than three characters is left out, as is one at more than
-    four places.
+    read, nor where it is written. Changes of fewer than three characters are left out, and those at a single
+    place or at more than four.
     """
     groups: dict[tuple[str, tuple[tuple[str, str], ...]], list[tuple[Operator, Edits]]] = {}
     for operator, edits in faults:
@@ -274,7 +274,7 @@ class Corruption:
 
 @dataclass(frozen=True, slots=True)
 class Enumeration:
-    """The corruptions of one function that passed the gates, and how many others each gate dropped."""
+    """The corruptions of one function that passed the gates, and the number of others by reason."""
 
     kept: tuple[Corruption, ...]
     dropped: Mapping[GateRefusal, int] = field(default_factory=dict)
@@ -288,7 +288,7 @@ def enumerate_corruptions(
     *,
     composed: bool = True,
 ) -> Enumeration:
-    """Return the corruptions of a function, the highest prior first, and how many each gate dropped.
+    """Return the corruptions of a function, the highest prior first, and how many were dropped, by reason.
 
     Without `composed`, each is the edit of one operator at one place. If two operators produce the same text,
     it belongs to the one with the higher prior.

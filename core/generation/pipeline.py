@@ -469,8 +469,7 @@ def generate_one(
     examples: Callable[[str], str] = lambda library: "",
     run: RunContext = UNATTENDED,
 ) -> MadeTask:
-    """Make and return one task from a source: from `function` or, if it is empty, from one picked by the
-    seed.
+    """Make and return one task from `function` or, if it is empty, from a function that the seed picks.
 
     Its body is removed. A `model`, which needs a function, corrupts it instead, and sees the `examples` for
     the library. Raises `NoTaskError` if no task can be made; the model's submissions are kept even then.

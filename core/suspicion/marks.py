@@ -182,7 +182,10 @@ class _Piece:
             yield SuspicionMark(f"{text} as a name")
 
     def _path(self, path: str, *, whole: bool = False) -> _Marks:
-        """Yield marks for a module, function or class; `whole` is whether an `import` names it whole."""
+        """Yield marks for a module, function or class by its path.
+
+        `whole` is whether an `import` names it as a module.
+        """
         root, *rest = path.split(".")
         short = ".".join([root, *rest[:1]]).removeprefix("builtins.")
         kind = names.kind_of(path)

@@ -76,8 +76,7 @@ class Meaning:
         return scope is not None and scope.parent is not None
 
     def paths(self, node: ast.expr) -> tuple[str, ...]:
-        """Return the paths that a name or a chain of attributes can stand for: `sys.modules`,
-        `builtins.open`.
+        """Return the paths that a name or an attribute chain can stand for: `sys.modules`, `builtins.open`.
 
         Empty if it stands for nothing that is imported or built in.
         """

@@ -148,9 +148,9 @@ def _excluded(kind: str, value: ast.expr | None) -> bool:
 
 
 def agreement_lost(change: Change) -> float:
-    """Return how many fewer changed lines have similar names on both sides than before; at least 0.
+    """Return how many fewer pairs of names match in the changed lines than before; at least 0.
 
-    Both sides of assignments, keyword arguments and comparisons are compared.
+    A pair is the two sides of an assignment, a keyword argument or a comparison.
     """
     before = _agreement(change.before, change.gone)
     after = _agreement(change.after, change.new)
