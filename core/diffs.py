@@ -425,7 +425,7 @@ class _Reader:
 def _kind(line: str | None, *, last: bool) -> DiffLineKind | None:
     if line is None or (not line and last):
         return None
-    # Mail and editors strip the space of an empty unchanged line.
+    # Mail programs and editors strip the space that marks an empty unchanged line.
     return (
         DiffLineKind.CONTEXT
         if line in ("", "\r")

@@ -359,7 +359,7 @@ class _Work:
 def _given_up(kinds: Sequence[ReplyKind]) -> GiveUpCode | None:
     """Return why a model has given up, by the kinds of its last replies without calls; None if it has not.
 
-    Replies of different kinds are counted together, so that no mixture of them continues for ever.
+    Replies of different kinds are counted together, so that no mixture of them continues forever.
     """
     if not kinds:
         return None

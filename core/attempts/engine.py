@@ -215,7 +215,8 @@ class Attempt:
         """Return the tools that can be called now; none after the end of the attempt."""
         if self.state.ended:
             return ()
-        # A tool of a later version would give one part of an attempt other means than the rest (decision 72).
+        # A tool of a later version would give later parts of an attempt other means than earlier ones
+        # (decision 72).
         began_with = self.tools
         return tuple(tool for tool in self._harness.offered(self.state) if tool in began_with)
 

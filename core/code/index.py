@@ -23,9 +23,8 @@ from gistpoint.core.code.parsing import (
 )
 from gistpoint.core.code.source_text import SourceText, code_lines, leading_space, read_document
 
-_TO_COLON = re.compile(
-    r"(?:[^:#]|(?=(#[^\r\n]*))\1)*:"
-)  # an atomic group for comments that also works before Python 3.11
+# The group for comments is atomic in a way that also works before Python 3.11.
+_TO_COLON = re.compile(r"(?:[^:#]|(?=(#[^\r\n]*))\1)*:")
 
 
 class DefinitionKind(StrEnum):

@@ -88,7 +88,7 @@ def _children(node: ast.AST, scope: NameScope) -> Iterator[tuple[ast.AST, NameSc
         case ast.ListComp() | ast.SetComp() | ast.DictComp() | ast.GeneratorExp():
             yield from _of_comprehension(node, scope)
         case ast.arg():
-            return  # its annotation runs in another scope than the one that binds the name
+            return  # its annotation runs in a different scope from the one that binds the name
         case ast.NamedExpr(target=target, value=value):
             yield value, scope
             # `:=` binds in the function around all comprehensions (PEP 572).

@@ -76,9 +76,8 @@ def unpack_demo(into: Path) -> Iterator[tuple[DemoTask, Task]]:
 
     Raises `TaskError` if an unpacked task is damaged.
     """
-    from gistpoint.core.kinds.archive import (
-        unpack_task,
-    )  # loads every kind, which the demo's names do not need
+    # The archive loads every kind, which the demo's names do not need.
+    from gistpoint.core.kinds.archive import unpack_task
     from gistpoint.core.kinds.folder import read_task
     from gistpoint.core.tasks.documents import TASK_FILE
     from gistpoint.core.trees import sha256_of

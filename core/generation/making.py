@@ -177,7 +177,7 @@ def remove_task(place: Path, in_use: Callable[[str], bool]) -> bool:
         return False
     away = Path(tempfile.mkdtemp(prefix=_UNFINISHED, dir=place.parent)) / place.name
     place.rename(away)
-    if in_use(place.name):  # somebody began it just now
+    if in_use(place.name):  # somebody has just begun it
         away.rename(place)
         away.parent.rmdir()
         return False

@@ -503,7 +503,7 @@ class _Piece:
 
     def _is_local_value(self, part: ast.AST) -> bool:
         """Whether a part of an annotation is a local name that may mean something other than a class."""
-        # Names in an annotation that is written as a text have no scope of their own.
+        # Names in an annotation that is written as a string have no scope of their own.
         if not isinstance(part, ast.Name) or part not in self.meaning.scopes:
             return False
         if not self.meaning.is_local(part):

@@ -110,7 +110,7 @@ class Meaning:
         if isinstance(node, ast.Constant):
             return (node.value,) if isinstance(node.value, str) else None
         values = self._possible_values(node)
-        # Names that are bound to each other in a circle never lead to a text.
+        # Names that are bound to each other in a circle never lead to a string.
         if not values or not depth:
             return None
         found: list[str] = []

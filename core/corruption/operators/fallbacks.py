@@ -25,7 +25,7 @@ _OF_MAPPINGS = frozenset({"get", "items", "keys", "values", "setdefault", "updat
 _WITH_DEFAULT: Mapping[str, int] = {"get": 2, "getattr": 3}
 
 
-# `or` for a default is a weaker idiom that is common too (decision 93).
+# `or` for a default is a weaker idiom that is also common (decision 93).
 def falsy_default(subject: CorruptionTarget) -> Iterator[Edits]:
     """Yield edits that write `a or b` where only None, or only a missing key, has a default."""
     yield from _or_for_missing(subject)

@@ -332,7 +332,7 @@ def _only_use(subject: CorruptionTarget, name: str, statement: ast.stmt) -> ast.
         case ast.If(test=root):
             pass
         case root if hasattr(statement, "body"):
-            return None  # its parts run later, or again and again
+            return None  # its parts run later, or repeatedly
     match [item for item in inside(ast.Name, root) if item.id == name]:
         case [used] if used in subject.parents and subject.nearest(used, _DEFERRING) is None:
             return used

@@ -191,8 +191,8 @@ def _moved_past(
         # A line that is moved to the end of another paragraph would be noticed.
         if "\n\n" in subject.text[lines[1] : span[1]]:
             return
-        # The line may pass the statements in between only if their order does not matter to it: the last one
-        # is the first that it concerns.
+        # The line can pass the statements in between only if its order with them does not matter: the last
+        # one is the first that depends on it.
         concerns_earlier = any(meet(node, item) for item in between)
         if meet(node, last) and not concerns_earlier:
             edit = TextEdit(span[1], span[1], f"\n{subject.cut(lines)}")
