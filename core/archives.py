@@ -102,7 +102,7 @@ class BoundedTar:
         while (info := self._tar.next()) is not None:
             size += info.size
             members += 1
-            if info.size < 0:  # a pax header may claim this, which would rewind the reader for ever
+            if info.size < 0:  # a pax header may claim this, which would rewind the reader forever
                 raise ArchiveBoundError(f"contains a member of {info.size} bytes and was refused")
             if size > self._bounds.bytes:
                 raise _too_large(self._bounds.bytes)

@@ -230,7 +230,7 @@ def replied(order: bytes, do: Callable[[bytes, StopSwitch], bytes]) -> bytes:
         )
     except NotDoneError as error:
         reply = WorkReply(job=given.job, kind=error.kind, message=error.message)
-    except Exception as error:  # Dask's client can't read every exception, and would then wait for ever
+    except Exception as error:  # Dask's client can't read every exception, and would then wait forever
         logging.getLogger(__name__).exception("The job %s failed.", given.job)
         reply = WorkReply(job=given.job, kind=WorkStatus.FAILED, message=f"{type(error).__name__}: {error}")
     return msgspec.json.encode(reply)
