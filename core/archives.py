@@ -24,7 +24,7 @@ MOST_HEADERS = 64 << 20
 MOST_DIRECTORY = 32 << 20
 """The maximum number of bytes in a zip's directory."""
 _HEADERS_IN_A_ROW = 16
-_ROOM_OF_A_MEMBER = 4 * tarfile.BLOCKSIZE
+_MEMBER_OVERHEAD = 4 * tarfile.BLOCKSIZE
 """The bytes of a member in a tar besides its content: headers, and padding to whole blocks."""
 _LARGEST_WINDOW = 1 << 27
 _LARGEST_FILE = 1 << 50
@@ -60,7 +60,7 @@ class ArchiveBounds:
     @property
     def stream(self) -> int:
         """The maximum number of bytes unpacked: contents, headers, and one last read beyond the end."""
-        return self.bytes + MOST_HEADERS + self.members * _ROOM_OF_A_MEMBER
+        return self.bytes + MOST_HEADERS + self.members * _MEMBER_OVERHEAD
 
 
 class Readable(Protocol):

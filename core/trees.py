@@ -122,7 +122,7 @@ class SourceTree:
 
     def size(self, path: str) -> int:
         """Return the size in bytes of the file at `path`. Raises `FileNotFoundError` if there is none."""
-        resolved = self._file(path)
+        resolved = self._existing(path)
         return len(self.overlay[resolved]) if resolved in self.overlay else self.members[resolved].size
 
     def read(self, path: str) -> bytes:
@@ -130,7 +130,7 @@ class SourceTree:
 
         Raises `FileNotFoundError` if there is none, and `TaskError` if the tar is cut short.
         """
-        resolved = self._file(path)
+        resolved = self._existing(path)
         if resolved in self.overlay:
             return self.overlay[resolved]
         with self._lock:
@@ -173,7 +173,7 @@ class SourceTree:
                     data = os.pread(descriptor, member.size, member.offset)
                 yield path, data
 
-    def _file(self, path: str) -> str:
+    def _existing(self, path: str) -> str:
         resolved = self.resolve(path)
         if resolved is None or (resolved not in self.overlay and resolved not in self.members):
             raise FileNotFoundError(path)

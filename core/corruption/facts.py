@@ -60,15 +60,15 @@ class ScopeFacts:
 
         A comment describes that line, so a reader notices if the line is missing or does something else.
         """
-        return [(comment, line) for _, comment, line in self._noted]
+        return [(comment, line) for _, comment, line in self._all_comments]
 
     @cached_property
     def remarks(self) -> list[tuple[int, str]]:
         """Each comment with its line, counted from 0."""
-        return [(row, comment) for row, comment, _ in self._noted]
+        return [(row, comment) for row, comment, _ in self._all_comments]
 
     @cached_property
-    def _noted(self) -> list[tuple[int, str, str]]:
+    def _all_comments(self) -> list[tuple[int, str, str]]:
         return _comments(self.text)
 
     @cached_property

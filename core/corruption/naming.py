@@ -89,11 +89,11 @@ def given_away_by_variable(before: Iterable[ast.AST], after: Iterable[ast.AST]) 
     An example is `height = self.width` instead of `height = self.height`. The number of names must be the
     same.
     """
-    named, named_now = list(_called_alike(before)), list(_called_alike(after))
+    named, named_now = list(_name_matches(before)), list(_name_matches(after))
     return len(named) == len(named_now) and sum(named) > sum(named_now)
 
 
-def _called_alike(nodes: Iterable[ast.AST]) -> Iterator[int]:
+def _name_matches(nodes: Iterable[ast.AST]) -> Iterator[int]:
     for node in nodes:
         match node:
             case ast.keyword(arg=str(name), value=value):

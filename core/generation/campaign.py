@@ -64,7 +64,7 @@ def decide_removal(trial: CandidateTrial) -> CandidateVerdict:
     return trial.kept(proof, {"corruption": remove_body.__name__, "entering": entering})
 
 
-_WAYS: Mapping[CampaignMode, Callable[[CandidateTrial], CandidateVerdict]] = {
+_DECIDERS: Mapping[CampaignMode, Callable[[CandidateTrial], CandidateVerdict]] = {
     CampaignMode.REMOVE: decide_removal,
     CampaignMode.DISCOVERY: decide_discovery,
     CampaignMode.MULTI: decide_group,
@@ -80,7 +80,7 @@ def decide(context: Context, candidate: CorruptionCandidate) -> CandidateVerdict
     with opened(context) as here:
         trial, settings = CandidateTrial(here, candidate), context.settings
         try:
-            verdict = _way(settings, candidate)(trial)
+            verdict = _decider(settings, candidate)(trial)
         except CandidateDropped as why:
             return trial.dropped(why)
         if verdict.kept is None:
@@ -89,13 +89,13 @@ def decide(context: Context, candidate: CorruptionCandidate) -> CandidateVerdict
         return with_controls(here, verdict)
 
 
-def _way(
+def _decider(
     settings: CampaignSettings, candidate: CorruptionCandidate
 ) -> Callable[[CandidateTrial], CandidateVerdict]:
     alone = candidate.size == 1 and bool(settings.groups.sizes)
     if settings.model and (alone or not settings.mode.in_groups):
         return decide_by_model
-    return decide_discovery if alone else _WAYS[settings.mode]
+    return decide_discovery if alone else _DECIDERS[settings.mode]
 
 
 MOST_SHARED = 1

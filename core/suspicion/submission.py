@@ -43,7 +43,7 @@ def marks(
         found = _new_marks(path, now, _File.read(given, path), _File.read(original, path), tests, allowed)
         texts.update(mark.text for mark in found)
     # A path such as `sys` adds nothing to a longer one, such as `sys.modules`.
-    beginnings = set(chain.from_iterable(map(_beginnings, texts)))
+    beginnings = set(chain.from_iterable(map(_dotted_prefixes, texts)))
     return tuple(sorted(texts - beginnings))
 
 
@@ -52,7 +52,7 @@ def _python_files(tree: SourceTree) -> list[str]:
     return [path for path in tree.overlay if path.endswith(".py")]
 
 
-def _beginnings(text: str) -> Iterator[str]:
+def _dotted_prefixes(text: str) -> Iterator[str]:
     """Yield the parts of a text before each of its dots."""
     for place, character in enumerate(text):
         if character == ".":

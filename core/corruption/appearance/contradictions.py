@@ -159,10 +159,10 @@ def agreement_lost(change: Change) -> float:
 
 def _agreement(version: Version, lines: frozenset[int]) -> int:
     nodes = (node for node in version.facts.nodes if getattr(node, "lineno", 0) in lines)
-    return sum(of_one_stem(one, two) for node in nodes for one, two in _called_alike(node))
+    return sum(of_one_stem(one, two) for node in nodes for one, two in _words_of_sides(node))
 
 
-def _called_alike(node: ast.AST) -> Iterator[tuple[Iterable[str], Iterable[str]]]:
+def _words_of_sides(node: ast.AST) -> Iterator[tuple[Iterable[str], Iterable[str]]]:
     """Yield the words of both sides of an assignment, a keyword or a comparison."""
     match node:
         case ast.keyword(arg=str(name), value=value):

@@ -84,12 +84,12 @@ _LIKE_PATTERN = re.compile(r"(^|_)(re|regexp?|pattern|rx|matcher)$")
 def weaker_method(subject: CorruptionTarget, node: ast.Call) -> Iterator[Edits]:
     """Yield edits that replace a method with a similar one: `split` for `rsplit`, `lower` for `casefold`."""
     match node.func:
-        case ast.Attribute(attr=name) as called if name in _METHODS and _is_meant(subject, node, called):
+        case ast.Attribute(attr=name) as called if name in _METHODS and _can_differ(subject, node, called):
             end = subject.span(called)[1]
             yield (TextEdit(end - len(name), end, _METHODS[name]),)
 
 
-def _is_meant(subject: CorruptionTarget, node: ast.Call, called: ast.Attribute) -> bool:
+def _can_differ(subject: CorruptionTarget, node: ast.Call, called: ast.Attribute) -> bool:
     """Whether the weaker method can differ: `rsplit` only with a limit, and `match` only on a pattern."""
     if called.attr == "rsplit":
         return len(node.args) + len(node.keywords) == 2

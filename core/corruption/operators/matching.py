@@ -75,7 +75,7 @@ def _alternative_dropped(
 
 def _is_known_whole(items: Sequence[ast.expr]) -> bool:
     """Whether a reader knows which items belong together: several built-in types, or a pair."""
-    return sum(getattr(item, "id", "") in _BUILT_IN for item in items) > _FEW or _pair(items)
+    return sum(getattr(item, "id", "") in _BUILT_IN for item in items) > _FEW or _is_pair(items)
 
 
 def _listed(parent: ast.AST, node: ast.expr, items: Sequence[ast.expr]) -> bool:
@@ -91,7 +91,7 @@ def _is_value(item: ast.expr) -> bool:
     return isinstance(item, ast.Constant | ast.Attribute) or ast.unparse(item)[:1].isupper()
 
 
-def _pair(items: Sequence[ast.expr]) -> bool:
+def _is_pair(items: Sequence[ast.expr]) -> bool:
     """Whether these are two names that share a word, so that one alone looks incomplete."""
     match items:
         case [one, other]:

@@ -25,7 +25,7 @@ def lost_step(subject: CorruptionTarget) -> Iterator[Edits]:
     for block in subject.longer_blocks():
         for node in only(_STEPS, block.statements):
             goes_on = not getattr(node, "orelse", None) and not _leaves(node)
-            if goes_on and _is_short(node) and not _is_all_that_is_done(subject, block, node):
+            if goes_on and _is_short(node) and not _is_only_effect(subject, block, node):
                 yield from deleted(subject, node)
 
 
@@ -38,7 +38,7 @@ def _is_short(node: ast.stmt) -> bool:
     return (node.end_lineno or 0) - node.lineno < _MOST_LINES
 
 
-def _is_all_that_is_done(subject: CorruptionTarget, block: StatementBlock, node: ast.stmt) -> bool:
+def _is_only_effect(subject: CorruptionTarget, block: StatementBlock, node: ast.stmt) -> bool:
     """Whether the function has nothing else but expressions, so that without this step it does nothing."""
     others = (isinstance(other, ast.Expr) for other in block.statements if other is not node)
     return block.owner is subject.node and all(others)

@@ -52,10 +52,10 @@ def any_as_loop(subject: CorruptionTarget, node: ast.Return) -> Iterator[Edits]:
         case ast.Call(func=ast.Name(id="any" | "all" as name), args=[ast.GeneratorExp() as inner]):
             space = margin(subject, node)
             if space and subject.lines(node) and _is_simple(subject, inner, inner.elt, inner.generators):
-                yield subject.replaced(node, _searched(subject, inner, space, wanted=name == "any"))
+                yield subject.replaced(node, _search_loop(subject, inner, space, wanted=name == "any"))
 
 
-def _searched(subject: CorruptionTarget, inner: ast.GeneratorExp, space: str, *, wanted: bool) -> str:
+def _search_loop(subject: CorruptionTarget, inner: ast.GeneratorExp, space: str, *, wanted: bool) -> str:
     """Return the loop that returns `wanted` at the first element that decides the result."""
     loop, step = inner.generators[0], step_of(subject)
     test = subject.source(inner.elt) if wanted else negation(subject, inner.elt)
