@@ -24,7 +24,7 @@ MOST_HEADERS = 64 << 20
 MOST_DIRECTORY = 32 << 20
 """The maximum number of bytes in a zip's directory."""
 _HEADERS_IN_A_ROW = 16
-_ROOM_OF_A_MEMBER = 4 * tarfile.BLOCKSIZE
+_MEMBER_OVERHEAD = 4 * tarfile.BLOCKSIZE
 """The bytes of a member in a tar besides its content: headers, and padding to whole blocks."""
 _LARGEST_WINDOW = 1 << 27
 _LARGEST_FILE = 1 << 50
@@ -60,7 +60,7 @@ class ArchiveBounds:
     @property
     def stream(self) -> int:
         """The maximum number of bytes unpacked: contents, headers, and one last read beyond the end."""
-        return self.bytes + MOST_HEADERS + self.members * _ROOM_OF_A_MEMBER
+        return self.bytes + MOST_HEADERS + self.members * _MEMBER_OVERHEAD
 
 
 class Readable(Protocol):
@@ -102,7 +102,7 @@ class BoundedTar:
         while (info := self._tar.next()) is not None:
             size += info.size
             members += 1
-            if info.size < 0:  # a pax header may claim this, which would rewind the reader for ever
+            if info.size < 0:  # a pax header may claim this, which would rewind the reader forever
                 raise ArchiveBoundError(f"contains a member of {info.size} bytes and was refused")
             if size > self._bounds.bytes:
                 raise _too_large(self._bounds.bytes)
@@ -156,7 +156,8 @@ def _sparse() -> ArchiveBoundError:
 def opened_tar(file: BinaryIO, bounds: ArchiveBounds) -> Iterator[BoundedTar]:
     """Open a tar, plain or compressed with gzip, bzip2, xz or zstd, for a single sequential reading.
 
-    Raises `ArchiveError`, including for damage that is found while it is open.
+    Raises `ArchiveError`, including for damage that is found while it is open: errors such as `OSError` and
+    `ValueError` in the block count as damage.
     """
     with _damage_reported(), _decompressed(file) as source, streamed_tar(source, bounds) as tar:
         yield tar
@@ -164,7 +165,7 @@ def opened_tar(file: BinaryIO, bounds: ArchiveBounds) -> Iterator[BoundedTar]:
 
 @contextmanager
 def streamed_tar(source: Readable, bounds: ArchiveBounds) -> Iterator[BoundedTar]:
-    """Open a plain tar from a stream. Raises as `opened_tar` does."""
+    """Open a plain tar from a stream. Raises `ArchiveError` as `opened_tar` does."""
     stream: Any = _BoundedStream(source, bounds)  # tarfile only calls its `read`
     with _damage_reported(), tarfile.open(fileobj=stream, mode="r|", tarinfo=_bounded_headers()) as tar:
         yield BoundedTar(tar, bounds)
@@ -174,7 +175,7 @@ def streamed_tar(source: Readable, bounds: ArchiveBounds) -> Iterator[BoundedTar
 def indexed_tar(file: BinaryIO, members: int) -> Iterator[BoundedTar]:
     """Open a plain tar of at most `members` members, for later reads at their offsets.
 
-    Raises as `opened_tar` does.
+    Raises `ArchiveError` as `opened_tar` does.
     """
     with _damage_reported("read"), tarfile.open(fileobj=file, mode="r:", tarinfo=_bounded_headers()) as tar:
         yield BoundedTar(tar, ArchiveBounds(_LARGEST_FILE, members))
@@ -254,7 +255,8 @@ class _BoundedDirectory:
 def opened_zip(file: BinaryIO, most_directory: int = MOST_DIRECTORY) -> Iterator[zipfile.ZipFile]:
     """Open a zip. Its readers yield no more of a member than the directory declares.
 
-    Raises `ArchiveError`, including for damage that is found while it is open.
+    Raises `ArchiveError`, including for damage that is found while it is open: errors such as `OSError` and
+    `ValueError` in the block count as damage.
     """
     source: Any = _BoundedDirectory(file, most_directory)
     with _damage_reported(), zipfile.ZipFile(source) as archive:

@@ -8,7 +8,10 @@ from typing import Any
 
 
 def canonical_json(value: Any) -> str:
-    """Return `value` as JSON with sorted keys, no spaces and non-ASCII text escaped."""
+    """Return `value` as JSON with sorted keys, no spaces and non-ASCII text escaped.
+
+    Raises `ValueError` for NaN and infinite numbers.
+    """
     return json.dumps(value, ensure_ascii=True, sort_keys=True, separators=(",", ":"), allow_nan=False)
 
 

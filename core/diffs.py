@@ -12,7 +12,7 @@ from gistpoint.core.errors import UserError
 
 CONTEXT = 3
 _EXACT_LINES = 3_000
-"""The most lines compared exactly; for more, difflib's heuristic treats frequent lines as noise."""
+"""The maximum number of lines compared exactly; for more, difflib treats frequent lines as noise."""
 _SECTION = re.compile(r"[A-Za-z_$@]")
 NO_NEWLINE = "\\ No newline at end of file"
 
@@ -162,7 +162,7 @@ def _opcodes(old: list[str], new: list[str], head: int, tail: int) -> list[Opcod
 
 
 def _grouped(opcodes: list[Opcode], context: int) -> list[list[Opcode]]:
-    """Group opcodes as `SequenceMatcher.get_grouped_opcodes` does, split at more than twice the context."""
+    """Return opcodes grouped as by `SequenceMatcher.get_grouped_opcodes`, split at over twice the context."""
     groups: list[list[Opcode]] = []
     current: list[Opcode] = []
     for index, (tag, i1, i2, j1, j2) in enumerate(opcodes):
@@ -270,9 +270,9 @@ _ALIKE = 0.4
 
 
 def changes_within(old: str, new: str) -> tuple[list[tuple[int, int]], list[tuple[int, int]]]:
-    """Return the ranges of differing characters in each of two lines, by words.
+    """Return the ranges of differing characters in each of two lines, which are compared word by word.
 
-    Empty for dissimilar and for very long lines.
+    Empty for dissimilar lines, and if one of them has more than 2,000 characters.
     """
     if max(len(old), len(new)) > _LONGEST_COMPARED:
         return [], []
@@ -312,7 +312,7 @@ _ESCAPED = {b"n": b"\n", b"t": b"\t", b"r": b"\r", b"a": b"\a", b"b": b"\b", b"f
 
 
 def unified(diff: FileDiff) -> str:
-    """Return the unified diff of one file; empty if nothing changed."""
+    """Return the unified diff of one file; empty if it has no hunks."""
     if not diff.hunks:
         return ""
     old = "/dev/null" if diff.old_path is None else _quoted(f"a/{diff.old_path}")
@@ -425,7 +425,7 @@ class _Reader:
 def _kind(line: str | None, *, last: bool) -> DiffLineKind | None:
     if line is None or (not line and last):
         return None
-    # Mail and editors strip the space of an empty unchanged line.
+    # Mail programs and editors strip the space that marks an empty unchanged line.
     return (
         DiffLineKind.CONTEXT
         if line in ("", "\r")

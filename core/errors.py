@@ -91,6 +91,6 @@ def nearest(word: str, known: Iterable[str]) -> str:
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
-    """Return the question whether the nearest known name was meant, after a space; empty without one."""
+    """Return a space and the question whether the nearest known name was meant; empty if none is similar."""
     found = nearest(word, known)
     return f" Did you mean {found!r}?" if found else ""

@@ -10,7 +10,7 @@ from math import sqrt
 CHARACTERS_PER_TOKEN = 3
 """Below any tokenizer's average for English or code, so that estimates are rather too high."""
 _Z_95 = 1.959963984540054
-"""The 97.5 % quantile of the standard normal distribution."""
+"""The 97.5% quantile of the standard normal distribution."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +30,7 @@ def tokens_in(characters: int) -> int:
 
 
 def wilson(count: float, of: int) -> tuple[float, float]:
-    """Return Wilson's 95 % score interval of the share `count` / `of`; (0, 1) without a trial.
+    """Return Wilson's 95% score interval of the share `count` / `of`; (0, 1) without a trial.
 
     Wilson 1927, JASA 22. Unlike the normal interval it stays within 0 and 1, and it holds for small samples
     and for shares near the ends.

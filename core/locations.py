@@ -1,7 +1,7 @@
 """The locations of the program's files, and the safe opening of files that others may have placed there.
 
 Files are in the platform's data, config and cache folders, or in folders below `GISTPOINT_HOME`. In any of
-them, and in a shared folder, there may be a pipe, a device or a link in place of a file.
+them, and in a shared folder, there may be a pipe, a device or a link instead of a file.
 """
 
 from __future__ import annotations
@@ -163,8 +163,8 @@ class OddFileError(OSError):
 def open_regular(path: Path, flags: int = os.O_RDONLY, mode: int = 0o600, *, links: bool = True) -> int:
     """Return a descriptor of a regular file, opened without waiting for the other end of a pipe.
 
-    Unless `links`, the last part of the path may not be a link, which could lead to any file of the user.
-    Raises OSError: `OddFileError` for such a link, a pipe or a device, IsADirectoryError for a folder.
+    Unless `links`, the last part of the path must not be a link, which could lead to any file of the user.
+    Raises `OSError`: `OddFileError` for such a link, a pipe or a device, `IsADirectoryError` for a folder.
     """
     try:
         file = os.open(path, flags | os.O_NONBLOCK | os.O_CLOEXEC | (0 if links else os.O_NOFOLLOW), mode)
@@ -184,7 +184,7 @@ def open_regular(path: Path, flags: int = os.O_RDONLY, mode: int = 0o600, *, lin
 
 
 def opened_regular(path: Path, *, links: bool = True) -> BufferedReader:
-    """Return a regular file opened for reading. `links` and errors are as in `open_regular`."""
+    """Return a regular file opened for reading; `links` and the errors are as in `open_regular`."""
     return os.fdopen(open_regular(path, links=links), "rb")
 
 
@@ -205,8 +205,8 @@ def read_regular_text(
 ) -> str:
     """Return the UTF-8 text of a regular file, with universal newlines.
 
-    `most`, `links` and OSErrors are as in `read_regular`. Raises ValueError for bytes that are not UTF-8,
-    unless `errors` allows them.
+    `most` and `links` are as in `read_regular`. Raises `OSError` as it does, and `ValueError` for bytes that
+    are not UTF-8, unless `errors` allows them.
     """
     text = read_regular(path, most, links=links).decode("utf-8", errors)
     return text.replace("\r\n", "\n").replace("\r", "\n")
@@ -238,5 +238,9 @@ def parsed_toml(text: str) -> dict[str, Any]:
 
 
 def read_toml(path: Path, most: int = LARGEST_SETTINGS, *, links: bool = True) -> dict[str, Any]:
-    """Return the values of a TOML file by key. Raises as `read_regular_text` and `parsed_toml` do."""
+    """Return the values of a TOML file by key.
+
+    `most` and `links` are as in `read_regular`. Raises `OSError` as it does, and `ValueError` for text that
+    is not UTF-8 or not TOML.
+    """
     return parsed_toml(read_regular_text(path, most, links=links))

@@ -25,7 +25,7 @@ MOST_BYTES = 64 * 1024**2
 
 
 class WorkerIntroduction(msgspec.Struct, frozen=True, kw_only=True):
-    """A process's version, platform and time, sent to the other side."""
+    """A process's versions, host and time, sent to the other side."""
 
     gistpoint: str = msgspec.field(default_factory=lambda: __version__)
     python: str = msgspec.field(default_factory=platform.python_version)
@@ -101,7 +101,7 @@ class StopSwitch:
 
 @dataclass
 class ClusterWorker:
-    """A worker, with what is known of its machine, its clock and its failures."""
+    """A worker, with the known facts about its machine, its clock and its failures."""
 
     address: str
     host: str = ""
@@ -110,7 +110,7 @@ class ClusterWorker:
     """The worker's clock minus the sender's in milliseconds; 0 if the difference is negligible."""
     strikes: int = 0
     left_out: str = ""
-    """Why it gets no more jobs; empty if it does."""
+    """Why the worker gets no more jobs; empty if it still gets jobs."""
 
     @property
     def name(self) -> str:
@@ -203,7 +203,7 @@ _switches: dict[str, StopSwitch] = {}
 
 
 def introduce() -> bytes:
-    """Return the introduction of this process."""
+    """Return the introduction of this process as JSON."""
     return msgspec.json.encode(WorkerIntroduction())
 
 
@@ -216,7 +216,7 @@ def stop_jobs(start: str, at_once: bool) -> None:
 
 
 def replied(order: bytes, do: Callable[[bytes, StopSwitch], bytes]) -> bytes:
-    """Carry out an order and return the reply; `do` returns JSON, or raises `NotDoneError`."""
+    """Carry out an order and return the reply as JSON; `do` returns JSON, or raises `NotDoneError`."""
     given = msgspec.json.decode(order, type=WorkOrder)
     switch = _switches.setdefault(given.start, StopSwitch())
     try:
@@ -230,7 +230,7 @@ def replied(order: bytes, do: Callable[[bytes, StopSwitch], bytes]) -> bytes:
         )
     except NotDoneError as error:
         reply = WorkReply(job=given.job, kind=error.kind, message=error.message)
-    except Exception as error:  # Dask's client can't read every exception, and would then wait for ever
+    except Exception as error:  # Dask's client can't read every exception, and would then wait forever
         logging.getLogger(__name__).exception("The job %s failed.", given.job)
         reply = WorkReply(job=given.job, kind=WorkStatus.FAILED, message=f"{type(error).__name__}: {error}")
     return msgspec.json.encode(reply)

@@ -33,7 +33,7 @@ class RunStatus(StrEnum):
     INFRASTRUCTURE = "infrastructure"
     """The run could not be prepared, which costs no attempt."""
     HARNESS_FAILED = "harness_failed"
-    """The harness did not begin, not because of the submission, or was ended from outside (`formats.md`)."""
+    """The harness did not begin, or was ended from outside, but not by the submission (`formats.md`)."""
     CANCELLED = "cancelled"
 
 

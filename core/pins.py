@@ -17,12 +17,12 @@ from gistpoint.core.text import visible_line
 
 @dataclass(frozen=True, slots=True)
 class ImagePins:
-    """A Docker image as the environment, in place of a lock, with the repository in one of its folders."""
+    """A Docker image as the environment, instead of a lock, with the repository in one of its folders."""
 
     name: str
     """The name in a registry, without a tag."""
     digest: str
-    """The digest in a registry, `sha256:` and 64 hexadecimal digits, or the image's id without one."""
+    """The digest in a registry, `sha256:` and 64 hexadecimal digits, or the image's id without a registry."""
     platform: str
     """The platform, `linux/amd64` or `linux/arm64`."""
     workdir: str
@@ -121,10 +121,12 @@ def fault_in(pins: EnvironmentPins) -> str:
     if not PYTHON.fullmatch(pins.python) and (pins.python or pins.lock):
         return _fault("python", "not a version of Python such as '3.11'", pins.python)
     return (
-        _first("lock", pins.lock, "not a line of the form name==version --hash=sha256:...", _is_pinned)
-        or _first("import_roots", pins.import_roots, "not a folder inside the repository", is_inside)
-        or _first("pytest_args", _places_in(pins.pytest_args), "not a place inside the repository", _is_place)
-        or _first("plugins", pins.plugins, "not the name of a pytest plugin", _is_plugin)
+        _first_fault("lock", pins.lock, "not a line of the form name==version --hash=sha256:...", _is_pinned)
+        or _first_fault("import_roots", pins.import_roots, "not a folder inside the repository", is_inside)
+        or _first_fault(
+            "pytest_args", _places_in(pins.pytest_args), "not a place inside the repository", _is_place
+        )
+        or _first_fault("plugins", pins.plugins, "not the name of a pytest plugin", _is_plugin)
         or (_fault_in_image(pins, pins.image) if pins.image is not None else "")
     )
 
@@ -152,7 +154,9 @@ def _fault_in_image(pins: EnvironmentPins, image: ImagePins) -> str:
     for key, value, what, holds in checks:
         if not holds:
             return _fault(f"image.{key}", what, value)
-    return _first("image.environment", image.environment, "not a variable that is passed on", _is_passed_on)
+    return _first_fault(
+        "image.environment", image.environment, "not a variable that is passed on", _is_passed_on
+    )
 
 
 def quoted(text: str) -> str:
@@ -160,7 +164,7 @@ def quoted(text: str) -> str:
     return repr(visible_line(text if len(text) <= _QUOTED else text[:_QUOTED] + "…"))
 
 
-def _first(key: str, values: Iterable[str], what: str, holds: Callable[[str], bool]) -> str:
+def _first_fault(key: str, values: Iterable[str], what: str, holds: Callable[[str], bool]) -> str:
     return next(
         (_fault(f"{key}[{n}]", what, value) for n, value in enumerate(values) if not holds(value)), ""
     )

@@ -123,8 +123,9 @@ def is_callable(loaded: Any) -> str:
 def load(entry: metadata.EntryPoint, check: Check) -> Any:
     """Return the object of an entry.
 
-    Raises `PluginError` for anything that its package raises, and if the check fails. That may not be an
-    `Exception`: an exit of the program, or a panic of a package in another language.
+    Raises `PluginError` for anything that its package raises, except `KeyboardInterrupt`, and if the check
+    fails. It need not be an `Exception`: it might be an exit of the program, or a panic of a package in
+    another language.
     """
     try:
         loaded = entry.load()
@@ -152,7 +153,8 @@ def pieces_of(
 ) -> Iterator[Any]:
     """Yield the pieces that a plugin's function yields for its arguments.
 
-    Raises `PluginFailedError` for its exceptions, and for a piece that is not of the `kind`.
+    Raises `PluginFailedError` for its exceptions other than `UserError`, and for a piece that is not of the
+    `kind`.
     """
     try:
         for piece in write(*given):

@@ -71,7 +71,7 @@ class RunRequest:
 
 
 class Runner(Protocol):
-    """Runs a suite, isolated like any code of a repository."""
+    """A runner of suites, which are isolated like any code of a repository."""
 
     @property
     def backend(self) -> BackendRecord:
@@ -92,7 +92,7 @@ class Runner(Protocol):
 
 
 class TestMapper(Protocol):
-    """Records which tests run which functions."""
+    """A recorder of which tests run which functions."""
 
     def record(
         self,
@@ -143,7 +143,7 @@ class ProbeReport:
 
 
 class Prober(Protocol):
-    """Tries candidates on the tests that can see them, for one tree, environment and test map.
+    """A prober of candidates on the tests that can see them, for one tree, environment and test map.
 
     Only for gistpoint's own corruptions: unlike a `Runner`, it trusts the reports of the tested process.
     """
@@ -156,7 +156,7 @@ class Prober(Protocol):
         stop_after: int | None = None,
         cancel: CancelToken = NEVER,
     ) -> ProbeReport:
-        """Run the tests `select` with `targets` corrupted; by default, all that the test map says see them.
+        """Run the tests `select`, by default all that see the targets, with `targets` corrupted.
 
         Stops after `stop_after` failures. Never raises because of the code under test; raises `CodeError` if
         a target does not fit its file.
@@ -169,7 +169,7 @@ class Prober(Protocol):
 
 
 class Linter(Protocol):
-    """Finds suspicious code without running it."""
+    """A finder of suspicious code, which is not run."""
 
     def findings(self, texts: Sequence[str]) -> list[Counter[str]]:
         """Return the violations of each rule in each text, which is one definition at the left margin.

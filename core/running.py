@@ -1,7 +1,7 @@
 """The context of a long operation: a token to cancel it, and a function for progress reports.
 
-Code that reports takes a whole `RunContext`; code that only stops takes its `CancelToken`. Neither is ever
-optional, so that nobody tests whether it was given (decision 60).
+Code that reports progress receives a whole `RunContext`; code that only stops receives its `CancelToken`.
+Neither is ever optional, so that nobody tests whether it was given (decision 60).
 """
 
 from __future__ import annotations
@@ -86,7 +86,7 @@ class WorkStage:
 
 
 def stages_after(stages: tuple[WorkStage, ...], progress: RunProgress, now: float) -> tuple[WorkStage, ...]:
-    """Return the stages after a report, which updates the last stage or, if it names another, begins one."""
+    """Return the stages after a report, which updates the last stage or, under a new name, begins one."""
     *done, last = stages or (WorkStage(progress.step, now),)
     if progress.step and progress.step != last.name:
         done, last = [*done, replace(last, took=now - last.began)], WorkStage(progress.step, now)
@@ -94,7 +94,7 @@ def stages_after(stages: tuple[WorkStage, ...], progress: RunProgress, now: floa
 
 
 def time_left(passed: float, done: int, left: int) -> float | None:
-    """Return the remaining time at the present pace, in the unit of `passed`; None without a pace."""
+    """Return the remaining time at the current pace, in the unit of `passed`; None if nothing is done."""
     return passed * left / done if done else None
 
 

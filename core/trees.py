@@ -121,16 +121,16 @@ class SourceTree:
         return resolved is not None and resolved in self._folders()
 
     def size(self, path: str) -> int:
-        """Return the size in bytes of the file at `path`. Raises FileNotFoundError if there is none."""
-        resolved = self._file(path)
+        """Return the size in bytes of the file at `path`. Raises `FileNotFoundError` if there is none."""
+        resolved = self._existing(path)
         return len(self.overlay[resolved]) if resolved in self.overlay else self.members[resolved].size
 
     def read(self, path: str) -> bytes:
         """Return the bytes of the file at `path`.
 
-        Raises FileNotFoundError if there is none, and `TaskError` if the tar is cut short.
+        Raises `FileNotFoundError` if there is none, and `TaskError` if the tar is cut short.
         """
-        resolved = self._file(path)
+        resolved = self._existing(path)
         if resolved in self.overlay:
             return self.overlay[resolved]
         with self._lock:
@@ -150,7 +150,7 @@ class SourceTree:
     def entries(self, path: str = "") -> list[tuple[str, str]]:
         """Return the entries of a folder as (name, "dir" or "file"), sorted by name.
 
-        Raises NotADirectoryError if `path` is not a folder.
+        Raises `NotADirectoryError` if `path` is not a folder.
         """
         resolved = self.resolve(path) if path else ""
         if resolved is None or resolved not in self._folders():
@@ -173,7 +173,7 @@ class SourceTree:
                     data = os.pread(descriptor, member.size, member.offset)
                 yield path, data
 
-    def _file(self, path: str) -> str:
+    def _existing(self, path: str) -> str:
         resolved = self.resolve(path)
         if resolved is None or (resolved not in self.overlay and resolved not in self.members):
             raise FileNotFoundError(path)

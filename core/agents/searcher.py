@@ -88,7 +88,7 @@ class Searcher:
     ) -> ChatReply:
         """Return a reply with the next call, or a reply without a call if there is nothing left to try.
 
-        Tasks other than discovery end as `not_supported`.
+        Tasks other than discovery end as `not_supported`. Raises `CancelledError` when stopped.
         """
         offered = {tool["name"] for tool in tools}
         if _SUBMIT not in offered:

@@ -44,7 +44,10 @@ def prompt_text(name: str) -> str:
 
 
 def filled(text: str, values: Mapping[str, str]) -> str:
-    """Return a prompt with its fields filled in; fields within the values are ignored."""
+    """Return a prompt with its fields filled in; fields within the values are ignored.
+
+    Raises `KeyError` for a field without a value.
+    """
     return re.sub(r"\{\{(\w+)\}\}", lambda found: values[found.group(1)], text)
 
 
@@ -116,7 +119,7 @@ class AgentSettings(msgspec.Struct, frozen=True, kw_only=True):
         return OUTPUT_RESERVE if most is None else most
 
     def estimate(self, prompt_tokens: int) -> Estimate:
-        """Return the most tokens and the highest cost of a request with a prompt of this many tokens.
+        """Return the maximum tokens and cost of a request whose prompt has this many tokens.
 
         The cost is None if there is no price.
         """

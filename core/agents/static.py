@@ -45,13 +45,13 @@ def static_prompt(task: Task) -> str:
 def static_tokens(task: Task) -> int:
     """Return an upper estimate of the request's tokens.
 
-    Raises `StaticRefusedError` as `static_prompt` does.
+    Raises `StaticRefusedError` for a task that is not a gist.
     """
     return tokens_in(len(static_prompt(task)))
 
 
 def require_fitting(task: Task, settings: AgentSettings) -> None:
-    """Raise `StaticRefusedError`, with the number of tokens, if a task's request exceeds the context."""
+    """Raise `StaticRefusedError` if a task is not a gist, or if its request exceeds the context."""
     tokens = static_tokens(task)
     if tokens > settings.context_tokens:
         raise StaticRefusedError(
@@ -113,5 +113,5 @@ def hand_in(attempt: Attempt, turn: ModelTurn, *, run: RunContext = UNATTENDED) 
     try:
         attempt.call(tool.name, arguments, turn=turn.turn, automatic=AUTOMATIC, run=run)
     except AttemptError:
-        if not attempt.state.ended:  # the attempt's time was up
+        if not attempt.state.ended:  # otherwise the attempt's time was up
             raise

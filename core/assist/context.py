@@ -103,7 +103,10 @@ def _calls(sent: Sequence[AttemptCall], left_out: Sequence[AttemptCall]) -> str:
 
 
 def wrong_contexts(events: Iterable[JournalEvent]) -> list[int]:
-    """Return the numbers of the exchanges whose context, rebuilt from earlier events, has another hash."""
+    """Return the numbers of the exchanges whose context, rebuilt from earlier events, has a different hash.
+
+    Raises `AttemptError` if the data of an event do not fit its type.
+    """
     state, wrong = AttemptState(), list[int]()
     for event in events:
         data = event.data

@@ -60,7 +60,7 @@ class Assistant:
         return assist_left(self._attempt.state, self.settings)
 
     def ask(self, question: str, buffer: str = "", *, cancel: CancelToken = NEVER) -> AssistExchange:
-        """Ask a question and return the exchange with its answer or problem, both synced to the disk.
+        """Ask a question and return the exchange with its answer or problem, both synced to disk.
 
         Blocks until the model has replied. Raises `AttemptError` if the question is empty or too long, or if
         no question is allowed now.
@@ -84,7 +84,7 @@ class Assistant:
         asked: list[AssistContext] = []
 
         def event(state: AttemptState) -> EventData:
-            self._require(state)
+            self._require_available(state)
             context = context_of(state, self.settings.template, text, buffer)
             asked.append(context)
             return AssistAsked(
@@ -111,7 +111,7 @@ class Assistant:
         """Record that code from an answer was inserted into the editor."""
         self._attempt.append(AssistInserted(exchange=exchange, buffer=buffer, characters=characters))
 
-    def _require(self, state: AttemptState) -> None:
+    def _require_available(self, state: AttemptState) -> None:
         if state.ended or state.pause is not None:
             raise AttemptError("The attempt is not running.", hint="Resume it first.")
         left = assist_left(state, self.settings)

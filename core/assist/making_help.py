@@ -40,7 +40,8 @@ def make_help(
     """Return the gist of the first failing test that yields one, or the reason why none does.
 
     Tests are tried in the order of the brief, all parameters of a test at once. The reason is that of the
-    last test. Raises `CancelledError` when cancelled.
+    last test. Raises `EntrypointError` for a failing test that no command can name, such as a doctest, and
+    `CancelledError` when cancelled.
     """
     tree = SourceTree.open(task.tree_path)
     repository = Repository(task.source, tree, task.environment)

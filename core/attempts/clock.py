@@ -48,7 +48,7 @@ class Doubt:
         return bool(self.spans) or self.grows is not None
 
     def total_ms(self, clock: Clock) -> int:
-        """Return the milliseconds in doubt at the present state of the clock."""
+        """Return the milliseconds in doubt at the current state of the clock."""
         return sum(ms for _, ms in self.stopped(clock, idle=self.idle).spans)
 
     def stopped(self, clock: Clock, *, idle: bool) -> Doubt:

@@ -82,7 +82,11 @@ class ToolResult:
 
 
 class Attempt:
-    """An attempt in progress, or one read from its journal."""
+    """An attempt in progress, or one read from its journal.
+
+    Raises `AttemptError` if the data of an event in `events` do not fit its type. After the end of the
+    attempt, nothing more is recorded of the solver's focus, input and answers; notes can still be saved.
+    """
 
     def __init__(
         self,
@@ -120,8 +124,8 @@ class Attempt:
     ) -> None:
         """Write the events that begin a new attempt, with the given budgets or the task's.
 
-        A replay passes the tool semantics of the run that it repeats. Raises `AttemptError` for empty
-        budgets, and for an invalid participant code.
+        A replay passes the tool semantics of the run that it repeats. Raises `AttemptError` for budgets
+        without a tool use or a submission, and for an invalid participant code.
         """
         participant_code(enrolment.participant)
         harness, identity = self._harness, attempt_id or new_attempt_id(self._time.utc_ms())
@@ -184,7 +188,7 @@ class Attempt:
         return self._harness.tree
 
     def files(self) -> Mapping[str, bytes | None]:
-        """Return the files changed so far by path, including the last submission's; None if removed."""
+        """Return the files changed so far by path, including the last submission's; None for removed ones."""
         return self._harness.files(self.state)
 
     @property
@@ -203,7 +207,7 @@ class Attempt:
         self._listeners.append(listener)
 
     def clock(self) -> Clock:
-        """Return the clock at the present moment."""
+        """Return the clock at the current moment."""
         with self._lock:
             return self.state.clock.at(self._time.mono_ms(), self._time.utc_ms())
 
@@ -211,12 +215,13 @@ class Attempt:
         """Return the tools that can be called now; none after the end of the attempt."""
         if self.state.ended:
             return ()
-        # A tool of a later version would give one part of an attempt other means than the rest (decision 72).
+        # A tool of a later version would give later parts of an attempt other means than earlier ones
+        # (decision 72).
         began_with = self.tools
         return tuple(tool for tool in self._harness.offered(self.state) if tool in began_with)
 
     def callable_tool(self, name: str) -> Tool:
-        """Return a tool that can be called now. Raises `RefusalError` with the reason if it can't."""
+        """Return the tool with a name. Raises `RefusalError` with the reason if it can't be called now."""
         return self._offered(named(self.tools, name))
 
     def _offered(self, tool: Tool) -> Tool:
@@ -240,7 +245,7 @@ class Attempt:
         automatic: str = "",
         extra: Mapping[str, Any] | None = None,
     ) -> ToolResult:
-        """Call a tool and wait for its answer. Raises `AttemptError` if no call can be made now.
+        """Call a tool, and return its answer. Raises `AttemptError` if no call can be made now.
 
         Every call is journalled, even one that can't be carried out. `raw` is the text of a model's arguments
         as received, which is parsed if `arguments` is None. `turn` is the turn of the reply that requests the
@@ -248,7 +253,7 @@ class Attempt:
         `extra` is journalled with the call, such as its id in a model's reply.
 
         A submission whose run is cancelled counts. If the kind of task requires it, unsaved typing is saved
-        first, in a separate step. A call that takes the last step also hands in the present text.
+        first, in a separate step. A call that uses up the last step also hands in the current text.
         """
         self._complete_automatic(run)
         with self._lock:
@@ -272,7 +277,7 @@ class Attempt:
         return result
 
     def finish_pending(self, *, run: RunContext = UNATTENDED) -> ToolResult | None:
-        """Complete a call begun by a limit or by a process that died; return its answer, None without one."""
+        """Complete calls begun by a limit or by a process that died; return the last answer, if any."""
         result = None
         while True:
             with self._lock:
@@ -293,9 +298,9 @@ class Attempt:
     def hand_in(self, reason: EndReason, code: GiveUpCode | None = None) -> None:
         """Hand in the last saved text, because of a limit or, with `code`, because the solver gives up.
 
-        `finish_pending` judges it, in this process or in the next one: a limit may be noticed where nothing
-        may take seconds (decision 28). In kinds of task without automatic hand-ins, the attempt ends at once.
-        Nothing is done while a call runs, and after the end.
+        `finish_pending` judges it, in this process or in the next one: a limit can be noticed where the
+        program must not wait for a judgement (decision 28). In kinds of task without automatic hand-ins, the
+        attempt ends at once. Nothing is done while a call runs, and after the end.
         """
         with self._lock:
             if self.state.ended or self.state.pending is not None:
@@ -311,7 +316,7 @@ class Attempt:
             self._begin(made)
 
     def model_turn(self, turn: ModelTurn) -> None:
-        """Record a model's reply before its calls. Raises `AttemptError` if no call can be made now."""
+        """Record a model's reply before its calls. Raises `AttemptError` if the attempt is paused or over."""
         with self._lock:
             self._require_running()
             self.append(turn)
@@ -358,11 +363,11 @@ class Attempt:
                 self.append(IdlePrompted(IdleStage.ASKED.value, since_mono_ms))
 
     def cover_idle(self) -> None:
-        """Record that everything is hidden until the solver answers."""
+        """Record that everything is hidden until the solver answers an open question of `ask_idle`."""
         self._idle_stage(IdleStage.COVERED)
 
     def input_again(self) -> None:
-        """Record renewed input; the earlier time stays idle until the solver answers for it."""
+        """Record renewed input after a question; the earlier time stays idle until the solver answers it."""
         self._idle_stage(IdleStage.INPUT)
 
     def answer_idle(self, *, away: bool) -> None:
@@ -378,7 +383,7 @@ class Attempt:
                 self.append(IdlePrompted(stage.value))
 
     def note(self, text: str) -> None:
-        """Save the notes if they changed; they are not synced to the disk at once."""
+        """Save the notes if they changed; they are not synced to disk at once."""
         with self._lock:
             if text != self.state.notes:
                 self.append(NotesWritten(text))
@@ -386,7 +391,7 @@ class Attempt:
     def edit(self, buffer: str, text: str) -> None:
         """Save unsubmitted code under the name of the function or file that it replaces.
 
-        It is not synced to the disk at once.
+        It is not synced to disk at once.
         """
         with self._lock:
             saved = self.state.buffered(buffer)
@@ -506,7 +511,7 @@ class Attempt:
     def _answer(
         self, call: AttemptCall, run: RunContext, bound: BoundCall | None = None, *, ends: bool = True
     ) -> ToolResult:
-        """Answer a call; an unbound one, such as that of a process that died, is bound from its event.
+        """Answer a call, and return the result; an unbound call, such as of a dead process, is bound again.
 
         `ends` is whether the attempt ends if nothing is left to do afterwards.
         """

@@ -55,7 +55,7 @@ class EventData(msgspec.Struct, frozen=True):
     type: ClassVar[str]
     """The stored name of the type."""
     durable: ClassVar[bool] = True
-    """Whether it is synced to the disk before the program continues; others are synced in groups.
+    """Whether the event is synced to disk before the program continues; others are synced in groups.
 
     The event declares it, so that no caller decides it (decision 71).
     """
@@ -428,7 +428,7 @@ class Heartbeat(EventData, frozen=True):
 
 
 class QuestionnaireAnswered(EventData, frozen=True):
-    """The solver's answers to questions about the attempt; `values` is by item, None for a declined one."""
+    """The solver's answers to questions about the attempt, by item in `values`; None if declined."""
 
     type: ClassVar[str] = "questionnaire"
     extra: dict[str, Any] = {}
@@ -556,8 +556,8 @@ class JournalEvent:
 
 
 class Recorder(Protocol):
-    """Records the events of an attempt."""
+    """A recorder of the events of an attempt."""
 
     def append(self, data: EventData) -> JournalEvent:
-        """Append one event and return it as written; a durable one is synced to the disk on return."""
+        """Append one event and return it as written; a durable one is synced to disk on return."""
         ...

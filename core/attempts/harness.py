@@ -75,7 +75,7 @@ class Log(Protocol):
         ...
 
     def append(self, data: EventData) -> None:
-        """Write an event; a durable one is synced to the disk on return."""
+        """Write an event; a durable one is synced to disk on return."""
         ...
 
 
@@ -86,7 +86,7 @@ class TaskHarness(ABC):
     """
 
     def __init__(self, task: Task, backend: BackendRecord) -> None:
-        """Record an attempt at a task; `backend` is the isolation in which its code runs."""
+        """Initialise the harness of an attempt at a task; its code runs in the isolation `backend`."""
         self.task, self.backend = task, backend
 
     @property
@@ -100,7 +100,7 @@ class TaskHarness(ABC):
 
     @abstractmethod
     def files(self, state: AttemptState) -> Mapping[str, bytes | None]:
-        """Return the files changed so far by path, including the last submission's; None if removed."""
+        """Return the files changed so far by path, including the last submission's; None for removed ones."""
 
     def budgets(self, role: Role) -> Budgets:
         """Return the budgets of a new attempt; by default, the task's."""
@@ -143,7 +143,7 @@ class TaskHarness(ABC):
 
     @abstractmethod
     def handle(self, call: AttemptCall, bound: BoundCall, log: Log, run: RunContext) -> CallOutcome:
-        """Carry out a bound call, and write the events between the call and its result.
+        """Carry out a bound call, write the events between the call and its result, and return its outcome.
 
         A submission left unfinished by a process that died is judged with the submitted code.
         """
@@ -157,7 +157,7 @@ class TaskHarness(ABC):
         return f"No {tool.name} is left."
 
     def refuse(self, reason: str, state: AttemptState) -> CallOutcome:
-        """Answer a call that can't be carried out, such as that of an unknown tool; it costs a tool use."""
+        """Return the answer to a call that can't be carried out, which costs a tool use."""
         return CallOutcome(ToolOutput(f"Refused: {reason}", refused=True), Remaining(1, 0))
 
     def ending(self, state: AttemptState) -> EndReason | None:
@@ -182,7 +182,7 @@ class ForcedOutcome:
 
 
 class TaskJudge(Protocol):
-    """Judges submissions on one task, and makes the harness of its attempts."""
+    """A judge of submissions to one task, which also makes the harness of its attempts."""
 
     @property
     def task(self) -> Task:

@@ -22,7 +22,7 @@ RAW_CHARACTERS = 100_000
 """The maximum number of characters of a malformed call's arguments that are journalled."""
 _NAME_CHARACTERS, _VALUE_CHARACTERS = 200, 1_000
 _MOST_ARGUMENTS = 20
-"""The most arguments journalled if they are too large; more than any tool has, so one is unknown."""
+"""The maximum number of arguments journalled if they are too large; more than any tool has."""
 
 
 class Malformed(StrEnum):

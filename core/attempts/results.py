@@ -26,8 +26,8 @@ class AttemptResult(StrEnum):
 def result_of(solved: bool, suspicious: Collection[str], accepted: bool | None = None) -> AttemptResult:
     """Return the result of a run.
 
-    `suspicious` are the reasons why the pass needs review; `accepted` is the reviewers' decision, or None if
-    there is none yet or they disagree.
+    `solved` is whether its tests passed; `suspicious` are the reasons why the pass needs review; `accepted`
+    is the reviewers' decision, or None if there is none yet or they disagree.
     """
     if not solved or accepted is False:
         return AttemptResult.NOT_SOLVED
@@ -45,7 +45,7 @@ class Standing(StrEnum):
 
 
 def standing_of(confirmation: Confirmation | None) -> Standing:
-    """Return the standing of a pass with this confirmation, or without one."""
+    """Return the standing of a pass with this confirmation; None stands for a pass without a confirmation."""
     return Standing.NOT_ASKED if confirmation is None else Standing(confirmation.result.value)
 
 

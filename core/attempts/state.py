@@ -239,12 +239,12 @@ class AttemptState(Struct, frozen=True):
 
     @property
     def last(self) -> Submission | None:
-        """The last counted submission, which is the primary result; None without one."""
+        """The last counted submission, which is the primary result; None if no submission counts."""
         return self.counted_submissions[-1] if self.counted_submissions else None
 
     @property
     def best(self) -> Submission | None:
-        """The best counted submission, the first of equals: the secondary result; None without one."""
+        """The best counted submission, the first of equals: the secondary result; None if none counts."""
         scored = self.counted_submissions
         return max(scored, key=lambda s: (s.solved, s.score or 0.0)) if scored else None
 
@@ -276,12 +276,15 @@ class AttemptState(Struct, frozen=True):
 
     @property
     def standing(self) -> Standing | None:
-        """The standing of the pass; None without one."""
+        """The standing of the pass; None without a pass."""
         return None if self.passing is None else standing_of(self.confirmation)
 
 
 def fold(events: Iterable[JournalEvent], state: AttemptState | None = None) -> AttemptState:
-    """Return the state after `events`, from `state` or a blank one. Raises as `advance` does."""
+    """Return the state after `events`, from `state` or a blank one.
+
+    Raises `AttemptError` if the data of an event do not fit its type.
+    """
     return reduce(advance, events, state or AttemptState())
 
 

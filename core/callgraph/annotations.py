@@ -50,7 +50,7 @@ _SEQUENCES = {
 
 
 class Annotations:
-    """Turns annotations into the values that an annotated variable may hold."""
+    """A translator of annotations into the values that an annotated variable can hold."""
 
     def __init__(self, program: Program) -> None:
         self.program = program

@@ -169,7 +169,7 @@ class Attributes:
         exact = receiver.exact if isinstance(receiver, Instance) else isinstance(receiver, Class)
         orders = [own.mro]
         if not exact:
-            # The next class after the present one depends on the subclass that is at work.
+            # Which class comes next in the order depends on the subclass of the instance.
             orders += [sub.mro for sub in own.subclasses[:MOST_SUBCLASSES]]
         seen: set[Class] = set()
         for mro in orders:

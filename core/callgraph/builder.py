@@ -42,7 +42,7 @@ _COMMON_NAMES = frozenset(name for kind in _BUILTIN_TYPES for name in dir(kind))
 
 
 class Guesses:
-    """Resolves calls on unknown receivers to the only method of that name in the sources."""
+    """A resolver of calls on unknown receivers to the only method of that name in the sources."""
 
     def __init__(self, program: Program, calls: Sequence[MethodCall]) -> None:
         self.program = program
@@ -87,7 +87,7 @@ class Guesses:
 
 _STACK_BYTES = 512 * 1024 * 1024
 _DEEPEST = 30_000
-_ONE_AT_A_TIME = threading.Lock()  # the recursion limit is the interpreter's, not a thread's
+_RECURSION_LOCK = threading.Lock()  # the recursion limit is the interpreter's, not a thread's
 
 Result = TypeVar("Result")
 
@@ -108,7 +108,7 @@ def run_deep(work: Callable[[], Result]) -> Result:
         except BaseException as error:
             errors.append(error)
 
-    with _ONE_AT_A_TIME, _deep(), uncollected():
+    with _RECURSION_LOCK, _deep(), uncollected():
         thread = threading.Thread(target=run, name="syntax trees")
         thread.start()
         thread.join()

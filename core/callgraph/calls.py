@@ -14,7 +14,7 @@ Runner = Callable[[CallSite, Any], None]
 
 
 class Calls:
-    """Runs calls on values by kind; kinds without a runner can't be called."""
+    """The runners of calls by kind of value; values of a kind without a runner can't be called."""
 
     def __init__(self, program: Program) -> None:
         self.program = program

@@ -87,7 +87,7 @@ class Containers:
                 self.solver.copy(source.keys, target.keys)
 
     def subscript(self, scope: AnalysisScope, base: Variable, key: Key, index: Variable) -> Variable:
-        """Return the variable of `base[index]`; `key` is that of a constant index, None otherwise."""
+        """Return the variable of `base[index]`; `key` is the key of a constant index; None for any other."""
         result = self.solver.variable()
         call = CallSite(scope, "__getitem__", Arguments([index]), result, CallEvidence.PROTOCOL)
         self.solver.watch(base, partial(self._subscript, call, key, index))

@@ -31,7 +31,7 @@ class NameFrame:
 
 
 class Targets:
-    """Binds values to the targets of assignments, loops, with blocks and match patterns."""
+    """A binder of values to the targets of assignments, loops, with blocks and match patterns."""
 
     def __init__(self, semantics: Semantics, expressions: Expressions) -> None:
         self.semantics = semantics
@@ -145,7 +145,7 @@ class Targets:
                 self.match(frame, item, subject if len(pattern.patterns) == 1 else NOTHING)
 
     def narrowed(self, frame: NameFrame, pattern: ast.pattern, subject: Variable) -> Variable:
-        """Return the variable of the values that match a pattern: those of its class, if it names one."""
+        """Return the variable of a pattern's values: the subject's and, for a class, its instances."""
         if not isinstance(pattern, ast.MatchClass):
             return subject
         made = self.solver.variable()
@@ -182,7 +182,7 @@ class MethodCall:
 
 
 class Expressions:
-    """Evaluates expressions in a frame; function bodies are left to `define`."""
+    """An evaluator of expressions in a frame; function bodies are left to `define`."""
 
     def __init__(self, semantics: Semantics) -> None:
         self.semantics = semantics
@@ -266,7 +266,7 @@ class Expressions:
             self.solver.copy(variable, frame.names[name])
             return
         frame.names[name] = variable
-        # Code elsewhere may read the name: from other modules, or in functions inside this one.
+        # Code elsewhere may read the name: in other modules, or in functions inside this function.
         is_seen_outside = scope.captured if scope.kind == "function" else scope.kind == "module"
         if is_seen_outside:
             self.solver.copy(variable, self.program.name_variable(scope, name))

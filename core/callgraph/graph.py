@@ -77,7 +77,7 @@ class FunctionNode:
 
 @dataclass(frozen=True, slots=True)
 class CallEdge:
-    """A call from `caller` to `callee` (ids) with its evidence; `count` is its frequency in a run."""
+    """A call from `caller` to `callee` (ids) with its evidence; `count` is how often a run made it."""
 
     caller: str
     callee: str
@@ -205,7 +205,7 @@ class ObservedCall:
 
 
 def read_calls(lines: Iterable[str]) -> Iterator[ObservedCall]:
-    """Yield the calls of a record. Raises `CallRecordError`, with the line, if it is not one."""
+    """Yield the calls of a record. Raises `CallRecordError`, which names the line, if a line is invalid."""
     for number, line in enumerate(lines, 1):
         if not line.strip():
             continue

@@ -31,7 +31,7 @@ class Definitions:
 
 
 def define_all(sources: Sources) -> Definitions:
-    """Collect the definitions of every file; lambdas become functions.
+    """Return the definitions of every file; lambdas become functions.
 
     `folded` maps the id of a lambda to that of the enclosing function. Files that are nested too deeply are
     moved from the `files` of `sources` to `skipped`.
@@ -47,7 +47,7 @@ def define_all(sources: Sources) -> Definitions:
 
 
 class _Definer:
-    """Walks one file in source order, with a stack of its own because real code nests deeply."""
+    """A walk through one file in source order, with a stack of its own because real code nests deeply."""
 
     def __init__(self, file: SourceFile, definitions: Definitions) -> None:
         self.file = file
@@ -276,7 +276,7 @@ def _annotations(node: Definition) -> Iterator[ast.expr]:
 
 
 def last_name(node: ast.expr) -> str:
-    """Return the last name in a name, an attribute or a call of one; empty for anything else.
+    """Return the last name in a name, an attribute, or a call of either; empty for anything else.
 
     For `functools.cached_property()`, it is `cached_property`.
     """

@@ -56,7 +56,7 @@ class Sources:
 
 
 def parse_all(files: Mapping[str, bytes]) -> Sources:
-    """Parse every `.py` file of `files` (bytes by path), ordered by path."""
+    """Return the parsed `.py` files of `files` (bytes by path), in the order of their paths."""
     sources = Sources()
     paths = sorted(path for path in files if path.endswith(".py"))
     folders = {posixpath.dirname(path) for path in paths if posixpath.basename(path) == "__init__.py"}

@@ -33,7 +33,7 @@ State = dict[str, Variable]
 
 
 class Statements:
-    """Walks modules and function bodies in the order of execution, with one state per point of the code.
+    """A walk through modules and function bodies in the order of execution, with a state for each point.
 
     A reassigned name has only the new value from there on; after branches, it has the values of both.
     """
@@ -435,7 +435,7 @@ class FunctionBodies:
             self.semantics.calls.apply(call, self.program.bound(value, cls))
 
     def enter(self, frame: NameFrame, variable: Variable, *, asynchronous: bool) -> Variable:
-        """Return the variable of the value that `with variable as …`, or `async with`, binds."""
+        """Return the variable of the value that a `with`, or an `async with` if `asynchronous`, binds."""
         result = self.solver.variable()
         names = ("__aenter__", "__aexit__") if asynchronous else ("__enter__", "__exit__")
         enter = CallSite(frame.scope, names[0], Arguments(), result, CallEvidence.PROTOCOL)

@@ -310,7 +310,7 @@ class Solver:
         return len(self._values) - 1
 
     def holding(self, value: Value) -> Variable:
-        """Return a variable that holds `value`, always the same one; nothing may be added to it."""
+        """Return the variable that holds only `value`, always the same one; nothing must be added to it."""
         known = self._holders.get(value)
         if known is None:
             known = self._holders[value] = self.variable()

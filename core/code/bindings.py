@@ -48,7 +48,7 @@ def bound_names(node: ast.AST) -> tuple[str, ...]:
 def names_bound_in(code: Iterable[ast.AST], *, into_definitions: bool = True) -> set[str]:
     """Return the names bound anywhere in some code, in any scope, including parameters.
 
-    Without `into_definitions`, only the name of a definition is taken; lambdas and comprehensions are always
+    Without `into_definitions`, only the name of a definition counts; lambdas and comprehensions are always
     entered.
     """
     names: set[str] = set()

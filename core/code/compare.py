@@ -30,7 +30,8 @@ def normalised(code: str) -> ast.Module:
 
     Removes docstrings and other bare constants, `pass` next to other statements, and annotations of
     parameters, results and local variables; numbers local names in order of first use. Parameters keep their
-    names, since callers may use them, and so do names imported with a dot.
+    names, since callers may use them, and so do names imported with a dot. Raises `CodeError` if the code is
+    empty or can't be parsed.
     """
     tree = ast.Module(body=parse_snippet(code), type_ignores=[])
     for node in ast.walk(tree):
@@ -67,7 +68,7 @@ def same_tree(a: ast.AST, b: ast.AST) -> bool:
 
 
 def _blocks(node: ast.AST) -> Iterator[tuple[str, list[ast.stmt]]]:
-    """Yield the blocks of a statement that are not empty, by field."""
+    """Yield the non-empty blocks of a statement, each after the name of its field."""
     for name in ("body", *_OPTIONAL):
         block = getattr(node, name, None)
         if isinstance(block, list) and block:

@@ -23,9 +23,8 @@ from gistpoint.core.code.parsing import (
 )
 from gistpoint.core.code.source_text import SourceText, code_lines, leading_space, read_document
 
-_TO_COLON = re.compile(
-    r"(?:[^:#]|(?=(#[^\r\n]*))\1)*:"
-)  # an atomic group for comments that also works before Python 3.11
+# The group for comments is atomic in a way that also works before Python 3.11.
+_TO_COLON = re.compile(r"(?:[^:#]|(?=(#[^\r\n]*))\1)*:")
 
 
 class DefinitionKind(StrEnum):
@@ -267,7 +266,10 @@ def _first_at(document: SourceText, decorator: tuple[int, int, int, int]) -> tup
 
 
 def _scan_for_at(document: SourceText, line: int, column: int) -> tuple[int, int]:
-    """Find the `@` among the tokens before a position: the last one that starts a logical line."""
+    """Return the position of the last `@` before a position that starts a logical line.
+
+    Raises `CodeError` if there is none.
+    """
     numbers = iter(range(1, line + 1))
 
     def readline() -> str:
@@ -374,7 +376,7 @@ class FileIndex:
 
 
 def index_source(path: str, source: bytes) -> FileIndex:
-    """Index the Python file at `path` with the bytes `source`.
+    """Return the index of the Python file at `path` with the bytes `source`.
 
     Raises `CodeError`, with the line, if it can't be decoded or parsed.
     """
@@ -383,7 +385,7 @@ def index_source(path: str, source: bytes) -> FileIndex:
 
 
 def index_module(document: SourceText, module: ast.Module) -> tuple[FileIndex, list[DefinitionNode]]:
-    """Index a parsed document; also return the node of each definition, in the same order."""
+    """Return the index of a parsed document, and the node of each definition in the same order."""
     found = list(walk_definitions(module))
     totals = Counter(item.qualname for item in found)
     seen: Counter[str] = Counter()

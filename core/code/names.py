@@ -37,7 +37,10 @@ class FunctionRef:
 
     @classmethod
     def parse(cls, text: str) -> FunctionRef:
-        """Parse `path::qualname`; `#1` equals no number. Raises `CodeError` for any other text."""
+        """Return the function named by `path::qualname`; `#1` equals no number.
+
+        Raises `CodeError` for any other text.
+        """
         path, _, qualname = text.rpartition("::")
         hint = "Write it as path::qualname, such as src/pkg/mod.py::Class.method."
         if not (path and qualname):

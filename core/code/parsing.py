@@ -28,23 +28,23 @@ _MISCOUNTED = "recursion depth mismatch"
 
 
 def parse(source: str | bytes) -> ast.Module:
-    """Return the syntax tree of a module. Raises as `ast.parse` does, but never because of other threads."""
+    """Return the syntax tree of a module. Raises what `ast.parse` raises, except because of other threads."""
     return undisturbed(lambda: ast.parse(source))
 
 
 def parse_expression(text: str) -> ast.expr:
-    """Return the syntax tree of one expression. Raises as `parse` does."""
+    """Return the syntax tree of one expression. Raises the same exceptions as `parse`."""
     return undisturbed(lambda: ast.parse(text, mode="eval")).body
 
 
 def compile_module(source: str | ast.Module, name: str) -> CodeType:
-    """Compile a module under the file name `name`; it is not run. Raises what `compile` raises."""
+    """Return the compiled code of a module with the file name `name`. Raises what `compile` raises."""
     return undisturbed(lambda: compile(source, name, "exec", dont_inherit=True))
 
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """Why Python refuses a text, and on which line (from 1; 0 if unknown)."""
+    """The reason why Python refuses a text, and the line (from 1; 0 if unknown)."""
 
     reason: str
     line: int = 0
@@ -122,7 +122,7 @@ _WALKED = {*_DEFINITIONS, *_BLOCKS}
 
 
 def parse_module(text: str, what: str, *, first_line: int = 1) -> ast.Module:
-    """Parse `text`, called `what` in messages; its first line has the number `first_line`.
+    """Return the syntax tree of `text`, which messages call `what`; its first line has number `first_line`.
 
     Raises `CodeError` with the line if that fails. Warnings of Python's parser are suppressed.
     """

@@ -21,7 +21,7 @@ class NameScope:
     bound: set[str] = field(default_factory=set)
     parameters: set[str] = field(default_factory=set)
     elsewhere: dict[str, NameScope | None] = field(default_factory=dict)
-    """Names that `global` or `nonlocal` bind in another scope; None until it is known."""
+    """Names that `global` or `nonlocal` bind in another scope; None for `nonlocal`, which `of` looks up."""
 
     @property
     def is_function(self) -> bool:
@@ -88,7 +88,7 @@ def _children(node: ast.AST, scope: NameScope) -> Iterator[tuple[ast.AST, NameSc
         case ast.ListComp() | ast.SetComp() | ast.DictComp() | ast.GeneratorExp():
             yield from _of_comprehension(node, scope)
         case ast.arg():
-            return  # its annotation runs in another scope than the one that binds the name
+            return  # its annotation runs in a different scope from the one that binds the name
         case ast.NamedExpr(target=target, value=value):
             yield value, scope
             # `:=` binds in the function around all comprehensions (PEP 572).

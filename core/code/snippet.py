@@ -37,7 +37,7 @@ class Snippet:
 
 
 def read_snippet(code: str) -> Snippet:
-    """Read code that is exactly one function, method or class, at any margin.
+    """Return the snippet in code that is exactly one function, method or class, at any margin.
 
     Comments and blank lines around it are allowed. Raises `CodeError`, with the line, for any other code.
     """

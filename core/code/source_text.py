@@ -54,7 +54,7 @@ class SourceText:
         return self.text[start:end]
 
     def line_end(self, number: int) -> str:
-        """Return the ending of a line; empty for a last line without one."""
+        """Return the ending of a line; empty for a last line without an ending."""
         _, end = self.line_range(number)
         return self.text[end : self.line_starts[number]] if number < len(self.line_starts) else ""
 
@@ -100,7 +100,7 @@ class SourceText:
 
 
 def read_document(path: str, source: bytes) -> SourceText:
-    """Decode a Python file as the interpreter would (PEP 263).
+    """Return a Python file, decoded as by the interpreter (PEP 263).
 
     Raises `CodeError`, with the line, if it can't be decoded or holds a null byte.
     """
@@ -154,7 +154,7 @@ class CodeLine:
 
     raw: str
     end: str
-    """The line's ending in the file; empty for a last line without one."""
+    """The line's ending in the file; empty for a last line without an ending."""
     shown: str
     in_string: bool
     """Whether it starts inside a string, so that its white space is text."""

@@ -135,7 +135,10 @@ def replace_definition(
 
 
 def with_definition(tree: SourceTree, path: str, qualname: str, code: str) -> SourceTree:
-    """Return the tree with one definition replaced by `code`. Raises `CodeError` if that is impossible."""
+    """Return the tree with one definition replaced by `code`.
+
+    Raises `CodeError` if that is impossible, and `FileNotFoundError` if there is no such file.
+    """
     index = index_source(path, tree.read(path))
     return tree.with_files({tree.resolve(path) or path: replace_definition(index, index.get(qualname), code)})
 
@@ -246,7 +249,7 @@ def _check_result(
 
 
 def _others(index: FileIndex, definition: Definition) -> list[str]:
-    """Return the unnumbered names of the definitions outside of `definition`, and its position as a text.
+    """Return the unnumbered names of the definitions outside of `definition`, and its position as a string.
 
     The names are in source order; the position is the number of those that precede it.
     """

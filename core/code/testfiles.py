@@ -1,4 +1,4 @@
-"""Classifies the files of a repository that belong to its tests, which solvers may not change."""
+"""Classifies the files of a repository that belong to its tests, which solvers must not change."""
 
 from __future__ import annotations
 
@@ -41,5 +41,5 @@ def is_configuration(path: str) -> bool:
 
 
 def is_protected(path: str, collected_files: frozenset[str]) -> bool:
-    """Return whether a solver may not change `path`: a test path, or a file that tests came from."""
+    """Return whether solvers must not change `path`: a test path, or a file that tests came from."""
     return str(PurePosixPath(path)) in collected_files or is_test_path(path)

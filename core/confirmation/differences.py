@@ -123,7 +123,7 @@ def _definition_at(index: FileIndex, line: int) -> Definition:
 def outermost(tree: SourceTree, name: str) -> FunctionName:
     """Return the outermost function around the one named `path::qualname`, or that function if there is none.
 
-    Raises `NotConfirmableError` for a class.
+    Raises `NotConfirmableError` for a class, and `CodeError` if the file has no such definition.
     """
     path, _, qualname = name.partition("::")
     index = index_source(path, tree.read(path))
@@ -141,7 +141,8 @@ def outermost(tree: SourceTree, name: str) -> FunctionName:
 def stubbed(tree: SourceTree, functions: Sequence[FunctionName], module: str) -> SourceTree:
     """Return the tree with each function's body replaced by a request to `module` with the function's index.
 
-    Decorators, parameters and docstring stay. Raises `NotConfirmableError` for a coroutine.
+    Decorators, parameters and docstring stay. Raises `NotConfirmableError` for a coroutine, and `CodeError`
+    if a function can't be replaced.
     """
     for place, function in enumerate(functions):
         index = index_source(function.path, tree.read(function.path))
@@ -161,7 +162,10 @@ def stubbed(tree: SourceTree, functions: Sequence[FunctionName], module: str) ->
 
 
 def answering_nothing(tree: SourceTree, functions: Sequence[FunctionName]) -> SourceTree:
-    """Return the tree with functions replaced by ones that return None, or generators without items."""
+    """Return the tree with functions replaced by ones that return None, or generators without items.
+
+    Raises `CodeError` if a function can't be replaced.
+    """
     for function in functions:
         index = index_source(function.path, tree.read(function.path))
         definition = index.get(function.qualname)

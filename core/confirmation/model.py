@@ -79,7 +79,7 @@ class Confirmation(msgspec.Struct, frozen=True, omit_defaults=True):
     tests: int = 0
     """The number of tests that count and were run."""
     uncovered: int = 0
-    """The least number of tests of which only the submission's own process says that they pass.
+    """The minimum number of tests that pass only according to the submission's own process.
 
     They enter a changed function, or fail with the corrupted one, and could not be run apart.
     """
@@ -114,9 +114,9 @@ class Controls(msgspec.Struct, frozen=True, omit_defaults=True):
     calls: int = 0
     """The number of calls answered by the true function in the tests that count."""
     answers: Mapping[str, tuple[str, ...]] = {}
-    """By function, the classes and names seen in the true function's answers."""
+    """For each function, the classes and names seen in the true function's answers."""
     writes: Mapping[str, tuple[str, ...]] = {}
-    """By function, the attributes and containers that the true function was seen to change."""
+    """For each function, the attributes and containers that the true function was seen to change."""
     runs: tuple[str, ...] | None = None
     """Hashes of what was compiled, unpickled and started during true answers; None if not observed."""
     data_hidden: bool = False
@@ -132,7 +132,7 @@ NOT_CONTROLLED = Controls(False, Unconfirmable.NO_CONTROL, "The task was made be
 
 
 class Confirmer(Protocol):
-    """Runs the suite and the submission in two processes, isolated like all code of a repository."""
+    """A runner of the suite and the submission in two processes, isolated like all code of a repository."""
 
     def control(self, task: Task, answer: Answer, *, run: RunContext = UNATTENDED) -> Controls:
         """Return the controls of a task.

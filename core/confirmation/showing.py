@@ -15,7 +15,7 @@ Message = Mapping[str, Any]
 
 
 class Shower:
-    """Converts the values of messages to text; later messages update objects of earlier ones."""
+    """A converter of the values of messages to text; later messages update objects of earlier ones."""
 
     def __init__(self) -> None:
         self.heap: dict[str, list[Any]] = {}
@@ -107,7 +107,7 @@ def bounded(text: str) -> str:
 
 
 def call_text(qualname: str, request: Message, shower: Shower) -> str:
-    """Return a call in Python's notation, with its arguments by position."""
+    """Return a call in Python's notation, with its arguments by position, cut to 300 characters."""
     shower.take(request)
     return bounded(f"{qualname}({shower.parts(request['roots'], 1)})")
 
@@ -125,7 +125,10 @@ def answer_text(reply: Message, shower: Shower) -> str:
 
 
 def effects_text(request: Message, reply: Message, shower: Shower) -> str:
-    """Return the effects of a call besides its value: its arguments, output, warnings and logs."""
+    """Return the effects of a call besides its value: its arguments, output, warnings and logs.
+
+    The text is cut to 300 characters.
+    """
     arguments = _shown(lambda: shower.parts(request["roots"], 1))
     texts = [f"its arguments are then ({arguments})"]
     texts += [f"{word} {reply[name]!r}" for name, word in _EFFECTS.items() if reply.get(name)]

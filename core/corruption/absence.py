@@ -87,7 +87,7 @@ def _is_optional(annotation: ast.expr | None) -> bool:
 
 
 def _looked_up(nodes: Iterable[ast.AST]) -> Iterator[str]:
-    """Yield the variables that get None, a match, or the result of `get` without a default."""
+    """Yield the variables to which None, a match or the result of `get` without a default is assigned."""
     for node in nodes:
         match node:
             case ast.Assign(targets=[ast.Name(id=name), *_], value=ast.Constant(value=None)):
@@ -101,9 +101,10 @@ def _looked_up(nodes: Iterable[ast.AST]) -> Iterator[str]:
 
 
 def _used_names(node: ast.AST, several: str) -> Iterator[str]:
-    """Yield the names whose values a node takes apart, iterates over, or passes to a call that needs them.
+    """Yield the names that a node calls, iterates over, uses as an operand, or reads an item or attribute of.
 
-    `several` is the name of `*args`.
+    The names passed to calls that need a value are included. `several` is the name of `*args`: it is only
+    yielded if one of its items is read.
     """
     values: Sequence[ast.AST] = ()
     match node:
@@ -124,7 +125,7 @@ def _with_none(node: ast.Compare) -> bool:
 
 
 def _only_by_type(nodes: Sequence[ast.AST]) -> frozenset[str]:
-    """Return the names whose type is all that the conditions test."""
+    """Return the names that conditions test only for their type."""
     checks = [node for node in nodes if is_call_to(node, "isinstance", "issubclass", "callable")]
     in_checks = set(map(id, inside(ast.Name, *checks)))
     tests = [node.test for node in only(_ASKING, nodes)]
@@ -135,7 +136,11 @@ def _only_by_type(nodes: Sequence[ast.AST]) -> frozenset[str]:
 
 
 def _tested_parts(node: ast.AST) -> Sequence[ast.AST]:
-    """Return the parts of a node that test values: conditions, comparisons with None, the body of a `try`."""
+    """Return the parts of a node that test values.
+
+    These are conditions, boolean operations, comparisons with None, the subject of a `match`, and the body of
+    a `try`.
+    """
     match node:
         case ast.If(test=test) | ast.While(test=test) | ast.IfExp(test=test) | ast.Assert(test=test):
             return [test]

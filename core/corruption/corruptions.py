@@ -38,10 +38,10 @@ Fault: TypeAlias = tuple[Edits, tuple[str, ...], float]
 """The edits of a fault, its families and its prior."""
 
 MOST_REWRITTEN = 8
-"""Most faults in rewritten code of one function."""
+"""Maximum number of faults in rewritten code of one function."""
 _MOST_PLACES = 4
 _LEAST = 3
-"""Least length of a changed text: shorter texts may be equal by chance."""
+"""Minimum length of a changed text in characters: shorter texts may be equal by chance."""
 _BONUS = 1.2
 """The prior of a fault that is made consistently, relative to the prior of a single one."""
 
@@ -50,7 +50,8 @@ def together(subject: CorruptionTarget, faults: Iterable[tuple[Operator, Edits]]
     """Yield faults made at all places where the same text can be changed in the same way.
 
     No place then contradicts another: for example, a key is no longer converted to lower case where it is
-    read, nor where it is written.
+    read, nor where it is written. Changes of fewer than three characters are left out, and those at a single
+    place or at more than four.
     """
     groups: dict[tuple[str, tuple[tuple[str, str], ...]], list[tuple[Operator, Edits]]] = {}
     for operator, edits in faults:
@@ -68,7 +69,10 @@ def together(subject: CorruptionTarget, faults: Iterable[tuple[Operator, Edits]]
 
 
 def in_rewritten(subject: CorruptionTarget, operators: Sequence[Operator]) -> Iterator[Fault]:
-    """Yield faults in code that was first rewritten without changing its meaning, the highest prior first."""
+    """Yield faults in code that was first rewritten without changing its meaning, the highest prior first.
+
+    At most `MOST_REWRITTEN` faults are yielded.
+    """
     found: list[tuple[float, Edits, tuple[str, ...]]] = []
     fitting = [operator for operator in operators if operator.in_rewritten]
     for name, rewrite in REWRITES:
@@ -129,7 +133,8 @@ def record_of(corruption: Corruption) -> dict[str, Any]:
 def replay(record: Mapping[str, Any], tree: SourceTree) -> Target:
     """Return the target that a record describes, reproduced from `tree`.
 
-    Raises `CorruptionReplayError` if the record is damaged or was made in a tree with a different function.
+    Raises `CorruptionReplayError` if the record is damaged, or if the tree's function is missing or
+    different.
     """
     try:
         ref = FunctionRef.parse(record["function"])
@@ -166,7 +171,8 @@ def replay(record: Mapping[str, Any], tree: SourceTree) -> Target:
 def replaced_target(tree: SourceTree, ref: FunctionRef, code: str) -> Target:
     """Return the target whose corrupted text is `code`, put into the file with the file's own decorators.
 
-    Raises `CodeError` if the code is not a single definition with that name.
+    Raises `CodeError` if the code is not a single definition with that name, or if the file has no such
+    function, and `FileNotFoundError` if the tree has no such file.
     """
     index = index_source(ref.path, tree.read(ref.path))
     definition = index.get(ref.qualname)
@@ -176,7 +182,10 @@ def replaced_target(tree: SourceTree, ref: FunctionRef, code: str) -> Target:
 
 
 def same_signature(target: Target) -> bool:
-    """Whether the name, the parameters, the annotations and the defaults are the same as in the original."""
+    """Whether the name, the parameters, the annotations and the defaults are the same as in the original.
+
+    Raises `CodeError` if a text can't be read.
+    """
     # The headers, without bodies and decorators, are compared as trees: layout does not count.
     headers = []
     for text in (target.original, target.corrupted):
@@ -187,25 +196,34 @@ def same_signature(target: Target) -> bool:
 
 
 def new_comments(target: Target) -> tuple[str, ...]:
-    """Return the comments of the corrupted text that the original does not have."""
+    """Return the comments of the corrupted text that the original does not have.
+
+    Raises `CodeError` if a text can't be read.
+    """
     added = Counter(_comments(target.corrupted)) - Counter(_comments(target.original))
     return tuple(added.elements())
 
 
 def new_strings(target: Target) -> tuple[str, ...]:
-    """Return the string literals that only the corrupted text has, without docstrings."""
+    """Return the string literals that only the corrupted text has, without the functions' docstrings.
+
+    Bytes are included as their `repr`. Raises `CodeError` if a text can't be read.
+    """
     known = set(_strings(target.original))
     return tuple(dict.fromkeys(text for text in _strings(target.corrupted) if text not in known))
 
 
 def same_docstring(target: Target) -> bool:
-    """Whether the docstring is the same as in the original."""
+    """Whether the docstring is the same as in the original. Raises `CodeError` if a text can't be read."""
     texts = [read_snippet(text).definition.docstring_text for text in (target.original, target.corrupted)]
     return texts[0] == texts[1]
 
 
 def clue_of(target: Target) -> str:
-    """Return a sentence about the clue that the corrupted text gives; empty if there is none."""
+    """Return a sentence about the clue that the corrupted text gives; empty if there is none.
+
+    Raises `CodeError` if a text can't be read.
+    """
     if not same_signature(target):
         return (
             "The function definition was changed: copy its name, parameters and annotations over as they are."
@@ -256,7 +274,7 @@ class Corruption:
 
 @dataclass(frozen=True, slots=True)
 class Enumeration:
-    """The corruptions of one function that passed the gates, and the reasons why the others did not."""
+    """The corruptions of one function that passed the gates, and the number of others by reason."""
 
     kept: tuple[Corruption, ...]
     dropped: Mapping[GateRefusal, int] = field(default_factory=dict)
@@ -270,7 +288,7 @@ def enumerate_corruptions(
     *,
     composed: bool = True,
 ) -> Enumeration:
-    """Return the corruptions of a function, with the number of those dropped for each reason.
+    """Return the corruptions of a function, the highest prior first, and how many were dropped, by reason.
 
     Without `composed`, each is the edit of one operator at one place. If two operators produce the same text,
     it belongs to the one with the higher prior.

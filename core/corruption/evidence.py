@@ -10,9 +10,9 @@ from typing import Protocol
 from gistpoint.core.corruption.naming import words
 
 FEW_FAILING = (2, 15)
-"""The least and most failing tests of a corruption that is hard to see."""
+"""The minimum and maximum numbers of failing tests of a corruption that is hard to see."""
 MORE_FAILING = (5, 40)
-"""The least and most failing tests if a task needs at least five of them."""
+"""The minimum and maximum numbers of failing tests if a task needs at least five of them."""
 
 
 class EnteredFunctions(Protocol):

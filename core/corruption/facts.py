@@ -60,15 +60,15 @@ class ScopeFacts:
 
         A comment describes that line, so a reader notices if the line is missing or does something else.
         """
-        return [(comment, line) for _, comment, line in self._noted]
+        return [(comment, line) for _, comment, line in self._all_comments]
 
     @cached_property
     def remarks(self) -> list[tuple[int, str]]:
         """Each comment with its line, counted from 0."""
-        return [(row, comment) for row, comment, _ in self._noted]
+        return [(row, comment) for row, comment, _ in self._all_comments]
 
     @cached_property
-    def _noted(self) -> list[tuple[int, str, str]]:
+    def _all_comments(self) -> list[tuple[int, str, str]]:
         return _comments(self.text)
 
     @cached_property
@@ -78,7 +78,7 @@ class ScopeFacts:
 
     @cached_property
     def explained(self) -> Counter[str]:
-        """The conditions and handlers that raise an error with a message, which describes them."""
+        """The conditions and handled exceptions that lead to an error with a message, with their counts."""
         return Counter(map(ast.unparse, filter(None, map(_explained, self.nodes))))
 
     @cached_property
@@ -156,7 +156,7 @@ class ScopeFacts:
 
     @cached_property
     def constant_places(self) -> frozenset[str]:
-        """The places that get only one constant, always by `=`."""
+        """The variables, attributes and items to which only one constant is assigned, always by `=`."""
         values: dict[str, set[str]] = {}
         for node in only(ASSIGNING, self.nodes):
             if node.value is None:
@@ -397,7 +397,7 @@ def _never_filled(nodes: Iterable[ast.AST]) -> frozenset[str]:
 _LEAVES = (ast.Name, ast.Constant, ast.List, ast.Dict, ast.Tuple, ast.Set, ast.JoinedStr)
 _VARIABLE = re.compile(r"id='[^']*'")
 _LEAST = 4
-"""Least number of parts of a compared piece: smaller ones may be alike by chance."""
+"""Minimum number of parts of a compared piece: smaller pieces may be alike by chance."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,7 +29,8 @@ ASKED_AGAIN = (
 def trial_text(trial: ModelTrial, settings: LoopSettings, appearance: Appearance | None = None) -> str:
     """Return the results of the tests compared with the aim, and what a reader would see.
 
-    The aim is a small number of failing tests, never all.
+    The aim is a small number of failing tests, never all. The texts of at most two failures follow, each cut
+    to 2,000 characters.
     """
     lines = [_summary(trial), _against_the_aim(trial, settings)]
     if trial.verdict is SubmissionVerdict.ACCEPTED:

@@ -32,7 +32,7 @@ def unbound_reads(node: FunctionNode) -> frozenset[str]:
 
 
 class _Flow:
-    """Walks forwards through code with the names that are bound on every path so far."""
+    """A forward walk through code with the names that are bound on every path so far."""
 
     def __init__(self, local: frozenset[str]) -> None:
         self.local = local
@@ -53,7 +53,7 @@ class _Flow:
             case ast.While(test=test, body=body, orelse=orelse):
                 bound = self.read(test, bound)
                 after = self.block(body, bound)
-                # Only the body of `while True` can leave the loop; any other loop may not run at all.
+                # Only the body of `while True` can leave the loop; any other loop might not run at all.
                 endless = isinstance(test, ast.Constant) and test.value
                 return self.block(orelse, _joined([after, bound]) if endless else bound)
             case ast.For() | ast.AsyncFor():

@@ -32,7 +32,7 @@ _LEAST_WORD = 4
 
 
 class GateRefusal(StrEnum):
-    """The reasons to drop a corruption before any test runs."""
+    """A reason to drop a corruption before any test runs."""
 
     UNREADABLE = "the function can't be read by itself"
     REPEATED = "another operator gives the same text"
@@ -92,14 +92,18 @@ class Gate:
         changed = hunks(before.text, corrupted)
         if self._most_lines is not None and _number_of_lines(changed) > self._most_lines:
             return GateRefusal.TOO_MANY_LINES
-        # The limit is the file's own longest line, 79 columns at least: a solver may read the whole file, and
-        # its style.
+        # The limit is the file's own longest line, at least 79 columns: a solver can read the whole file and
+        # knows its style.
         if _longest(corrupted) > self._longest:
             return GateRefusal.LONG_LINE
         after = _facts(corrupted)
         if after is None:
             return GateRefusal.DOES_NOT_PARSE
-        refusal = _header_refusal(before, after) or self._names(before, after) or _code(before, after)
+        refusal = (
+            _header_refusal(before, after)
+            or self._name_refusal(before, after)
+            or _code_refusal(before, after)
+        )
         if refusal is not None:
             return refusal
         reason, _ = next(self._shown(before, after, changed), (None, ""))
@@ -108,7 +112,7 @@ class Gate:
     def broken(self, corrupted: str) -> tuple[str, ...]:
         """Return the descriptions of all rules by which a reader notices a text; `check` returns only one.
 
-        Empty for a text that does not parse; only `check` reports that.
+        Empty if the original or the text can't be read; only `check` reports that.
         """
         # In a model's text, any number of lines may change, and findings are reported, not refused.
         before, after = self._before, _facts(corrupted)
@@ -117,13 +121,13 @@ class Gate:
         reasons = [GateRefusal.LONG_LINE] if _longest(corrupted) > self._longest else []
         if _texts(before) != _texts(after):
             reasons.append(GateRefusal.COMMENTS)
-        if (names := self._names(before, after)) is not None:
+        if (names := self._name_refusal(before, after)) is not None:
             reasons.append(names)
         found = self._shown(before, after, hunks(before.text, corrupted))
         shown = (f"{reason.value} ({what})" if what else reason.value for reason, what in found)
         return tuple(dict.fromkeys([*(reason.value for reason in reasons), *shown]))
 
-    def _names(self, before: ScopeFacts, after: ScopeFacts) -> GateRefusal | None:
+    def _name_refusal(self, before: ScopeFacts, after: ScopeFacts) -> GateRefusal | None:
         if after.named - before.named - before.bound - after.bound - self._known:
             return GateRefusal.UNKNOWN_NAME
         return GateRefusal.NEW_STRING if after.strings - before.strings else None
@@ -141,19 +145,19 @@ class Gate:
         yield from ((GateRefusal.ODD, what) for what in _odd(before, after))
         if orphans := self._orphans(before, after):
             yield GateRefusal.ORPHANED, ", ".join(orphans)
-        if self._is_named(before, after):
+        if self._names_reveal(before, after):
             yield GateRefusal.NAMED, ""
         # Last, since it takes the longest to find.
         explained, noted = before.explained != after.explained, before.comments != after.comments
         if explained or noted or _is_explained(before, after, changed):
             yield GateRefusal.EXPLAINED, ""
 
-    def _is_named(self, before: ScopeFacts, after: ScopeFacts) -> bool:
+    def _names_reveal(self, before: ScopeFacts, after: ScopeFacts) -> bool:
         """Whether a name or the docstring shows what the original did."""
         for name in (before.node.name, *self._around):
             if given_away_by_name(name, before.identifiers, after.identifiers):
                 return True
-        return _named(before, after)
+        return _own_names_reveal(before, after)
 
     def _orphans(self, before: ScopeFacts, after: ScopeFacts) -> list[str]:
         """Return the names that the function drops and that the file then uses nowhere else.
@@ -258,7 +262,7 @@ _ODD: tuple[tuple[str, Callable[[ScopeFacts, ScopeFacts], bool | frozenset[str]]
 """The oddities with the rules that find them; a rule may also return the names of values."""
 
 
-def _named(before: ScopeFacts, after: ScopeFacts) -> bool:
+def _own_names_reveal(before: ScopeFacts, after: ScopeFacts) -> bool:
     """Whether the function's name, its variables or its docstring reveal the original."""
     name = before.node.name
     of_operator = denied(name, after.nodes) > denied(name, before.nodes)
@@ -291,7 +295,7 @@ def _texts(facts: ScopeFacts) -> list[str]:
     return [comment for comment, _ in facts.comments]
 
 
-def _code(before: ScopeFacts, after: ScopeFacts) -> GateRefusal | None:
+def _code_refusal(before: ScopeFacts, after: ScopeFacts) -> GateRefusal | None:
     if before.code is None:
         return None  # Python refuses the original too, so a refusal says nothing about the corruption
     if after.code is None:
@@ -331,7 +335,7 @@ def _without_negation(test: ast.expr) -> tuple[str, bool]:
 
 
 _FAR = 8
-"""Most lines between a comment and the code that it may describe."""
+"""Maximum number of lines between a comment and the code that it may describe."""
 _LEAST = 4
 _NAME = re.compile(r"[^\W\d]\w*")
 _COMMON = frozenset(

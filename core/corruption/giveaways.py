@@ -95,7 +95,7 @@ def _of_call(node: ast.Call) -> Iterator[str]:
 
 def _of_operation(node: ast.BoolOp) -> Iterator[str]:
     yield from _repeated(node.values, "condition repeated")
-    if is_all_of(node) and any(map(_empty, node.values)):
+    if is_all_of(node) and any(map(_is_empty_literal, node.values)):
         yield "always empty"
     if _says_twice(node):
         yield "comparison that adds nothing"
@@ -115,7 +115,7 @@ def _compared(conditions: Iterable[ast.expr], signs: tuple[type[ast.cmpop], ...]
     return [comparison.left for comparison in comparisons if isinstance(comparison.ops[0], signs)]
 
 
-def _empty(node: ast.expr) -> bool:
+def _is_empty_literal(node: ast.expr) -> bool:
     match node:
         case ast.Constant(value=value):
             return not value
@@ -156,7 +156,7 @@ def _of_statement(node: ast.stmt) -> Iterator[str]:
             yield "statement without effect"
         case ast.Try():
             yield from _of_handlers(node)
-    if isinstance(node, LOOPS) and node.orelse and not _broken(node.body):
+    if isinstance(node, LOOPS) and node.orelse and not _has_break(node.body):
         yield "else of a loop that is never left"
     for block in blocks_of(node):
         yield from _of_block(block)
@@ -180,7 +180,7 @@ def _asks_again(first: ast.stmt, second: ast.stmt) -> bool:
     return isinstance(first, ast.If) and isinstance(second, ast.If) and _equal(first.test, second.test)
 
 
-def _broken(body: list[ast.stmt]) -> bool:
+def _has_break(body: list[ast.stmt]) -> bool:
     """Whether a `break` leaves the loop that has this body."""
     for node in body:
         if isinstance(node, ast.Break):
@@ -189,7 +189,7 @@ def _broken(body: list[ast.stmt]) -> bool:
         inner = [node.orelse] if isinstance(node, LOOPS) else blocks_of(node)
         parts = (*getattr(node, "handlers", ()), *getattr(node, "cases", ()))
         inner += [part.body for part in parts]
-        if any(map(_broken, inner)):
+        if any(map(_has_break, inner)):
             return True
     return False
 
@@ -389,8 +389,8 @@ def _turned_guards(node: ast.AST) -> Iterator[str]:
                 if _reads(later, value):
                     yield f"{value} though not there"
     if isinstance(node, TESTING):
-        yield from _used_in_vain(node.test, True, _listed(node.body), *_GUARDS[True])
-        yield from _used_in_vain(node.test, False, _listed(node.orelse), *_GUARDS[False])
+        yield from _used_in_vain(node.test, True, _as_list(node.body), *_GUARDS[True])
+        yield from _used_in_vain(node.test, False, _as_list(node.orelse), *_GUARDS[False])
 
 
 def _turned_returns(block: list[ast.stmt]) -> Iterator[str]:
@@ -422,7 +422,7 @@ def tested_and_read(nodes: Iterable[ast.AST]) -> tuple[Counter[str], Counter[str
     """
     asked, read = Counter[str](), Counter[str]()
     for node in only(_BRANCHING, nodes):
-        branch = _walked(_listed(node.body))
+        branch = _walked(_as_list(node.body))
         for value in {*_present(node.test)}:
             asked[value] += 1
             read[value] += _reads(branch, value)
@@ -550,7 +550,7 @@ def _taken_apart(nodes: Iterable[ast.AST], value: str) -> bool:
 
 
 def _until_bound(nodes: Iterable[ast.AST], value: str) -> list[ast.AST]:
-    """Return the nodes of code up to the first statement that binds a value, including that statement."""
+    """Return the nodes up to the first statement that binds a value, with that statement if it is simple."""
     places = (value, value.split(".")[0].split("[")[0])
     found: list[ast.AST] = []
     for root in nodes:
@@ -578,5 +578,5 @@ def _walked(roots: Iterable[ast.AST]) -> list[ast.AST]:
     return list(inside(ast.AST, *roots))
 
 
-def _listed(branch: ast.expr | list[ast.stmt]) -> list[ast.expr] | list[ast.stmt]:
+def _as_list(branch: ast.expr | list[ast.stmt]) -> list[ast.expr] | list[ast.stmt]:
     return branch if isinstance(branch, list) else [branch]

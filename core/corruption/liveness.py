@@ -14,7 +14,7 @@ _Live = frozenset[str]
 
 
 def dead_stores(function: FunctionNode) -> Counter[str]:
-    """Count the assignments whose value is read on no path, by variable.
+    """For each variable, count the assignments whose value is read on no path.
 
     Variables that an inner function reads, and those of other scopes, don't count.
     """
@@ -28,7 +28,7 @@ def dead_stores(function: FunctionNode) -> Counter[str]:
 
 @dataclass
 class _Reading:
-    """Walks backwards through code with the variables that are read later."""
+    """A backward walk through code with the variables that are read later."""
 
     shared: _Live
     dead: set[tuple[str, int]] = field(default_factory=set)

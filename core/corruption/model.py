@@ -77,19 +77,19 @@ OnRound = Callable[[Round], None]
 
 
 class Meter(Protocol):
-    """Counts requests for the set that a conversation belongs to."""
+    """A counter of requests for the set of tasks that a conversation belongs to."""
 
     def before(self, estimate: Usage) -> str:
-        """Return why a request of about this size may not be sent; empty if it may."""
+        """Return why a request of about this size must not be sent; empty if it can be sent."""
         ...
 
     def after(self, usage: Usage) -> None:
-        """Count a request that was answered."""
+        """Count the usage of a request, whether it was answered or failed."""
         ...
 
 
 def unread(target: Target) -> Appearance:
-    """Return the appearance of a corruption that is not examined."""
+    """Return an empty appearance, for a corruption that is not examined."""
     return Appearance()
 
 
@@ -204,7 +204,7 @@ class ModelLoop:
         if self._refusals >= MOST_REFUSALS:
             words = reply.refusal or reply.message.content or "Its reply was stopped by a content filter."
             return End.REFUSED, words[:500]
-        self._say_again(reply, ASKED_AGAIN)
+        self._ask_again(reply, ASKED_AGAIN)
         return None
 
     def _nothing_called(self, reply: ChatReply) -> tuple[End, str] | None:
@@ -215,14 +215,14 @@ class ModelLoop:
         if self._empty >= MOST_EMPTY_REPLIES:
             what = "were cut off at the limit of their length" if cut else "called no tool"
             return (End.TRUNCATED if cut else End.NO_TOOL_CALL), f"{self._empty} replies in a row {what}."
-        self._say_again(reply, CUT_OFF if cut else NO_CALL)
+        self._ask_again(reply, CUT_OFF if cut else NO_CALL)
         return None
 
-    def _say_again(self, reply: ChatReply, text: str) -> None:
+    def _ask_again(self, reply: ChatReply, text: str) -> None:
         content = reply.message.content or reply.refusal
         if content:
             self._messages.append(ChatMessage("assistant", content))
-        self._messages.append(ChatMessage("user", f"{text}\n{self._left()}"))
+        self._messages.append(ChatMessage("user", f"{text}\n{self._remaining()}"))
 
     def _answer_calls(self, reply: ChatReply) -> tuple[End, str] | None:
         """Answer every call of a reply, as the protocol requires; calls beyond the limit are refused.
@@ -238,7 +238,7 @@ class ModelLoop:
             else:
                 self._calls += 1
                 text, ended = self._answer(asked)
-            self._messages.append(ChatMessage("tool", f"{text}\n{self._left()}", tool_call_id=echo.id))
+            self._messages.append(ChatMessage("tool", f"{text}\n{self._remaining()}", tool_call_id=echo.id))
         return ended
 
     def _answer(self, asked: ToolRequest) -> tuple[str, tuple[End, str] | None]:
@@ -287,11 +287,11 @@ class ModelLoop:
         except CodeError as error:
             refused = Round(number, self._calls, recorded, SubmissionVerdict.NO_DEFINITION, str(error))
             # A repeated text is counted as repeated even if it was never a definition.
-            return self._known(code.strip(), refused) or refused
+            return self._earlier_round(code.strip(), refused) or refused
         done = Round(number, self._calls, recorded, SubmissionVerdict.UNCHANGED, target=target)
-        return self._known(target.corrupted, done) or self._decided(done, target)
+        return self._earlier_round(target.corrupted, done) or self._decided(done, target)
 
-    def _known(self, text: str, done: Round) -> Round | None:
+    def _earlier_round(self, text: str, done: Round) -> Round | None:
         """Return the round with the earlier result of the same text; None if it is new."""
         earlier = self._sent.get(text)
         if earlier is None:
@@ -318,6 +318,6 @@ class ModelLoop:
         few = trial.verdict is SubmissionVerdict.ACCEPTED and trial.failing < self.settings.min_failing
         return replace(trial, verdict=SubmissionVerdict.TOO_FEW_FAILING) if few else trial
 
-    def _left(self) -> str:
+    def _remaining(self) -> str:
         feedback = max(0, self.settings.feedback_rounds - self._tried)
         return remaining_text(self.settings.tool_calls - self._calls, feedback, self.settings)

@@ -86,14 +86,14 @@ def _loses_part(own: Set[str], lost: Iterable[str]) -> bool:
 def given_away_by_variable(before: Iterable[ast.AST], after: Iterable[ast.AST]) -> bool:
     """Return whether names of variables or keywords match their values less than before.
 
-    An example is `height = self.width` in place of `height = self.height`. The number of names must be the
+    An example is `height = self.width` instead of `height = self.height`. The number of names must be the
     same.
     """
-    named, named_now = list(_called_alike(before)), list(_called_alike(after))
+    named, named_now = list(_name_matches(before)), list(_name_matches(after))
     return len(named) == len(named_now) and sum(named) > sum(named_now)
 
 
-def _called_alike(nodes: Iterable[ast.AST]) -> Iterator[int]:
+def _name_matches(nodes: Iterable[ast.AST]) -> Iterator[int]:
     for node in nodes:
         match node:
             case ast.keyword(arg=str(name), value=value):
@@ -120,9 +120,9 @@ def _words_of(names: Iterable[str]) -> Iterator[str]:
 
 
 def comparison_alone(function: FunctionNode) -> str:
-    """Return the names of the operators of a function that only compares; empty for any other function.
+    """Return the operators of a function that only compares; empty for any other function.
 
-    `<=` counts as `<`, and `>=` as `>`.
+    They are the names of their node types, separated by spaces. `<=` counts as `<`, and `>=` as `>`.
     """
     match function.body:
         case [*rest, ast.Return(value=ast.Compare(ops=ops))] if all(map(is_text, rest)):

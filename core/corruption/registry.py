@@ -44,14 +44,14 @@ BUILT_IN: tuple[Operator, ...] = tuple(
 
 
 def fault_of_operator(loaded: Any) -> str:
-    """Return in a few words why an object is neither an operator nor a sequence of them; else empty."""
+    """Return why an object is neither an operator nor a sequence of them, in a few words; empty if it is."""
     several = loaded if isinstance(loaded, Sequence) else (loaded,)
     return next(filter(None, map(instance_of(Operator), several)), "")
 
 
 @cache
 def all_operators() -> tuple[Operator, ...]:
-    """Return the built-in operators, then those of installed packages by the names of their entries.
+    """Return the built-in operators, then those of installed packages, sorted by the names of their entries.
 
     Raises `PluginError` if one can't be loaded, since without it different tasks would be made.
     """

@@ -39,7 +39,7 @@ class LoopSettings:
     """With more failing tests a corruption is too loud; the model is shown the desired range."""
     keep: Keep = Keep.BEST
     max_tokens: int | None = 500_000
-    """Most tokens of all requests together, sent and received."""
+    """Maximum number of tokens of all requests together, sent and received."""
     max_cost_usd: float | None = None
 
     @property
@@ -49,9 +49,9 @@ class LoopSettings:
 
     @classmethod
     def for_tasks(cls, min_failing: int, **changes: Any) -> LoopSettings:
-        """Return the settings for tasks that need this many failing tests.
+        """Return the settings for tasks that need at least `min_failing` failing tests.
 
-        2 to 15 failing tests are desired, or 5 to 40.
+        `band` determines the desired range of failing tests; `changes` are other settings.
         """
         least, most = band(min_failing)
         return cls(min_failing=least, most_failing=most, **changes)
@@ -80,7 +80,7 @@ class SubmissionVerdict(StrEnum):
 
 
 class End(StrEnum):
-    """The ways in which a loop ends; submissions accepted by then can still be kept."""
+    """The reason why a loop ended; submissions accepted by then can still be kept."""
 
     FINAL_SUBMISSION = "final_submission"
     STOPPED_BY_MODEL = "stopped_by_model"
@@ -167,12 +167,12 @@ class Round:
 
     @property
     def accepted(self) -> bool:
-        """Whether the submission may be kept."""
+        """Whether the submission can be kept."""
         return self.verdict is SubmissionVerdict.ACCEPTED
 
     @property
     def subtlety(self) -> float:
-        """The score of its trial; 0 without one."""
+        """The score of its trial; 0 without a trial."""
         return self.trial.subtlety if self.trial else 0.0
 
     def merit(self, settings: LoopSettings) -> tuple[bool, bool, float]:
@@ -239,7 +239,10 @@ class LoopResult:
 
     @property
     def kept(self) -> Round | None:
-        """The submission that becomes the corruption, by the rule of the settings; None if there is none."""
+        """The submission that becomes the corruption; None if there is none.
+
+        It is `chosen` if that is set; otherwise the rule of the settings decides.
+        """
         if self.chosen is not None:
             return self.rounds[self.chosen - 1]
         # The last tried submission counts, accepted or not: as in the paper, no earlier one replaces it.
@@ -251,9 +254,9 @@ class LoopResult:
 
     @property
     def in_turn(self) -> list[LoopResult]:
-        """A result for each submission that may be kept, with that submission chosen; the kept one is first.
+        """A result for each submission that can be kept, with that submission chosen; the kept one is first.
 
-        With the rule `Keep.FINAL`, only the kept submission has one. Empty if none is kept.
+        With the rule `Keep.FINAL`, only the kept submission has a result. Empty if none is kept.
         """
         first = self.kept
         if first is None:

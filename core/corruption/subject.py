@@ -208,7 +208,7 @@ def read_subject(definition: Definition, scope: NamesInReach) -> CorruptionTarge
 
 
 def read_text(text: str, scope: NamesInReach) -> CorruptionTarget | None:
-    """Return a function at the left margin as a target; None where `read_subject` returns None."""
+    """Return a function at the left margin as a target; None for a class and for text that can't be read."""
     try:
         snippet = read_snippet(text)
         tokens = tuple(_tokens(text, snippet.definition.document))
@@ -271,7 +271,7 @@ _WORD = re.compile(r"[^\W\d]\w*")
 
 @dataclass(frozen=True, slots=True)
 class Arity:
-    """The number of positional arguments that a function takes, without `self`.
+    """The number of positional arguments that a function accepts, without `self`, and its keywords.
 
     `most` is None if the function has `*args`.
     """
@@ -313,7 +313,7 @@ class FileNames:
 
 @dataclass(frozen=True, slots=True)
 class NamesInReach:
-    """The names that one function can use without being noticed; empty if its file is unknown."""
+    """The names that one function can use without being noticed; only built-ins if its file is unknown."""
 
     known: frozenset[str] = BUILTINS
     functions: Mapping[str, Arity] = field(default_factory=dict)
@@ -321,7 +321,7 @@ class NamesInReach:
     """The class of a method, including its bases in the library."""
     uses: Mapping[str, int] = field(default_factory=dict, repr=False)
     longest: int = 0
-    """The longest line that is not noticed in its file; 0 if unknown."""
+    """The maximum length of a line that is not noticed in its file; 0 if unknown."""
     around: tuple[str, ...] = ()
     """The names of the enclosing functions."""
 
@@ -338,7 +338,7 @@ class Vocabulary:
     files: Mapping[str, FileNames]
 
     def scope(self, definition: Definition) -> NamesInReach:
-        """Return the names that a function can use without being noticed."""
+        """Return the names that a function can use without being noticed; built-ins for an unknown file."""
         names = self.files.get(definition.ref.path)
         if names is None:
             return NamesInReach()

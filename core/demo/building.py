@@ -95,7 +95,7 @@ def build_gist(
     scratch: Path,
     run: RunContext = UNATTENDED,
 ) -> Task:
-    """Examine a gist's test from the recipe, write its task below `scratch`, and make its reference gist."""
+    """Return the task of a gist's test in the recipe, written below `scratch` with its reference gist."""
     entrypoint = parse_entrypoint(f"pytest {demo.entrypoint}")
     answer = Examination(repository, entrypoints, run=run).examine(entrypoint)
     provenance = {"entrypoint": "recipe", "name": demo.name, "backend": entrypoints.backend.name}

@@ -84,7 +84,7 @@ class DemoLibrary:
 
     @cached_property
     def vocabulary(self) -> Vocabulary:
-        """The names that corruptions may use."""
+        """The names that corruptions can use."""
         return read_vocabulary(self.tree, frozenset(self.suite.suite.test_files))
 
     @property
@@ -141,7 +141,7 @@ class DemoLibrary:
         )
 
     def write(self, target: Target, mode: Mode, into: Path) -> Task:
-        """Write the task of a corrupted function; all tests that enter it count as failing."""
+        """Write the task of a corrupted function and return it; all tests that enter it count as failing."""
         failing = frozenset(self.known.entered[target.name]) & self.intake.passed
         results = {
             id: TestResult(id, Outcome.FAILED if id in failing else Outcome.PASSED)
@@ -166,7 +166,7 @@ def write_simulated_tasks(into: Path, demo: Path, functions: int = 60) -> Iterat
     """Write the demo's own tasks with their metrics, then tasks of other functions, and yield each.
 
     `functions` is the number of the others, which are removed and corrupted in turn. The demo's tasks are
-    unpacked below `demo`.
+    unpacked below `demo`. Raises `NoTaskError` if the library has too few functions.
     """
     with tempfile.TemporaryDirectory(prefix="gistpoint-demo-") as scratch:
         library = DemoLibrary.unpacked(Path(scratch), demo)

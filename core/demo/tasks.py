@@ -72,10 +72,12 @@ def demo_named(name: str) -> str:
 
 
 def unpack_demo(into: Path) -> Iterator[tuple[DemoTask, Task]]:
-    """Unpack the archives below `into` unless this was done already; yield each demo task with its task."""
-    from gistpoint.core.kinds.archive import (
-        unpack_task,
-    )  # loads every kind, which the demo's names do not need
+    """Unpack the archives below `into` unless this was done already; yield each demo task with its task.
+
+    Raises `TaskError` if an unpacked task is damaged.
+    """
+    # The archive loads every kind, which the demo's names do not need.
+    from gistpoint.core.kinds.archive import unpack_task
     from gistpoint.core.kinds.folder import read_task
     from gistpoint.core.tasks.documents import TASK_FILE
     from gistpoint.core.trees import sha256_of
@@ -116,7 +118,7 @@ def demo_task(name: str, into: Path) -> Task:
 def playthrough(name: str = "") -> tuple[str, list[dict[str, Any]]]:
     """Return the name of a task with a recorded attempt, and its steps; by default the first such task.
 
-    Raises `TaskError` for a task without one.
+    Raises `TaskError` for a task without a recorded attempt.
     """
     recorded = [_json(file) for file in RECORDED]
     names = {other: demo.name for demo in demo_tasks() for other in (demo.name, *demo.aliases)}

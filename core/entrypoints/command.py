@@ -32,7 +32,7 @@ class EntrypointError(UserError):
 
 
 class EntrypointKind(StrEnum):
-    """The kinds of things that a command runs."""
+    """The kind of thing that a command runs."""
 
     TEST = "test"
     """`pytest path::test`, or a class of tests."""
@@ -53,8 +53,8 @@ class Entrypoint:
     """A command, without the parameters of a test.
 
     `target` is the file of a test or a script, relative to the repository; or the dotted name of a module; or
-    `COMMAND_FILE`. `qualname` is `test` or `Class.test`, and empty for a program. `arguments` are those of a
-    program, or those of pytest for several tests.
+    `COMMAND_FILE`. `qualname` is `test` or `Class.test`, and empty for a program. `arguments` are the
+    arguments of a program, or of pytest for several tests.
     """
 
     kind: EntrypointKind

@@ -256,7 +256,7 @@ def _streams(stdout: str, stderr: str) -> list[str]:
 
 
 class EntrypointRunner(Protocol):
-    """Runs the command of a gist task on the original and on a gist, and a solver's shell commands.
+    """A runner of a gist task's command on the original and on a gist, and of a solver's shell commands.
 
     Every run is separate and has no network. Errors of the code under test are never raised: the status of
     the result reports them. The methods raise `CancelledError` if a run was stopped on request, and
@@ -289,11 +289,11 @@ class EntrypointRunner(Protocol):
         hash_seed: int = 0,
         cancel: CancelToken = NEVER,
     ) -> OriginalRun:
-        """Run the command in the repository's tree, with its packages importable.
+        """Run the command in the repository's tree, with its packages importable, and return the run.
 
         With `elsewhere`, only the file of the entrypoint is copied, under another name, into an empty folder;
         the packages are importable from another place, and the fixtures of its `conftest.py` files are
-        available.
+        available. With `trace`, the run is traced.
         """
         ...
 
@@ -312,11 +312,11 @@ class EntrypointRunner(Protocol):
         watched: Watched | None = None,
         cancel: CancelToken = NEVER,
     ) -> GistTrial:
-        """Run a gist alone in an empty folder, where modules of the packages `owned` can't be imported.
+        """Run a gist alone in an empty folder, without the packages `owned`, and return the run.
 
-        `forbidden` are folders of the host with the codebase, for isolation that can't hide them. A run of
-        a test other than the one that `guard` describes does not count. The run is observed for the names in
-        `watched`; its isolation contains the result.
+        `forbidden` are folders of the host with the codebase, for isolation that can't hide them. A run of a
+        test other than the one that `guard` describes does not count. The run is observed for the names in
+        `watched`; its isolation contains the result. With `measure_lines`, the lines that ran are measured.
         """
         ...
 
@@ -331,7 +331,7 @@ class EntrypointRunner(Protocol):
         files: Mapping[str, str] | None = None,
         cancel: CancelToken = NEVER,
     ) -> CommandOutput:
-        """Run a shell command in `tree`, or in an empty folder, with `files` written in addition.
+        """Run a shell command in `tree`, or in an empty folder, with `files` in addition; return its output.
 
         Without `execution`, only commands that read files are run: no interpreter and no pytest.
         """

@@ -65,7 +65,7 @@ class ModelTerms:
 
 @dataclass(frozen=True, slots=True)
 class SuiteTrials:
-    """Tries corruptions with the whole suite, in the sandbox."""
+    """A function that tries corruptions with the whole suite, in the sandbox."""
 
     intake: Intake
     runner: Runner
@@ -75,7 +75,7 @@ class SuiteTrials:
     def __call__(self, target: Target) -> ModelTrial:
         """Run the suite with the function corrupted, and return the outcome.
 
-        Raises `InfrastructureError` if the sandbox fails.
+        Raises `InfrastructureError` if the sandbox fails, and `CancelledError` when stopped.
         """
         intake = self.intake
         tree = corrupted_tree(intake.repository.tree, (target,))
@@ -118,7 +118,7 @@ class SuiteTrials:
 
 
 def last_line(message: str) -> str:
-    """Return the last line of the exception in pytest's text, or the very last line if there is none."""
+    """Return the last line of pytest's text that begins with `E `, or else its last non-blank line."""
     lines = [line for line in message.splitlines() if line.strip()]
     return next((line for line in reversed(lines) if line.startswith("E ")), lines[-1] if lines else "")
 
@@ -215,7 +215,7 @@ class ModelCorruption:
 def replay_model_record(record: Mapping[str, Any], tree: SourceTree) -> Target:
     """Return the target of a record on the tree that it was made on.
 
-    Raises `TaskError` if the tree is different.
+    Raises `TaskError` if the tree is different, and `CodeError` if the record does not name a function.
     """
     ref = FunctionRef.parse(str(record.get("function", "")))
     corrupted = str(record.get("corrupted", ""))
@@ -247,10 +247,10 @@ def corrupt_by_model(
 
     `tests` are ids of tests that see the function: the model is shown a few of them. Without any, it is shown
     tests that fail when the body is removed, which costs a run of the suite. `try_out` decides on a
-    submission; the default is the whole suite on `runner`, rated by `rate`. `terms` are those of the set that
-    the conversation belongs to. `score` predicts how visible a submission is; without it, the rules for
-    corruptions without a model decide. Raises `SourceError` for a function that can't be corrupted, and
-    `CancelledError` when stopped; failures of the model or its endpoint are in the result.
+    submission; the default is the whole suite on `runner`, rated by `rate`. `terms` are the settings that all
+    conversations of a set share. `score` predicts how visible a submission is; without it, the rules for
+    corruptions without a model decide. Raises `SourceError` or `CodeError` for a function that can't be
+    corrupted, and `CancelledError` when stopped; failures of the model or its endpoint are in the result.
     """
     tree, settings = intake.repository.tree, settings or LoopSettings()
     test_files = frozenset(intake.test_files)
@@ -288,7 +288,10 @@ def corrupt_by_model(
 
 
 def example_texts(tree: SourceTree, ids: Iterable[str]) -> str:
-    """Return the code of the first few tests among `ids`, each under its id without parameters."""
+    """Return the code of the first five readable tests among `ids`, each under its id without parameters.
+
+    The code of each test is cut to 4,000 characters.
+    """
     texts: dict[str, str] = {}
     for id in ids:
         if len(texts) == MOST_EXAMPLES:
@@ -354,10 +357,10 @@ class CorruptingModel(Request):
     max_tokens: Count | None = None
     """The maximum number of tokens that may be sent and received."""
     max_cost: Positive | None = None
-    """The most US dollars that may be spent."""
+    """The maximum cost in US dollars."""
 
     def caps(self) -> tuple[int | None, float | None]:
-        """Return the most tokens and US dollars for one function; None means no limit."""
+        """Return the token limit and the cost limit in US dollars for one function; None means no limit."""
         return self.max_tokens, self.max_cost
 
     def loop(self, min_failing: int, max_tokens: int | None, max_cost: float | None) -> LoopSettings:
@@ -385,7 +388,7 @@ class CorruptingModelOfSet(CorruptingModel):
     max_cost_per_function: Positive | None = None
 
     def caps(self) -> tuple[int | None, float | None]:
-        """Return the most tokens and US dollars for one function; None means no limit."""
+        """Return the token limit and the cost limit in US dollars for one function; None means no limit."""
         return self.max_tokens_per_function, self.max_cost_per_function
 
     def require_model(self) -> None:

@@ -64,7 +64,7 @@ def decide_removal(trial: CandidateTrial) -> CandidateVerdict:
     return trial.kept(proof, {"corruption": remove_body.__name__, "entering": entering})
 
 
-_WAYS: Mapping[CampaignMode, Callable[[CandidateTrial], CandidateVerdict]] = {
+_DECIDERS: Mapping[CampaignMode, Callable[[CandidateTrial], CandidateVerdict]] = {
     CampaignMode.REMOVE: decide_removal,
     CampaignMode.DISCOVERY: decide_discovery,
     CampaignMode.MULTI: decide_group,
@@ -72,11 +72,15 @@ _WAYS: Mapping[CampaignMode, Callable[[CandidateTrial], CandidateVerdict]] = {
 
 
 def decide(context: Context, candidate: CorruptionCandidate) -> CandidateVerdict:
-    """Return the verdict on a candidate: the same in every process, independent of earlier decisions."""
+    """Return the verdict on a candidate: the same in every process, independent of earlier decisions.
+
+    Raises `InfrastructureError` if the library or the sandbox is not available, `EndpointError` if the
+    corrupting model or its endpoint fails, and `CancelledError` when stopped.
+    """
     with opened(context) as here:
         trial, settings = CandidateTrial(here, candidate), context.settings
         try:
-            verdict = _way(settings, candidate)(trial)
+            verdict = _decider(settings, candidate)(trial)
         except CandidateDropped as why:
             return trial.dropped(why)
         if verdict.kept is None:
@@ -85,22 +89,22 @@ def decide(context: Context, candidate: CorruptionCandidate) -> CandidateVerdict
         return with_controls(here, verdict)
 
 
-def _way(
+def _decider(
     settings: CampaignSettings, candidate: CorruptionCandidate
 ) -> Callable[[CandidateTrial], CandidateVerdict]:
     alone = candidate.size == 1 and bool(settings.groups.sizes)
     if settings.model and (alone or not settings.mode.in_groups):
         return decide_by_model
-    return decide_discovery if alone else _WAYS[settings.mode]
+    return decide_discovery if alone else _DECIDERS[settings.mode]
 
 
 MOST_SHARED = 1
-"""Most functions that two groups may have in common."""
+"""Maximum number of functions that two groups have in common."""
 
 
 @dataclass
 class CandidateVerdicts:
-    """The verdicts so far in order, each with its present status.
+    """The verdicts so far in order, each with its current status.
 
     A corruption that is not subtle enough waits until there is no other candidate. At most half of the
     corruptions in a set may be among the first functions of a spectrum-based localisation: such a corruption
@@ -274,7 +278,7 @@ class CampaignTasks(Protocol):
         ...
 
     def settle(self) -> None:
-        """Make the present tasks final."""
+        """Make the current tasks final."""
         ...
 
 
@@ -416,7 +420,7 @@ class _Pending:
         return frozenset(self.keys.values())
 
     def done(self) -> Iterator[tuple[str, Any]]:
-        """Wait a moment, and yield the key and the result of all work that is done.
+        """Wait up to 0.2 seconds, and yield the key and the result of all work that is done.
 
         An error in a worker is raised if no result arrived with it. Raises `CancelledError` when stopped.
         """
@@ -469,7 +473,8 @@ def control(context: Context, specimen: Specimen) -> dict[str, Any]:
 
     The two agree under these conditions: if the probe stopped at the needed number of failing tests, those
     must fail here too, as far as the suite gets (tests after a hang have no outcome). Otherwise the failing
-    tests must be the same, and a run must hang in both or in neither.
+    tests must be the same, and a run must hang in both or in neither. Raises `InfrastructureError` if the
+    suite can't be run, and `CancelledError` when stopped.
     """
     with opened(context) as here:
         return _compared(here, specimen)

@@ -25,7 +25,7 @@ from gistpoint.core.text import plural
 LOCATED = 5
 """Number of functions in a spectrum-based localisation that a solver would look at first."""
 SUBTLE = 0.8
-"""The least subtlety of a corruption that does not wait; one that is located first has less (decision 33)."""
+"""Minimum subtlety of a corruption that does not wait; a corruption located first has less (decision 33)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,7 +162,7 @@ class CandidatePlan:
         return "; ".join(filter(None, (total, ", ".join(reasons))))
 
     def filled(self, kept: Iterable[str] = ()) -> list[tuple[str, int, int]]:
-        """Return the name of each stratum, the number of its candidates, and how many are in `kept`."""
+        """Return each stratum's name, its number of candidates, and how many of their keys are in `kept`."""
         keys = frozenset(kept)
         offered = Counter(candidate.stratum for candidate in self.candidates)
         taken = Counter(candidate.stratum for candidate in self.candidates if candidate.key in keys)

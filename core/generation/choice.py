@@ -119,7 +119,7 @@ def read_functions(text: str, file: str) -> dict[str, int]:
 _LISTED = "`gistpoint code SOURCE --names` prints such a list."
 
 REACH = 4
-"""Most calls, in either direction, between two functions that have to be near each other."""
+"""Maximum number of calls, in either direction, between two functions that have to be near each other."""
 SMALLEST, LARGEST = 1, 8
 """The bounds of a requested size of a group."""
 
@@ -135,7 +135,7 @@ class GroupRules:
     chain: bool = False
     """Whether each function must only be near the one before it, not near all others."""
     distance: int = REACH
-    """Most calls, in either direction, between two functions that have to be near."""
+    """Maximum number of calls, in either direction, between two functions that have to be near."""
     tell_count: bool = False
     """Whether the brief gives the number of corrupted functions."""
 

@@ -30,7 +30,7 @@ from gistpoint.core.trees import SourceTree
 
 
 class CorruptionScorer(Protocol):
-    """Predicts how visible corruptions are to a reader."""
+    """A predictor of how visible corruptions are to a reader."""
 
     def scores(self, targets: Sequence[Target], families: Sequence[Sequence[str]] = ()) -> list[GlanceScore]:
         """Return the scores of corruptions of one function, from their texts and known families."""
@@ -38,7 +38,7 @@ class CorruptionScorer(Protocol):
 
 
 class Harness(Protocol):
-    """Creates the runners of code; picklable, so that each worker process creates its own."""
+    """A factory of the runners of code; it is picklable, so that each worker process creates its own."""
 
     def runner(self) -> Runner:
         """Return a runner of whole suites."""
@@ -88,7 +88,7 @@ class FetchingHarness(Harness, Protocol):
         run: RunContext,
         look: Callable[[SourceTree], None] | None = None,
     ) -> Repository:
-        """Fetch a source below `scratch` and pin the requirements of its suite.
+        """Fetch a source below `scratch`, pin the requirements of its suite, and return the repository.
 
         `look` is called with the files first, and may raise. Raises `SourceError` if the source can't be
         fetched, and `EnvironmentBuildError` if its environment can't be built.
@@ -120,7 +120,7 @@ class Context:
 
     @cached_property
     def library(self) -> SourceLibrary:
-        """The library as it is stored. Raises FileNotFoundError if something is missing."""
+        """The library as it is stored. Raises `FileNotFoundError` if something is missing."""
         return self.learned or read_library(self.folder, self.runner.backend.name)
 
     @cached_property
@@ -140,7 +140,10 @@ class Context:
 
     @cached_property
     def model(self) -> ChatModel | None:
-        """The corrupting model; None if the settings name none."""
+        """The corrupting model; None if the settings name none.
+
+        Raises `EndpointError` if this machine has no endpoint for it.
+        """
         return self.harness.model(self.settings.model) if self.settings.model else None
 
     @cached_property
@@ -173,7 +176,7 @@ _guard = threading.Lock()
 
 @contextmanager
 def opened(context: Context) -> Iterator[Context]:
-    """Yield this thread's own opened copy of a context, after closing one of another library.
+    """Yield this thread's own opened copy of a context, after closing a different or cancelled one.
 
     Raises `InfrastructureError` if this machine does not have the library.
     """

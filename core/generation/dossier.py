@@ -36,13 +36,13 @@ class Dossier:
     def text(self, path: str, *, corrupted: bool) -> str:
         """Return the text of a file of the original tree, or of the corrupted one if `corrupted`.
 
-        Bytes that are not UTF-8 are replaced. Raises FileNotFoundError if there is no such file.
+        Bytes that are not UTF-8 are replaced. Raises `FileNotFoundError` if there is no such file.
         """
         tree = self.corrupted if corrupted else self.original
         return tree.read(path).decode("utf-8", "replace")
 
     def start_line(self, target: Target, *, corrupted: bool) -> int:
-        """Return the line, from 1, at which a target begins in the original or, if `corrupted`, that tree."""
+        """Return the line, from 1, at which a target begins in the original or the corrupted tree."""
         tree = self.corrupted if corrupted else self.original
         return index_source(target.path, tree.read(target.path)).get(target.qualname).start_line
 
@@ -54,7 +54,11 @@ class Dossier:
 
 
 def open_dossier(folder: Path) -> Dossier:
-    """Return the dossier of the task in a folder, with its answer. Raises `TaskError` if it is damaged."""
+    """Return the dossier of the task in a folder, with its answer.
+
+    Raises `TaskError` if the task is damaged, and `CodeError` or `FileNotFoundError` if its answer does not
+    fit its tree.
+    """
     task = read_task(folder)
     answer = read_answer(task)
     corrupted = SourceTree.open(task.tree_path)

@@ -21,7 +21,7 @@ from gistpoint.core.trees import SourceTree
 EACH = 3
 """Number of examples of each kind."""
 _MOST_LINES = 60
-"""Most lines of an example: the prompt is sent again with every request."""
+"""Maximum number of lines of an example: the prompt is sent again with every request."""
 _WORDS = 300
 _INTRODUCTION = (
     "Here are changes to functions of other libraries, made for the same purpose. People who did not know"
@@ -50,7 +50,8 @@ def hash_of_examples(file: str | None) -> str:
 def examples_for(file: str | None, library: str, open_trees: OpenTrees) -> str:
     """Return the examples for a library from a file, after fetching their sources; empty without a file.
 
-    Raises `UserError` if the file can't be read, and the errors of `examples_text`.
+    Raises `UserError` if the file can't be used, `SourceError` if a source can't be fetched, and
+    `CorruptionReplayError` if a record does not fit its source.
     """
     if not file:
         return ""
@@ -87,13 +88,13 @@ class JudgedCorruption:
     record: dict[str, Any]
     verdict: GlanceVerdict
     words: str
-    """The readers' remarks, as they wrote them."""
+    """The readers' remarks in their own words, cut to 300 characters."""
 
 
 def read_judged(text: str, file: str) -> tuple[JudgedCorruption, ...]:
     """Return the judged corruptions in a JSON lines file, without those on which readers disagree.
 
-    Raises `UserError` with `file` and the line.
+    Raises `UserError`, which names `file` and the line, if a line can't be read.
     """
     found: list[JudgedCorruption] = []
     for number, line in enumerate(text.splitlines(), 1):

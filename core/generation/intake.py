@@ -1,4 +1,4 @@
-"""Finds the outcomes of a suite on the original that are equal in three runs, or why it is unusable."""
+"""Runs a suite on the original to find its stable outcomes, and on corrupted trees to prove corruptions."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ _GRACE_SECONDS = 30.0
 
 
 class NoGood(StrEnum):
-    """The reasons why no task can be made, which generation counts."""
+    """A reason why no task can be made; generation counts these reasons."""
 
     NO_TESTS = "no_tests"
     NOT_GREEN = "suite_not_green"
@@ -100,8 +100,8 @@ def take_in(
     A test whose outcome differs between two runs is flaky: it is deselected and listed. In the last run the
     tree is read-only. If its results then differ, the run is repeated to record the changes that the suite
     makes, and once more with only these allowed. Raises `NoTaskError` if the suite is not green, is empty,
-    takes more than `max_seconds` or has other ids in every run, and `InfrastructureError` if the sandbox
-    fails.
+    does not finish within `max_seconds` or has different ids in every run, `InfrastructureError` if the
+    sandbox fails, and `CancelledError` when stopped.
     """
     limit = max_seconds + _GRACE_SECONDS
     request = RunRequest(repository.tree, repository.environment, limit, deselect=deselect)
@@ -243,10 +243,10 @@ STEP = "tests recorded, with the functions that they use"
 def record_tests(
     intake: Intake, mapper: TestMapper, run: RunContext
 ) -> tuple[TestMap, tuple[ObservedCall, ...]]:
-    """Record the functions that tests enter and their calls, in one run.
+    """Record the functions that tests enter and their calls in one run, and return them.
 
-    It is four to fifteen times slower than other runs. Raises `RecordingError` if it does not finish, and
-    `CancelledError`.
+    The run takes four to fifteen times as long as other runs. Raises `RecordingError` if it does not finish,
+    and `CancelledError` when stopped.
     """
     repository = intake.repository
     return mapper.record(repository.tree, repository.environment, intake.passed, run=run.step(STEP))
@@ -255,7 +255,7 @@ def record_tests(
 def with_test_map(intake: Intake, mapper: TestMapper, *, run: RunContext = UNATTENDED) -> Intake:
     """Return the intake with its test map; an intake that has a map is returned unchanged.
 
-    Raises the errors of `record_tests`.
+    Raises `RecordingError` if the recorded run does not finish, and `CancelledError` when stopped.
     """
     return (
         intake
@@ -265,7 +265,10 @@ def with_test_map(intake: Intake, mapper: TestMapper, *, run: RunContext = UNATT
 
 
 def with_test_map_if_it_ends(intake: Intake, mapper: TestMapper, *, run: RunContext = UNATTENDED) -> Intake:
-    """Return the intake with its test map, or without one, after a note, if the recording failed."""
+    """Return the intake with its test map, or without one, after a note, if the recording failed.
+
+    Raises `CancelledError` when stopped.
+    """
     try:
         return with_test_map(intake, mapper, run=run)
     except RecordingError as error:
@@ -331,7 +334,8 @@ def prove(
 
     If the test map shows that a failing test can't be affected by the change, the suite is run again: a test
     that passes one of the two times failed by chance and doesn't count. Raises `NoTaskError` if the
-    corruption can't make a task, and `InfrastructureError` if the suite could not be run.
+    corruption can't make a task, `InfrastructureError` if the suite could not be run, `CodeError` if a target
+    does not fit the tree, and `CancelledError` when stopped.
     """
     tree = corrupted_tree(intake.repository.tree, targets)
     request = RunRequest(
@@ -436,7 +440,7 @@ def record_baseline(
     """Run the original `runs` times and the corrupted tree once, and return the baseline.
 
     Raises `NoTaskError` if the suite is flaky or not green on this runner, or if the corruption breaks too
-    few tests.
+    few tests, `InfrastructureError` if the sandbox fails, and `CancelledError` when stopped.
     """
     tree = repaired_tree(SourceTree.open(task.tree_path), answer.targets)
     repository = Repository(task.source, tree, task.environment)

@@ -197,7 +197,8 @@ class SourceLibrary:
     def metrics_of(self, name: str) -> dict[str, dict[str, float | int | None]]:
         """Return the `value` and the `percentile` of each metric of a function, by the metric's name.
 
-        The percentile is the share of functions at or below the value. Empty for an unknown function.
+        The percentile is the percentage of functions at or below the value; both are None if the value is
+        unknown. Empty for an unknown function.
         """
         row = self.by_name.get(name)
         if row is None:
@@ -335,7 +336,8 @@ def learn_library(
     """Return the library; unknown parts are determined by three runs of its suite and a traced one.
 
     `make` fetches the repository and pins its environment. Raises `NoTaskError` if its suite is unusable,
-    and the errors of `record_tests`.
+    `RecordingError` if the traced run does not finish, `InfrastructureError` if the sandbox fails,
+    `CancelledError` when stopped, and any error of `make`.
     """
     known = _Folder(folder)
     repository = known.repository(make)
@@ -347,7 +349,7 @@ def learn_library(
 
 
 def read_library(folder: Path, backend: str) -> SourceLibrary:
-    """Return a fully learned library. Raises FileNotFoundError if something is missing."""
+    """Return a fully learned library. Raises `FileNotFoundError` if something is missing."""
 
     def missing() -> Any:
         raise FileNotFoundError(folder)

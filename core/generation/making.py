@@ -177,7 +177,7 @@ def remove_task(place: Path, in_use: Callable[[str], bool]) -> bool:
         return False
     away = Path(tempfile.mkdtemp(prefix=_UNFINISHED, dir=place.parent)) / place.name
     place.rename(away)
-    if in_use(place.name):  # somebody began it just now
+    if in_use(place.name):  # somebody has just begun it
         away.rename(place)
         away.parent.rmdir()
         return False
@@ -240,7 +240,7 @@ def write_kept(
     announce: Callable[[str], None] = lambda id: None,
     controls: Controls | None = None,
 ) -> Task:
-    """Write the task of a proven corruption below `into`; an existing one is kept. See `write_proven`."""
+    """Return the task of a proven corruption, written below `into` unless it exists; see `write_proven`."""
     return write_proven(
         library.mapped_intake,
         proof_of(library, kept),
@@ -257,7 +257,7 @@ def write_kept(
 
 
 def proof_of(library: SourceLibrary, kept: ProvenCorruption) -> CorruptionProof:
-    """Restore the proof from the stored verdict."""
+    """Return the proof in a stored verdict; only the failing tests that the brief lists have texts."""
     passed = library.intake.passed
     failing = frozenset(failure.id for failure in kept.failing) | frozenset(kept.missing)
     results = {id: TestResult(id, Outcome.PASSED) for id in sorted(passed - failing)}
@@ -290,7 +290,7 @@ def _provenance(library: SourceLibrary, settings: CampaignSettings, kept: Proven
     }
 
 
-# The tasks of a running campaign on the disk: written as soon as they are proven, replaced by better ones
+# The tasks of a running campaign on disk: written as soon as they are proven, replaced by better ones
 
 
 InUse = Callable[[str], bool]
@@ -313,7 +313,7 @@ class WrittenSet:
     note: Callable[[str], None]
     in_use: InUse = lambda id: False
     present: dict[str, KeptTask] = field(default_factory=dict)
-    """The present tasks by the key of their verdict, in the order of their acceptance."""
+    """The current tasks by the key of their verdict, in the order of their acceptance."""
 
     def become(self, kept: Sequence[CandidateVerdict]) -> None:
         """Write the new tasks, then remove the tasks that they replace."""
@@ -331,7 +331,7 @@ class WrittenSet:
             self._withdraw(id)
 
     def settle(self) -> None:
-        """Make the present tasks final: no later run of the campaign removes them."""
+        """Make the current tasks final: no later run of the campaign removes them."""
         self.state.settle()
 
     def _write(self, verdict: CandidateVerdict, replaces: str) -> KeptTask:

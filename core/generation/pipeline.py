@@ -91,7 +91,7 @@ class NewTask(Request):
     source: str
     mode: Literal["remove", "discovery"] = "remove"
     function: str = ""
-    """The function; if empty, the seed picks one."""
+    """The name of the function; if empty, the seed picks a function."""
     seed: int = 0
     suite: SuiteNeeds = field(default_factory=SuiteNeeds)
     min_failing: Count = 5
@@ -100,8 +100,8 @@ class NewTask(Request):
     def settings(self, open_model: OpenModel) -> tuple[CampaignSettings, ChatModel | None]:
         """Return the settings and the corrupting model, before any costly work.
 
-        The model is None in remove mode. Raises `UserError` for a request that contradicts itself, and the
-        errors of `open_model`.
+        The model is None in remove mode. Raises `UserError` for a request that contradicts itself, and
+        `EndpointError` if the model's endpoint is not configured.
         """
         mode = CampaignMode(self.mode)
         if mode is CampaignMode.REMOVE:
@@ -152,7 +152,8 @@ class GenerateTasks(Request):
     def planned(self, open_model: OpenModel) -> tuple[Batch, CampaignSettings, int]:
         """Return the sources, the settings, and the number of tasks per source, before any costly work.
 
-        Raises `UserError` for a request that contradicts itself, and the errors of `open_model`.
+        Raises `UserError` for a request that contradicts itself or a file that can't be used, and
+        `EndpointError` if the model's endpoint is not configured.
         """
         batch, settings = self._batch(), self._settings(open_model)
         count = tasks_wanted(self.count, settings.choice, settings.groups)
@@ -338,7 +339,8 @@ def choose(
 ) -> Iterator[SourceResult]:
     """Yield a result with the plan of the candidates for each source, without trying any of them.
 
-    Raises `NoTaskError` if a suite is unusable, and the errors of `generate` for a single source.
+    Raises `NoTaskError` if a suite is unusable, and `SourceError`, `EnvironmentBuildError` or
+    `RecordingError` if a source can't be used.
     """
     for spec in specs:
         library = _learned(spec, settings, harness, locations, run).library
@@ -467,11 +469,13 @@ def generate_one(
     examples: Callable[[str], str] = lambda library: "",
     run: RunContext = UNATTENDED,
 ) -> MadeTask:
-    """Make one task from a source: from `function` or, if it is empty, from one that the seed picks.
+    """Make and return one task from `function` or, if it is empty, from a function that the seed picks.
 
     Its body is removed. A `model`, which needs a function, corrupts it instead, and sees the `examples` for
     the library. Raises `NoTaskError` if no task can be made; the model's submissions are kept even then.
-    Raises `SourceError` if the source or the function can't be found, and `EnvironmentBuildError`.
+    Raises `SourceError` or `CodeError` if the source or the function can't be found, `EnvironmentBuildError`
+    if the environment can't be built, `InfrastructureError` if the sandbox fails, and `CancelledError` when
+    stopped.
     """
 
     def look(tree: SourceTree) -> None:

@@ -72,7 +72,7 @@ class CampaignProgress(RunProgress):
     elapsed: float = 0.0
     """Seconds since the campaign began on this source."""
     remaining: float | None = None
-    """Estimated seconds until the set is full; None without measurements."""
+    """Estimated seconds until the set is full or no candidate is left; None before the first verdict."""
 
 
 _WINDOW_S = 10.0
@@ -80,7 +80,7 @@ _IDLE_S = 1.0
 
 
 class CampaignMeter:
-    """Makes the reports of a campaign; its rates are those of the present run."""
+    """A source of reports on a campaign, whose rates are those of the current run."""
 
     def __init__(self, source: str, wanted: int, candidates: int, state: StateFile) -> None:
         self._report = CampaignProgress(source=source, wanted=wanted, candidates=candidates)
@@ -164,7 +164,7 @@ class TrialBoard:
         self.folder = folder
 
     def post(self, key: str, trial: TrialProgress) -> None:
-        """Replace this thread's line; errors of the disk are ignored."""
+        """Replace this thread's line; disk errors are ignored."""
         own = f"{platform.node()}-{os.getpid()}-{threading.get_ident()}"
         place = self.folder / f"{sha256_of_text(own)[:16]}.json"
         with contextlib.suppress(OSError):

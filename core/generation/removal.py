@@ -17,13 +17,14 @@ from gistpoint.core.tasks.model import Target
 from gistpoint.core.trees import SourceTree
 
 MIN_LINES = 3
-"""Least lines of a body that is picked at random: shorter ones leave too little to repair."""
+"""Minimum number of lines of a body that is picked at random: shorter ones leave too little to repair."""
 
 
 def removal_target(tree: SourceTree, name: str, test_files: frozenset[str] = frozenset()) -> Target:
     """Return the target for a function named as `path::qualname`, or by a unique qualname.
 
-    Raises the errors of `named_function`, and `NoTaskError` if its body can't be removed.
+    Raises `SourceError` or `CodeError` as `named_function` does, and `NoTaskError` if its body can't be
+    removed.
     """
     ref = named_function(tree, name, test_files)
     index = index_source(ref.path, tree.read(ref.path))
@@ -39,7 +40,8 @@ def removal_target(tree: SourceTree, name: str, test_files: frozenset[str] = fro
 def check_named(tree: SourceTree, name: str) -> None:
     """Check that `name` can name a function, before the test files are known.
 
-    Raises the errors of `named_function`; a bare qualname that is not unique may still become so.
+    Raises `SourceError` or `CodeError` as `named_function` does, except for a bare qualname that is not
+    unique: it may become unique once the test files are known.
     """
     if "::" in name:
         named_function(tree, name)
@@ -99,7 +101,7 @@ def _nearest(index: FileIndex, name: str) -> str:
 
 
 def definitions(tree: SourceTree, test_files: frozenset[str]) -> Iterator[Definition]:
-    """Yield the functions and methods of all files outside of the tests, in the order of their paths."""
+    """Yield the functions and methods of all readable files that are not tests, in the order of paths."""
     for path in tree.files(".py"):
         if is_protected(path, test_files):
             continue

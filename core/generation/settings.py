@@ -52,7 +52,10 @@ class CampaignMode(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class CampaignSettings:
-    """The settings that decide the tasks of a campaign, apart from the library and gistpoint's own code."""
+    """The settings that decide the tasks of a campaign, apart from the library and gistpoint's own code.
+
+    Raises `UserError` for settings that contradict each other.
+    """
 
     mode: CampaignMode
     seed: int = 0
@@ -205,7 +208,7 @@ SOURCE_KEYS = frozenset(SourceSpec.__slots__)
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """The sources in a file, in order, and the least number of stars for sources with known stars."""
+    """The sources in a file, in order, and the minimum number of stars for sources with known stars."""
 
     sources: tuple[SourceSpec, ...]
     min_stars: int = 0

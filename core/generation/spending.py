@@ -86,7 +86,10 @@ class SpentBySet:
 
 @dataclass(frozen=True, slots=True)
 class SetSpending:
-    """The file and the caps of one set; workers of any process open the file for each line."""
+    """The file and the caps of one set; workers of any process open the file for each line.
+
+    Every method that opens the file raises `EndpointError` if it can't be read.
+    """
 
     path: Path
     max_tokens: int | None = None
@@ -194,7 +197,7 @@ class SetSpending:
 
 
 class RequestMeter:
-    """Counts the requests of one conversation in the file of its set."""
+    """A counter of the requests of one conversation in the file of its set."""
 
     def __init__(self, spending: SetSpending) -> None:
         self._spending = spending

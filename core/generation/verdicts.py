@@ -22,7 +22,7 @@ from gistpoint.core.tasks.model import Failure, Target
 
 
 class Reason(StrEnum):
-    """The possible outcomes of a candidate, counted by every campaign."""
+    """The outcome of a candidate; every campaign counts its outcomes."""
 
     KEPT = "kept"
     NOT_REMOVABLE = "body_not_removable"
@@ -121,7 +121,7 @@ class CandidateVerdict:
     def from_json(cls, value: Mapping[str, Any]) -> CandidateVerdict:
         """Return the verdict from the result of `to_json`.
 
-        Raises KeyError, TypeError or ValueError for anything else.
+        Raises `KeyError`, `TypeError`, `ValueError` or `AttributeError` for anything else.
         """
         return msgspec.convert(
             {**value, **{key: _read_rows(value[key]) for key in ("kept", "specimen")}}, cls
@@ -276,7 +276,7 @@ class StateFile:
         self._log.close()
 
     def add(self, verdict: CandidateVerdict) -> None:
-        """Store a verdict, which is on the disk on return; a known verdict is not changed."""
+        """Store a verdict, which is on disk on return; a known verdict is not changed."""
         if verdict.key not in self.verdicts:
             self._append({"type": "verdict", **verdict.to_json()})
             self.verdicts[verdict.key] = verdict

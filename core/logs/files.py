@@ -16,13 +16,13 @@ from gistpoint.core.locations import open_regular, read_regular
 from gistpoint.core.logs.locks import APPENDING, FileLock
 
 sync_file = os.fsync if sys.platform == "darwin" else os.fdatasync
-"""Syncs the content of an open file to the disk."""
+"""Syncs the content of an open file to disk."""
 _STEP = 65_536
-"""How many bytes are read at once: of the first line, which identifies the file, or of a torn last line."""
+"""The bytes read at once: of the first line, which identifies the file, or of a torn last line."""
 
 
 def sync_folder(place: Path) -> None:
-    """Sync the names in a folder to the disk."""
+    """Sync the names in a folder to disk."""
     descriptor = os.open(place, os.O_RDONLY)
     try:
         os.fsync(descriptor)
@@ -33,7 +33,7 @@ def sync_folder(place: Path) -> None:
 def append_whole(file: int, data: bytes, size: int) -> None:
     """Append `data` to an open file of `size` bytes, all or nothing, so that no half line is left.
 
-    Raises OSError, after removing what was written.
+    Raises `OSError`, after removing what was written.
     """
     view = memoryview(data)
     try:
@@ -45,9 +45,9 @@ def append_whole(file: int, data: bytes, size: int) -> None:
 
 
 def replace_file(path: Path, data: bytes, *, durable: bool = True, mode: int = 0o666) -> None:
-    """Replace a file atomically; if `durable`, the new one is synced to the disk on return.
+    """Replace a file atomically; if `durable`, the new one is synced to disk on return.
 
-    Concurrent readers see either the old file or the new one. Raises OSError if it can't be written.
+    Concurrent readers see either the old file or the new one. Raises `OSError` if it can't be written.
     """
     part = _hidden_copy(path, data, mode, durable=durable)
     part.replace(path)
@@ -56,7 +56,7 @@ def replace_file(path: Path, data: bytes, *, durable: bool = True, mode: int = 0
 
 
 def create_file(path: Path, data: bytes) -> None:
-    """Write a file unless it exists, synced to the disk on return: the first of two processes wins."""
+    """Write a file unless it exists, synced to disk on return: the first of two processes wins."""
     part = _hidden_copy(path, data, 0o600, durable=True)
     try:
         path.hardlink_to(part)
@@ -136,7 +136,7 @@ class LogContent:
 def read_log(path: Path, kind: LogKind) -> LogContent:
     """Return the content of a log.
 
-    Raises the kind's error for a newer version, and OSError if the file can't be read or is a link.
+    Raises the kind's error for a newer version, and `OSError` if the file can't be read or is a link.
     """
     content = LogContent.of(read_regular(path, links=False))
     kind.check(content.lines[0] if content.lines else b"", path.name)
@@ -154,8 +154,8 @@ class AppendLog(AbstractContextManager["AppendLog"]):
     def __init__(self, path: Path, kind: LogKind, lock: FileLock) -> None:
         """Open or create a log; `lock`, on the log or on a file that represents it, is held until `close`.
 
-        Raises OSError if the log can't be opened, and the kind's error for a log of a newer version, which is
-        not written to.
+        Raises `OSError` if the log can't be opened, and the kind's error for a log of a newer version, to
+        which nothing is written.
         """
         self.path, self._kind, self._lock, self._file = path, kind, lock, -1
         try:
@@ -175,10 +175,10 @@ class AppendLog(AbstractContextManager["AppendLog"]):
             return LogContent.of(file.read())
 
     def append(self, lines: bytes, *, durable: bool = True) -> None:
-        """Append lines, all or nothing; if `durable`, they are synced to the disk on return.
+        """Append lines, all or nothing; if `durable`, they are synced to disk on return.
 
         A torn last line is set aside first. A new log gets its header first, and its name is always synced.
-        Raises OSError if the lines can't be written.
+        Raises `OSError` if the lines can't be written.
         """
         size = self.set_torn_aside()
         append_whole(self._file, lines if size else self._kind.header + lines, size)
@@ -188,7 +188,7 @@ class AppendLog(AbstractContextManager["AppendLog"]):
             sync_folder(self.path.parent)
 
     def sync(self) -> None:
-        """Sync appended lines to the disk."""
+        """Sync appended lines to disk."""
         sync_file(self._file)
 
     def set_torn_aside(self) -> int:

@@ -12,7 +12,7 @@ from gistpoint.core.errors import UserError
 from gistpoint.core.locations import open_regular
 
 APPENDING = os.O_RDWR | os.O_APPEND | os.O_CREAT
-_LOOKS_S = (0.01, 0.03, 0.1)
+_PAUSES_S = (0.01, 0.03, 0.1)
 """The pauses before a file counts as held, in seconds: `is_held` itself holds it for a moment."""
 
 
@@ -47,7 +47,8 @@ class FileLock(AbstractContextManager["FileLock"]):
 def wait_for(place: Path | int, *, shared: bool = False) -> FileLock:
     """Return the lock on a file, or on an open descriptor, after waiting for other holders.
 
-    A `shared` lock can have several holders. Raises `NoLocksError`, and OSError if the file can't be opened.
+    A `shared` lock can have several holders. Raises `NoLocksError` if the file system has no locks, and
+    `OSError` if the file can't be opened.
     """
     lock = FileLock(place)
     _lock(lock, fcntl.LOCK_SH if shared else fcntl.LOCK_EX)
@@ -57,10 +58,10 @@ def wait_for(place: Path | int, *, shared: bool = False) -> FileLock:
 def take(place: Path | int) -> FileLock | None:
     """Return the lock on a file, or on an open descriptor; None if it is still held after a moment.
 
-    Raises `NoLocksError`, and OSError if the file can't be opened.
+    Raises `NoLocksError` if the file system has no locks, and `OSError` if the file can't be opened.
     """
     lock = FileLock(place)
-    for pause in (*_LOOKS_S, 0.0):
+    for pause in (*_PAUSES_S, 0.0):
         if _lock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB):
             return lock
         time.sleep(pause)

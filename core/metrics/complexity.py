@@ -60,9 +60,8 @@ def measure_complexity(files: Mapping[str, bytes]) -> dict[tuple[str, int], Comp
 
     Files that do not parse are left out.
     """
-    from gistpoint.core.callgraph import (
-        run_deep,
-    )  # imported here, since the names of metrics need no analysis
+    # Imported here, since the names of metrics need no analysis.
+    from gistpoint.core.callgraph import run_deep
 
     return run_deep(lambda: dict(_measure_all(files)))
 

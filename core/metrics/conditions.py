@@ -73,7 +73,7 @@ def filter_rows(
 ) -> list[FunctionMetrics]:
     """Return the rows that meet every condition; percentiles are over `population`, by default the rows.
 
-    Raises as `read_condition` does.
+    Raises `ConditionError` if a condition can't be parsed, and `ColumnError` for an unknown column.
     """
     rows = list(rows)
     reference = rows if population is None else population
@@ -105,7 +105,7 @@ class _Token:
 
 
 class _Reader:
-    """Parses a condition by recursive descent; `or` binds least, then `and`, then `not`."""
+    """A parser of a condition by recursive descent; `or` binds least, then `and`, then `not`."""
 
     def __init__(self, text: str) -> None:
         self._text = text
@@ -121,7 +121,7 @@ class _Reader:
         """Return the function that makes the whole condition's test from a population."""
         if not self._tokens:
             raise ConditionError("The condition is empty.", hint=_FORM)
-        maker = self._any()
+        maker = self._disjunction()
         if (token := self._peek()) is not None:
             self._refuse(token, "'and' or 'or' is missing before it")
         return maker
@@ -139,30 +139,30 @@ class _Reader:
             place = found.end()
         return tokens
 
-    def _any(self) -> Maker:
-        parts = [self._every()]
-        while self._took("or"):
-            parts.append(self._every())
+    def _disjunction(self) -> Maker:
+        parts = [self._conjunction()]
+        while self._take_word("or"):
+            parts.append(self._conjunction())
         return _joined(parts, any)
 
-    def _every(self) -> Maker:
-        parts = [self._one()]
-        while self._took("and"):
-            parts.append(self._one())
+    def _conjunction(self) -> Maker:
+        parts = [self._operand()]
+        while self._take_word("and"):
+            parts.append(self._operand())
         return _joined(parts, all)
 
-    def _one(self) -> Maker:
+    def _operand(self) -> Maker:
         # Conditions are typed by people: a deeply nested one must not hit Python's recursion limit.
         self._depth += 1
         if self._depth > _DEEPEST:
             raise ConditionError(f"The condition is nested more than {_DEEPEST} deep.")
         try:
-            return self._negated() if self._took("not") else self._atom()
+            return self._negated() if self._take_word("not") else self._atom()
         finally:
             self._depth -= 1
 
     def _negated(self) -> Maker:
-        maker = self._one()
+        maker = self._operand()
 
         def negated(population: _Population) -> Test:
             test = maker(population)
@@ -171,9 +171,9 @@ class _Reader:
         return negated
 
     def _atom(self) -> Maker:
-        token = self._taken()
+        token = self._take_token()
         if token.text == "(" and token.kind == "bracket":
-            maker = self._any()
+            maker = self._disjunction()
             if (closing := self._peek()) is None or closing.text != ")":
                 self._refuse(token, "it is never closed")
             self._next += 1
@@ -190,7 +190,7 @@ class _Reader:
                 hint=f"Columns: {', '.join(COLUMNS)}.",
             )
         self._next += 1
-        return self._comparison(token.text, following, self._taken())
+        return self._comparison(token.text, following, self._take_token())
 
     def _comparison(self, column: str, sign: _Token, value: _Token) -> Maker:
         compare = _COMPARISONS[sign.text]
@@ -226,14 +226,14 @@ class _Reader:
     def _peek(self) -> _Token | None:
         return self._tokens[self._next] if self._next < len(self._tokens) else None
 
-    def _taken(self) -> _Token:
+    def _take_token(self) -> _Token:
         token = self._peek()
         if token is None:
             raise ConditionError(f"The condition {self._text!r} ends too early.", hint=_FORM)
         self._next += 1
         return token
 
-    def _took(self, word: str) -> bool:
+    def _take_word(self, word: str) -> bool:
         match self._peek():
             case _Token(kind="word", text=text) if text == word:
                 self._next += 1

@@ -150,7 +150,7 @@ def sort_rows(
 ) -> list[FunctionMetrics]:
     """Return the rows sorted by a column, from the greatest value if `descending`.
 
-    Ties are sorted by name; rows without a value come last.
+    Ties are sorted by name; rows without a value come last. Raises `ColumnError` for an unknown column.
     """
     named = sorted(rows, key=lambda row: row.function)
     # Sorting is stable, so equal values stay ordered by name in both directions.
@@ -165,7 +165,10 @@ def _sortable(cell: Cell) -> tuple[float, str]:
 
 
 def rows_to_csv(rows: Iterable[FunctionMetrics], columns: Sequence[str] = COLUMNS) -> str:
-    """Return the rows as CSV with a header; unknown values are empty, floats have full precision."""
+    """Return the rows as CSV with a header; unknown values are empty, floats have full precision.
+
+    Raises `ColumnError` for an unknown column.
+    """
     lines = ([row.cell(column) for column in columns] for row in rows)
     return csv_line(columns) + "".join(map(csv_line, lines))
 

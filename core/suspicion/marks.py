@@ -45,7 +45,7 @@ _SEARCHES = ("get", "index", "count")
 _CLASS_CALL = 3
 """Number of arguments with which `type` makes a class: its name, its bases and its namespace."""
 _SHOWN = 60
-"""Most characters of code that are quoted in a mark."""
+"""Maximum number of characters of code that are quoted in a mark."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -167,7 +167,7 @@ class _Piece:
         return isinstance(above, ast.Call) and above.func is node
 
     def _attribute(self, name: str) -> _Marks:
-        """Mark an attribute that reaches beyond plain values, or that nothing here has (decision 115)."""
+        """Yield a mark for an attribute that reaches beyond plain values or is unknown (decision 115)."""
         if name in names.REACHING:
             yield SuspicionMark(name)
         elif name in names.FILE_METHODS:
@@ -176,13 +176,16 @@ class _Piece:
             yield SuspicionMark(f".{name}")
 
     def _text(self, node: ast.AST, text: str) -> _Marks:
-        """Mark a written name by which other code may get an attribute or make a class."""
+        """Yield marks for a written name by which other code can get an attribute or make a class."""
         yield from map(SuspicionMark, names.REACHING.intersection(_WORD.findall(text)))
         if text in names.OPERATORS and not self._is_look_up(self.above.get(node)):
             yield SuspicionMark(f"{text} as a name")
 
     def _path(self, path: str, *, whole: bool = False) -> _Marks:
-        """Mark a module, function or class by its path; `whole` if an `import` names it as a module."""
+        """Yield marks for a module, function or class by its path.
+
+        `whole` is whether an `import` names it as a module.
+        """
         root, *rest = path.split(".")
         short = ".".join([root, *rest[:1]]).removeprefix("builtins.")
         kind = names.kind_of(path)
@@ -203,7 +206,7 @@ class _Piece:
                 yield SuspicionMark(short)
 
     def _foreign(self, parts: list[str]) -> _Marks:
-        """Mark the attributes after the part of a path that the tree itself defines or imports."""
+        """Yield marks for the attributes after the part of a path that the tree itself defines or imports."""
         known = 0
         for end in range(1, len(parts) + 1):
             if self._is_known(".".join(parts[:end])):
@@ -241,7 +244,7 @@ class _Piece:
         return self.library.is_module(path) or self.library.uses(path)
 
     def _handed_on(self, node: ast.expr, path: str) -> _Marks:
-        """Mark a module, or a built-in that gets attributes by name, that is used as a value."""
+        """Yield marks for a module, or a built-in that gets attributes by name, that is used as a value."""
         if self._is_module(path) and not self._is_tested(node):
             yield SuspicionMark(f"{path} handed on")
         elif path in _GETTING and not self._is_called(node):
@@ -302,7 +305,7 @@ class _Piece:
             yield from self._method(node, node.func, paths)
 
     def _makes_class(self, node: ast.Call, paths: frozenset[str]) -> bool:
-        """Whether `type`, or the class of a value, is called to make a class, or may be."""
+        """Whether `type`, or the class of a value, is called to make a class, or might be."""
         is_unclear = _has_star(node)
         only_asks = len(node.args) == 1 and not node.keywords and not is_unclear
         if "builtins.type" in paths and not only_asks:
@@ -368,7 +371,7 @@ class _Piece:
             yield from self._stored(owner, text)
 
     def _template(self, node: ast.expr) -> _Marks:
-        """Mark a text whose `format` may get attributes that a reader does not see."""
+        """Yield marks for a text whose `format` can get attributes that a reader does not see."""
         texts = self.meaning.texts(node)
         if texts is None:
             yield SuspicionMark("format by a text that is made up")
@@ -419,7 +422,7 @@ class _Piece:
     # Definitions, which may decide comparisons
 
     def _defined(self, node: ast.AST) -> _Marks:
-        """Mark a method by which an object decides what it equals, or what it seems to be."""
+        """Yield marks for a method by which an object decides what it equals, or what it seems to be."""
         for name in bound_names(node):
             if _is_special(name) and name not in names.CLASS_PARTS:
                 yield SuspicionMark(f"{name} of a new class")
@@ -490,7 +493,7 @@ class _Piece:
     # Code that runs without being called
 
     def _annotated(self, node: ast.FunctionDef | ast.AsyncFunctionDef) -> _Marks:
-        """Mark annotations of an inner function that run code: other code may evaluate them."""
+        """Yield marks for annotations of an inner function that run code: other code can evaluate them."""
         if node in self.roots:
             return
         for annotation in annotations_of(node):
@@ -500,7 +503,7 @@ class _Piece:
 
     def _is_local_value(self, part: ast.AST) -> bool:
         """Whether a part of an annotation is a local name that may mean something other than a class."""
-        # Names in an annotation that is written as a text have no scope of their own.
+        # Names in an annotation that is written as a string have no scope of their own.
         if not isinstance(part, ast.Name) or part not in self.meaning.scopes:
             return False
         if not self.meaning.is_local(part):

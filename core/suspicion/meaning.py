@@ -20,7 +20,7 @@ _REACHED = ("builtins", "gc", "os", "sys")
 _OWN_PATHS = ("os.path", "posix.path")
 """Paths whose last part has the name of a module, but does not stand for that module."""
 _DEEPEST = 20
-"""Most bindings that are followed from one name to the next."""
+"""Maximum number of bindings that are followed from one name to the next."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,9 +76,9 @@ class Meaning:
         return scope is not None and scope.parent is not None
 
     def paths(self, node: ast.expr) -> tuple[str, ...]:
-        """Return the paths of what a name or a chain of attributes may mean: `sys.modules`, `builtins.open`.
+        """Return the paths that a name or an attribute chain can stand for: `sys.modules`, `builtins.open`.
 
-        Empty if it means nothing that is imported or built in.
+        Empty if it stands for nothing that is imported or built in.
         """
         attributes: list[str] = []
         while isinstance(node, ast.Attribute):
@@ -106,11 +106,11 @@ class Meaning:
         return (name.id,) if name.id in STANDARD else ()
 
     def texts(self, node: ast.expr, depth: int = _DEEPEST) -> tuple[str, ...] | None:
-        """Return the texts that an expression may be; None if any of them is not a literal."""
+        """Return the strings that an expression can be; None if one of its values is not a literal string."""
         if isinstance(node, ast.Constant):
             return (node.value,) if isinstance(node.value, str) else None
         values = self._possible_values(node)
-        # Names that are bound to each other in a circle never lead to a text.
+        # Names that are bound to each other in a circle never lead to a string.
         if not values or not depth:
             return None
         found: list[str] = []

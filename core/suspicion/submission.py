@@ -31,7 +31,7 @@ def marks(
     """Return the reasons to read a submission before its pass counts, sorted; empty if there are none.
 
     `given` is the corrupted tree, `original` the correct one: a mark that a definition has in either of them
-    is not a reason in the submission. Of a new file, all code counts; a file that is not Python, or does not
+    is not a reason in the submission. In a new file, all code counts; a file that is not Python, or does not
     parse, is skipped, since it can't run.
     """
     tests = _Tests(given, test_files)
@@ -43,7 +43,7 @@ def marks(
         found = _new_marks(path, now, _File.read(given, path), _File.read(original, path), tests, allowed)
         texts.update(mark.text for mark in found)
     # A path such as `sys` adds nothing to a longer one, such as `sys.modules`.
-    beginnings = set(chain.from_iterable(map(_beginnings, texts)))
+    beginnings = set(chain.from_iterable(map(_dotted_prefixes, texts)))
     return tuple(sorted(texts - beginnings))
 
 
@@ -52,7 +52,7 @@ def _python_files(tree: SourceTree) -> list[str]:
     return [path for path in tree.overlay if path.endswith(".py")]
 
 
-def _beginnings(text: str) -> Iterator[str]:
+def _dotted_prefixes(text: str) -> Iterator[str]:
     """Yield the parts of a text before each of its dots."""
     for place, character in enumerate(text):
         if character == ".":
@@ -190,13 +190,13 @@ def _not_excused(
 
 
 def _new_operator(name: str) -> set[SuspicionMark]:
-    """Mark a new method that can decide the result of a comparison."""
+    """Return the mark for a new method that can decide the result of a comparison; empty for any other."""
     method = name.rpartition(".")[2].partition("#")[0]
     return {SuspicionMark(f"{method} of a class that had none")} if method in OPERATORS else set()
 
 
 def _for_the_tests(path: str, name: str, given: _File, tests: _Tests) -> Iterator[SuspicionMark]:
-    """Mark the replacement of a correct definition by which tests judge."""
+    """Yield marks for the replacement of a correct definition by which tests judge."""
     for node in given.pieces[name]:
         if not isinstance(node, _Function):
             continue

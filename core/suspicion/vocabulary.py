@@ -30,7 +30,7 @@ class _FileWords:
 
 
 class LibraryWords:
-    """The names of a tree. A file is parsed only if it contains the word that is asked for."""
+    """The names of a tree. A file is parsed only if it contains a requested word."""
 
     def __init__(self, tree: SourceTree, test_files: Collection[str]) -> None:
         self._tree = tree
@@ -45,11 +45,11 @@ class LibraryWords:
 
     def names(self, name: str) -> bool:
         """Whether the library has an attribute, a definition or a keyword with this name."""
-        return self._any(name, name, lambda words: name in words.names)
+        return self._any_file(name, name, lambda words: name in words.names)
 
     def uses(self, path: str) -> bool:
         """Whether the library uses or imports exactly this path: `logging.getLogger`, `numpy`."""
-        return self._any(path, path.rpartition(".")[2], lambda words: path in words.paths)
+        return self._any_file(path, path.rpartition(".")[2], lambda words: path in words.paths)
 
     def is_module(self, path: str) -> bool:
         """Whether a path, which may be relative, is that of a module of the tree."""
@@ -59,14 +59,14 @@ class LibraryWords:
         ends = (f"/{place}.py", f"/{place}/__init__.py")
         return any(f"/{file}".endswith(ends) for file in self._tree.files(".py"))
 
-    def _any(self, key: str, word: str, holds: Callable[[_FileWords], bool]) -> bool:
+    def _any_file(self, key: str, word: str, holds: Callable[[_FileWords], bool]) -> bool:
         """Whether a condition holds for a file that contains a word; the answer is kept under `key`."""
         if key not in self._known:
             encoded = word.encode("utf-8", "surrogatepass")
-            self._known[key] = any(map(holds, self._with(encoded)))
+            self._known[key] = any(map(holds, self._files_with(encoded)))
         return self._known[key]
 
-    def _with(self, word: bytes) -> Iterator[_FileWords]:
+    def _files_with(self, word: bytes) -> Iterator[_FileWords]:
         """Yield the names of the files that contain a word."""
         # Files without the word are not parsed (decision 115): a library may have thousands of files, and a
         # submission asks for few words.

@@ -12,7 +12,7 @@ from gistpoint.core.tasks.model import Task
 
 
 def template_exists(name: str) -> bool:
-    """Return whether this version has a template, or a part of one."""
+    """Return whether this version has a template, or a part of a template, with this name."""
     return files("gistpoint.core.tasks").joinpath("briefs", f"{name}.md").is_file()
 
 
@@ -57,7 +57,7 @@ _SENTENCES = re.compile(r"(?<=[.!?]) (?=[A-Z`{])")
 def in_a_shell(template: str) -> str:
     """Return a template for a solver with a shell: sentences on tools and budgets are replaced.
 
-    It takes two more values: `place`, the location of the repository, and `hand_in`, what is judged.
+    It has two more fields: `place` for the location of the repository, and `hand_in` for what is judged.
     """
     if "\n## Budgets\n" in template:
         return _with_a_shell_section(template)
@@ -91,8 +91,8 @@ def _with_a_shell_section(template: str) -> str:
 def filled(task: Task, values: Mapping[str, str], *, shell: bool = False) -> str:
     """Return the brief of a task: its template, filled in with values.
 
-    With `shell`, the template is the one from `in_a_shell`. Raises `TaskError` if the template differs from
-    the one the task was made with.
+    With `shell`, the template is the one from `in_a_shell`. Raises `TaskError` if the template is missing
+    from this version, or differs from the one with which the task was made.
     """
     text = template_text(task.brief.template)
     if sha256_of_text(text) != task.brief.template_sha256:

@@ -17,7 +17,7 @@ _SHOWN = 80
 
 
 class TaskConflictError(TaskError):
-    """A task with the same id and other conditions is already present."""
+    """A task with the same id and different conditions is already present."""
 
 
 def conditions_of(task: Task, of_kind: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
@@ -69,7 +69,7 @@ def require_same_conditions(
 
 
 def kept_differences(known: Task, other: Task) -> tuple[str, ...]:
-    """Return the keys outside of the conditions under which another task differs: measurements, wordings."""
+    """Return the keys outside of the conditions in which two tasks differ: measurements and wordings."""
     found = _differing(_measured(known), _measured(other))
     return tuple(key for key, _, _ in found)
 

@@ -31,7 +31,7 @@ Version 2 only adds `environment.image`, and version 3 `salt_sha256`.
 
 
 def upgraded(document: dict[str, Any], file: str) -> dict[str, Any]:
-    """Return `document` in the present version's form.
+    """Return `document` in the form of the current version.
 
     The key `version` keeps the file's value, because a task's id depends on it. Raises `TaskError` if the
     format or the version is missing or not known.
@@ -71,7 +71,7 @@ def json_text(document: Mapping[str, Any]) -> str:
 
 
 def read_document(path: Path) -> Fields:
-    """Read a file of a task, in the form of the present version.
+    """Return the contents of a task's file, in the form of the current version.
 
     Raises `TaskError`, naming the file, if it is missing, can't be read or is of a newer version.
     """
@@ -89,7 +89,7 @@ def read_document(path: Path) -> Fields:
 
 
 def read_baseline(path: Path) -> Baseline:
-    """Read one baseline. Raises `TaskError`, naming the file and the key, for a fault."""
+    """Return the baseline in a file. Raises `TaskError`, naming the file and the key, for a fault."""
     fields = read_document(path)
     fields.get("canary", str)
     baseline = Fields({**fields.values, "protections": {}}, fields.file).record(

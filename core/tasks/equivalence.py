@@ -58,7 +58,7 @@ class EquivalenceReport:
 
 
 class EquivalenceTester(Protocol):
-    """Calls functions of two trees with equal arguments, isolated like any code of a repository."""
+    """A tester that calls functions of two trees with equal arguments, isolated like a repository's code."""
 
     def compare(
         self,
@@ -72,7 +72,7 @@ class EquivalenceTester(Protocol):
         timeout_s: float,
         run: RunContext = UNATTENDED,
     ) -> EquivalenceReport:
-        """Compare `functions` (`path::qualname`) on calls that the original's `tests` make, and variations.
+        """Return the comparison of `functions` on calls that the original's `tests` make, and on variations.
 
         Raises `CancelledError` when cancelled, and `InfrastructureError` if the calls can't be recorded.
         """
@@ -87,7 +87,10 @@ def compare_repair(
     *,
     run: RunContext = UNATTENDED,
 ) -> EquivalenceReport:
-    """Compare a task's repaired tree with its original. Raises as `EquivalenceTester.compare` does."""
+    """Return the comparison of a task's repaired tree with its original.
+
+    Raises `CancelledError` when cancelled, and `InfrastructureError` if the calls can't be recorded.
+    """
     original = repaired_tree(SourceTree.open(task.tree_path), answer.targets)
     names = [target.name for target in answer.targets]
     tests = frozenset().union(*(answer.entered.get(name, frozenset()) for name in names))

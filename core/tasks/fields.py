@@ -60,7 +60,10 @@ class Fields:
     @overload
     def get(self, key: str, kind: type[T], default: T) -> T: ...
     def get(self, key: str, kind: type[T], default: Any = _MISSING) -> T:
-        """Return the value under `key`. Raises the error if it is missing or of another type."""
+        """Return the value under `key`, or the default.
+
+        Raises the error if the value is missing without a default, or of another type.
+        """
         if key not in self.values and default is _MISSING:
             raise self.error(f"{self.file}: the key {self.name(key)!r} is missing.")
         return self._decoded(self.values.get(key, default), kind, self.name(key))
@@ -146,7 +149,7 @@ def structs_in(annotation: Any) -> Iterator[type[msgspec.Struct]]:
 
 
 def _absent(written: object, given: Any, key: str = "") -> Iterator[str]:
-    """Yield the keys of members, other than None, that the written record has and the given one has not."""
+    """Yield the keys of members, other than None, that the written record has, but not the given one."""
     if isinstance(written, dict):
         for name, value in written.items():
             if name in given:

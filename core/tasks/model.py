@@ -37,7 +37,7 @@ def version_of(image: ImagePins | None) -> int:
 
 
 class Mode(StrEnum):
-    """The modes of gistpoint; several corruptions are `DISCOVERY` with several targets."""
+    """The mode of a task; a task with several corruptions is `DISCOVERY` with several targets."""
 
     REMOVE = "remove"
     DISCOVERY = "discovery"
@@ -105,7 +105,7 @@ class Suite:
     deselected: tuple[str, ...] = ()
     """The ids of flaky tests on the original, which are never run or counted."""
     test_files: tuple[str, ...] = ()
-    """The files of the collected tests, which a solver may not change."""
+    """The files of the collected tests, which a solver must not change."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,7 @@ _UNWANTED = (
 """Words that the syllables can form and that nobody wants as a name."""
 _REFUSED = frozenset(re.findall(r"\w+", _UNWANTED))
 _LONGEST = 40
-"""The largest number of characters of a library's or a function's name in a title."""
+"""The maximum number of characters of a library's or a function's name in a title."""
 _WORDS = re.compile(r"\w+")
 
 

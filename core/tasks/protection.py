@@ -43,12 +43,15 @@ def protection_document(protection: Protection) -> dict[str, Any]:
 
 
 def read_protections(fields: Fields) -> dict[str, Protection]:
-    """Return the protections in a table, by backend."""
+    """Return the protections in a table, by backend. Raises `TaskError` as `read_protection` does."""
     return {name: read_protection(fields.table(name)) for name in fields.values}
 
 
 def read_protection(fields: Fields) -> Protection:
-    """Return a stored protection. Raises `TaskError` if a path leads out of the tree."""
+    """Return a stored protection.
+
+    Raises `TaskError` for a fault, such as a path that leads out of the tree.
+    """
     if "reason" in fields.values:
         return Protection(None, fields.get("reason", str))
     writable = fields.record(Writable)

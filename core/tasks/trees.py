@@ -11,14 +11,20 @@ from gistpoint.core.trees import SourceTree
 
 
 def corrupted_tree(tree: SourceTree, targets: tuple[Target, ...]) -> SourceTree:
-    """Return `tree` with every target's corrupted text. Raises `CodeError` if one does not fit."""
+    """Return `tree` with every target's corrupted text.
+
+    Raises `CodeError` if one does not fit, and `FileNotFoundError` if its file is missing.
+    """
     for target in targets:
         tree = with_definition(tree, target.path, target.qualname, target.corrupted)
     return tree
 
 
 def repaired_tree(tree: SourceTree, targets: tuple[Target, ...]) -> SourceTree:
-    """Return a corrupted tree with every target's original text. Raises `CodeError` if one does not fit."""
+    """Return a corrupted tree with every target's original text.
+
+    Raises `CodeError` if one does not fit, and `FileNotFoundError` if its file is missing.
+    """
     for target in targets:
         tree = with_definition(tree, target.path, target.qualname, target.original)
     return tree

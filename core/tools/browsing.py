@@ -28,7 +28,7 @@ _MAX_PATH = 1_024
 def tree_path(raw: str) -> str:
     """Return `raw` as a normalised path in the repository, whose root is the empty string.
 
-    Raises `RefusalError` for a path that is absolute, leads upwards, is too long or holds a NUL character.
+    Raises `RefusalError` for a path that is absolute, leads upwards, is too long or contains a NUL character.
     """
     shown = visible_line(raw[:200])
     if len(raw) > _MAX_PATH:

@@ -153,7 +153,7 @@ class Tool:
     activity: Activity
     step: Step
     run: Callable[[ToolContext, Mapping[str, str]], ToolOutput] | None
-    """Answers a call; None if the harness does that itself, as with a text that it has already."""
+    """Answers a call; None if the harness does that itself, such as for a text that it already has."""
     runs_code: bool = False
     """Whether a call may run code in the sandbox, so that it can take long and be cancelled."""
     runs_gist: bool = False

@@ -46,13 +46,13 @@ def corpus_of(tree: SourceTree) -> Corpus:
     with _lock:
         corpus = _known.get(tree)
     if corpus is None:
-        corpus = _made(tree)
+        corpus = _new_corpus(tree)
         with _lock:
             _known[tree] = corpus
     return corpus
 
 
-def _made(tree: SourceTree) -> Corpus:
+def _new_corpus(tree: SourceTree) -> Corpus:
     texts, undecodable = [], []
     for path, data in tree.read_all(".py"):
         text = _decoded(data)
@@ -82,13 +82,15 @@ _SIMPLE_ESCAPES = frozenset("sSwWdDbBAZtnrfv")
 
 
 def required_literals(pattern: str) -> tuple[str, ...]:
-    """Return texts that every match of `pattern` contains, the longest first; none if that is unknown.
+    """Return the texts of at least two characters that every match of `pattern` contains, the longest first.
+
+    Empty if that is unknown.
 
     Only text outside of groups is considered, and none if there are alternatives or flags outside of groups.
     """
     runs, run, depth, at = [""], "", 0, 0
     while at < len(pattern):
-        kept, text, size, step = _next(pattern, at)
+        kept, text, size, step = _token_at(pattern, at)
         if size == 0 or (text == "|" and depth == 0):
             return ()
         depth += step
@@ -105,7 +107,7 @@ def required_literals(pattern: str) -> tuple[str, ...]:
     )
 
 
-def _next(pattern: str, at: int) -> tuple[bool, str, int, int]:
+def _token_at(pattern: str, at: int) -> tuple[bool, str, int, int]:
     """Return whether the token at `at` is literal, its text, its size and its change of nesting.
 
     The size is 0 if it is unknown.
@@ -182,13 +184,13 @@ class SearchPattern:
             line = text[start : _line_end(text, start)]
             if others and not all(other in line for other in others):
                 continue
-            if self.compiled.search(line, timeout=self._left(), concurrent=len(line) > _LONG_LINE):
+            if self.compiled.search(line, timeout=self._seconds_left(), concurrent=len(line) > _LONG_LINE):
                 yield start
 
     def _lines_of_whole(self, text: str) -> Iterator[int]:
         at, size = 0, len(text)
         while at <= size:
-            match = self.compiled.search(text, at, timeout=self._left(), concurrent=True)
+            match = self.compiled.search(text, at, timeout=self._seconds_left(), concurrent=True)
             if match is None:
                 return
             start = text.rfind("\n", 0, match.start()) + 1
@@ -205,11 +207,11 @@ class SearchPattern:
     def _lines_one_by_one(self, text: str, start: int, stop: int) -> Iterator[int]:
         while start < stop:
             end = _line_end(text, start)
-            if self.compiled.search(text[start:end], timeout=self._left(), concurrent=True):
+            if self.compiled.search(text[start:end], timeout=self._seconds_left(), concurrent=True):
                 yield start
             start = end + 1
 
-    def _left(self) -> float:
+    def _seconds_left(self) -> float:
         left = self._deadline - time.monotonic()
         if left <= 0:
             raise TimeoutError

@@ -71,7 +71,7 @@ class Version:
         return found
 
     def statements(self, lines: frozenset[int]) -> list[ast.stmt]:
-        """Return the simple statements with a line in `lines`, and the compound ones whose header has one."""
+        """Return the simple statements and the headers of compound ones that have a line in `lines`."""
         return [
             statement
             for statement in self.depths
@@ -121,7 +121,10 @@ class Change:
 
     @cached_property
     def seen(self) -> frozenset[int]:
-        """The lines at which a reader sees the change: new lines, and lines around a gap."""
+        """The lines of the corrupted text that show the change.
+
+        They are the new lines and, where lines were deleted, the code lines before and after the deletion.
+        """
         gaps = [hunk.after.start for hunk in self.hunks if not hunk.after]
         around = {line for gap in gaps for line in (gap - 1, gap)}
         return self.new | (around & self.after.code_lines)
@@ -142,7 +145,7 @@ class Change:
 
     @cached_property
     def lost(self) -> Counter[str]:
-        """The tokens that occur less often in the changed lines than before, without moved ones."""
+        """The tokens that occur less often in the changed lines than before; moved tokens don't count."""
         lost, added = self.tokens
         return lost - added
 

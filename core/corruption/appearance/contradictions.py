@@ -95,7 +95,7 @@ def _comments(text: str) -> Iterator[tuple[int, frozenset[str]]]:
 
 
 def mentions_of(tokens: Counter[str], about: Set[str]) -> int:
-    """Return how many of the tokens' words occur in `about`, by stem."""
+    """Return how many of the tokens' words occur in `about`; words with the same stem count as equal."""
     return sum(of_one_stem([word], about) for word in _words(tokens))
 
 
@@ -113,7 +113,7 @@ def contradiction(change: Change, about: Set[str]) -> float:
 
 
 def comments_in_reach(change: Change, around: SurroundingProse) -> frozenset[str]:
-    """Return the words of the comments on the changed lines, or in the blocks around them."""
+    """Return the words of the comments near the changed lines and in the nested blocks that contain them."""
     places = change.gone or frozenset(hunk.before.start for hunk in change.hunks)
     reached = set(range(min(places) - 2, max(places) + 2))
     for owner, block in change.before.blocks:
@@ -148,7 +148,10 @@ def _excluded(kind: str, value: ast.expr | None) -> bool:
 
 
 def agreement_lost(change: Change) -> float:
-    """Return how many fewer changed assignments, keywords and comparisons have like names on both sides."""
+    """Return how many fewer pairs of names match in the changed lines than before; at least 0.
+
+    A pair is the two sides of an assignment, a keyword argument or a comparison.
+    """
     before = _agreement(change.before, change.gone)
     after = _agreement(change.after, change.new)
     return float(max(before - after, 0))
@@ -156,10 +159,10 @@ def agreement_lost(change: Change) -> float:
 
 def _agreement(version: Version, lines: frozenset[int]) -> int:
     nodes = (node for node in version.facts.nodes if getattr(node, "lineno", 0) in lines)
-    return sum(of_one_stem(one, two) for node in nodes for one, two in _called_alike(node))
+    return sum(of_one_stem(one, two) for node in nodes for one, two in _words_of_sides(node))
 
 
-def _called_alike(node: ast.AST) -> Iterator[tuple[Iterable[str], Iterable[str]]]:
+def _words_of_sides(node: ast.AST) -> Iterator[tuple[Iterable[str], Iterable[str]]]:
     """Yield the words of both sides of an assignment, a keyword or a comparison."""
     match node:
         case ast.keyword(arg=str(name), value=value):

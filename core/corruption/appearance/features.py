@@ -99,7 +99,7 @@ def _mean(values: Sequence[float]) -> float:
 
 
 def idle(change: Change) -> float:
-    """Return the number of new oddities, such as unused names and unreachable statements."""
+    """Return the number of new oddities, such as unused names and unreachable statements; at most 3."""
     before, after = change.before.facts, change.after.facts
     number = len(after.unused - before.unused) + len(after.unbound - before.unbound)
     number += max(after.unreachable - before.unreachable, 0) + (after.oddities - before.oddities).total()
@@ -108,7 +108,7 @@ def idle(change: Change) -> float:
 
 
 def doubled_names(change: Change) -> float:
-    """Return how many more names occur twice in one changed line than before."""
+    """Return how many more names than before are repeated within a changed line; at least 0."""
     return float(max(_doubled(change.after, change.new) - _doubled(change.before, change.gone), 0))
 
 

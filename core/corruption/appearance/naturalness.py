@@ -132,12 +132,15 @@ class StandardCounts:
         return cls(counts, frozenset(stored.words))
 
     def spelled(self, token: str) -> str:
-        """Return a token under the name that the counts use for it."""
+        """Return the name that the counts use for a token: the token itself, or `<name>` if it is unknown."""
         return token if token in self.known else "<name>"
 
 
 def pruned(texts: Iterable[str], least: int) -> StoredCounts:
-    """Return the runs of tokens that occur at least `least` times, with rare tokens replaced by `<name>`."""
+    """Return the counts of the runs of tokens that occur at least `least` times.
+
+    Tokens that occur fewer than `4 * least` times are replaced by `<name>`.
+    """
     tokenised = [[item.text for item in tokens_of(text)] for text in texts]
     occurrences = Counter(chain.from_iterable(tokenised))
     counts = GramCounts()
@@ -153,7 +156,7 @@ def pruned(texts: Iterable[str], least: int) -> StoredCounts:
 
 
 class CodeModel:
-    """Predicts the tokens of functions from the rest of their library and from the standard library."""
+    """A model that predicts functions' tokens from the rest of their library and the standard library."""
 
     def __init__(self, texts: Iterable[Sequence[PlacedToken]], standard: StandardCounts) -> None:
         self._counts = GramCounts()
@@ -167,7 +170,7 @@ class CodeModel:
 
 
 class FunctionModel:
-    """Predicts the lines of one function's versions."""
+    """A model that predicts the lines of one function's versions."""
 
     def __init__(self, library: GramCounts, standard: StandardCounts, original: str) -> None:
         self._library, self._standard = library, standard

@@ -23,7 +23,7 @@ from gistpoint.core.tasks.model import Target
 from gistpoint.core.trees import SourceTree
 
 _MOST_TOKENS = 400_000
-"""Most tokens of a library that its model counts."""
+"""Maximum number of a library's tokens that its model counts."""
 
 
 class Weight(msgspec.Struct, frozen=True):
@@ -77,7 +77,7 @@ def _data(name: str) -> bytes:
 
 @dataclass(frozen=True)
 class GlanceScorer:
-    """Scores corruptions of one library's functions."""
+    """A scorer of corruptions of one library's functions."""
 
     tree: SourceTree
     test_files: frozenset[str]
@@ -104,7 +104,7 @@ class GlanceScorer:
     def features(self, targets: Sequence[Target]) -> list[dict[str, float]]:
         """Return the features of corruptions of one function, except for the feature of their families.
 
-        Raises `CodeError` if one can't be read.
+        `targets` must not be empty. Raises `CodeError` if one of them can't be read.
         """
         original = Version(facts_of(targets[0].original))
         model = self._model.of_function(original.facts.text)
@@ -118,7 +118,7 @@ class GlanceScorer:
     def scores(self, targets: Sequence[Target], families: Sequence[Sequence[str]] = ()) -> list[GlanceScore]:
         """Return the scores of corruptions of one function; 1 for all of them if one can't be read.
 
-        `families` are those of each corruption; none are known by default.
+        `families` are the families of each corruption; by default, none are known.
         """
         if not targets:
             return []

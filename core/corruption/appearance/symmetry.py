@@ -14,9 +14,9 @@ _ALIKE = 0.6
 """Similarity from which a reader sees two lines as a pair."""
 _SAME = 0.97
 _LEAST = 4
-"""Least tokens of a line that is compared."""
+"""Minimum number of tokens of a line that is compared."""
 _MOST_LINES = 60
-"""Most lines of a function that a changed one is compared with."""
+"""Maximum number of a function's lines that a changed line is compared with."""
 
 Line = tuple[str, ...]
 
@@ -66,7 +66,10 @@ def _closest(lines: Sequence[Line], others: Sequence[Line]) -> float:
 
 
 class LineCounts:
-    """The number of times that each line of code occurs in a library, without layout and comments."""
+    """The number of times that each line of code occurs in a library.
+
+    Layout and comments don't count; lines of fewer than four tokens are left out.
+    """
 
     def __init__(self, texts: Iterable[Iterable[PlacedToken]]) -> None:
         self._counts: Counter[Line] = Counter()
@@ -74,7 +77,10 @@ class LineCounts:
             self._counts.update(line for line in lines_of(tokens).values() if len(line) >= _LEAST)
 
     def unlike_elsewhere(self, change: Change) -> float:
-        """Return how much more often the library has the replaced lines than the new ones (log2)."""
+        """Return how much more often the replaced lines occur elsewhere in the library than the new ones.
+
+        It is the difference of log2(1 + occurrences) between the most frequent line of each side.
+        """
         own = Counter(lines_of(change.before.tokens).values())
         old, new = self._usual(change.before, change.gone, own), self._usual(change.after, change.new, own)
         return old - new

@@ -21,7 +21,7 @@ from gistpoint.core.running import NEVER, CancelToken
 
 TEMPLATE = "glance-1"
 MOST_TIMES = 1_000
-"""Most requests for one function with one seed."""
+"""Maximum number of requests for one function with one seed."""
 BREAKER = 3
 """Number of consecutive requests without a usable answer after which no more are made."""
 _LONGEST_REPLY = 20_000
@@ -50,7 +50,7 @@ class ModelAnswer(msgspec.Struct, frozen=True):
 
 
 class JudgeEnd(StrEnum):
-    """The reasons why no more requests are made."""
+    """A reason why no more requests are made."""
 
     ALL_ASKED = "all_asked"
     NO_ANSWERS = "no_answers"
@@ -111,9 +111,10 @@ def judge(
 ) -> JudgeResult:
     """Send the requests to a model, pass each answer to `keep`, and return the state of the series.
 
-    The series ends early if further requests would be useless. With a cap, it ends before a request that
-    would exceed the cap at the cost of the last one, or after the first request if the cost is unknown.
-    Raises `CancelledError` when stopped; answers so far are kept.
+    The series ends early after `BREAKER` consecutive requests without a usable answer, or if no request to
+    the endpoint can succeed. With a cap, it ends before a request that would exceed the cap at the cost of
+    the last one, or after the first request if the cost is unknown. Raises `CancelledError` when stopped;
+    answers so far are kept.
     """
     # The cost of one request is the estimate for the next one.
     result, failed, last = JudgeResult(), 0, 0.0
@@ -147,7 +148,7 @@ def judge(
 
 
 def _over_the_cap(result: JudgeResult, last: float, max_cost_usd: float | None) -> str:
-    """Return why another request may exceed the cap if it costs as much as the last; empty if it may not."""
+    """Return why the cap allows no further request that costs as much as the last one; empty if it does."""
     if max_cost_usd is None or not result.asked:
         return ""
     spent = result.usage.cost_usd

@@ -13,7 +13,7 @@ from gistpoint.core.kinds.registry import is_searched
 from gistpoint.core.tasks.model import Answer, Target, Task
 
 NEAR = 1
-"""Most lines between a mark and the change that it still counts for."""
+"""Maximum distance in lines between a mark and a change for which it still counts."""
 _UNKNOWN = "unknown"
 
 

@@ -15,7 +15,7 @@ _OTHER = {ast.Break: "continue", ast.Continue: "break"}
 
 
 def lost_case(subject: CorruptionTarget) -> Iterator[Edits]:
-    """Leave out an early return, a branch of several, or a `case`."""
+    """Yield edits that leave out an early return, a branch of several, or a `case`."""
     for block in subject.blocks:
         for node in filter(is_guard, block.statements[:-1]):
             yield from deleted(subject, node)
@@ -65,7 +65,7 @@ def _line_of_case(subject: CorruptionTarget, case: ast.match_case) -> int | None
 
 @at_each(ast.If)
 def lost_guard(subject: CorruptionTarget, choice: ast.If) -> Iterator[Edits]:
-    """Replace a one-line `if` with its statement."""
+    """Yield edits that replace a one-line `if` with its statement."""
     match choice:
         case ast.If(body=[done], orelse=[]) if not is_elif(subject, choice):
             yield from _unguarded(subject, choice, done)
@@ -91,12 +91,15 @@ def _replaces(test: ast.expr, done: ast.stmt) -> bool:
 
 @at_each(ast.Break, ast.Continue)
 def break_continue(subject: CorruptionTarget, node: ast.stmt) -> Iterator[Edits]:
-    """Exchange `break` and `continue`."""
+    """Yield edits that exchange `break` and `continue`."""
     yield subject.replaced(node, _OTHER[type(node)])
 
 
 def deleted(subject: CorruptionTarget, statement: ast.stmt) -> Iterator[Edits]:
-    """Yield the edit that removes a statement's lines, and one of two blank lines that would meet."""
+    """Yield the edit that removes a statement's lines; none if other code shares its lines.
+
+    If blank lines before and after the statement would then follow each other, one of them is also removed.
+    """
     lines = subject.lines(statement)
     if lines is None:
         return

@@ -20,7 +20,7 @@ _TRUTH = (ast.If, ast.While, ast.IfExp, ast.BoolOp, ast.Assert)
 
 @at_each(ast.Compare)
 def boundary(subject: CorruptionTarget, node: ast.Compare) -> Iterator[Edits]:
-    """Replace `<` with `<=` and the like, which is wrong only if both sides are equal."""
+    """Yield edits that replace `<` with `<=` and the like, which is wrong only if both sides are equal."""
     operands = [node.left, *node.comparators]
     for place, kind in enumerate(node.ops):
         text = _BOUNDARY.get(type(kind))
@@ -29,10 +29,13 @@ def boundary(subject: CorruptionTarget, node: ast.Compare) -> Iterator[Edits]:
             yield (TextEdit(*span, text),)
 
 
-# Truth in place of a comparison with None is a weaker idiom that is common too (decision 93).
+# Testing the truth instead of comparing with None is a weaker idiom that is also common (decision 93).
 @at_each(ast.Compare)
 def sentinel(subject: CorruptionTarget, node: ast.Compare) -> Iterator[Edits]:
-    """Replace `x is None` with `not x`, and `x is not None` with `x`: wrong for 0 and empty values."""
+    """Yield edits that replace `x is None` with `not x`, and `x is not None` with `x`.
+
+    The result is wrong for 0 and empty values.
+    """
     match node:
         case ast.Compare(left=value, ops=[kind], comparators=[ast.Constant(value=None)]):
             if _in_condition(subject, node) and not _is_chosen(subject, node, value):
@@ -57,7 +60,10 @@ def _is_chosen(subject: CorruptionTarget, node: ast.Compare, value: ast.expr) ->
 
 
 def none_alone(subject: CorruptionTarget) -> Iterator[Edits]:
-    """Replace `not x` with `x is None`, and `x` with `x is not None`: wrong for 0 and empty values."""
+    """Yield edits that replace `not x` with `x is None`, and `x` with `x is not None`.
+
+    The result is wrong for 0 and empty values.
+    """
     for test in _tested(subject):
         match test:
             case ast.UnaryOp(op=ast.Not(), operand=value):

@@ -15,12 +15,12 @@ _TIGHT = (ast.Name, ast.Attribute, ast.Call, ast.Subscript)
 
 
 def demand_dropped(subject: CorruptionTarget) -> Iterator[Edits]:
-    """Leave out one part of `a and b`."""
+    """Yield edits that leave out one part of `a and b`."""
     return _part_dropped(subject, ast.And)
 
 
 def alternative_dropped(subject: CorruptionTarget) -> Iterator[Edits]:
-    """Leave out one part of `a or b`."""
+    """Yield edits that leave out one part of `a or b`."""
     return _part_dropped(subject, ast.Or)
 
 
@@ -51,7 +51,10 @@ def _indexed(value: ast.expr, by: ast.expr) -> bool:
 
 
 def bare(subject: CorruptionTarget, node: ast.expr, part: ast.expr) -> Iterator[Edits]:
-    """Yield the edit that reduces an expression to one part, without needless parentheses."""
+    """Yield the edit that reduces an expression to one part, without needless parentheses.
+
+    Nothing is yielded if the part has parentheses that it would still need.
+    """
     span, enclosed, whole = subject.span(part), subject.operand(part), subject.operand(node)
     needs_brackets = "\n" in subject.cut(enclosed) or isinstance(subject.parent(node), ast.expr)
     if enclosed != span and needs_brackets:
@@ -65,7 +68,7 @@ def bare(subject: CorruptionTarget, node: ast.expr, part: ast.expr) -> Iterator[
 
 @at_each(ast.BoolOp)
 def and_or(subject: CorruptionTarget, node: ast.BoolOp) -> Iterator[Edits]:
-    """Exchange `and` and `or`."""
+    """Yield edits that exchange `and` and `or`."""
     match node.values:
         case [one, other]:
             span = subject.between(one, other)
@@ -75,7 +78,7 @@ def and_or(subject: CorruptionTarget, node: ast.BoolOp) -> Iterator[Edits]:
 
 @at_each(ast.comprehension)
 def filter_dropped(subject: CorruptionTarget, node: ast.comprehension) -> Iterator[Edits]:
-    """Leave out the condition of a comprehension."""
+    """Yield edits that leave out the condition of a comprehension."""
     if len(node.ifs) == 1:
         yield (TextEdit(subject.operand(node.iter)[1], subject.span(node.ifs[0])[1], ""),)
 

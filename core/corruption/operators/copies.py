@@ -1,4 +1,4 @@
-"""Faults in sharing: an alias in place of a copy, or a shallow copy in place of a deep one."""
+"""Faults in sharing: an alias instead of a copy, or a shallow copy instead of a deep one."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _COPYING = frozenset({"list", "dict", "set", "tuple", "bytearray", "copy", "deep
 
 
 def lost_copy(subject: CorruptionTarget) -> Iterator[Edits]:
-    """Replace a copy with the object itself."""
+    """Yield edits that replace a copy with the object itself."""
     yield from _copying_call_left_out(subject)
     yield from _copying_slice_left_out(subject)
 
@@ -38,7 +38,7 @@ def _copying_slice_left_out(subject: CorruptionTarget, node: ast.Subscript) -> I
 
 @at_each(ast.Call)
 def shallow_copy(subject: CorruptionTarget, node: ast.Call) -> Iterator[Edits]:
-    """Replace a deep copy with a shallow one."""
+    """Yield edits that replace a deep copy with a shallow one."""
     match node.func:
         case ast.Attribute(attr="deepcopy" as name) as called:
             end = subject.span(called)[1]

@@ -25,7 +25,7 @@ _OF_ORDER = (None, "key", "reverse")
 
 
 def wrong_default(subject: CorruptionTarget) -> Iterator[Edits]:
-    """Change a default of `.get`, `getattr` and the like, or leave out the operand after `or`."""
+    """Yield edits that change the default of a call such as `.get`, or drop the last operand of `or`."""
     yield from _other_default(subject)
     yield from _last_operand_left_out(subject)
 
@@ -58,7 +58,7 @@ def _default_changed(subject: CorruptionTarget, name: str, args: list[ast.expr])
 
 @at_each(ast.Call)
 def option_dropped(subject: CorruptionTarget, node: ast.Call) -> Iterator[Edits]:
-    """Leave out a keyword argument."""
+    """Yield edits that leave out a keyword argument other than `key` and `reverse`."""
     for keyword in node.keywords:
         if keyword.arg not in _OF_ORDER:
             yield from argument_dropped(subject, node, keyword)
@@ -66,7 +66,7 @@ def option_dropped(subject: CorruptionTarget, node: ast.Call) -> Iterator[Edits]
 
 @at_each(ast.Call)
 def skipped_normalisation(subject: CorruptionTarget, node: ast.Call) -> Iterator[Edits]:
-    """Use a value without normalising it first."""
+    """Yield edits that use a value without normalising it first."""
     match node:
         case ast.Call(func=ast.Attribute(value=value, attr=name)) if name in _METHODS:
             yield subject.replaced_after(value, node)

@@ -23,7 +23,7 @@ _PARTS: Mapping[str, str] = {
 
 @at_each(ast.ExceptHandler)
 def narrowed(subject: CorruptionTarget, node: ast.ExceptHandler) -> Iterator[Edits]:
-    """Leave out one of the exceptions that a handler names."""
+    """Yield edits that leave out one of the exceptions that a handler names."""
     match node.type:
         case ast.Tuple(elts=[_, _, *_] as kinds) as listed:
             for place in range(len(kinds)):
@@ -33,7 +33,7 @@ def narrowed(subject: CorruptionTarget, node: ast.ExceptHandler) -> Iterator[Edi
 
 @at_each(ast.ExceptHandler)
 def part_of_error(subject: CorruptionTarget, node: ast.ExceptHandler) -> Iterator[Edits]:
-    """Catch only a part of the exceptions: `KeyError` for `LookupError`."""
+    """Yield edits that catch only a part of the exceptions: `KeyError` for `LookupError`."""
     match node.type:
         case ast.Name(id=name) as kind if name in _PARTS:
             yield subject.replaced(kind, _PARTS[name])
@@ -41,7 +41,7 @@ def part_of_error(subject: CorruptionTarget, node: ast.ExceptHandler) -> Iterato
 
 @at_each(ast.ExceptHandler)
 def widened(subject: CorruptionTarget, node: ast.ExceptHandler) -> Iterator[Edits]:
-    """Catch every exception instead of one."""
+    """Yield edits that catch every exception instead of one."""
     match node.type:
         case ast.Name(id=name) as kind if name not in ("Exception", "BaseException"):
             yield subject.replaced(kind, "Exception")
@@ -49,7 +49,7 @@ def widened(subject: CorruptionTarget, node: ast.ExceptHandler) -> Iterator[Edit
 
 @at_each(ast.ExceptHandler)
 def swallowed(subject: CorruptionTarget, node: ast.ExceptHandler) -> Iterator[Edits]:
-    """Leave out a `raise` at the end of a handler, or an `if` whose branch raises."""
+    """Yield edits that leave out a `raise` at the end of a handler, or an `if` whose branch raises."""
     match node.body:
         case [_, *_, ast.Raise() as last]:
             yield from deleted(subject, last)
@@ -61,7 +61,7 @@ def swallowed(subject: CorruptionTarget, node: ast.ExceptHandler) -> Iterator[Ed
 
 @at_each(ast.Try)
 def else_into_try(subject: CorruptionTarget, node: ast.Try) -> Iterator[Edits]:
-    """Move the `else` block of a `try` inside it, so that its errors are also caught."""
+    """Yield edits that move the `else` block of a `try` inside it, so that its errors are also caught."""
     match node:
         case ast.Try(body=[*_, last], orelse=[following], finalbody=[]):
             yield from _moved_up(subject, following, last)

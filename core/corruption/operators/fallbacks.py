@@ -1,4 +1,4 @@
-"""Faults in precedence: a default for any false value, the first value in place of the last, a lost limit."""
+"""Faults in precedence: a default for any falsy value, the first value instead of the last, a lost limit."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ _OF_MAPPINGS = frozenset({"get", "items", "keys", "values", "setdefault", "updat
 _WITH_DEFAULT: Mapping[str, int] = {"get": 2, "getattr": 3}
 
 
-# `or` for a default is a weaker idiom that is common too (decision 93).
+# `or` for a default is a weaker idiom that is also common (decision 93).
 def falsy_default(subject: CorruptionTarget) -> Iterator[Edits]:
-    """Write `a or b` where only None, or only a missing key, has a default."""
+    """Yield edits that write `a or b` where only None, or only a missing key, has a default."""
     yield from _or_for_missing(subject)
     yield from _or_for_choice(subject)
     yield from _or_for_branch(subject)
@@ -35,7 +35,7 @@ def falsy_default(subject: CorruptionTarget) -> Iterator[Edits]:
 
 @at_each(ast.Call)
 def _or_for_missing(subject: CorruptionTarget, call: ast.Call) -> Iterator[Edits]:
-    """Write `x.get(key) or y` for `x.get(key, y)`."""
+    """Yield edits that write `x.get(key) or y` for `x.get(key, y)`."""
     name = name_of(call.func)
     has_default = _WITH_DEFAULT.get(name) == len(call.args) and not call.keywords
     if not has_default or not _can_become_or(subject, call):
@@ -50,7 +50,7 @@ def _or_for_missing(subject: CorruptionTarget, call: ast.Call) -> Iterator[Edits
 
 @at_each(ast.IfExp)
 def _or_for_choice(subject: CorruptionTarget, choice: ast.IfExp) -> Iterator[Edits]:
-    """Write `x or y` for `y if x is None else x`."""
+    """Yield edits that write `x or y` for `y if x is None else x`."""
     operands = _unless_none(choice)
     if operands is None or not is_one_line(choice):
         return
@@ -59,7 +59,7 @@ def _or_for_choice(subject: CorruptionTarget, choice: ast.IfExp) -> Iterator[Edi
 
 
 def _unless_none(choice: ast.IfExp) -> tuple[ast.expr, ast.expr] | None:
-    """Return a value and its replacement for None; None if a condition tests something else."""
+    """Return `x` and `y` of `y if x is None else x`; None for other choices, or if `y` needs parentheses."""
     match choice.test:
         case ast.Compare(left=ast.Name() | ast.Attribute() as value, ops=[kind, *_], comparators=[asked, *_]):
             given, other = choice.body, choice.orelse
@@ -72,7 +72,7 @@ def _unless_none(choice: ast.IfExp) -> tuple[ast.expr, ast.expr] | None:
 
 @at_each(ast.If)
 def _or_for_branch(subject: CorruptionTarget, node: ast.If) -> Iterator[Edits]:
-    """Write `x = x or y` for `if x is None: x = y`."""
+    """Yield edits that write `x = x or y` for `if x is None: x = y`."""
     match node:
         case ast.If(
             test=ast.Compare(
@@ -100,7 +100,7 @@ def _can_become_or(subject: CorruptionTarget, node: ast.expr) -> bool:
 
 
 def first_wins(subject: CorruptionTarget) -> Iterator[Edits]:
-    """Keep the first of several values for a key instead of the last, and vice versa."""
+    """Yield edits that keep the first of several values for a key instead of the last, and vice versa."""
     mappings = _mappings(subject)
     for node in subject.statements():
         match node:
@@ -159,7 +159,7 @@ def _mappings(subject: CorruptionTarget) -> frozenset[str]:
 
 @at_each(ast.Call)
 def lost_clamp(subject: CorruptionTarget, node: ast.Call) -> Iterator[Edits]:
-    """Leave out the upper or lower limit of a value: `n` for `min(n, most)`."""
+    """Yield edits that leave out the upper or lower limit of a value: `n` for `min(n, most)`."""
     match node:
         case ast.Call(func=ast.Name(id="min" | "max"), args=[_, _] as values, keywords=[]):
             if not isinstance(subject.parent(node), ast.BinOp | ast.Expr):

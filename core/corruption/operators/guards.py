@@ -13,7 +13,7 @@ from gistpoint.core.corruption.subject import CorruptionTarget
 
 
 def case_order(subject: CorruptionTarget) -> Iterator[Edits]:
-    """Exchange two neighbouring cases: branches of an `if` with `elif`, or two guards."""
+    """Yield edits that exchange two neighbouring cases: branches of an `if` with `elif`, or two guards."""
     for choice in subject.of(ast.If):
         following = elif_of(subject, choice)
         if following is not None:
@@ -47,7 +47,7 @@ def _are_exclusive(first: ast.expr, second: ast.expr) -> bool:
 
 @at_each(ast.For)
 def added_guard(subject: CorruptionTarget, loop: ast.For) -> Iterator[Edits]:
-    """Skip empty values and 0 at the start of a loop."""
+    """Yield edits that skip empty values and 0 at the start of a loop's body."""
     match loop:
         case ast.For(
             target=ast.Name(id=name) | ast.Tuple(elts=[*_, ast.Name(id=name)]),

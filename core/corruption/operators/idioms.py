@@ -82,14 +82,14 @@ _LIKE_PATTERN = re.compile(r"(^|_)(re|regexp?|pattern|rx|matcher)$")
 
 @at_each(ast.Call)
 def weaker_method(subject: CorruptionTarget, node: ast.Call) -> Iterator[Edits]:
-    """Replace a method with a similar one: `split` for `rsplit`, `lower` for `casefold`."""
+    """Yield edits that replace a method with a similar one: `split` for `rsplit`, `lower` for `casefold`."""
     match node.func:
-        case ast.Attribute(attr=name) as called if name in _METHODS and _is_meant(subject, node, called):
+        case ast.Attribute(attr=name) as called if name in _METHODS and _can_differ(subject, node, called):
             end = subject.span(called)[1]
             yield (TextEdit(end - len(name), end, _METHODS[name]),)
 
 
-def _is_meant(subject: CorruptionTarget, node: ast.Call, called: ast.Attribute) -> bool:
+def _can_differ(subject: CorruptionTarget, node: ast.Call, called: ast.Attribute) -> bool:
     """Whether the weaker method can differ: `rsplit` only with a limit, and `match` only on a pattern."""
     if called.attr == "rsplit":
         return len(node.args) + len(node.keywords) == 2
@@ -104,7 +104,7 @@ def _is_pattern(subject: CorruptionTarget, called: ast.Attribute) -> bool:
 
 @at_each(ast.Call)
 def weaker_function(subject: CorruptionTarget, node: ast.Call) -> Iterator[Edits]:
-    """Replace a built-in with a similar one: `list` for `sorted`, `int` for `round`, `str` for `repr`."""
+    """Yield edits that replace a function with a similar one, such as `sorted` with `list`."""
     match node:
         case ast.Call(func=ast.Name(id="sorted")) if isinstance(subject.parent(node), ast.For):
             return  # the order of a loop: `iteration.other_order` leaves out the whole call
@@ -116,7 +116,7 @@ def weaker_function(subject: CorruptionTarget, node: ast.Call) -> Iterator[Edits
 
 @at_each(ast.Call)
 def narrower_type(subject: CorruptionTarget, node: ast.Call) -> Iterator[Edits]:
-    """Replace an abstract class with a usual one: `isinstance(x, dict)` for `isinstance(x, Mapping)`."""
+    """Yield edits that replace an abstract class in a type check with a usual one: `Mapping` with `dict`."""
     match node:
         case ast.Call(func=ast.Name(id="isinstance" | "issubclass"), args=[_, kinds]):
             for kind in elements(kinds):
@@ -126,7 +126,7 @@ def narrower_type(subject: CorruptionTarget, node: ast.Call) -> Iterator[Edits]:
 
 @at_each(ast.Call)
 def part_of_duration(subject: CorruptionTarget, node: ast.Call) -> Iterator[Edits]:
-    """Replace `total_seconds()` with `seconds`, which leaves out the days of a duration."""
+    """Yield edits that replace `total_seconds()` with `seconds`, which leaves out the days of a duration."""
     match node.func:
         case ast.Attribute(value=value, attr="total_seconds"):
             yield subject.replaced_after(value, node, ".seconds")

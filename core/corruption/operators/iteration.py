@@ -17,7 +17,7 @@ _OTHER = {"keys": "values", "values": "keys"}
 
 @at_each(ast.Call)
 def keys_values(subject: CorruptionTarget, node: ast.Call) -> Iterator[Edits]:
-    """Exchange `.keys()` and `.values()`."""
+    """Yield edits that exchange `.keys()` and `.values()`."""
     match node:
         case ast.Call(func=ast.Attribute(attr="keys" | "values" as name) as called, args=[]):
             end = subject.span(called)[1]
@@ -26,7 +26,7 @@ def keys_values(subject: CorruptionTarget, node: ast.Call) -> Iterator[Edits]:
 
 @at_each(ast.Call)
 def sort_key(subject: CorruptionTarget, node: ast.Call) -> Iterator[Edits]:
-    """Leave out the key of a sort, or its `reverse`."""
+    """Yield edits that leave out the key of a sort, or its `reverse`."""
     name = name_of(node.func)
     # A key that is the only argument is kept, except in `list.sort`, which needs no other argument.
     has_more = len(node.args) + len(node.keywords) > 1 or name == "sort"
@@ -36,7 +36,7 @@ def sort_key(subject: CorruptionTarget, node: ast.Call) -> Iterator[Edits]:
 
 
 def other_order(subject: CorruptionTarget) -> Iterator[Edits]:
-    """Iterate in the original order, no longer reversed or sorted."""
+    """Yield edits that iterate in the original order instead of a reversed or sorted one."""
     yield from _call_left_out(subject)
     yield from _reversing_slice_left_out(subject)
 

@@ -102,7 +102,7 @@ def is_open(test: ast.expr) -> bool:
 def argument_dropped(
     subject: CorruptionTarget, call: ast.Call, dropped: ast.keyword
 ) -> Iterator[tuple[TextEdit, ...]]:
-    """Yield the edit that leaves out one keyword argument of a call, with its comma; none if it has `**`."""
+    """Yield the edit that leaves out a keyword argument with its comma; none if the call contains `**`."""
     start, end = subject.span(dropped)
     before, after = subject.before(start), subject.after(end)
     unpacked = any(keyword.arg is None for keyword in call.keywords)

@@ -46,7 +46,7 @@ _COLLECTIONS: tuple[type[ast.Tuple | ast.Set | ast.List], ...] = (ast.Tuple, ast
 
 @at_each(*_COLLECTIONS)
 def lost_alternative(subject: CorruptionTarget, node: ast.Tuple | ast.Set | ast.List) -> Iterator[Edits]:
-    """Leave out one of several values or types that are treated alike."""
+    """Yield edits that leave out one of several values or types that are treated alike."""
     items = node.elts
     if len(items) < 2 or has_any(ast.Starred, items) or _is_known_whole(items):
         return
@@ -75,7 +75,7 @@ def _alternative_dropped(
 
 def _is_known_whole(items: Sequence[ast.expr]) -> bool:
     """Whether a reader knows which items belong together: several built-in types, or a pair."""
-    return sum(getattr(item, "id", "") in _BUILT_IN for item in items) > _FEW or _pair(items)
+    return sum(getattr(item, "id", "") in _BUILT_IN for item in items) > _FEW or _is_pair(items)
 
 
 def _listed(parent: ast.AST, node: ast.expr, items: Sequence[ast.expr]) -> bool:
@@ -91,7 +91,7 @@ def _is_value(item: ast.expr) -> bool:
     return isinstance(item, ast.Constant | ast.Attribute) or ast.unparse(item)[:1].isupper()
 
 
-def _pair(items: Sequence[ast.expr]) -> bool:
+def _is_pair(items: Sequence[ast.expr]) -> bool:
     """Whether these are two names that share a word, so that one alone looks incomplete."""
     match items:
         case [one, other]:
@@ -111,7 +111,7 @@ def _matched(parent: ast.AST, node: ast.expr) -> bool:
 
 @at_each(ast.Call)
 def lost_limit(subject: CorruptionTarget, node: ast.Call) -> Iterator[Edits]:
-    """Leave out a last argument that limits a search, a split or a rounding."""
+    """Yield edits that leave out a last argument that limits a search, a split or a rounding."""
     name = name_of(node.func)
     has_limit = _LIMITED.get(name) == len(node.args) and not node.keywords
     if has_limit and _is_limit(subject, name, node):
@@ -135,7 +135,7 @@ def _is_limit(subject: CorruptionTarget, name: str, node: ast.Call) -> bool:
 
 @at_each(ast.Call)
 def looser_match(subject: CorruptionTarget, node: ast.Call) -> Iterator[Edits]:
-    """Write `b in a` for `a.startswith(b)`, and `type(a) is B` for `isinstance(a, B)`."""
+    """Yield edits that write `b in a` for `a.startswith(b)`, and `type(a) is B` for `isinstance(a, B)`."""
     parent = subject.parent(node)
     if is_not(parent):
         if isinstance(subject.parent(parent), _STANDING):
@@ -163,7 +163,7 @@ def _loosened(subject: CorruptionTarget, node: ast.Call, whole: ast.expr, sign: 
 
 @at_each(ast.Compare)
 def other_identity(subject: CorruptionTarget, node: ast.Compare) -> Iterator[Edits]:
-    """Write `==` for `is` between two values."""
+    """Yield edits that write `==` for `is`, or `!=` for `is not`, between two values."""
     match node:
         case ast.Compare(
             left=ast.Name() | ast.Attribute() | ast.Subscript() as left,

@@ -30,14 +30,14 @@ def _is_whole(node: ast.AST | None, *values: int) -> bool:
 
 @at_each(ast.BinOp)
 def dropped_one(subject: CorruptionTarget, node: ast.BinOp) -> Iterator[Edits]:
-    """Write `n` for `n + 1` or `n - 1`."""
+    """Yield edits that write `n` for `n + 1` or `n - 1`."""
     if isinstance(node.op, ast.Add | ast.Sub) and _is_whole(node.right, 1):
         yield from bare(subject, node, node.left)
 
 
 @at_each(ast.Call)
 def range_end(subject: CorruptionTarget, node: ast.Call) -> Iterator[Edits]:
-    """Make a range or a count start or stop off by one."""
+    """Yield edits that move an end of a range by one, or leave out the start of an `enumerate`."""
     match node:
         case ast.Call(func=ast.Name(id="range"), args=[last] | [_, last], keywords=[]):
             yield from _moved_by_one(subject, last, " - 1")
@@ -55,7 +55,7 @@ def _moved_by_one(subject: CorruptionTarget, bound: ast.expr, step: str) -> Iter
 
 @at_each(ast.Slice)
 def slice_bound(subject: CorruptionTarget, node: ast.Slice) -> Iterator[Edits]:
-    """Change a bound of a slice by one."""
+    """Yield edits that change a bound of a slice by one."""
     for bound in filter(None, (node.lower, node.upper)):
         yield from _moved_by_one(subject, bound, " + 1")
         if _is_whole(bound, 1, 2):
@@ -63,12 +63,12 @@ def slice_bound(subject: CorruptionTarget, node: ast.Slice) -> Iterator[Edits]:
 
 
 def rounding(subject: CorruptionTarget) -> Iterator[Edits]:
-    """Exchange `/` and `//`."""
+    """Yield edits that exchange `/` and `//`."""
     yield from _exchanged(subject, _ROUNDING)
 
 
 def arithmetic(subject: CorruptionTarget) -> Iterator[Edits]:
-    """Use another arithmetic operator."""
+    """Yield edits that use another arithmetic operator."""
     yield from _exchanged(subject, _ARITHMETIC)
 
 
@@ -82,7 +82,7 @@ def _exchanged(subject: CorruptionTarget, table: Mapping[type[ast.operator], str
 
 
 def _is_text(side: ast.expr) -> bool:
-    """Whether an operand is a text, a list or a tuple: then only the present operator is valid."""
+    """Whether an operand is a string, a list or a tuple: then only the present operator is valid."""
     match side:
         case ast.JoinedStr() | ast.List() | ast.Tuple() | ast.Constant(value=str() | bytes()):
             return True

@@ -15,17 +15,17 @@ from gistpoint.core.corruption.subject import Arity, CorruptionTarget, Statement
 
 _MOST_LINES = 6
 _FEW = 3
-"""Least number of elements or terms of which one is not missed."""
+"""Minimum number of elements or terms among which a missing one is not noticed."""
 _STEPS: tuple[type[ast.If | ast.For | ast.While | ast.With], ...] = (ast.If, ast.For, ast.While, ast.With)
 _YIELDING = (ast.Yield, ast.YieldFrom)
 
 
 def lost_step(subject: CorruptionTarget) -> Iterator[Edits]:
-    """Leave out a whole step: a loop, a block under `with`, or an `if` that prepares something."""
+    """Yield edits that leave out a step: a loop, a block under `with`, or an `if` that prepares something."""
     for block in subject.longer_blocks():
         for node in only(_STEPS, block.statements):
             goes_on = not getattr(node, "orelse", None) and not _leaves(node)
-            if goes_on and _is_short(node) and not _is_all_that_is_done(subject, block, node):
+            if goes_on and _is_short(node) and not _is_only_effect(subject, block, node):
                 yield from deleted(subject, node)
 
 
@@ -38,14 +38,14 @@ def _is_short(node: ast.stmt) -> bool:
     return (node.end_lineno or 0) - node.lineno < _MOST_LINES
 
 
-def _is_all_that_is_done(subject: CorruptionTarget, block: StatementBlock, node: ast.stmt) -> bool:
+def _is_only_effect(subject: CorruptionTarget, block: StatementBlock, node: ast.stmt) -> bool:
     """Whether the function has nothing else but expressions, so that without this step it does nothing."""
     others = (isinstance(other, ast.Expr) for other in block.statements if other is not node)
     return block.owner is subject.node and all(others)
 
 
 def lost_preparation(subject: CorruptionTarget) -> Iterator[Edits]:
-    """Leave out a line that normalises a value for the code after it: `x = x.strip()`."""
+    """Yield edits that leave out a line that normalises a value for the code after it: `x = x.strip()`."""
     for node in _with_neighbours(subject):
         match node:
             case ast.Assign(targets=[ast.Name(id=name)], value=ast.Call() | ast.Subscript() as value):
@@ -58,7 +58,7 @@ def _with_neighbours(subject: CorruptionTarget) -> Iterator[ast.stmt]:
 
 
 def lost_yield(subject: CorruptionTarget) -> Iterator[Edits]:
-    """Leave out one of several `yield`s."""
+    """Yield edits that leave out one of several `yield`s."""
     expressions = only(ast.Expr, _with_neighbours(subject))
     found = [node for node in expressions if isinstance(node.value, _YIELDING)]
     # Without its only `yield`, a function is no longer a generator, and every caller notices.
@@ -68,7 +68,7 @@ def lost_yield(subject: CorruptionTarget) -> Iterator[Edits]:
 
 @at_each(ast.Try)
 def lost_handler(subject: CorruptionTarget, node: ast.Try) -> Iterator[Edits]:
-    """Leave out one of several handlers of a `try`."""
+    """Yield edits that leave out one of several handlers of a `try`."""
     for handler in node.handlers if len(node.handlers) > 1 else ():
         start, end = subject.span(handler)
         last = subject.text.find("\n", end)
@@ -79,7 +79,7 @@ def lost_handler(subject: CorruptionTarget, node: ast.Try) -> Iterator[Edits]:
 
 @at_each(ast.Dict, ast.List, ast.Set, ast.Tuple)
 def lost_entry(subject: CorruptionTarget, node: ast.expr) -> Iterator[Edits]:
-    """Leave out an entry of a dict, or an element of a list, tuple or set."""
+    """Yield edits that leave out one of at least three entries of a dict, list, tuple or set."""
     spans = _entries(subject, node)
     # Among fewer entries, a lost one would be noticed; a collection that is a single value has no entries.
     if len(spans) < _FEW:
@@ -121,7 +121,7 @@ def _pairs(subject: CorruptionTarget, node: ast.Dict) -> list[tuple[int, int]]:
 
 @at_each(ast.Call)
 def lost_argument(subject: CorruptionTarget, node: ast.Call) -> Iterator[Edits]:
-    """Leave out the last argument of a function of the library if it has a default."""
+    """Yield edits that leave out the last argument of a function of the library if it has a default."""
     match node:
         case ast.Call(args=[*_, before, last] as args, keywords=[]):
             arity = _arity(subject, node)
@@ -142,7 +142,7 @@ def _arity(subject: CorruptionTarget, node: ast.Call) -> Arity | None:
 
 @at_each(ast.IfExp)
 def lost_choice(subject: CorruptionTarget, node: ast.IfExp) -> Iterator[Edits]:
-    """Use one value of a conditional expression, whatever its condition says."""
+    """Yield edits that replace a conditional expression with one of its values."""
     for value in (node.body, node.orelse):
         # A value that the condition tests would be wrong too often without it.
         is_independent = names_in(node.test).isdisjoint(names_in(value))
@@ -157,7 +157,7 @@ def lost_choice(subject: CorruptionTarget, node: ast.IfExp) -> Iterator[Edits]:
 # (decision 93).
 @at_each(ast.BinOp)
 def lost_term(subject: CorruptionTarget, node: ast.BinOp) -> Iterator[Edits]:
-    """Leave out a term of a sum of at least three: one in the middle, or a name at its end."""
+    """Yield edits that leave out a middle term of a sum of at least three terms, or a name at its end."""
     match node:
         case ast.BinOp(
             left=ast.BinOp(left=first, op=ast.Add(), right=middle) as inner, op=ast.Add(), right=last

@@ -38,7 +38,7 @@ _Comprehension = ast.ListComp | ast.SetComp | ast.DictComp
 _NAMES = ("result", "found", "items")
 _LOOPS: tuple[type[ast.For | ast.While], ...] = (ast.For, ast.While)
 _MOST_MOVED = 5
-"""Most lines that are moved to another margin."""
+"""Maximum number of lines that are moved to another margin."""
 _LOOSE = (ast.IfExp, ast.Lambda, ast.Tuple, ast.Yield, ast.BoolOp)
 """Values that need parentheses in a conditional expression, or are hard to read in one."""
 _DEFERRING = (ast.Lambda, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp, ast.JoinedStr)
@@ -47,15 +47,15 @@ _DEFERRING = (ast.Lambda, ast.ListComp, ast.SetComp, ast.DictComp, ast.Generator
 
 @at_each(ast.Return)
 def any_as_loop(subject: CorruptionTarget, node: ast.Return) -> Iterator[Edits]:
-    """Write `return any(…)` or `return all(…)` as a loop that returns early."""
+    """Yield edits that write `return any(…)` or `return all(…)` as a loop that returns early."""
     match node.value:
         case ast.Call(func=ast.Name(id="any" | "all" as name), args=[ast.GeneratorExp() as inner]):
             space = margin(subject, node)
             if space and subject.lines(node) and _is_simple(subject, inner, inner.elt, inner.generators):
-                yield subject.replaced(node, _searched(subject, inner, space, wanted=name == "any"))
+                yield subject.replaced(node, _search_loop(subject, inner, space, wanted=name == "any"))
 
 
-def _searched(subject: CorruptionTarget, inner: ast.GeneratorExp, space: str, *, wanted: bool) -> str:
+def _search_loop(subject: CorruptionTarget, inner: ast.GeneratorExp, space: str, *, wanted: bool) -> str:
     """Return the loop that returns `wanted` at the first element that decides the result."""
     loop, step = inner.generators[0], step_of(subject)
     test = subject.source(inner.elt) if wanted else negation(subject, inner.elt)
@@ -67,7 +67,7 @@ def _searched(subject: CorruptionTarget, inner: ast.GeneratorExp, space: str, *,
 
 
 def comprehension_as_loop(subject: CorruptionTarget) -> Iterator[Edits]:
-    """Write a comprehension as a loop that fills a list, set or dict."""
+    """Yield edits that write a comprehension as a loop that fills a list, set or dict."""
     names = {item.id for item in subject.of(ast.Name)} | subject.scope.known
     # A result has no name yet: it gets the first usual name that is free.
     free_name = next((name for name in _NAMES if name not in names), "")
@@ -128,7 +128,7 @@ def _is_private(subject: CorruptionTarget, value: ast.expr, bound: frozenset[str
 
 
 def loop_as_comprehension(subject: CorruptionTarget) -> Iterator[Edits]:
-    """Write a loop that fills a list as a comprehension."""
+    """Yield edits that write a loop that fills a list as a comprehension."""
     for first, second in subject.neighbours():
         match first, second:
             case (
@@ -173,7 +173,7 @@ def _appended(node: ast.stmt, name: str) -> ast.expr | None:
 
 @at_each(ast.If)
 def joined_ifs(subject: CorruptionTarget, node: ast.If) -> Iterator[Edits]:
-    """Write two nested conditions as one, and vice versa."""
+    """Yield edits that write two nested conditions as one, and vice versa."""
     space, step = margin(subject, node), step_of(subject)
     if not space or is_elif(subject, node) or not subject.lines(node):
         return
@@ -203,7 +203,7 @@ def _moved(subject: CorruptionTarget, block: Sequence[ast.stmt], space: str) -> 
 
 @at_each(ast.If)
 def turned_if(subject: CorruptionTarget, node: ast.If) -> Iterator[Edits]:
-    """Exchange the branches of an `if`, and negate its condition."""
+    """Yield edits that exchange the branches of an `if`, and negate its condition."""
     if not node.orelse or isinstance(node.orelse[0], ast.If):
         return
     if is_elif(subject, node) or not is_one_line(node.test):
@@ -222,7 +222,7 @@ def turned_if(subject: CorruptionTarget, node: ast.If) -> Iterator[Edits]:
 
 @at_each(ast.UnaryOp, ast.BoolOp)
 def de_morgan(subject: CorruptionTarget, node: ast.expr) -> Iterator[Edits]:
-    """Write `not a and not b` for `not (a or b)`, and vice versa."""
+    """Yield edits that write `not a and not b` for `not (a or b)`, and vice versa."""
     if not is_one_line(node) or isinstance(subject.parent(node), ast.expr):
         return
     match node:
@@ -234,7 +234,7 @@ def de_morgan(subject: CorruptionTarget, node: ast.expr) -> Iterator[Edits]:
 
 @at_each(ast.Assign, ast.Return, ast.If)
 def choice_as_if(subject: CorruptionTarget, node: ast.stmt) -> Iterator[Edits]:
-    """Write a conditional expression as an `if` with two branches, and vice versa."""
+    """Yield edits that write a conditional expression as an `if` with two branches, and vice versa."""
     space = margin(subject, node)
     if not space or not subject.lines(node):
         return
@@ -283,7 +283,7 @@ def _is_flag(value: ast.expr) -> bool:
 
 @at_each(*_LOOPS)
 def early_continue(subject: CorruptionTarget, loop: ast.For | ast.While) -> Iterator[Edits]:
-    """Write a loop whose body is under a condition with an early `continue`, and vice versa."""
+    """Yield edits that turn the condition around a loop's body into an early `continue`, and vice versa."""
     match loop.body:
         case [ast.If(orelse=[]) as node]:
             yield from _continued(subject, node)
@@ -311,7 +311,7 @@ def _nested(
 
 
 def inlined(subject: CorruptionTarget) -> Iterator[Edits]:
-    """Write a variable's value at the place of its only use, in the next statement."""
+    """Yield edits that write a variable's value at the place of its only use, in the next statement."""
     uses = Counter(item.id for item in subject.of(ast.Name))
     for first, second in subject.neighbours():
         match first:
@@ -332,7 +332,7 @@ def _only_use(subject: CorruptionTarget, name: str, statement: ast.stmt) -> ast.
         case ast.If(test=root):
             pass
         case root if hasattr(statement, "body"):
-            return None  # its parts run later, or again and again
+            return None  # its parts run later, or repeatedly
     match [item for item in inside(ast.Name, root) if item.id == name]:
         case [used] if used in subject.parents and subject.nearest(used, _DEFERRING) is None:
             return used
@@ -340,7 +340,7 @@ def _only_use(subject: CorruptionTarget, name: str, statement: ast.stmt) -> ast.
 
 
 def else_after_return(subject: CorruptionTarget) -> Iterator[Edits]:
-    """Put the code after a branch that returns into an `else`, and vice versa."""
+    """Yield edits that put the code after a branch that returns into an `else`, and vice versa."""
     for block in subject.blocks:
         for place, node in enumerate(block.statements):
             match node:

@@ -27,7 +27,7 @@ from gistpoint.core.corruption.shapes import (
 from gistpoint.core.corruption.subject import CorruptionTarget, StatementBlock
 
 _FAR = 4
-"""Most statements that a line is moved past."""
+"""Maximum number of statements that a line is moved past, and of reads of one stale value."""
 _LENGTHS = ("size", "length", "count", "total")
 _Use = tuple[int, ast.expr]
 """A place where a value is read: the number of the statement in its block, and the expression."""
@@ -76,7 +76,7 @@ def _passed_on(node: ast.stmt) -> frozenset[str]:
 
 @at_each(*LOOPS)
 def early_reset(subject: CorruptionTarget, loop: ast.For | ast.AsyncFor | ast.While) -> Iterator[Edits]:
-    """Move a reset from the start of a loop's body to before the loop."""
+    """Yield edits that move a reset from the start of a loop's body to before the loop."""
     lines = subject.lines(loop)
     if lines is not None:
         yield from _started_before(subject, loop, lines[0])
@@ -114,7 +114,7 @@ def _is_start(value: ast.expr) -> bool:
 
 @at_each(ast.Break)
 def lost_break(subject: CorruptionTarget, node: ast.Break) -> Iterator[Edits]:
-    """Leave out a `break`, so that a loop finds the last match instead of the first."""
+    """Yield edits that leave out a `break`, so that a loop finds the last match instead of the first."""
     match subject.parent(node), subject.nearest(node, LOOPS):
         # Without its `break`, a loop with an `else` would always enter the `else`.
         case ast.If(body=[_, *_, last]), (
@@ -126,7 +126,7 @@ def lost_break(subject: CorruptionTarget, node: ast.Break) -> Iterator[Edits]:
 
 @at_each(ast.Try)
 def lost_finally(subject: CorruptionTarget, node: ast.Try) -> Iterator[Edits]:
-    """Run the code of a `finally` only if no error is raised."""
+    """Yield edits that run the code of a `finally` only if no error is raised."""
     match node:
         case ast.Try(body=[*_, last], handlers=[], orelse=[], finalbody=[_, *_]) if not isinstance(
             last, LEAVING
@@ -144,7 +144,7 @@ def _in_turn(subject: CorruptionTarget, node: ast.Try) -> Iterator[Edits]:
 
 
 def wider_try(subject: CorruptionTarget) -> Iterator[Edits]:
-    """Move the line before or after a `try` into it, so that its errors are caught too."""
+    """Yield edits that move the line before or after a `try` into it, so that its errors are caught too."""
     for first, second in subject.neighbours():
         match first, second:
             case moved, ast.Try(handlers=[_, *_]) as around:
@@ -172,7 +172,7 @@ def _moved_in(
 
 
 def other_time(subject: CorruptionTarget) -> Iterator[Edits]:
-    """Move a line past several that read the values it changes: a late save, an early reset."""
+    """Yield edits that move a line past two to four statements, where its order matters only to the last."""
     for block in subject.blocks:
         for place, node in enumerate(block.statements):
             lines = subject.lines(node) if isinstance(node, SIMPLE) and not is_text(node) else None
@@ -191,8 +191,8 @@ def _moved_past(
         # A line that is moved to the end of another paragraph would be noticed.
         if "\n\n" in subject.text[lines[1] : span[1]]:
             return
-        # The line may pass the statements in between only if their order does not matter to it: the last one
-        # is the first that it concerns.
+        # The line can pass the statements in between only if its order with them does not matter: the last
+        # one is the first that depends on it.
         concerns_earlier = any(meet(node, item) for item in between)
         if meet(node, last) and not concerns_earlier:
             edit = TextEdit(span[1], span[1], f"\n{subject.cut(lines)}")
@@ -200,7 +200,7 @@ def _moved_past(
 
 
 def stale_value(subject: CorruptionTarget) -> Iterator[Edits]:
-    """Read a value once and keep it in a variable, although it changes in between."""
+    """Yield edits that read a value once and keep it in a variable, although it changes in between."""
     taken = {item.id for item in subject.of(ast.Name)} | parameters(subject.node) | subject.scope.known
     for block in subject.blocks:
         for uses in _reads(subject, block):

@@ -12,7 +12,7 @@ from gistpoint.core.corruption.subject import CorruptionTarget
 
 
 def skipped_call(subject: CorruptionTarget) -> Iterator[Edits]:
-    """Leave out a call that is made for its effect."""
+    """Yield edits that leave out a call that is made for its effect."""
     for node in _outside_finally(subject):
         match node:
             case ast.Expr(value=ast.Call()):
@@ -20,7 +20,7 @@ def skipped_call(subject: CorruptionTarget) -> Iterator[Edits]:
 
 
 def skipped_update(subject: CorruptionTarget) -> Iterator[Edits]:
-    """Leave out an assignment to an attribute or an item.
+    """Yield edits that leave out an assignment to an attribute or an item.
 
     `__init__` is left alone, since the first error would name the attribute that has no value. So are updates
     such as `n += 1`, which are missed at once: the code after them reads as if they had been made.
@@ -41,7 +41,7 @@ def _outside_finally(subject: CorruptionTarget) -> Iterator[ast.stmt]:
 
 
 def unrestored_state(subject: CorruptionTarget) -> Iterator[Edits]:
-    """Leave out a line that restores a value: in a `finally`, or from a variable that saved it."""
+    """Yield edits that leave out a line that restores a saved value, or a simple statement in a `finally`."""
     for block in subject.longer_blocks():
         saved: set[str] = set()
         for node in block.statements:

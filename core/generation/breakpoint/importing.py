@@ -52,7 +52,7 @@ class MappedSource:
 
 @dataclass(frozen=True, slots=True)
 class RecordSources:
-    """Looks up the source of a record's repository."""
+    """The sources that the user gives for the repositories of records."""
 
     mapped: tuple[MappedSource, ...] = ()
 
@@ -102,7 +102,7 @@ def _source(fields: Fields) -> MappedSource:
 
 
 class Refusal(StrEnum):
-    """The reasons why a sound record can't become a task, before any test runs."""
+    """A reason why a sound record can't become a task, before any test runs."""
 
     NO_SUCH_FILE = "no_such_file"
     UNREADABLE_FILE = "unreadable_file"
@@ -236,12 +236,13 @@ def import_record(
     controls_of: ControlsOf = lambda task, answer: None,
     run: RunContext = UNATTENDED,
 ) -> ImportedRecord:
-    """Prove a record and write its task below `into`.
+    """Prove a record, write its task below `into`, and return the task.
 
     Refused submissions cost an attempt, as in the paper. The record is stored verbatim in the answer, next to
     the failing tests of this run. Since the id does not depend on rules, an existing task with the same
     corruption keeps its own rules and is marked with the record, unless it is already marked with one. Raises
-    `RefusedRecordError`, and `NoTaskError` if the tests do not confirm the record.
+    `RefusedRecordError` if the record can't become a task, `NoTaskError` if the tests do not confirm it,
+    `InfrastructureError` if the suite could not be run, and `CancelledError` when stopped.
     """
     found = target_of(record, intake.repository.tree, frozenset(intake.test_files))
     proof = prove(intake, (found.target,), runner, min_failing=min_failing, run=run)

@@ -96,7 +96,7 @@ def decide_discovery(trial: CandidateTrial) -> CandidateVerdict:
 
 
 def good_corruptions(trial: CandidateTrial, name: str, band: tuple[int, int]) -> list[Rated]:
-    """Return the good corruptions of a function, the best hidden first; count the reasons against others.
+    """Return the good corruptions of a function, the best hidden first, and count the outcomes of all others.
 
     A good corruption that is hard to locate comes before one that is not, however visible they are. Empty if
     none of those that were tried is good. Raises `CandidateDropped` if there is none to try.
@@ -124,10 +124,10 @@ def good_corruptions(trial: CandidateTrial, name: str, band: tuple[int, int]) ->
             _rate(trial, *pair, band) for pair in _unseen(trial, pairs_of(quiet, scope, most=MOST_PAIRS))
         )
         good += [rated for rated in pairs if rated is not None and rated.good]
-    return sorted(good, key=_shown)
+    return sorted(good, key=_sort_key)
 
 
-def _shown(item: Rated) -> tuple[bool, float, float, str]:
+def _sort_key(item: Rated) -> tuple[bool, float, float, str]:
     return not hard_to_locate(item), item.glance.value, -item.subtlety.value, item.target.corrupted
 
 

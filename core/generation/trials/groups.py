@@ -22,7 +22,8 @@ _SPARE = 1
 def decide_group(trial: CandidateTrial) -> CandidateVerdict:
     """Return the verdict with a good corruption of each function of a group, proven together.
 
-    Raises `CandidateDropped` if there are none.
+    Raises `CandidateDropped` if too few functions have one, or if the corruption of one adds nothing to the
+    others.
     """
     parts = _parts(trial)
     targets = tuple(part.target for part in parts)
@@ -114,9 +115,10 @@ def _adds(item: Rated, parts: list[Rated]) -> bool:
 def _require_each_to_count(
     trial: CandidateTrial, targets: tuple[Target, ...], alone: list[frozenset[str]]
 ) -> None:
-    """Raise `CandidateDropped` if no test that sees the others fails once one function is repaired.
+    """Raise `CandidateDropped` if a function breaks nothing alone, or if nothing fails once it is repaired.
 
-    The probe of each function has already shown that it breaks something when all others are repaired.
+    It is also raised if a run with one function repaired hangs. A group of two is not run again: the probe of
+    each function has shown that it breaks something when the other one is repaired.
     """
     if not all(alone):
         raise CandidateDropped(Reason.PART_SILENT)

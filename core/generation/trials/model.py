@@ -59,7 +59,7 @@ def decide_by_model(trial: CandidateTrial) -> CandidateVerdict:
 def corruptions_by_model(
     trial: CandidateTrial, name: str, band: tuple[int, int]
 ) -> list[RatedModelCorruption]:
-    """Return the model's corruptions of a function that may be kept, the best one first.
+    """Return the model's corruptions of a function that can be kept, the best one first.
 
     Raises `CandidateDropped` if there is none, and `EndpointError` if every function would fail in the same
     way, or the set has spent its budget.
@@ -82,10 +82,10 @@ def corruptions_by_model(
         score=lambda target: trial.context.scorer.scores([target])[0],
         run=trial.context.run,
     )
-    trial.record = _records(trial.record, made.record())
+    trial.record = _with_record(trial.record, made.record())
     trial.fates.update(f"model: {item.verdict.value}" for item in made.result.rounds)
     found = [probing.rated(replace(made, result=result)) for result in made.result.in_turn]
-    if not found and (stop := _stop(made)) is not None:
+    if not found and (stop := _stopping_error(made)) is not None:
         if spending is not None:
             spending.stop(stop)
         raise stop
@@ -96,7 +96,7 @@ def corruptions_by_model(
     return found
 
 
-def _records(known: Mapping[str, Any] | None, record: dict[str, Any]) -> dict[str, Any]:
+def _with_record(known: Mapping[str, Any] | None, record: dict[str, Any]) -> dict[str, Any]:
     """Return the record of a candidate with one more conversation; that of a group lists its parts."""
     if known is None:
         return record
@@ -104,7 +104,7 @@ def _records(known: Mapping[str, Any] | None, record: dict[str, Any]) -> dict[st
     return {"kind": KIND, "parts": [*parts, record]}
 
 
-def _stop(made: ModelCorruption) -> EndpointError | None:
+def _stopping_error(made: ModelCorruption) -> EndpointError | None:
     """Return the error that stops the set if its endpoint or its cap ended the conversation; else None."""
     end, first = made.result.end, made.result.requests == 1
     if end is End.SET_CAP:
@@ -124,7 +124,7 @@ def _stop(made: ModelCorruption) -> EndpointError | None:
 
 
 class _Probing:
-    """Tries submissions with the prober, and keeps the results by corrupted text."""
+    """A function that tries submissions with the prober, and keeps their results by corrupted text."""
 
     def __init__(self, trial: CandidateTrial, band: tuple[int, int]) -> None:
         self._trial, self._band = trial, band

@@ -30,9 +30,9 @@ REFUSALS: Mapping[NoGood, Reason] = {
     NoGood.NOT_REMOVABLE: Reason.NOT_REMOVABLE,
 }
 WHOLE_SUITE = "the whole suite"
-"""Shown in place of a family while the whole suite runs."""
+"""Shown instead of a family while the whole suite runs."""
 CONTROLS = "the controls"
-"""Shown in place of a family while the controls are made."""
+"""Shown instead of a family while the controls are made."""
 STOPPED = {RunStatus.TIMED_OUT: Reason.HANGS, RunStatus.OUT_OF_MEMORY: Reason.HANGS}
 
 
@@ -46,7 +46,7 @@ class CandidateDropped(Exception):
 
 
 class CandidateTrial:
-    """Runs the probes and suites of one candidate, and adds up their costs."""
+    """The probes and suites that are run for one candidate, with their costs."""
 
     def __init__(self, context: Context, candidate: CorruptionCandidate) -> None:
         self.library, self.settings, self.candidate = context.library, context.settings, candidate
@@ -111,7 +111,8 @@ class CandidateTrial:
     def confirm(self, targets: tuple[Target, ...]) -> CorruptionProof:
         """Run the whole suite and return the proof.
 
-        Raises `CandidateDropped` if the corruption can't make a task, or the original is left in the tree.
+        Raises `CandidateDropped` if the corruption can't make a task or the original is left in the tree,
+        `InfrastructureError` if the sandbox fails, and `CancelledError` when stopped.
         """
         self.refuse_leak(targets)
         self._report_progress(family=WHOLE_SUITE)
