@@ -25,6 +25,7 @@ from textual.app import App
 from textual.await_complete import AwaitComplete
 from textual.binding import Binding, BindingType
 from textual.color import Color
+from textual.css.query import NoMatches
 from textual.dom import DOMNode
 from textual.drivers._writer_thread import WriterThread  # see `_leave_at`
 from textual.message_pump import MessagePump
@@ -37,7 +38,7 @@ from gistpoint import __version__
 from gistpoint.core.errors import UserError, did_you_mean
 from gistpoint.core.locations import SETTINGS_FILE, Locations
 from gistpoint.core.text import visible
-from gistpoint.tui.base_screen import BREAKPOINTS, BaseScreen
+from gistpoint.tui.base_screen import BREAKPOINTS, BaseScreen, is_being_removed, with_ancestors
 from gistpoint.tui.drafts import UnsentTexts
 from gistpoint.tui.jobs import JobFailed
 from gistpoint.tui.keys import KeyScope, bindings_of, settings_of, shown_key
@@ -504,6 +505,9 @@ class BaseApp(App[object]):
         screen that reports the first exception, nothing is left to draw, and the app ends as in Textual.
         """
         raised_in = active_message_pump.get(None)
+        is_gone = not self.is_running or is_being_removed(raised_in)
+        if isinstance(error, NoMatches) and is_gone:
+            return  # the parts that it looked for are gone already, and it is no longer visible
         follows = self._is_given_up(raised_in)
         fatal = raised_in is self or not self.is_running or (self._given_up is not None and not follows)
         self._crashed(error, recover=not fatal)
@@ -512,9 +516,7 @@ class BaseApp(App[object]):
 
     def _is_given_up(self, widget: MessagePump | None) -> bool:
         """Return whether a widget belongs to a screen that is closed after an unexpected exception."""
-        while widget is not None and widget not in (self._given_up or ()):
-            widget = widget._parent  # a removed widget no longer has a `screen`
-        return widget is not None
+        return any(node in (self._given_up or ()) for node in with_ancestors(widget))
 
     def _crashed(self, error: Exception, *, recover: bool = True) -> None:
         """Log an unexpected exception, and report the first one. All unexpected exceptions are handled here.

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import ClassVar, Protocol, cast
 
 from textual import events, on
 from textual.await_complete import AwaitComplete
+from textual.dom import DOMNode
+from textual.message_pump import MessagePump
 from textual.screen import Screen, ScreenResultType
 
 from gistpoint.tui.drafts import DraftPlace, UnsentTexts
@@ -25,6 +27,21 @@ class _TypingApp(Protocol):
     def hold_keys(self) -> Callable[[], None]:
         """Hold what is typed until the returned function is called."""
         ...
+
+
+def with_ancestors(node: MessagePump | None) -> Iterator[MessagePump]:
+    """Yield a widget and all that it is in, the innermost first. A removed widget has no `screen`."""
+    while node is not None:
+        yield node
+        node = node._parent
+
+
+def is_being_removed(node: MessagePump | None) -> bool:
+    """Whether a widget, or something that it is in, is being removed.
+
+    It still handles the messages that are in its queue, while its own parts go one by one.
+    """
+    return any(isinstance(item, DOMNode) and item._pruning for item in with_ancestors(node))
 
 
 class BaseScreen(Screen[ScreenResultType]):

@@ -1,11 +1,20 @@
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 
 import pytest
 from screens.driving import solving
+from textual import on
+from textual.app import ComposeResult
+from textual.containers import Container
+from textual.message import Message
+from textual.widgets import Static
 
 from gistpoint.core.errors import UserError
+from gistpoint.core.locations import Locations
+from gistpoint.tui.base_app import OneScreenApp
+from gistpoint.tui.base_screen import BaseScreen
 from gistpoint.tui.jobs import Job, Jobs
 from gistpoint.tui.screens.solve.screen import SolveScreen
 
@@ -38,6 +47,64 @@ async def test_an_unexpected_exception_is_logged_told_and_costs_no_work(
         await driver.press("tab", "r")
         await driver.until_screen("SolveScreen")
         assert driver.state.remaining.tool_uses == 15
+
+
+class Look(Message):
+    """A message that is handled when the part is gone."""
+
+
+class Whole(Container):
+    """A widget that looks for another part of its screen."""
+
+    handled = False
+
+    @on(Look)
+    async def look(self) -> None:
+        screen = self.screen
+        while screen.query(Static):
+            await asyncio.sleep(0.001)
+        self.handled = True
+        screen.query_one(Static)
+
+
+class Pair(BaseScreen[None]):
+    """A screen with a widget and the part that it looks for."""
+
+    def compose(self) -> ComposeResult:
+        yield Static("part")
+        yield Whole()
+
+
+def app_of_one_screen() -> OneScreenApp:
+    return OneScreenApp(Locations.of_user(), "screens/glance/glance.tcss", BaseScreen)
+
+
+@pytest.mark.parametrize("leaves", ["screen", "app"])
+async def test_a_message_that_comes_while_its_screen_is_removed_is_no_crash(leaves: str) -> None:
+    app, pair = app_of_one_screen(), Pair()
+    async with app.run_test():
+        await app.push_screen(pair)
+        whole = pair.query_one(Whole)
+        whole.post_message(Look())
+        if leaves == "app":
+            app.exit()
+        else:
+            await pair.dismiss()
+    assert whole.handled
+    assert not app.crashes
+
+
+async def test_a_part_that_is_missing_on_a_visible_screen_is_a_crash() -> None:
+    app, pair = app_of_one_screen(), Pair()
+    async with app.run_test():
+        await app.push_screen(pair)
+        await pair.query_one(Static).remove()
+        pair.query_one(Whole).post_message(Look())
+        for _ in range(1_000):
+            if app.crashes:
+                break
+            await asyncio.sleep(0.001)
+        assert [type(error).__name__ for error in app.crashes] == ["NoMatches"]
 
 
 async def test_an_error_of_a_job_that_its_owner_does_not_handle_is_shown(tmp_path: Path) -> None:
