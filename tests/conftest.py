@@ -41,8 +41,8 @@ gc.set_threshold(50_000, 20, 50)
 through them for garbage is a third of collecting the tests, and a quarter of driving an app.
 """
 
-RELEASE = ("contract", "corpora", "docker_backend", "e2e", "hazards")
-"""Folders of what only a release needs: each sandbox, whole libraries, whole programs (decision 125).
+RELEASE = ("contract", "corpora", "docker_backend", "e2e", "hazards", "integration")
+"""Folders of what only a release needs: each sandbox, servers, whole libraries and programs (decision 125).
 
 The gate runs them too.
 """

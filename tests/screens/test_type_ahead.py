@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from examples import at_the_gate
 from key_fuzzing import (
     GLANCE,
     PLAY,
@@ -33,10 +34,11 @@ from gistpoint.tui.keys import key_named
 from gistpoint.tui.type_ahead import Followed
 
 PLACES = [
-    *((PLAY, stage) for stage in ("home", "files", "code")),
-    *((REVIEW, stage) for stage in ("first", "step")),
-    (VALIDATE, "overview"),
+    (PLAY, "code"),
     (GLANCE, "code"),
+    *at_the_gate(
+        [(PLAY, "home"), (PLAY, "files"), (REVIEW, "first"), (REVIEW, "step"), (VALIDATE, "overview")]
+    ),
 ]
 PANE_KEYS = {"brief": "f2", "files": "f3", "code": "f4", "results": "f7", "editor": "f6", "gist": "f6"}
 OPENERS = {
