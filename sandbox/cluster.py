@@ -228,7 +228,7 @@ class ClusterWorkerPool:
         )
 
     def _look(self) -> None:
-        """Every two seconds, meet new workers, and take back jobs that no present worker can do.
+        """Every two seconds, check new workers, and take back jobs that no present worker can do.
 
         Raises `InfrastructureError` if the scheduler is gone or no worker is left.
         """
@@ -279,7 +279,7 @@ class ClusterWorkerPool:
                 )
 
     def _require_workers(self, now: float) -> None:
-        """Wait for a while if there are no workers. Raises `InfrastructureError` if none will come."""
+        """Raise `InfrastructureError` if no present worker is usable, or none has come for a minute."""
         if self._fit():
             self._alone_since = None
             return
@@ -306,7 +306,10 @@ class ClusterWorkerPool:
     def _send(
         self, work: WorkFunction, todo: Iterator[ClusterJob], on_outcome: Callable[[ClusterOutcome], None]
     ) -> bool:
-        """Submit jobs while there is room; return whether more jobs may follow."""
+        """Submit jobs while there is room; return whether more jobs may follow.
+
+        A job that no worker can do is passed to `on_outcome` with the reason.
+        """
         while not self.stopping and len(self._at_work) < self.places:
             job = self._again.popleft() if self._again else next(todo, None)
             if job is None:

@@ -32,7 +32,7 @@ class StoredItem:
     """The kind of item: `environment`, `wheel` (built here), `runtime`, `library`, `image` or `leftover`."""
     name: str
     size: int
-    """The number of bytes on the disk; for an image, the engine's figure."""
+    """The number of bytes on disk; for an image, the engine's figure."""
     place: str
 
 
@@ -60,7 +60,10 @@ def kept(cache: Path) -> tuple[StoredItem, ...]:
 
 
 def clean(cache: Path) -> tuple[StoredItem, ...]:
-    """Remove everything that `kept` lists, and return what was removed. No run may be under way."""
+    """Remove everything that `kept` lists, and return what was removed.
+
+    This must not be called while a run is under way.
+    """
     before = kept(cache)
     for folder in (folder for place in _FROZEN.values() for folder in (cache / place).glob("*")):
         # The folders are read-only, so rmtree alone would fail.

@@ -70,7 +70,7 @@ NOTHING_SECRET = RunSecret(b"", "", {})
 
 
 class ResultSeal:
-    """Checks the tags of a run's lines one after the other; each tag depends on all previous lines."""
+    """A checker of the tags of a run's lines, in their order; each tag depends on all previous lines."""
 
     def __init__(self, key: bytes) -> None:
         self._key = key

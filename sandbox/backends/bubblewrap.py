@@ -331,7 +331,7 @@ _NOBODY = 65534
 
 
 class BubblewrapBackend:
-    """Runs commands in namespaces made by bubblewrap, as `nobody` if root runs gistpoint."""
+    """A backend that runs commands in namespaces made by bubblewrap, as `nobody` if root runs gistpoint."""
 
     name = "bwrap"
     expects: ClassVar[Mapping[str, str]] = {}
@@ -370,7 +370,7 @@ class BubblewrapBackend:
         return self._run(command, None, on_line, cancel)
 
     def _watched(self, command: Command, on_line: Callable[[bytes], None], cancel: CancelToken) -> Ended:
-        """Run `command` on a copy of the tree on the disk, and return how it ended and what it changed."""
+        """Run `command` on a copy of the tree on disk, and return how it ended and what it changed."""
         with run_folder() as base:
             copy = base / "repo"
             shutil.copytree(command.tree, copy, symlinks=True, copy_function=shutil.copy)

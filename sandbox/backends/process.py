@@ -57,9 +57,10 @@ class Tail:
 
 @dataclass
 class ResultLines:
-    """Splits the result pipe into lines, passes them on, and counts their bytes.
+    """A splitter of the result pipe into lines, which passes them on and counts their bytes.
 
-    Lines are passed on only after the line that reports the start of the command.
+    Lines are passed on only after the line that reports the start of the command, and only until a limit is
+    exceeded.
     """
 
     limits: RunLimits
@@ -127,7 +128,8 @@ def follow(
     """Read until `process` ends or has to be stopped with `kill`, and return how it ended.
 
     `kill` must also end all children of the process. `watch` checks the disk while the process runs and once
-    more at its end, so that even the files of a very short run count.
+    more at its end, so that even the files of a very short run count. A process that ends before it reports
+    the start of the command counts as `NOT_STARTED`.
     """
     began = time.monotonic()
     lines = ResultLines(limits, on_line)
@@ -145,7 +147,6 @@ def follow(
         if not lines.ready:
             stop = Stop.NOT_STARTED
             return Ended(stop, process.returncode, tail.text(), time.monotonic() - began)
-        # Checked once more at the end, so that even the files of a very short run count.
         if watch is not None and watch.exceeded():
             stop = Stop.TOO_MUCH_DISK
     exit_code = process.returncode if stop is Stop.EXITED else None

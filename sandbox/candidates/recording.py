@@ -198,7 +198,7 @@ _FILES = {
 
 
 class SuiteTestMapper:
-    """Records test maps on one backend; implements `gistpoint.core.ports.TestMapper`."""
+    """A recorder of test maps on one backend; implements `gistpoint.core.ports.TestMapper`."""
 
     def __init__(
         self,

@@ -80,7 +80,10 @@ WarmRecord = SuiteRecord | _Warm | _Unfit | _Broken | _Done | _End
 
 @dataclass
 class ProbeTally:
-    """The results of one probe's tests as they arrive; `unfit` tells why the probe is not usable, if so."""
+    """The results of one probe's tests as they arrive.
+
+    `unfit` is why the probe is unusable; it is empty if the probe is usable.
+    """
 
     ids: list[str]
     lines: Sequence[LineSpan] = ()
@@ -152,7 +155,7 @@ class ProbeTally:
 
 @dataclass(frozen=True, slots=True)
 class Swap:
-    """A function that gets new code; a nested function gets it as a part of the outermost function."""
+    """A function that gets new code; a nested function is replaced together with its outermost function."""
 
     path: str
     line: int
@@ -287,9 +290,10 @@ def _snippet(definition: Definition, target: Target) -> Snippet:
 
 
 def _beyond_code(definition: Definition, new: Snippet) -> str:
-    """Return what differs besides the code, or an empty text.
+    """Return what differs besides the code, in words; empty if nothing does.
 
-    This concerns parts that Python evaluates when it defines the function: its parameters and decorators.
+    Parameters and decorators are compared, because Python evaluates them when it defines the function. A new
+    source without decorators keeps the old ones. A class always differs.
     """
     # A fork swaps the code of existing functions, whose defaults and decorators have already been evaluated.
     old = read_snippet(definition.dedented).node
@@ -393,7 +397,7 @@ _ENDING_S = 30.0
 
 
 class ServerGoneError(Exception):
-    """The warm process has ended or is unusable; `ended` tells how it ended, or is None if unknown."""
+    """The warm process has ended or is unusable; `ended` describes its end, None if that is unknown."""
 
     def __init__(self, ended: Ended | None, message: str = "The warm process does not answer.") -> None:
         gone = "" if ended is None else f"The warm process has ended: {ended.stop}. {ended.reason}".strip()
@@ -403,12 +407,12 @@ class ServerGoneError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """The limits of one candidate: seconds (`wall`), and bytes in addition to those of the warm process."""
+    """The limits of one candidate: `wall` in seconds, `memory` in bytes beyond those of the warm process."""
 
     wall: float
     memory: int
     patience: Mapping[str, float] = field(default_factory=dict)
-    """By test file, the seconds of processor time after which a test counts as hanging.
+    """For each test file, the seconds of processor time after which a test counts as hanging.
 
     A test may sleep for one and a half times as long.
     """
@@ -467,8 +471,9 @@ class WarmSuite:
     ) -> Iterator[WarmRecord]:
         """Yield the records of `tests` on `order`, or on the original if that is None; `end` comes last.
 
-        Raises `ServerGoneError` if the process has ended or does not answer in time, and `CancelledError` if
-        stopped; after either, the process is unusable.
+        After `stop_after` tests that did not pass, no further test is run; `backwards` reverses the order of
+        the tests. Raises `ServerGoneError` if the process has ended or does not answer in time, and
+        `CancelledError` if stopped; after either, the process is unusable.
         """
         wanted = frozenset(tests)
         numbers = [number for number, id in enumerate(self.ids) if id in wanted]

@@ -228,7 +228,10 @@ def _inner(body: object) -> object:
 
 
 def error_text(body: object) -> str:
-    """Return the message in an error's body, as one line of at most 300 characters."""
+    """Return the message in an error's body, as one line of at most 300 characters.
+
+    Returns `without a word` if there is none.
+    """
     words = _inner(body)
     if isinstance(words, dict):
         words = words.get("message", words.get("detail", ""))
@@ -473,7 +476,7 @@ class OpenAICompatibleModel:
         return self._failure(ChatProblem.TIMED_OUT, what, usage=self._lost(sent))
 
     def _lost(self, sent: int) -> Usage:
-        """Return the least usage of a request whose reply was lost, which is that of the text sent."""
+        """Return the minimum usage of a request whose reply was lost: that of the text sent."""
         return usage_of(None, self.settings.prices, sent, 0)
 
 

@@ -39,7 +39,7 @@ _CLONED = "Check that `git clone` can read it and that it has that commit. The f
 
 
 class Fetcher:
-    """Fetches sources onto this machine."""
+    """A fetcher of sources onto this machine."""
 
     def __init__(self, *, on_line: Callable[[str], None] | None = None, cancel: CancelToken = NEVER) -> None:
         self._on_line = on_line or (lambda line: None)
@@ -162,7 +162,10 @@ def _why_not(specification: str) -> str:
 
 
 def _cause(error: Exception) -> str:
-    """Return git's own error: its first fatal line, and the previous line, which may have more detail."""
+    """Return git's own error: its first fatal line, and the previous line, which may have more detail.
+
+    The text is cut to 300 characters.
+    """
     stderr = getattr(error, "stderr", None)
     if stderr is None:
         return str(error) or "git printed nothing."

@@ -129,7 +129,10 @@ class GistRunner:
     def tests(
         self, tree: SourceTree, environment: EnvironmentPins, *, timeout_s: float, cancel: CancelToken = NEVER
     ) -> tuple[str, ...]:
-        """Return the ids of all tests that the suite collects. Raises `InfrastructureError` if that fails."""
+        """Return the ids of all tests that the suite collects.
+
+        Raises `InfrastructureError` if the tests can't be collected, and `CancelledError` if stopped.
+        """
         with run_folder() as base:
             lay_out(tree, base / "files")
 
@@ -396,7 +399,7 @@ def gist_entrypoint(entrypoint: Entrypoint) -> Entrypoint:
 
 
 def _starter(entrypoint: Entrypoint, pins: EnvironmentPins) -> dict[str, bytes]:
-    """Return the program that starts a command that has no file of its own, by path; otherwise empty."""
+    """Return, by path, the program that starts a command without a file of its own; otherwise empty."""
     text = program_text(entrypoint, pins.metadata)
     if text:
         return {COMMAND_FILE: text.encode("utf-8", "surrogatepass")}
@@ -459,7 +462,7 @@ def _roots(places: MountPaths, pins: EnvironmentPins) -> list[str]:
 
 
 def _own_place(places: MountPaths, called: Entrypoint) -> list[str]:
-    """Return, as a list, the folder that Python itself would put first on its path; empty if none."""
+    """Return, as a list, the folder that Python itself puts first on its path; empty for a console script."""
     if called.kind is EntrypointKind.CONSOLE:
         return []
     if called.kind is EntrypointKind.SCRIPT:

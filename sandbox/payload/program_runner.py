@@ -28,7 +28,7 @@ _PR_SET_DUMPABLE = 4
 
 
 class Channel:
-    """Writes numbered records to the result pipe."""
+    """A writer of numbered records to the result pipe."""
 
     def __init__(self, descriptor: int) -> None:
         os.set_inheritable(descriptor, False)

@@ -397,7 +397,10 @@ def _startable(engine: Engine, pins: ImagePins) -> Iterator[None]:
 
 
 def _why(engine: Engine, identity: str, status: int) -> str:
-    """Return why the preparation failed: the error in its report, or the last line that it printed."""
+    """Return why the preparation failed, in at most 500 characters.
+
+    This is the error in its report, or else the last line that it printed, or its status.
+    """
     import docker.errors
 
     try:
