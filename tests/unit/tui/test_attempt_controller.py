@@ -1,4 +1,4 @@
-"""The controller of an attempt: one call at a time, what waits for it, what is written, and how it is left."""
+"""The controller of an attempt: one call at a time, waiting actions, writing, and leaving."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ READ = {"file_path": "shop/prices.py"}
 
 @dataclass
 class HeldMemory(Memory):
-    """A journal whose thread waits before it writes an event of a type, until it is let go."""
+    """A journal whose thread waits before it writes an event of a type, until it is released."""
 
     held_at: str = ""
     reached: threading.Event = field(default_factory=threading.Event)
@@ -56,7 +56,7 @@ class HeldMemory(Memory):
 
 @dataclass
 class Solving:
-    """A controller with its attempt under way."""
+    """A controller with its running attempt."""
 
     owner: FakeOwner
     runner: FakeRunner
@@ -81,7 +81,7 @@ class Solving:
         return lambda: self.done.append(word)
 
     def until_back(self) -> None:
-        """Handle messages up to the end of the call, as the screen does before it says `came_back`."""
+        """Handle messages up to the end of the call, as the screen does before it calls `came_back`."""
         finished = len(self.owner.of(CallFinished))
         self.owner.take(lambda: len(self.owner.of(CallFinished)) > finished and not self.controller.calling)
 
