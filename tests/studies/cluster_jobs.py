@@ -31,7 +31,7 @@ from gistpoint.sessions.journal import read_journal
 
 
 def begun(home: Path, name: str, address: str, jobs: int) -> subprocess.Popen[bytes]:
-    """Start the command that has the jobs done."""
+    """Start the command that runs the jobs."""
     words = [
         "agent",
         "run",
@@ -51,7 +51,7 @@ def begun(home: Path, name: str, address: str, jobs: int) -> subprocess.Popen[by
 
 
 def task_id(home: Path) -> str:
-    """The id of the demo's task in which a function was removed; the solver gives it up."""
+    """Return the id of the demo's remove task, which the solver gives up on."""
     return demo_task("remove", home / "cache" / "demo").id
 
 
@@ -66,7 +66,7 @@ def ended(home: Path, name: str) -> int:
 
 
 def wrong(home: Path, name: str, jobs: int) -> list[str]:
-    """What is not as it should be, in sentences."""
+    """Return the violations found after a run, as sentences."""
     run = run_named(home, name)
     assert run is not None
     found = []
@@ -89,7 +89,7 @@ def wrong(home: Path, name: str, jobs: int) -> list[str]:
 
 
 def with_kills(home: Path, machines: DaskCluster, workers: int, jobs: int, kills: int) -> list[str]:
-    """Have the jobs done while workers are killed at random moments; return what went wrong."""
+    """Run the jobs while workers are killed at random moments; return what went wrong."""
     victims = [machines.add(home=machines.folder / f"machine-{number}") for number in range(workers)]
     chance = random.Random(18)
     moments = sorted(chance.sample(range(jobs // 10, jobs * 9 // 10), kills))
@@ -117,7 +117,7 @@ def with_kills(home: Path, machines: DaskCluster, workers: int, jobs: int, kills
 
 
 def timed(home: Path, folder: Path, name: str, workers: int, jobs: int) -> float:
-    """Seconds that so many workers take; they have done a job before."""
+    """Return the seconds that so many workers take for the jobs, after a warm-up."""
     with scheduler(folder / name) as machines:
         for number in range(workers):
             machines.add(home=folder / name / f"machine-{number}")

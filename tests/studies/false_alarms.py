@@ -38,11 +38,11 @@ from gistpoint.core.tools.declaration import Replacement
 from gistpoint.core.trees import SourceTree, write_tree
 
 Found = Iterator[tuple[str, tuple[str, ...]]]
-"""What was handed in, and why it is suspicious."""
+"""Names of submissions, with the reasons why each is suspicious."""
 
 
 def of_tasks(folders: list[Path]) -> Found:
-    """Hand in the true functions of each task, one after the other."""
+    """Submit the true functions of each task, one after the other."""
     for place in sorted(found for folder in folders for found in folder.glob("*/task.toml")):
         task = read_task(place.parent)
         answer = read_answer(task)
@@ -55,7 +55,7 @@ def of_tasks(folders: list[Path]) -> Found:
 
 
 def of_functions(folder: Path, most: int) -> Found:
-    """Corrupt functions of a library, and hand in the true ones."""
+    """Corrupt functions of a library and submit the true ones."""
     library = max(place for place in folder.iterdir() if place.is_dir())
     indexes = [
         index for path in sorted(library.rglob("*.py")) if (index := _index(library, path)) is not None
@@ -78,7 +78,7 @@ def of_functions(folder: Path, most: int) -> Found:
 
 
 def of_versions(folder: Path, most: int) -> Found:
-    """Put functions of one version of a library in the place of their namesakes in another."""
+    """Submit functions of one version of a library in place of their namesakes in another."""
     pairs = list(itertools.permutations(sorted(p for p in folder.iterdir() if p.is_dir()), 2))
     variants = [(pair, variant) for pair in pairs for variant in _variants(*pair)]
     random.Random(0).shuffle(variants)
@@ -134,7 +134,7 @@ def _index(library: Path, path: Path) -> FileIndex | None:
 
 
 def told(found: Found) -> tuple[int, int]:
-    """Print what is suspicious and why; return how much of how much."""
+    """Print which submissions are suspicious and why; return the numbers of suspicious ones and of all."""
     reasons: Counter[str] = Counter()
     examples: dict[str, str] = defaultdict(str)
     count = suspicious = 0

@@ -67,7 +67,7 @@ KEPT = re.compile(r"  [0-9a-f]{12} ")
 def gistpoint(
     folder: Path, *arguments: str, checkout: Path | None = None
 ) -> tuple[int, str, dict[str, float]]:
-    """Run the program; return its exit code, its output, and the seconds at which its stages began."""
+    """Run the program; return its exit code, its output, and the seconds until its stages began."""
     environment = {**os.environ, "GISTPOINT_HOME": str(folder / "home")}
     if checkout is not None:
         environment["PYTHONPATH"] = str(checkout / "src")
@@ -129,7 +129,7 @@ def make(
 
 
 def print_beside(folder: Path, other: Path, libraries: list[dict[str, Any]], modes: list[str]) -> None:
-    """Print the costs of each set, and below them those of the other commit."""
+    """Print the costs of each set, each followed by those of the other commit."""
     print("\n| library | mode | commit | kept | first kept after s | making s | of it probing | confirming |"
           " probes | probe / suite | suites saved s |")  # fmt: skip
     print("|---" * 11 + "|")
@@ -176,7 +176,7 @@ def print_tables(folder: Path, libraries: list[dict[str, Any]], modes: list[str]
 
 
 def spelled_share(share: float) -> str:
-    """Return a share of the suite's time as a fraction, one above a half as a number."""
+    """Return a share of the suite's time as a fraction, or as a number if it is above a half."""
     return f"1/{1 / share:.0f}" if share <= 0.5 else f"{share:.1f}"
 
 

@@ -44,7 +44,7 @@ def tree_of(folder: Path, mark: str, seconds: int) -> SourceTree:
 
 
 def processes_with(mark: str) -> list[str]:
-    """Return the ids of processes whose command line holds `mark`."""
+    """Return the ids of processes whose command line contains `mark`."""
     found = []
     for entry in Path("/proc").glob("[0-9]*/cmdline"):
         try:
@@ -56,7 +56,7 @@ def processes_with(mark: str) -> list[str]:
 
 
 def containers() -> list[str]:
-    """Return the ids of the engine's containers that are of this program."""
+    """Return the ids of the engine's containers that belong to this program."""
     from gistpoint.sandbox.backends.docker.engine import connect
 
     found = connect().client.api.containers(all=True, filters={"label": f"{OWNER}={this_program()}"})
@@ -64,7 +64,7 @@ def containers() -> list[str]:
 
 
 def main(name: str, runs: int) -> int:
-    """Run, kill, look, and tell."""
+    """Run and kill suites and print what was left behind; return 1 if there was anything, else 0."""
     mark = f"mark-{os.urandom(6).hex()}"
     with tempfile.TemporaryDirectory() as place:
         base, temporary = Path(place), Path(place) / "temporary"
