@@ -30,7 +30,7 @@ class Layout:
     prefix: str
     workdir: str
     develop: bool
-    """Whether by an `easy-install.pth` and an egg-link, like `setup.py develop`; else by a finder, like pip."""
+    """Whether by an `easy-install.pth` and an egg-link, like `setup.py develop`; or by a finder, like pip."""
     variables: Mapping[str, str] = field(default_factory=dict)
 
 

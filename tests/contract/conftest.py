@@ -36,7 +36,7 @@ SAME_LAUNCHER = {
     "test_outcomes.py",
     "test_protection.py",
 }
-"""Files whose tests on Landlock cover `plain` too, as it uses the same launcher and only confines that first."""
+"""Files whose tests on Landlock cover `plain` too: the launcher is the same, and only confines itself."""
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

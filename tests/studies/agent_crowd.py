@@ -39,7 +39,7 @@ LATENCY_S = 0.2
 
 
 def crowded(tasks: list[Path], seed: int) -> tuple[Any, Counter[int]]:
-    """A step that answers by the conversation, or with a failure; and how often it did what."""
+    """Return a step that answers by the conversation or fails at random, and the counts of statuses."""
     chance, lock, statuses, step = random.Random(seed), threading.Lock(), Counter[int](), scripted(tasks)
 
     def answer(request: Mapping[str, Any], headers: Mapping[str, str]) -> Answer:
@@ -60,7 +60,7 @@ def crowded(tasks: list[Path], seed: int) -> tuple[Any, Counter[int]]:
 def carried_out(
     options: IsolationChoice, name: str, repeats: int, at_once: int
 ) -> tuple[FiguresOfRun, float]:
-    """Carry out one run; return its figures and its seconds."""
+    """Execute one run; return its figures and its seconds."""
     services = build_services(options)
     tasks = [demo_task(mode, services.locations.demo) for mode in ("remove", "discovery")]
     step, statuses = crowded([task.folder for task in tasks], seed=at_once)

@@ -80,7 +80,7 @@ def whole(options: argparse.Namespace, name: str, *crew: str) -> list[str]:
 
 
 def killed(options: argparse.Namespace) -> list[str]:
-    """Kill the campaign again and again, and bring it to its end."""
+    """Kill the campaign repeatedly, then run it to its end."""
     chance, died = random.Random(0), Counter[str]()
     while died.total() < options.kills:
         child = start(options, "killed", "--workers", "2")
@@ -103,7 +103,7 @@ def killed(options: argparse.Namespace) -> list[str]:
 
 
 def keys(home: Path) -> list[str]:
-    """The keys of the candidates that have a verdict."""
+    """Return the keys of the candidates with a verdict."""
     lines = [line for path in (home / "data" / "campaigns").glob("*.jsonl") for line in whole_lines(path)]
     return [value["key"] for value in map(json.loads, lines) if value.get("type") == "verdict"]
 

@@ -1,4 +1,4 @@
-"""Lines copied to a real server: round trips per line, kills within a batch, stores of an earlier revision."""
+"""Lines copied to a real server: round trips per line, kills within a batch, stores of an older revision."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from gistpoint.sessions.team.syncing import StoreSync
 FEW, MANY = 3, 40
 NUMBERS = itertools.count()
 BEFORE = Path(__file__).parents[2] / "data" / "team" / "store-0001.sql"
-"""A store filled by a program of revision 0001: three attempts, one of them a branch, reviews, and a study."""
+"""A store filled by a program of revision 0001: three attempts, one a branch, reviews, and a study."""
 
 
 @contextmanager

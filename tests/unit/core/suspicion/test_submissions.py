@@ -58,7 +58,7 @@ def function(body: str, parameters: str = "values, n=1") -> str:
 
 @pytest.fixture(scope="module")
 def marked(tree: SourceTree) -> Marked:
-    """A function that returns the marks of a function body submitted in place of another, given the right one."""
+    """A function that returns the marks of a submitted function body, given the right one."""
 
     def of(body: str, parameters: str = "values, n=1", *, right: str = "return 2") -> tuple[str, ...]:
         submitted = tree.with_files({"a.py": function(body, parameters).encode()})
