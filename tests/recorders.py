@@ -25,8 +25,7 @@ class Memory:
         return event
 
     def change(self, number: int, **members: Any) -> None:
-        """Rewrite an event as another version would have, with other members; those that are None are removed.
-        """
+        """Rewrite an event as another version would have, with other members; None removes a member."""
         event = self.events[number]
         data = {name: value for name, value in (event.data.written() | members).items() if value is not None}
         self.events[number] = replace(event, data=event_data(event.type, data))

@@ -1,5 +1,4 @@
-"""Nothing that a solver sees in an attempt that counts names the library: panes, dialogs, pages and prompts.
-"""
+"""No pane, dialog, page or prompt that a solver sees in an attempt that counts names the library."""
 
 from __future__ import annotations
 

@@ -21,8 +21,7 @@ from gistpoint.core.code.splice import replace_definition
 
 
 def main(folders: list[Path], every: int) -> int:
-    """Try every `every`th definition; print a line per folder and problem; return 1 if there was a problem.
-    """
+    """Try every `every`th definition; print a line per folder and problem; return 1 if there was one."""
     failed = 0
     for folder in folders:
         started = time.perf_counter()

@@ -43,7 +43,7 @@ KEYS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("(needed)", ("Space", "F9")),
     ("Your code was", ()),
 )
-"""Keys that a participant presses, by words on the screen; the first words found decide."""
+"""Words on the screen and the keys that a participant then presses; the first words found decide."""
 LOOK_S = 0.5
 
 

@@ -1,5 +1,7 @@
 #!/usr/bin/env python3
-"""Print the program's answers to wrong calls as a Markdown table: `uv run python tests/studies/wrong_calls.py`.
+"""Print the program's answers to wrong calls as a Markdown table.
+
+uv run python tests/studies/wrong_calls.py
 """
 
 from __future__ import annotations

@@ -1,5 +1,4 @@
-"""The screen shows a run's messages literally, without interpreting markup; glyphs replace control characters.
-"""
+"""The screen shows a run's messages literally, without markup; glyphs replace control characters."""
 
 from __future__ import annotations
 

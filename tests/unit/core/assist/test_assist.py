@@ -1,5 +1,4 @@
-"""The assistant's context is what the person was shown; its limits hold, and an audit rebuilds each context.
-"""
+"""The assistant's context is what the person was shown, its limits hold, and audits rebuild its contexts."""
 
 from __future__ import annotations
 

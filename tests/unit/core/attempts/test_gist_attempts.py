@@ -1,5 +1,4 @@
-"""Attempts at gists: steps, saving, the single submission, limits, hints before it, and processes that die.
-"""
+"""Attempts at gists: steps, saving, the single submission, limits, hints before it, and dying processes."""
 
 from __future__ import annotations
 
@@ -324,8 +323,7 @@ def test_only_attempts_that_do_not_count_may_always_score(tmp_path: Path, role: 
 
 
 def test_nothing_gives_an_outcome_away_before_the_hand_in(tmp_path: Path) -> None:
-    """Attempts with a faithful and a wrong gist have equal events, answers and states up to the submission.
-    """
+    """Until they submit, attempts with a faithful and a wrong gist have equal events, answers and states."""
 
     def seen(folder: Path, gist: str) -> tuple[str, list[RunProgress]]:
         case, progress = gist_case(folder, GistSettings(OWNED, tools=OPTIONAL_TOOLS)), list[RunProgress]()

@@ -42,8 +42,7 @@ def test_both_figures_are_told():
 
 
 def journal(*submissions):
-    """Return the events of submissions, each with what its test run found suspicious and whether it solved.
-    """
+    """Return the events of submissions, each given by its test run's suspicions and whether it solved."""
     events = [("attempt_started", {"attempt_id": "a"})]
     for number, (found, solved) in enumerate(submissions):
         call = f"c{number}"
