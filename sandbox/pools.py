@@ -122,7 +122,8 @@ class SandboxHarness:
     def model(self, name: str) -> ChatModel:
         """Return the chat model with this name.
 
-        Each process reads the key from its own environment or config file.
+        Each process reads the key from its own environment or config file. Raises `EndpointError` for an
+        incomplete or invalid endpoint, and `SettingsError` for a malformed config file.
         """
         import os
 

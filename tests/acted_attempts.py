@@ -88,7 +88,7 @@ def ended(attempt: Attempt, clock: FakeClock) -> None:
 
 
 def gist(attempt: Attempt, clock: FakeClock) -> None:
-    """Type, ask for a score, and hand in."""
+    """Type, score and submit a gist."""
     attempt.call("trace", {})
     attempt.edit("gist", FAITHFUL)
     attempt.call("list_directory", {})

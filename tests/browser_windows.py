@@ -31,9 +31,9 @@ class BrowserWindow:
     def __init__(self, page: Page) -> None:
         self.page = page
         self.requests: list[str] = []
-        """All addresses that were asked for."""
+        """Addresses of all requests."""
         self.complaints: list[str] = []
-        """Errors of scripts, and what the browser refused."""
+        """Errors of scripts and refusals of the browser."""
         self._screen = pyte.Screen(80, 24)
         self._stream = pyte.ByteStream(self._screen)
         self._text: str | None = None
@@ -67,7 +67,7 @@ class BrowserWindow:
         return self._text
 
     async def come(self, link: str) -> None:
-        """Open the link as from a mail that is read in the browser."""
+        """Open the link as if from an email read in the browser."""
         await self.page.route(
             MAIL, lambda route: route.fulfill(body=f'<a href="{link}">go</a>', content_type="text/html")
         )
@@ -91,11 +91,11 @@ class BrowserWindow:
             await self.page.keyboard.press(key)
 
     async def type(self, text: str) -> None:
-        """Type a text."""
+        """Type text."""
         await self.page.keyboard.type(text)
 
     async def paste(self, text: str) -> None:
-        """Paste a text."""
+        """Paste text."""
         await self.page.evaluate(_PASTE, text)
 
     async def until(self, met: Callable[[str], object]) -> None:

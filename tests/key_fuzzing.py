@@ -201,7 +201,7 @@ def field_text(widget: Widget | None) -> str | None:
 
 @dataclass
 class Room:
-    """An app with its stages: the places at which sequences begin."""
+    """An app with its stages, the places at which sequences start."""
 
     name: str
     open: Callable[[Path, random.Random], Any]

@@ -25,7 +25,7 @@ class ServedWindow:
         self._screen = pyte.Screen(*size)
         self._stream = pyte.ByteStream(self._screen)
         self.said = ""
-        """The sentence that came before the window was closed."""
+        """The sentence received before the window was closed."""
         self._reading = asyncio.create_task(self._read())
 
     async def _read(self) -> None:
@@ -45,7 +45,7 @@ class ServedWindow:
         await self._socket.send_json(["stdin", keys])
 
     async def send(self, text: str) -> None:
-        """Send any text in place of a message."""
+        """Send any text instead of a message."""
         await self._socket.send_str(text)
 
     async def resize(self, width: object, height: object) -> None:

@@ -92,7 +92,7 @@ class Log:
 
     @property
     def ledger(self) -> Ledger:
-        """The log, folded."""
+        """The ledger folded from the log."""
         return Ledger(self.operations)
 
 

@@ -38,7 +38,7 @@ MINIMAL: dict[str, Any] = {
 
 
 def declare(root: Path, changes: Mapping[str, Any] | None = None, *, tasks: bool = True) -> Path:
-    """Write a study with two tiny tasks, which is not open yet, and return its folder."""
+    """Write a study with two tiny tasks that is not open yet, and return its folder."""
     root.mkdir(parents=True, exist_ok=True)
     (root / "study.toml").write_text(tomli_w.dumps({**MINIMAL, **(changes or {})}), encoding="utf-8")
     (root / "texts").mkdir()

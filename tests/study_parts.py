@@ -1,4 +1,4 @@
-"""A small study, its tasks, and a log that is written an operation at a time."""
+"""A small study, its tasks, and a log written operation by operation."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ MINUTE = 60_000
 def declared(
     *more: str, changes: Mapping[str, str] | None = None, texts: Mapping[str, str] | None = None
 ) -> Study:
-    """Return the study of the declaration with `changes` of its text, and `more` at its end."""
+    """Return the study of the declaration with `changes` of its text and `more` appended."""
     text = "\n".join((DECLARATION, *more))
     for old, new in (changes or {}).items():
         assert old in text, old
@@ -100,5 +100,5 @@ class StudyLog:
 
     @property
     def ledger(self) -> Ledger:
-        """The log so far, folded."""
+        """The ledger folded from the log so far."""
         return Ledger(self.operations)

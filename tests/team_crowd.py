@@ -49,7 +49,7 @@ class CrowdFigures:
     attempts: int = 0
     acknowledged: int = 0
     lost: list[str] = field(default_factory=list)
-    """Acknowledged operations that are not on every machine."""
+    """Acknowledged operations that are missing on a machine."""
     twice: list[str] = field(default_factory=list)
     """Tasks that a person got in two attempts."""
     unfinished: list[str] = field(default_factory=list)
@@ -209,7 +209,7 @@ class Crowd:
 
 
 def work(base: Path, number: int, name: str, url: str, codes: Sequence[str]) -> None:
-    """Let some people go through the study on one machine, in turns, whatever happens to the server."""
+    """Let people go through the study on one machine, in turn, whatever happens to the server."""
     machine = Machine.at(base / f"machine-{number}", SystemTime())
     root = machine.locations.data / STUDIES / name
     choose(machine.locations.config, url)

@@ -94,7 +94,7 @@ class TeamStudy:
         return self.organiser.open(self.root)
 
     def machine(self, name: str) -> tuple[Machine, Path]:
-        """Return another machine and its folder of the study, which it fetches when it is first named."""
+        """Return another machine and its folder of the study, fetched when the machine is first named."""
         machine = Machine.at(self.base / name, SystemTime())
         place = machine.locations.data / STUDIES / self.name
         if not place.exists():

@@ -31,7 +31,7 @@ _CHANGES = (
 
 @dataclass(frozen=True)
 class Elsewhere:
-    """A task as another harness has it."""
+    """A task as another harness gets it."""
 
     folder: Path
     python: Sequence[str]

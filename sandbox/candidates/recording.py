@@ -121,7 +121,7 @@ class Records:
     _calls: list[ObservedCall] = field(default_factory=list)
 
     def feed(self, line: bytes) -> None:
-        """Take one line. Raises `RecordingError` for a line that the plugin does not write."""
+        """Take one line. Raises `RecordingError` if it is not a record of the plugin."""
         try:
             record = msgspec.convert(json.loads(line), _AnyRecord)
         except (ValueError, RecursionError) as error:

@@ -238,7 +238,7 @@ class _PassCheck:
     def confirmation(self) -> Confirmation:
         """Run the tests that count, with the submission in a separate process; return the result.
 
-        Raises `NotConfirmableError` if the submission can't be run that way.
+        Raises `NotConfirmableError` if the submission can't be run that way, and `CancelledError` if stopped.
         """
         changed = changed_functions(self.case.original, self.submitted)
         others = [name for name in changed if name not in self.case.targets]

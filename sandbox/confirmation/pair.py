@@ -188,7 +188,8 @@ class Pair:
     def run(self, run: RunContext) -> PairReport:
         """Run the tests, and return the report.
 
-        Raises `CancelledError` if stopped, and `NotConfirmableError` if a function can't be stubbed.
+        Raises `CancelledError` if stopped, `NotConfirmableError` if a function can't be stubbed, and
+        `TaskError` if the tree can't be laid out.
         """
         began = time.monotonic()
         tree = stubbed(self._order.original, self._order.functions, self._stub)

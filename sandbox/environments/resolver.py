@@ -161,7 +161,10 @@ def usable_plugins(
 
 
 def without_own(requirements: Iterable[str], project: Project) -> list[str]:
-    """Return the requirements with each of the project's own extras replaced by what the extra requires."""
+    """Return the requirements with each of the project's own extras replaced by what the extra requires.
+
+    Raises `EnvironmentBuildError` for an invalid requirement.
+    """
     own = canonicalize_name(project.name)
     waiting = list(requirements)
     found = list[str]()

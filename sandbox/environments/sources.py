@@ -126,7 +126,8 @@ def require_form(specification: str) -> None:
 def newest_version(name: str) -> str:
     """Return `name==version` of the newest release with an sdist in the user's index.
 
-    Raises `SourceError` if there is none.
+    Raises `SourceError` if there is none, and `EnvironmentBuildError` if the user's settings of uv can't be
+    read.
     """
     sdist = locate(name, name)
     return f"{name}=={sdist.version}"

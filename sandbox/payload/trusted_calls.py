@@ -236,7 +236,10 @@ class StubCalls:
                 sent, do = error, "throw"
 
     def repeat_side_effects(self, reply: dict[str, Any]) -> None:
-        """Repeat the output, the warnings and the log records of the other process."""
+        """Repeat the output, the warnings and the log records of the other process.
+
+        Raises `Unseen` for a warning of a category that no answer of the true function contained.
+        """
         sys.stdout.write(reply.get("out", ""))
         sys.stderr.write(reply.get("err", ""))
         for category, text in reply.get("warnings", ()):

@@ -507,7 +507,7 @@ server.send = send
 
 
 def raw(*lines: str) -> str:
-    """Return a body that answers with these lines."""
+    """Return a body that writes these lines as its answers."""
     return RAW.replace("LINES", repr([line.encode() for line in lines]))
 
 

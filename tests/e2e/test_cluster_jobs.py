@@ -113,7 +113,7 @@ def test_a_killed_worker_and_a_clock_that_is_wrong(
 def test_lies_are_refused_and_named_and_a_liar_is_left_out(
     task: Task, home: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The honest worker is slow, so that the liars are given jobs until they are left out."""
+    """The honest worker is slow, so that the liars get jobs until they are excluded."""
     with scheduler(home / "liars") as found:
         found.add(odd="slow", home=home / "honest")
         honest = found.present()

@@ -353,7 +353,7 @@ def _is_listed(item: RawText, not_shown: Iterable[NotShown]) -> bool:
 
 
 class _Shown:
-    """Texts as they are shown, one after the other."""
+    """The shown texts, joined."""
 
     def __init__(self) -> None:
         self._pieces: list[str] = []
@@ -431,7 +431,7 @@ def _is_label(path: str) -> bool:
 
 
 def apart(run: Any, arrays: tuple[str, ...]) -> tuple[list[Any], dict[str, Any]]:
-    """Return the records of a run, and its other members."""
+    """Return the records of a run and its other members."""
     if isinstance(run, list):
         return run, {}
     array = next((key for key in arrays if isinstance(run.get(key), list)), None)

@@ -88,7 +88,7 @@ def reference_design(seed: int = 20261121) -> tuple[Study, dict[str, StudyTask]]
 
 
 def everybody_stays(people: int = 20, seed: int = 20261121) -> Spread:
-    """Return the spread if nobody leaves."""
+    """Return the spread if no participant leaves."""
     study, tasks = reference_design(seed)
     log = StudyLog(study, tasks)
     for n in range(people):

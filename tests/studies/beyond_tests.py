@@ -1,4 +1,6 @@
-"""True functions and wrong repairs against the originals: `beyond_tests.py TASKS [WRONG.json] [--only-wrong]`.
+"""True functions and wrong repairs against the originals.
+
+    python tests/studies/beyond_tests.py TASKS [WRONG.json] [--only-wrong]
 
 For each repair task in the folder the original code must be equivalent to itself, and the corrupted code must
 differ. WRONG.json is a list of {task, function, code, why}: wrong repairs that pass the tests; each is judged

@@ -115,7 +115,7 @@ class _Named(_Rewriter):
 
 
 class _ByCalls(_Rewriter):
-    """`f(x)` becomes `f(*(x,))`, with the named arguments in a dictionary."""
+    """`f(x)` becomes `f(*(x,))`, with keyword arguments in a dictionary."""
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
         self.generic_visit(node)

@@ -1,16 +1,16 @@
-"""How often an honest submission is suspicious: true functions as they were, and functions of other versions.
+"""How often an honest submission is suspicious: unchanged true functions, and functions of other versions.
 
-Usage: python tests/studies/false_alarms.py tasks FOLDER…
-       python tests/studies/false_alarms.py functions [--most N] FOLDER…
-       python tests/studies/false_alarms.py versions [--most N] FOLDER…
+    python tests/studies/false_alarms.py tasks FOLDER…
+    python tests/studies/false_alarms.py functions [--most N] FOLDER…
+    python tests/studies/false_alarms.py versions [--most N] FOLDER…
 
-`tasks` takes folders of task folders, and hands in the true functions of each as a solver would, one after
-the other; none may be suspicious. `functions` does so for functions of libraries, each corrupted as a task
-has it, by removal and by an operator; what makes no test fail is in it too, as no test runs. `versions` puts
-functions of one version of a library in the place of its namesake in another, as a plausible repair of a task
-by removal. These two take folders that hold one library each, a folder for each version of it below;
-`functions` takes the version that sorts last. At most N functions of each library are tried, chosen by chance
-(300). Prints counts, and what marks the suspicious ones.
+`tasks` takes folders of task folders, and submits the true functions of each as a solver would, one after the
+other; none may be suspicious. `functions` does so for functions of libraries, each corrupted by removal and
+by an operator, even if that makes no test fail, as no test runs. `versions` submits functions of one version
+of a library for their namesakes in another, as a plausible repair of a task by removal. These two take
+folders with one library each, which contain a folder for each version; `functions` uses the version that
+sorts last. At most N functions of each library are tried, randomly chosen (300). Prints counts, and the marks
+of the suspicious ones.
 """
 
 from __future__ import annotations

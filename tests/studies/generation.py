@@ -1,14 +1,13 @@
 """Sets of tasks of real libraries in the three modes, checked one by one; prints the tables.
 
 Usage: generation.py FOLDER LIBRARIES.json [--only NAME ...] [--mode MODE ...] [--count 20] [--control 10]
-[--workers 2]
-       [--seed 0] [--beside FOLDER [--checkout FOLDER]]
+[--workers 2] [--seed 0] [--beside FOLDER [--checkout FOLDER]]
 
 LIBRARIES.json is a list of tables with name, sdist, pytest_args, extra_requirements and exclude_newer.
-Everything is kept below FOLDER, so that the same command goes on where it was stopped; with --tables nothing
-is run. --beside prints what another commit gave below its own folder; with --checkout, a checkout of it, that
-is made now, library by library in turns with this one. A set that is made in two sittings has no time of its
-first task.
+Everything is kept below FOLDER, so that the same command continues where it was stopped; with --tables
+nothing is run. --beside prints the results of another commit from its own folder; with --checkout, a checkout
+of that commit, they are made now, library by library in turn with this one. A set made in two sittings has no
+time of its first task.
 """
 
 from __future__ import annotations

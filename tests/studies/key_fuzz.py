@@ -1,13 +1,13 @@
-"""Posts pairs and triples of keys and clicks at once to every screen and dialog, on a loop made slow on purpose.
+"""Posts pairs and triples of keys and clicks at once to every screen and dialog, on a deliberately slow loop.
 
-Each chunk of sequences runs in a process of its own, which a part of the chunks kills at a random moment. After
-every sequence the screen must be one that its history explains, the journals whole, no lock left behind, each
-call paid knowingly and each letter in the field that its key has opened.
+Each chunk of sequences runs in a separate process; a share of them is killed at a random moment. After every
+sequence the screen must be one that its history explains, the journals whole, no lock left behind, each call
+paid for knowingly and each letter in the field that its key has opened.
 
 Usage: PYTHONPATH=src:tests python tests/studies/key_fuzz.py FOLDER [SEQUENCES] [ROOM...]
 
-FOLDER keeps what was done: the same command goes on where it was stopped, until SEQUENCES (default: 4,000) were
-run. Prints a line a chunk and the counts; exit code 1 if anything was found.
+FOLDER keeps the results: the same command continues where it was stopped, until SEQUENCES (default: 4,000)
+were run. Prints a line per chunk and the counts; exit code 1 if anything was found.
 """
 
 from __future__ import annotations

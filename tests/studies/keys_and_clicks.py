@@ -484,7 +484,7 @@ class ByMouse:
         await person.editing(fault)
 
     async def write(self, change: Change) -> None:
-        """Select the wrong line, and write the right ones."""
+        """Select the wrong line and write the correct ones."""
         person = self.person
         editor = person.solve.query_one(FunctionEditor)
         begins = change.wrong[0].strip()[:24]

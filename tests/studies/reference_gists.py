@@ -1,13 +1,12 @@
-"""Reference gists of libraries, made and tried where gists are scored: how many hold, what they reach and
-cost.
+"""Reference gists of libraries, made where gists are scored: how many are faithful, and their costs.
 
-    python tests/studies/reference_gists.py FOLDER [LIBRARY ...] [--count 20] [--seed 1] [--seconds 60]
-    [--each N] python tests/studies/reference_gists.py --table FOLDER
+    python tests/studies/reference_gists.py FOLDER [LIBRARY ...] [--count 20] [--seed 1] [--seconds 60] [--each N]
+    python tests/studies/reference_gists.py --table FOLDER
 
-`gistpoint gist new --sample` draws and examines the entrypoints, FOLDER being its data folder; the reference
-of each task is made as `gist reference` makes it. FOLDER keeps what is done (`drawn-LIBRARY.json`,
-`references.jsonl`): the same command goes on where it was stopped. `--each` bounds the references that are
-made of a library in one go; `--again` makes those anew that are not faithful.
+`gistpoint gist new --sample` draws and examines the entrypoints, with FOLDER as its data folder; the
+reference of each task is made as by `gist reference`. FOLDER keeps the results (`drawn-LIBRARY.json`,
+`references.jsonl`): the same command continues where it was stopped. `--each` limits the references that are
+made of a library in one go; `--again` remakes those that are not faithful.
 """
 
 from __future__ import annotations

@@ -1,7 +1,9 @@
-"""Runs a small suite over and over on one backend, kills every tenth run, and looks for what was left behind.
+"""Runs a small suite repeatedly on one backend, kills every tenth run, and looks for what was left behind.
 
-Left may be nothing: no container, mount, process or temporary folder. Prints what it found; 1 if there was
-anything. usage: python tests/studies/sandbox_cycles.py BACKEND [RUNS]
+Nothing may be left: no container, mount, process or temporary folder. Prints the findings; exit code 1 if
+there is any.
+
+usage: python tests/studies/sandbox_cycles.py BACKEND [RUNS]
 """
 
 from __future__ import annotations

@@ -155,7 +155,7 @@ def said(journal: Path) -> dict[str, Any]:
 
 
 async def pictures(attempts: Mapping[str, Path], locations: Locations, into: Path) -> None:
-    """Take pictures of each attempt in review, and of all pairs in compare."""
+    """Take pictures of each attempt in review and of each pair in comparison."""
     runs = [str(path) for path in attempts.values()]
     for size in SIZES:
 

@@ -119,7 +119,7 @@ def spreads(draws: int) -> None:
 
 
 def medians(draws: int) -> None:
-    """Print the median of one task of 12 attempts: true 30, sigma .9, cap 40."""
+    """Print the median for one task with 12 attempts; the true one is 30, with sigma .9 and cap 40."""
     fits, inside, curves = [], [], []
     for seed in range(draws):
         true = np.random.default_rng(seed).lognormal(log(30), 0.9, 12)

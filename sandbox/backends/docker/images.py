@@ -124,7 +124,10 @@ def made_here(engine: Engine) -> bool:
 
 
 def _imported(engine: Engine, stamp: str, entries: Callable[[], list[Entry]]) -> str:
-    """Return the id of the base with this stamp; if the engine has none, send it one with `entries`."""
+    """Return the id of the base with this stamp; if the engine has none, send it one with `entries`.
+
+    Raises `EngineError` if the engine does not have the base afterwards.
+    """
     known = _stamped(engine, stamp)
     if known is not None:
         return known

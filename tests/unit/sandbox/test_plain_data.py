@@ -135,7 +135,7 @@ class FakeCalls:
 
 
 class Wire:
-    """The two sides of one call, with JSON between them."""
+    """The two sides of one call, which exchange JSON."""
 
     def __init__(self, learned: Learned | None = None) -> None:
         self.learned = learned or Learned(learning=True, answers=[], writes=[])

@@ -87,7 +87,7 @@ class Solving:
 
     @contextmanager
     def held_before(self, type: str, begin: Callable[[], None]) -> Iterator[None]:
-        """Begin a call, and hold its thread before it writes an event."""
+        """Start a call and hold its thread before it writes an event."""
         self.memory.held_at = type
         begin()
         assert self.memory.reached.wait(PATIENCE_S)
@@ -99,7 +99,7 @@ class Solving:
 
     @contextmanager
     def running(self, *, yields: bool = False) -> Iterator[None]:
-        """Begin a submission, and hold its run after the first test."""
+        """Start a submission and hold its run after the first test."""
         gate = self.runner.gate = threading.Event()
         self.submit(yields=yields)
         self.owner.take(lambda: self.owner.of(CallProgressed))

@@ -127,7 +127,7 @@ def test_a_check_names_what_is_not_sound(say: Say, tmp_path: Path) -> None:
 
 
 def test_a_check_tells_that_people_run_out_of_tasks(say: Say, tmp_path: Path) -> None:
-    """Both tasks corrupt one function, so nobody can get both."""
+    """Both tasks corrupt the same function, so nobody can get both."""
     declare(tmp_path / "shop", {"sandbox": {"demand": ""}})
     assert "100 of them get fewer than 2 tasks, as few as 1" in say("check", "shop", code=1)
 
