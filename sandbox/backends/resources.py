@@ -208,7 +208,7 @@ class Delegation:
 
 
 def find_delegation(root: Path = _ROOT, own: Path = Path("/proc/self/cgroup")) -> Delegation:
-    """Return how control groups can be delegated, after trying it; the result is false if there is no way."""
+    """Return how control groups can be delegated, after trying it; the result is falsy if there is no way."""
     parent = _writable_parent(root, own)
     if parent is not None:
         return Delegation(parent)

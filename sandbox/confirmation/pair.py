@@ -80,7 +80,7 @@ class Asked:
     unseen: bool = False
     """Whether an answer was refused because it contained a class or a name that no true answer contained."""
     unmade: bool = False
-    """Whether an answer wanted to change what the true function never changes."""
+    """Whether an answer contained a change that the true function was never seen to make."""
 
 
 @dataclass(slots=True)

@@ -103,10 +103,7 @@ class Builds:
         )
 
     def repository_metadata(self, folder: Path, name: str) -> Metadata:
-        """Return the metadata of a repository as its build backend computes it.
-
-        Raises `EnvironmentBuildError` if it can't be built, and `CancelledError` if stopped.
-        """
+        """Return the metadata of a repository as its build backend computes it."""
         with (
             tempfile.TemporaryDirectory(prefix="gistpoint-build-") as scratch,
             self._build(folder, "metadata", name, Path(scratch)).open("rb") as file,
@@ -116,9 +113,7 @@ class Builds:
     def wheel(self, name: str, version: str, hashes: tuple[str, ...] = ()) -> BuiltWheel:
         """Return a wheel of a package whose index has none; the wheel is built at the first call.
 
-        If `hashes` are given, the sha256 of the package's sdist must be one of them. Raises
-        `EnvironmentBuildError` if there is no such sdist or it can't be built, and `CancelledError` if
-        stopped.
+        If `hashes` are given, the sha256 of the package's sdist must be one of them.
         """
         # Cached by the hash of the sdist, not by the versions of the build's requirements (decision 38).
         for digest in hashes:
@@ -167,10 +162,7 @@ class Builds:
             )
 
     def _build(self, folder: Path, want: str, what: str, into: Path) -> Path:
-        """Return the file below `into` that the build backend of `folder` returns.
-
-        Raises `EnvironmentBuildError` if it returns none, and `CancelledError` if stopped.
-        """
+        """Return the file below `into` that the build backend of `folder` returns."""
         system = read_build_system(folder)
         inner = replace(self, within=(*self.within, canonicalize_name(what.partition(" ")[0])))
         order = {"backend": system.backend, "path": system.path, "want": want}

@@ -149,7 +149,7 @@ class StubCalls:
                 self.shared.pop()
 
     def report_unmade(self, learned: Learned) -> None:
-        """Report if an answer wanted to change what the true function never changes."""
+        """Report it if an answer contained a change that the true function was never seen to make."""
         if learned.unmade:
             learned.unmade = False
             self.put("note", kind="unmade")
