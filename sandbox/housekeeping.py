@@ -51,7 +51,7 @@ def kept(cache: Path) -> tuple[StoredItem, ...]:
     ]
     found += [
         StoredItem("leftover", folder.name, _size(folder), str(folder))
-        for folder in (*leftovers(), *_forgotten())
+        for folder in (*leftovers(), *_stale_folders())
     ]
     engine = _engine()
     if engine is not None:
@@ -74,7 +74,7 @@ def clean(cache: Path) -> tuple[StoredItem, ...]:
     for folder in (cache / "libraries").glob("*"):
         shutil.rmtree(folder, ignore_errors=True)
     remove_leftovers()
-    for folder in _forgotten():
+    for folder in _stale_folders():
         shutil.rmtree(folder, ignore_errors=True)
     engine = _engine()
     if engine is not None:
@@ -88,7 +88,7 @@ def clean(cache: Path) -> tuple[StoredItem, ...]:
     return tuple(item for item in before if (item.kind, item.place) not in after)
 
 
-def _forgotten() -> list[Path]:
+def _stale_folders() -> list[Path]:
     """Return gistpoint's temporary folders of other kinds that have not changed for a day."""
     # Folders of runs have a lock that shows whether their program is alive; for these, age decides.
     found = []

@@ -283,7 +283,7 @@ def namespace_end(plan: BubblewrapCall) -> Iterator[None]:
         first = _first_process(reading)
         os.close(reading)
         if first is not None:
-            _wait_for(first)
+            _await_end(first)
 
 
 def _first_process(reading: int) -> int | None:
@@ -294,7 +294,7 @@ def _first_process(reading: int) -> int | None:
     return None
 
 
-def _wait_for(pid: int) -> None:
+def _await_end(pid: int) -> None:
     """Wait up to ten seconds for the end of a process that is not a child of this process.
 
     The first process of a namespace ends after all others in it.
@@ -304,7 +304,7 @@ def _wait_for(pid: int) -> None:
     except ProcessLookupError:
         return
     except (AttributeError, OSError):  # an older kernel, or a Python built for one, has no such call
-        _look_for(pid)
+        _poll_for_end(pid)
         return
     try:
         waiting = select.poll()
@@ -314,7 +314,7 @@ def _wait_for(pid: int) -> None:
         os.close(handle)
 
 
-def _look_for(pid: int) -> None:
+def _poll_for_end(pid: int) -> None:
     """Poll for up to ten seconds until the process is gone or a zombie; for kernels older than 5.3."""
     until = time.monotonic() + _PATIENCE_S
     while time.monotonic() < until:

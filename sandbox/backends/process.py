@@ -192,13 +192,13 @@ def _pump(
                 return Stop.TIMED_OUT
             if now >= next_look:
                 next_look = now + _WATCH_TICK_S
-                reason = _look(process.pid, limits, watch)
+                reason = _exceeded_limit(process.pid, limits, watch)
                 if reason is not None:
                     return reason
     return _wait(process, deadline, cancel)
 
 
-def _look(pid: int, limits: RunLimits, watch: DiskWatch | None) -> Stop | None:
+def _exceeded_limit(pid: int, limits: RunLimits, watch: DiskWatch | None) -> Stop | None:
     """Return why a running process has to be stopped: too much memory or disk; otherwise None."""
     if can_watch() and memory_of_tree(pid, limits.memory) > limits.memory:
         return Stop.OUT_OF_MEMORY

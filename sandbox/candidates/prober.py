@@ -82,7 +82,7 @@ class FreshRuns:
         cancel.check()
         # A run that was stopped because enough tests failed counts as finished, although it was cancelled.
         status = RunStatus.FINISHED if stop.reached else report.status
-        failed = _failed(report, tests, lines, whole_suite=not stop.reached)
+        failed = _failures(report, tests, lines, whole_suite=not stop.reached)
         most = len(failed) if stop_after is None else stop_after  # the run may have continued for a moment
         return ProbeReport(
             status,
@@ -125,7 +125,7 @@ class _Enough(CancelToken):
         )
 
 
-def _failed(
+def _failures(
     report: SuiteReport, tests: Sequence[str], lines: Sequence[LineSpan], *, whole_suite: bool
 ) -> dict[str, ProbeFailure]:
     """Return the failures of the tests that did not pass, by id; tests that were not collected come last.

@@ -267,7 +267,7 @@ class Orders:
             # Files are made even if the order is unfit, because a fresh run needs the lines.
             for target, snippet in zip(found, snippets, strict=True):
                 unfit = unfit or _beyond_code(index.get(target.qualname), snippet)
-            make = _one if len(found) == 1 else _several
+            make = _parts_of_one if len(found) == 1 else _parts_of_several
             files[path], own_swaps, own_moves, own_lines = make(index, found, snippets)
             swaps += own_swaps
             moves += own_moves
@@ -309,7 +309,7 @@ def _beyond_code(definition: Definition, new: Snippet) -> str:
     return ""
 
 
-def _one(index: FileIndex, targets: list[Target], snippets: list[Snippet]) -> Made:
+def _parts_of_one(index: FileIndex, targets: list[Target], snippets: list[Snippet]) -> Made:
     """Return the parts for one function, made without parsing its file again, which would take too long."""
     definition = index.get(targets[0].qualname)
     keep = not snippets[0].node.decorator_list or len(snippets[0].node.decorator_list) == len(
@@ -318,7 +318,7 @@ def _one(index: FileIndex, targets: list[Target], snippets: list[Snippet]) -> Ma
     text = spliced_text(index, definition, snippets[0], keep_decorators=keep)
     document = SourceText.of(index.path, text)
     more = len(document.line_starts) - len(index.document.line_starts)
-    unit = _unit(index, definition)
+    unit = _outermost_function(index, definition)
     source = _source(document, unit, _classes(index, unit), unit.start_line, unit.end_line + more)
     swap = Swap(index.path, unit.start_line, unit.ref.plain, source)
     lines = LineSpan(index.path, definition.start_line, definition.end_line + more)
@@ -326,7 +326,7 @@ def _one(index: FileIndex, targets: list[Target], snippets: list[Snippet]) -> Ma
     return index.document.encode(text), [swap], moves, [lines]
 
 
-def _several(index: FileIndex, targets: list[Target], snippets: list[Snippet]) -> Made:
+def _parts_of_several(index: FileIndex, targets: list[Target], snippets: list[Snippet]) -> Made:
     # One after the other, each in the result of the last replacement, since replacements move positions.
     after, data = index, b""
     for target in targets:
@@ -334,7 +334,7 @@ def _several(index: FileIndex, targets: list[Target], snippets: list[Snippet]) -
         after = index_source(index.path, data)
     swaps, moves, lines = [], [], []
     for target in targets:
-        unit = _unit(index, index.get(target.qualname))
+        unit = _outermost_function(index, index.get(target.qualname))
         new_unit = after.get(unit.qualname)
         source = _source(
             after.document, new_unit, _classes(index, unit), new_unit.start_line, new_unit.end_line
@@ -347,7 +347,7 @@ def _several(index: FileIndex, targets: list[Target], snippets: list[Snippet]) -
     return data, swaps, moves, lines
 
 
-def _around(index: FileIndex, definition: Definition) -> list[Definition]:
+def _enclosing(index: FileIndex, definition: Definition) -> list[Definition]:
     """Return the definitions around a definition, outermost first."""
     around: list[Definition] = []
     while definition.parent is not None:
@@ -356,19 +356,19 @@ def _around(index: FileIndex, definition: Definition) -> list[Definition]:
     return around
 
 
-def _unit(index: FileIndex, definition: Definition) -> Definition:
+def _outermost_function(index: FileIndex, definition: Definition) -> Definition:
     """Return the outermost function around a definition, which can be compiled alone.
 
     It may be the definition itself.
     """
     return next(
-        (d for d in [*_around(index, definition), definition] if d.kind is not DefinitionKind.CLASS),
+        (d for d in [*_enclosing(index, definition), definition] if d.kind is not DefinitionKind.CLASS),
         definition,
     )
 
 
 def _classes(index: FileIndex, unit: Definition) -> list[str]:
-    return [definition.name for definition in _around(index, unit)]
+    return [definition.name for definition in _enclosing(index, unit)]
 
 
 def _source(document: SourceText, unit: Definition, classes: list[str], first: int, last: int) -> str:

@@ -67,7 +67,7 @@ def find_import_roots(folder: Path, pyproject: Table) -> tuple[str, ...]:
 
     They are the folders in the build settings, or else `src` or a similar folder, or else `.`.
     """
-    named = [root for root in _named(folder, pyproject) if _holds_code(folder / root)]
+    named = [root for root in _configured_folders(folder, pyproject) if _holds_code(folder / root)]
     if named:
         return tuple(dict.fromkeys(named))
     for root in _USUAL:
@@ -77,7 +77,7 @@ def find_import_roots(folder: Path, pyproject: Table) -> tuple[str, ...]:
     return (".",)
 
 
-def _named(folder: Path, pyproject: Table) -> Iterator[str]:
+def _configured_folders(folder: Path, pyproject: Table) -> Iterator[str]:
     """Yield the folders of packages in the settings of build backends, each within the repository."""
     tool = table(pyproject, "tool")
     setuptools = table(tool, "setuptools")

@@ -61,7 +61,7 @@ class Fetcher:
 
     def _folder(self, folder: Path, into: Path, given: str) -> tuple[Source, Path]:
         revision, target = _laid_out(folder, into, given)
-        return Source("folder", _named(target, folder.resolve().name), revision, given), target
+        return Source("folder", _project_name(target, folder.resolve().name), revision, given), target
 
     def _sdist(self, specification: str, into: Path) -> tuple[Source, Path]:
         try:
@@ -107,7 +107,7 @@ class Fetcher:
         _, target = _laid_out(checkout, into, given)
         shutil.rmtree(checkout)
         name = Path(urllib.parse.urlparse(place).path).name.removesuffix(".git") or "repository"
-        return Source("git", _named(target, name), revision, given), target
+        return Source("git", _project_name(target, name), revision, given), target
 
 
 def require_form(specification: str) -> None:
@@ -120,7 +120,7 @@ def require_form(specification: str) -> None:
     if is_commit or _is_folder(specification):
         return
     if not _is_version(specification):
-        raise SourceError(f"{_why_not(specification)}: {specification!r}.", hint=_FORMS)
+        raise SourceError(f"{_reason_for_refusal(specification)}: {specification!r}.", hint=_FORMS)
 
 
 def newest_version(name: str) -> str:
@@ -148,7 +148,7 @@ def _is_version(specification: str) -> bool:
     return "==" in specification
 
 
-def _why_not(specification: str) -> str:
+def _reason_for_refusal(specification: str) -> str:
     """Return why this specification can't be fetched, as the beginning of a sentence."""
     if "://" in specification:
         return "An address must be that of a git repository, with a commit after an @"
@@ -194,7 +194,7 @@ def _laid_out(folder: Path, into: Path, given: str) -> tuple[str, Path]:
     return revision, target
 
 
-def _named(folder: Path, otherwise: str) -> str:
+def _project_name(folder: Path, otherwise: str) -> str:
     """Return the project's own name, or else `otherwise`."""
     known = read_project(folder).name
     return otherwise if known == folder.name else known

@@ -190,7 +190,7 @@ class GistRunner:
                 stay = called.is_test and not files
                 root = codebase[0] if codebase and stay else places.workspace
                 settings: dict[str, Any] = {
-                    "argv": _words(
+                    "argv": _argv_of(
                         places, environment, called, alone=False, settings=not elsewhere, root=root
                     ),
                     "path": [*_own_place(places, called), *_roots(places, environment), *codebase],
@@ -213,7 +213,7 @@ class GistRunner:
                 variables=called.variables,
             )
             ended, seen, places = self._judged(run, environment, base, timeout_s, cancel)
-        masks = _words_for(places)
+        masks = _path_replacements(places)
         if elsewhere:
             # The moved file has other names, which must not look like a difference between two outputs.
             masks |= _moved_names(called)
@@ -256,7 +256,7 @@ class GistRunner:
             def order(places: MountPaths) -> dict[str, Any]:
                 file = f"{places.workspace}/{called.target}"
                 return {
-                    "argv": _words(places, environment, called, alone=True, settings=False),
+                    "argv": _argv_of(places, environment, called, alone=True, settings=False),
                     "path": _own_place(places, called),
                     # The names that a gist may not import, and the places that it may not read.
                     "owned": sorted(owned),
@@ -288,7 +288,7 @@ class GistRunner:
             run=seen.run,
             seconds=ended.seconds,
             executed=seen.lines,
-            places=_words_for(places),
+            places=_path_replacements(places),
             reason=seen.reason,
             output=ended.output,
             began=seen.began,
@@ -416,7 +416,7 @@ def _require(ended: Ended) -> None:
         )
 
 
-def _words(
+def _argv_of(
     places: MountPaths,
     pins: EnvironmentPins,
     called: Entrypoint,
@@ -470,7 +470,7 @@ def _own_place(places: MountPaths, called: Entrypoint) -> list[str]:
     return [places.workspace]
 
 
-def _words_for(places: MountPaths) -> dict[str, str]:
+def _path_replacements(places: MountPaths) -> dict[str, str]:
     """Return the replacements for the paths of a run in outputs, by path, except for temporary folders."""
     environment = posixpath.dirname(posixpath.dirname(places.python))
     found = {places.workspace: "<folder>", places.home: "<home>"}

@@ -128,8 +128,8 @@ def read_frames(stream: socket.socket) -> Iterator[StreamFrame]:
     standard output.
     """
     held = bytearray()
-    while header := _exactly(stream, _HEADER):
-        payload = _exactly(stream, int.from_bytes(header[4:], "big"))
+    while header := _read_exactly(stream, _HEADER):
+        payload = _read_exactly(stream, int.from_bytes(header[4:], "big"))
         if header[0] != _STDOUT:
             yield StreamFrame("C", payload)
             continue
@@ -144,7 +144,7 @@ def read_frames(stream: socket.socket) -> Iterator[StreamFrame]:
             del held[: _INNER_HEADER + size]
 
 
-def _exactly(stream: socket.socket, size: int) -> bytes:
+def _read_exactly(stream: socket.socket, size: int) -> bytes:
     """Return `size` bytes; empty if the stream ends before that."""
     parts = []
     left = size
@@ -187,7 +187,7 @@ def follow(conversation: Conversation, course: Course, *, deadline: float, cance
             course.stop = Stop.CANCELLED
             return
         if frame is not None and frame.kind not in takers:
-            if _over(frame, course):
+            if _take_frame(frame, course):
                 return
             continue
         if frame is not None:
@@ -207,7 +207,7 @@ class _End(msgspec.Struct):
     writes: Writable | None = None
 
 
-def _over(frame: StreamFrame, course: Course) -> bool:
+def _take_frame(frame: StreamFrame, course: Course) -> bool:
     """Take a frame that is neither results nor output; return whether it is the last one."""
     if frame.kind == "C":
         course.complaint = (course.complaint + frame.payload.decode("utf-8", "replace"))[-4000:]
