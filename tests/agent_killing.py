@@ -95,7 +95,7 @@ def scripted(tasks: Sequence[Path]) -> Any:
         )
         turn = sum(message["role"] == "assistant" for message in messages)
         if turn == 1:
-            return completion("Let me think.")  # no call: it is asked to go on
+            return completion("Let me think.")  # without a call, so it is asked to continue
         turn -= turn > 1
         return completion(f"turn {turn}", *calls[2 * turn : 2 * turn + 2] or calls[-1:])
 

@@ -523,7 +523,7 @@ def _reviewed(*keys: str) -> Stage:
         from gistpoint.tui.screens.review.screen import ReviewScreen
 
         screen = ground.screen
-        if isinstance(screen, ReviewScreen):  # before, its keys for annotations say that they are being read
+        if isinstance(screen, ReviewScreen):  # until annotations are read, their keys only say so
             await ground.until(lambda: screen.run.review is not None)
         await ground.press(*(key for key in keys if key != "list"))
 

@@ -83,7 +83,7 @@ def endpoint(*steps: Step) -> Iterator[Endpoint]:
             try:
                 request = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
             except (ValueError, OSError):
-                return  # who asked is gone
+                return  # the client is gone
             answer = served.next(request, {key.lower(): value for key, value in self.headers.items()})
             if answer.wait is not None:
                 answer.wait.wait(30)

@@ -167,7 +167,7 @@ class Crowd:
         homes = [Machine.at(self.base / f"machine-{number}", SystemTime()) for number in range(self.machines)]
         folders = [self.open(), *(home.open(home.locations.data / STUDIES / self.name) for home in homes)]
         folders[0].record(ORGANISER, STUDY, StudyOperationKind.CLOSED)
-        for _ in range(2):  # the first time sends what others fetch the second time
+        for _ in range(2):  # the first round sends what others fetch in the second
             for folder in folders:
                 synchronise(folder)
         told = [

@@ -434,7 +434,7 @@ class BubblewrapBackend:
         packed = plan.memory(b"".join(argument.encode() + b"\0" for argument in plan.arguments))
         arguments = [self._program, "--args", packed, "--", *enter]
         if plan.staged_at is not None:
-            # A run that root starts becomes `nobody`, who may not enter every folder, so mounts come first.
+            # A run that root starts becomes `nobody`, who can't enter every folder, so mounts come first.
             arguments = PrivateMounts(
                 sources=plan.sources,
                 place=plan.staged_at,

@@ -235,7 +235,7 @@ def bounded(delegation: Delegation, limits: RunLimits) -> Iterator[BoundedComman
         group.mkdir()
         try:
             (group / "memory.max").write_text(str(limits.memory))
-            with contextlib.suppress(OSError):  # the kernel may not account for swap
+            with contextlib.suppress(OSError):  # the kernel might not account for swap
                 (group / "memory.swap.max").write_text("0")
             (group / "pids.max").write_text(str(processes))
             # The command joins the group before it becomes bubblewrap, so nothing starts outside the group.
@@ -282,7 +282,7 @@ def _writable_parent(root: Path, own: Path) -> Path | None:
         offered = set((parent / "cgroup.subtree_control").read_text().split())
         if not offered >= _NEEDED:
             return None
-        # Tried out, because a user who may make a group may not always set its limits.
+        # Tried out, because a user who can make a group can't always set its limits.
         trial = parent / f"gistpoint-trial-{os.getpid()}"
         trial.mkdir()
         usable = os.access(trial / "memory.max", os.W_OK)

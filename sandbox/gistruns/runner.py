@@ -258,7 +258,7 @@ class GistRunner:
                 return {
                     "argv": _argv_of(places, environment, called, alone=True, settings=False),
                     "path": _own_place(places, called),
-                    # The names that a gist may not import, and the places that it may not read.
+                    # The names that a gist must not import, and the places that it must not read.
                     "owned": sorted(owned),
                     "forbidden": sorted(forbidden),
                     "written": [places.workspace, places.home, places.temporary],

@@ -236,7 +236,7 @@ async def keys(pilot: Pilot[object], key: str) -> float:
     began = time.perf_counter()
     pilot.app.post_message(events.Key(key, key if len(key) == 1 else None))
     quiet = 0
-    while quiet < 5:  # what is ready runs in turns, and a message takes a few of these
+    while quiet < 5:  # ready callbacks run in rounds, and a message needs several rounds
         await asyncio.sleep(0)
         quiet = 0 if len(loop._ready) > 0 else quiet + 1  # type: ignore[attr-defined]
     return (time.perf_counter() - began) * 1000

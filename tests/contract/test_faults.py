@@ -196,7 +196,7 @@ def test_a_disk_that_is_full_before_the_run_costs_nothing(
 
 def test_a_workspace_that_is_full_before_the_run_costs_nothing(case: Case) -> None:
     if case.backend.name in ("landlock", "plain"):
-        return  # they have no workspace of their own
+        return  # they have no separate workspace
     case.backend.fault = lambda command: replace(
         command, writable=None, limits=replace(command.limits, workspace=4096)
     )

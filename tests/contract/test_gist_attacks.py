@@ -505,7 +505,7 @@ for top in {tops!r}:
     codebase = str(prepared.task.folder.parents[1])
     tops = (codebase, "/sandbox", "/gistpoint", "/tmp", str(Path.cwd()))
     judgement = prepared.judge(search.format(tops=tops) + HONEST, thorough=False)
-    found = backend.name == "plain"  # where the files of the host are there
+    found = backend.name == "plain"  # only plain shows the host's files
     assert judgement.score.execution_fidelity == int(not found), judgement.score.error
 
 
@@ -1062,7 +1062,7 @@ def test_an_honest_gist_has_no_flag(kind: str, edit: str, judge: Prepared) -> No
     assert not any(told), " | ".join(told)
 
 
-# Broken and padded by hand
+# Gists broken and padded by hand
 
 Line = tuple[str, str]
 """The name of a block, and the text of a statement's header in it."""

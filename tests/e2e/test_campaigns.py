@@ -16,7 +16,7 @@ import pytest
 from dask_cluster import cluster
 from small_library import write_small_library
 
-pytestmark = pytest.mark.xdist_group("campaigns")  # what two workers make is made once
+pytestmark = pytest.mark.xdist_group("campaigns")  # the tasks of two workers are made once
 CHILD = Path(__file__).parents[1] / "campaign_child.py"
 COUNT, KILLS = 2, 2
 

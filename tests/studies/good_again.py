@@ -226,7 +226,7 @@ def functions_of(tree: Path, paths: set[str]) -> dict[tuple[str, int], str]:
                 visit(child, path, prefix)
 
     with tarfile.open(tree) as tar:
-        for path in sorted(paths & set(tar.getnames())):  # what a doctest compiles has a file name of its own
+        for path in sorted(paths & set(tar.getnames())):  # code compiled by doctests has a special file name
             name = Path(path).name
             if (
                 name.startswith("test")

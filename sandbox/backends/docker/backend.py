@@ -214,7 +214,7 @@ class DockerBackend:
                 follow(conversation, course, deadline=began + command.timeout_s, cancel=cancel)
                 state = {} if course.stop is not None else container.state()
                 if course.stop not in (Stop.EXITED, Stop.OUT_OF_MEMORY):
-                    conversation.close()  # an engine whose reader has stopped reading may not answer
+                    conversation.close()  # an engine whose reader has stopped reading might not answer
                     container.kill()
             finally:
                 seconds = time.monotonic() - began

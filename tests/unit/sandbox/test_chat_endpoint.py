@@ -411,7 +411,7 @@ def test_no_part_of_the_key_is_left_where_an_error_is_cut() -> None:
     assert "sk-s" not in failure.message
 
 
-# What is sent in addition to the messages
+# Request fields besides the messages
 
 
 def test_nothing_is_sent_that_is_not_set() -> None:

@@ -137,7 +137,7 @@ def test_nothing_is_written_into_an_attempt_that_a_person_has(home: Home) -> Non
 def test_a_request_that_is_withdrawn_in_time_stops_nothing(
     home: Home, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    answers = iter(["p07", None])  # requested when the loop checks, and no longer when the attempt is released
+    answers = iter(["p07", None])  # withdrawn before the attempt is released
     monkeypatch.setattr("gistpoint.sessions.agentruns.runner.asker_of", lambda folder: next(answers, None))
     run = home.run(home.task())
     home.work(run)

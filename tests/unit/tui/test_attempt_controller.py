@@ -218,7 +218,7 @@ def test_a_call_that_a_process_left_is_finished_under_its_own_name(solving: Solv
     controller.close()
 
 
-# What waits for a call
+# Requests that wait for a call
 
 
 def test_what_is_asked_for_between_calls_is_done_at_once(solving: Solving) -> None:

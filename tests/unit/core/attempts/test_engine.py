@@ -438,7 +438,7 @@ def test_answer_shows_counts_and_the_first_failing_test_that_counts(tmp_path: Pa
     )
 
 
-# What is recorded
+# Records
 
 
 def test_events_of_a_call_stand_in_order_and_carry_turn_and_call(tmp_path: Path) -> None:

@@ -85,7 +85,7 @@ def bench(tmp_path: Path) -> Bench:
     return Bench(tmp_path, take_in(repository, FakeRunner(CHECKS)))
 
 
-# What an attacker has: the public part, and every function of its tree as a guess
+# An attacker has the public part, and every function of its tree as a guess
 
 
 def public_text(task: Task) -> str:
