@@ -284,7 +284,7 @@ def find_python(inside: Opened, image: Image) -> str:
     """
     path_folders = variables_of(image).get("PATH", _USUAL_PATH).split(":")
     folders = [folder for folder in dict.fromkeys(path_folders) if folder.startswith("/")]
-    # Benchmarks install the tested code into a conda environment of this name, which might not be on the PATH.
+    # Benchmarks install the tested code in a conda environment of this name, which might not be on the PATH.
     prefixes = [
         posixpath.dirname(folder) for folder in folders if posixpath.basename(folder) in ("bin", "condabin")
     ]
