@@ -117,7 +117,7 @@ def unfit_workers(client: Any) -> list[str]:
     For example, such a worker has another version of gistpoint.
     """
     pool = ClusterWorkerPool(client, "", lambda sentence: None)
-    pool._meet(client.nthreads())
+    pool._introduce(client.nthreads())
     return [f"{worker.name}: {worker.left_out}." for worker in pool._workers.values() if worker.left_out]
 
 
@@ -177,7 +177,7 @@ class ClusterWorkerPool:
         with self._interruptible():
             try:
                 while True:
-                    self._look()
+                    self._check_workers()
                     self._send_stop()
                     more = self._send(work, todo, on_outcome)
                     if not (more or self._at_work) or time.monotonic() > self._ends_at:
@@ -227,8 +227,8 @@ class ClusterWorkerPool:
             hint="Start it again, then run the same command again to continue.",
         )
 
-    def _look(self) -> None:
-        """Every two seconds, meet new workers, and take back jobs that no present worker can do.
+    def _check_workers(self) -> None:
+        """Every two seconds, check new workers, and take back jobs that no present worker can do.
 
         Raises `InfrastructureError` if the scheduler is gone or no worker is left.
         """
@@ -239,7 +239,7 @@ class ClusterWorkerPool:
             return
         self._look_at = now + _LOOK_S
         threads: dict[str, int] = self._ask(self.client.nthreads)
-        self._meet(threads.keys() - self._workers.keys())
+        self._introduce(threads.keys() - self._workers.keys())
         self._present = frozenset(threads.keys() & self._workers.keys())
         for address in self._present:
             self._workers[address].threads = threads[address]
@@ -248,7 +248,7 @@ class ClusterWorkerPool:
         self._drop(lost)
         self._require_workers(now)
 
-    def _meet(self, addresses: Iterable[str]) -> None:
+    def _introduce(self, addresses: Iterable[str]) -> None:
         """Let new workers introduce themselves, and compare their clocks with this machine's clock."""
         asked = [*addresses]
         if not asked:
@@ -279,7 +279,7 @@ class ClusterWorkerPool:
                 )
 
     def _require_workers(self, now: float) -> None:
-        """Wait for a while if there are no workers. Raises `InfrastructureError` if none will come."""
+        """Raise `InfrastructureError` if no present worker is usable, or none has come for a minute."""
         if self._fit():
             self._alone_since = None
             return
@@ -306,7 +306,10 @@ class ClusterWorkerPool:
     def _send(
         self, work: WorkFunction, todo: Iterator[ClusterJob], on_outcome: Callable[[ClusterOutcome], None]
     ) -> bool:
-        """Submit jobs while there is room; return whether more jobs may follow."""
+        """Submit jobs while there is room; return whether more jobs may follow.
+
+        A job that no worker can do is passed to `on_outcome` with the reason.
+        """
         while not self.stopping and len(self._at_work) < self.places:
             job = self._again.popleft() if self._again else next(todo, None)
             if job is None:

@@ -32,7 +32,7 @@ class StoredItem:
     """The kind of item: `environment`, `wheel` (built here), `runtime`, `library`, `image` or `leftover`."""
     name: str
     size: int
-    """The number of bytes on the disk; for an image, the engine's figure."""
+    """The number of bytes on disk; for an image, the engine's figure."""
     place: str
 
 
@@ -51,7 +51,7 @@ def kept(cache: Path) -> tuple[StoredItem, ...]:
     ]
     found += [
         StoredItem("leftover", folder.name, _size(folder), str(folder))
-        for folder in (*leftovers(), *_forgotten())
+        for folder in (*leftovers(), *_stale_folders())
     ]
     engine = _engine()
     if engine is not None:
@@ -60,7 +60,10 @@ def kept(cache: Path) -> tuple[StoredItem, ...]:
 
 
 def clean(cache: Path) -> tuple[StoredItem, ...]:
-    """Remove everything that `kept` lists, and return what was removed. No run may be under way."""
+    """Remove everything that `kept` lists, and return what was removed.
+
+    This must not be called while a run is under way.
+    """
     before = kept(cache)
     for folder in (folder for place in _FROZEN.values() for folder in (cache / place).glob("*")):
         # The folders are read-only, so rmtree alone would fail.
@@ -71,7 +74,7 @@ def clean(cache: Path) -> tuple[StoredItem, ...]:
     for folder in (cache / "libraries").glob("*"):
         shutil.rmtree(folder, ignore_errors=True)
     remove_leftovers()
-    for folder in _forgotten():
+    for folder in _stale_folders():
         shutil.rmtree(folder, ignore_errors=True)
     engine = _engine()
     if engine is not None:
@@ -85,7 +88,7 @@ def clean(cache: Path) -> tuple[StoredItem, ...]:
     return tuple(item for item in before if (item.kind, item.place) not in after)
 
 
-def _forgotten() -> list[Path]:
+def _stale_folders() -> list[Path]:
     """Return gistpoint's temporary folders of other kinds that have not changed for a day."""
     # Folders of runs have a lock that shows whether their program is alive; for these, age decides.
     found = []

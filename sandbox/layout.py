@@ -177,7 +177,7 @@ def _leads_inside(link: Path, root: Path) -> bool:
 def fill_control(
     folder: Path, pins: EnvironmentPins, files: Mapping[str, str], texts: Mapping[str, str] | None = None
 ) -> None:
-    """Fill the control folder of a run.
+    """Create and fill the control folder of a run.
 
     `files` maps names in the folder to files of the payload, and `texts` maps names to contents. The program
     that runs build steps, and the task's metadata, are added.
@@ -239,7 +239,7 @@ def plain_environment(places: MountPaths, hash_seed: int) -> dict[str, str]:
 def reporting_environment(places: MountPaths, hash_seed: int, importable: Iterable[str]) -> dict[str, str]:
     """Return the environment variables of a run that reports over the pipe, by name.
 
-    The import path has the folders in `importable`, and the metadata.
+    The import path consists of the folders in `importable` and the folder with the metadata.
     """
     metadata = f"{places.folders['control']}/metadata"
     return {

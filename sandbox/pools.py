@@ -51,7 +51,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class SandboxHarness:
-    """An implementation of `gistpoint.core.generation.context.FetchingHarness` on one backend."""
+    """An implementation of `gistpoint.core.generation.context.FetchingHarness` on one backend.
+
+    `runner`, `mapper`, `confirmer` and `prober` raise `SandboxUnavailableError` if there is no such backend.
+    """
 
     backend: str
     """The name of the backend, which `choose` accepts."""
@@ -97,7 +100,7 @@ class SandboxHarness:
         )
 
     def runner(self) -> SuiteRunner:
-        """Return the runner of whole suites. Raises `SandboxUnavailableError` if there is no backend."""
+        """Return the runner of whole suites."""
         return SuiteRunner(choose(self.backend, consented=self.consented), EnvironmentStore(self.cache))
 
     def mapper(self, max_suite_seconds: float = MAX_SUITE_SECONDS) -> SuiteTestMapper:
@@ -119,7 +122,8 @@ class SandboxHarness:
     def model(self, name: str) -> ChatModel:
         """Return the chat model with this name.
 
-        Each process reads the key from its own environment or config file.
+        Each process reads the key from its own environment or config file. Raises `EndpointError` for an
+        incomplete or invalid endpoint, and `SettingsError` for a malformed config file.
         """
         import os
 

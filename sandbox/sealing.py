@@ -47,7 +47,7 @@ class RunSecret:
         Each way to judge a test has a sentinel that must fail, and half of the ways have another that must
         pass.
         """
-        # SystemRandom, because nobody may predict a run from earlier runs.
+        # SystemRandom, because nobody must be able to predict a run from earlier runs.
         chance = random.SystemRandom()
         chosen = [(kind, True) for kind in _KINDS]
         chosen += [(kind, False) for kind in chance.sample(_KINDS, len(_KINDS) // 2)]
@@ -70,7 +70,7 @@ NOTHING_SECRET = RunSecret(b"", "", {})
 
 
 class ResultSeal:
-    """Checks the tags of a run's lines one after the other; each tag depends on all previous lines."""
+    """A checker of the tags of a run's lines, in their order; each tag depends on all previous lines."""
 
     def __init__(self, key: bytes) -> None:
         self._key = key

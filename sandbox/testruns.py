@@ -65,7 +65,7 @@ class EnvironmentSource(Protocol):
 
 
 class SuiteRunner:
-    """Runs suites on one backend; implements `gistpoint.core.ports.Runner`."""
+    """A runner of suites on one backend; implements `gistpoint.core.ports.Runner`."""
 
     def __init__(
         self, backend: Backend, environments: EnvironmentSource, limits: RunLimits | None = None
@@ -176,7 +176,10 @@ class SuiteRunner:
 
 
 def tools_of(pins: EnvironmentPins, environment: Environment) -> tuple[Path, ...]:
-    """Return the paths that a run sees in addition to the usual ones: a compiler's, for build steps."""
+    """Return the paths that a run sees in addition to the usual ones: a compiler's, for build steps.
+
+    Empty for a task without build steps, and for one in an image.
+    """
     if not pins.build_steps or pins.image is not None:
         return ()
     from gistpoint.sandbox.backends.runtime import toolchain
@@ -190,7 +193,10 @@ def _payload(request: RunRequest) -> Mapping[str, str]:
 
 
 def _watched(request: RunRequest, transcript: Transcript) -> tuple[str, ...]:
-    """Return what the hook saw in a finished run, sorted, or that it did not report; empty if not watched."""
+    """Return the marks that the hook reported in a finished run, sorted; empty if the run was not watched.
+
+    If the hook did not report exactly once, that is the only mark.
+    """
     if not request.watched:
         return ()
     notes = [note.get("marks") for note in transcript.notes if note.get("kind") == "watched"]

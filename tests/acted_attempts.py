@@ -1,6 +1,4 @@
-"""Attempts in which everything happens that a journal records, each acted on a fake clock into a real
-journal.
-"""
+"""Attempts with everything that a journal records, each acted on a fake clock into a real journal."""
 
 from __future__ import annotations
 
@@ -39,7 +37,7 @@ LONG = "".join(f"value_{number} = {number}\n" for number in range(200))
 
 
 def repair(attempt: Attempt, clock: FakeClock) -> None:
-    """Look, type, rest, submit in vain, and solve."""
+    """Look, type, take a break, submit wrong code, and solve."""
     for pane in (Pane.TREE, Pane.CODE):
         clock.advance(1_000)
         attempt.view(pane)
@@ -77,7 +75,7 @@ def repair(attempt: Attempt, clock: FakeClock) -> None:
 
 
 def discovery(attempt: Attempt, clock: FakeClock) -> None:
-    """Replace a function for good, and give up."""
+    """Replace a function with wrong code, and give up."""
     attempt.call(
         "replace_function", {"file_path": "shop/prices.py", "func_name": "discount", "func_code": WRONG}
     )
@@ -85,12 +83,12 @@ def discovery(attempt: Attempt, clock: FakeClock) -> None:
 
 
 def ended(attempt: Attempt, clock: FakeClock) -> None:
-    """Be ended by an organiser."""
+    """End as an organiser would end it."""
     attempt.end(EndReason.WITHDRAWN)
 
 
 def gist(attempt: Attempt, clock: FakeClock) -> None:
-    """Type, ask for a score, and hand in."""
+    """Type, score and submit a gist."""
     attempt.call("trace", {})
     attempt.edit("gist", FAITHFUL)
     attempt.call("list_directory", {})
@@ -100,14 +98,14 @@ def gist(attempt: Attempt, clock: FakeClock) -> None:
 
 
 def timed_out(attempt: Attempt, clock: FakeClock) -> None:
-    """Type, and let a limit hand it in."""
+    """Type, and let a time limit hand it in."""
     attempt.edit("gist", FAITHFUL)
     attempt.hand_in(EndReason.TIME_CAP)
     attempt.finish_pending()
 
 
 def model(attempt: Attempt, clock: FakeClock) -> None:
-    """Be a model that replies, waits for its endpoint, is taken over and given back, and talks itself out."""
+    """Act as a model that replies, waits for its endpoint, is taken over and given back, and declines."""
     attempt.view(Pane.MODEL)
     clock.advance(2_000)
     calls = (
@@ -135,7 +133,7 @@ def model(attempt: Attempt, clock: FakeClock) -> None:
 
 
 def assisted(attempt: Attempt, clock: FakeClock) -> None:
-    """Ask the assistant, put its code into the editor, ask in vain, and give up."""
+    """Ask the assistant, insert its code, ask without success, and give up."""
     said = ChatReply(
         ChatMessage("assistant", f"```python\n{REPAIR}```"), "stop", Usage(30, 10, cost_usd=0.01), "m-1"
     )

@@ -1,4 +1,4 @@
-"""Attempts that scripted models work on, in process."""
+"""Attempts by scripted models, in this process."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class AtWork:
 
     @property
     def ended(self) -> tuple[str, str]:
-        """Reason and code; empty while it goes on."""
+        """Reason and code of the end; ("", "") before it."""
         ending = self.state.ending
         return (ending.reason, ending.code) if ending else ("", "")
 
@@ -62,7 +62,7 @@ class AtWork:
         return [event.type for event in self.memory.events]
 
     def cut(self, events: int) -> AtWork:
-        """Resume from the first events, as after a process that died when they were written."""
+        """Resume from the first events, as if the process had died after writing them."""
         return resumed(self.task, self.judge, self.memory.events[:events])
 
 
@@ -103,9 +103,7 @@ def resumed(task: Task, judge: TaskJudge, events: Sequence[JournalEvent]) -> AtW
 
 @dataclass
 class ByTurn(ScriptedModel):
-    """A model whose reply depends on the conversation alone: how many replies are in it; the last one comes
-    again.
-    """
+    """A model whose reply depends only on the number of replies in the conversation; the last one repeats."""
 
     name: str = "by-turn"
 

@@ -1,4 +1,4 @@
-"""Kills runs of agents with SIGKILL at random moments, resumes them, and checks what must hold each time."""
+"""Kills runs of agents with SIGKILL at random moments, resumes them, and checks the invariants each time."""
 
 from __future__ import annotations
 
@@ -32,27 +32,27 @@ CHILD = Path(__file__).parent / "agent_run_child.py"
 
 @dataclass
 class KilledRuns:
-    """What a series of kills showed."""
+    """The findings of a series of kills."""
 
     kills: int = 0
     attempts: int = 0
     acknowledged: int = 0
     lost: int = 0
-    """Acknowledged events and operations that were not there afterwards."""
+    """The number of acknowledged events and operations that were missing afterwards."""
     orphans: int = 0
-    """Attempts that were begun and belong to no job."""
+    """The number of attempts that were begun but belong to no job."""
     calls: int = 0
     twice: int = 0
-    """Calls of a reply that were made more than once."""
+    """The number of calls of a reply that were made more than once."""
     requests: int = 0
     requests_undisturbed: int = 0
     same_figures: bool = False
     after: Counter[str] = field(default_factory=Counter)
-    """Types of the last acknowledged lines before the kills."""
+    """The types of the last acknowledged lines before the kills."""
 
     @property
     def sound(self) -> bool:
-        """Whether nothing was lost, nothing was done twice, and the figures are those of a run left alone."""
+        """Whether nothing was lost or done twice, and the figures are those of an undisturbed run."""
         most = self.requests_undisturbed + self.kills * AT_ONCE
         return (
             not self.lost
@@ -76,8 +76,9 @@ AT_ONCE = 4
 
 
 def scripted(tasks: Sequence[Path]) -> Any:
-    """A step of an endpoint whose reply depends on the conversation alone: two calls a reply, some of them
-    wrong.
+    """Return an endpoint's step whose reply depends only on the conversation.
+
+    Most replies make two calls, some of which are wrong.
     """
     scripts = {}
     for place in tasks:
@@ -94,7 +95,7 @@ def scripted(tasks: Sequence[Path]) -> Any:
         )
         turn = sum(message["role"] == "assistant" for message in messages)
         if turn == 1:
-            return completion("Let me think.")  # no call: it is asked to go on
+            return completion("Let me think.")  # without a call, so it is asked to continue
         turn -= turn > 1
         return completion(f"turn {turn}", *calls[2 * turn : 2 * turn + 2] or calls[-1:])
 
@@ -102,7 +103,7 @@ def scripted(tasks: Sequence[Path]) -> Any:
 
 
 def kill_runs(folder: Path, tasks: Sequence[Path], repeats: int, kills: int, *, seed: int) -> KilledRuns:
-    """Make a run of each task so often; kill its process so many times, and let it come to its end.
+    """Run each task `repeats` times; kill the process `kills` times, and let the run end.
 
     A process lives for about as many lines as it takes to spread the kills over the run.
     """
@@ -176,7 +177,7 @@ class _Child:
 
 
 def _count(folder: Path, found: KilledRuns) -> None:
-    """Count calls, and those of one reply that were made twice."""
+    """Count attempts, orphans and calls, and the calls of one reply that were made twice."""
     known = {state.attempt for state in AgentRunStore(folder / "runs").open(NAME).jobs.values()}
     for place in (folder / "attempts").iterdir():
         if not (place / JOURNAL).is_file():
@@ -193,7 +194,7 @@ def _count(folder: Path, found: KilledRuns) -> None:
 
 
 def _figures(folder: Path) -> object:
-    """What must be the same with and without kills: all of the figures but times, ids and what was lost."""
+    """Return the figures that kills must not change: all except times, ids and losses."""
     run = AgentRunStore(folder / "runs").open(NAME)
     figures = figures_of(run, AttemptStore(folder / "attempts", SystemTime(), "kill")).as_json()
     other = {"attempt", "wall_s", "model_s", "endpoint_wait_s", "lost_tokens", "lost_usd"}

@@ -1,8 +1,8 @@
-"""A run of an agent, made to be killed: queues its jobs, or goes on with what is left of them.
+"""A run of an agent, made to be killed: queues its jobs, or continues with the remaining ones.
 
-Usage: agent_run_child.py FOLDER URL TASKS REPEATS AT_ONCE. TASKS are folders of tasks, separated by colons;
-the model behind URL is asked without the package `openai`, which takes longer to load than a process lives
-here. Every event and every operation is told on standard output once it was acknowledged.
+Usage: agent_run_child.py FOLDER URL TASKS REPEATS AT_ONCE. TASKS are folders of tasks, separated by colons.
+The model behind URL is asked without the package `openai`, which takes longer to load than a process lives
+here. Prints every event and every operation once it is acknowledged.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _SAYING = Lock()
 
 
 def say(*words: object) -> None:
-    """Tell the process that will kill this one."""
+    """Print a line for the process that will kill this one."""
     with _SAYING:
         sys.stdout.write(" ".join(map(str, words)) + "\n")
         sys.stdout.flush()
@@ -48,7 +48,7 @@ def say(*words: object) -> None:
 
 @dataclass(frozen=True)
 class PlainModel:
-    """A model behind an endpoint of OpenAI's form, asked with the standard library alone."""
+    """A model behind an endpoint like OpenAI's, asked with the standard library alone."""
 
     url: str
     name: str = "scripted"
@@ -80,7 +80,7 @@ class PlainModel:
 
 
 class TellingAttempts(AttemptStore):
-    """Tells what the journals of its attempts have acknowledged."""
+    """Prints what the journals of its attempts have acknowledged."""
 
     def start(self, *given: Any, **named: Any) -> OpenAttempt:
         opened = super().start(*given, **named)
@@ -109,7 +109,7 @@ def _told(opened: OpenAttempt) -> OpenAttempt:
 
 
 class TellingRun(AgentRun):
-    """Tells which operations were acknowledged."""
+    """Prints the acknowledged operations."""
 
     def append(self, operations: Sequence[JobOperation]) -> None:
         super().append(operations)

@@ -44,7 +44,7 @@ class Home:
         default_factory=lambda: RunSettings(model="m-1", host="", agent=AgentSettings())
     )
     asked: list[ScriptedModel] = field(default_factory=list)
-    """The models that were made, one for each attempt."""
+    """Created models, one for each attempt."""
 
     def __post_init__(self) -> None:
         self.clock = FakeClock()
@@ -53,31 +53,31 @@ class Home:
         self.runs = AgentRunStore(self.folder / "runs")
 
     def task(self, number: int = 1, mode: Mode = Mode.REMOVE) -> Task:
-        """Make a task; those of other numbers have other ids."""
+        """Make and return a task; tasks with other numbers have other ids."""
         return build_task(self.folder / "tasks", mode=mode, extra_files={"notes.txt": f"{number}\n"})
 
     def model(self, settings: AgentSettings) -> ChatModel:
-        """A model that replies from the script, from its beginning."""
+        """Return a model that replies from the beginning of the script."""
         if self.model_of is not None:
             return self.model_of(settings)
         self.asked.append(ScriptedModel(self.script))
         return self.asked[-1]
 
     def run(self, *tasks: Task, repeats: int = 1, name: str = "r") -> AgentRun:
-        """A run with these tasks queued."""
+        """Return a run with these tasks queued."""
         found = self.runs.open_or_create(name, self.settings, self.clock.utc_ms(), "test")
         jobs = [job_of(task.id, self.settings, repeat) for task in tasks for repeat in range(1, repeats + 1)]
         found.add(jobs, self.clock.utc_ms())
         return found
 
     def judge(self, task_id: str) -> RepairJudge:
-        """The judge of a task."""
+        """Return the judge of a task."""
         task = self.tasks.find(task_id)
         return RepairJudge(task, read_answer(task), self.runner)
 
     @property
     def ports(self) -> AgentPorts:
-        """What its runs need from outside."""
+        """The services that the home's runs need."""
         return AgentPorts(
             attempts=self.attempts,
             clock=self.clock,
@@ -87,19 +87,19 @@ class Home:
         )
 
     def work(self, run: AgentRun, **options: Any) -> AgentRunner:
-        """Do what is left of a run."""
+        """Complete a run, and return its runner."""
         runner = AgentRunner(run, self.ports, **options)
         runner.work()
         return runner
 
     def figures(self, run: AgentRun) -> FiguresOfRun:
-        """The figures of a run."""
+        """Return the figures of a run."""
         return figures_of(run, self.attempts)
 
 
 @dataclass
 class WaitingModel:
-    """Replies when it is let, and says that it was asked."""
+    """A model that signals that it was asked, and replies when released."""
 
     answer: ChatReply
     asked: threading.Event = field(default_factory=threading.Event)

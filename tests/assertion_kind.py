@@ -1,7 +1,6 @@
-"""A third kind of task, defined here alone: "make this assertion true by editing one file".
+"""A third kind of task, defined only here: "make this assertion true by editing one file".
 
-Tests that take the fixture `assertion_kind` have it as an installed package would bring it, by one entry
-point.
+The fixture `assertion_kind` provides it as an installed package would, with one entry point.
 """
 
 from __future__ import annotations
@@ -60,7 +59,7 @@ RIGHT = "def total(price):\n    return price + 1\n"
 
 @dataclass(frozen=True)
 class Statement:
-    """The part of a task that this kind has: the assertion, and the file that may be edited."""
+    """This kind's part of a task: the assertion, and the file that may be edited."""
 
     text: str
     file: str
@@ -91,7 +90,7 @@ REWRITE_FILE = Tool(
 
 @dataclass(frozen=True)
 class Tried:
-    """What came of one try."""
+    """The result of one try."""
 
     report: SuiteReport
     holds: bool
@@ -106,7 +105,7 @@ class Tried:
 
 
 class AssertionBench(TaskHarness):
-    """Every rewritten file replaces the one before."""
+    """A harness in which every rewritten file replaces the previous one."""
 
     def __init__(self, task: Task, judge: AssertionJudge) -> None:
         super().__init__(task, judge.backend)
@@ -153,7 +152,7 @@ class AssertionBench(TaskHarness):
 
 @dataclass(frozen=True)
 class AssertionJudge:
-    """Runs the assertion as a suite of one test."""
+    """A judge that runs the assertion as a suite of one test."""
 
     task: Task
     runner: Runner
@@ -181,7 +180,7 @@ class AssertionJudge:
 
 
 class AssertionScene(Scene):
-    """The task as simulated solvers meet it: its suite is the one assertion."""
+    """The task for simulated solvers: its suite is the one assertion."""
 
     @property
     def suite(self) -> Baseline:
@@ -189,13 +188,13 @@ class AssertionScene(Scene):
 
 
 def tries(data: StudyData) -> Findings:
-    """The kind's own analysis: how many texts each attempt took."""
+    """Return the kind's own analysis: the mean number of texts per attempt."""
     found = {row.attempt: row.number("tries") for row in data.rows if row.number("tries") is not None}
     return Findings({"tries": Number(fmean(found.values()), rows=len(found))}) if found else Findings()
 
 
 class AssertionKind(TaskKind[AssertionJudge]):
-    """An assertion is to be made true by editing one file."""
+    """The kind of task in which an assertion has to be made true by editing one file."""
 
     modes = ("assertion",)
     tools = (*BROWSING, REWRITE_FILE)
@@ -270,7 +269,7 @@ def holds(names: Mapping[str, object]) -> None:
 
 @pytest.fixture
 def assertion_kind(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Declare the kind as an installed package does: by one entry point."""
+    """Declare the kind as an installed package does, with one entry point."""
     entry = EntryPoint("assertion", f"{__name__}:ASSERTION", registry.GROUP)
     monkeypatch.setattr(
         "importlib.metadata.entry_points", lambda group: [entry] if group == registry.GROUP else []
@@ -284,7 +283,7 @@ def assertion_kind(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 def assertion_task(root: Path) -> Task:
-    """Write a task of the kind, and read it back."""
+    """Write a task of the kind, and return it as read back."""
     folder = root / "task"
     tree, statement = write_files(FILES, folder), Statement("assert total(1) == 2", "shop/prices.py")
     ids, source = hash_of_ids(["holds"]), Source("sdist", "shop", "1.0")

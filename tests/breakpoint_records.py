@@ -1,4 +1,4 @@
-"""Records in the form of the public Breakpoint data set, built from a source that is here."""
+"""Records in the form of the public Breakpoint data set, built from a given source."""
 
 from __future__ import annotations
 
@@ -19,10 +19,9 @@ def record_of(
     change: tuple[str, str] | None = None,
     failed: int = 9,
 ) -> dict[str, Any]:
-    """A record as the data set has it: remove without a change, else the function with `change` made in its
-    text.
+    """Return a record in the form of the data set: remove mode, or discovery with `change` in the text.
 
-    Like the data's own, the corrupted function is indented as in its file and lacks its decorators.
+    As in the data, the corrupted function is indented as in its file and lacks its decorators.
     """
     data = source if isinstance(source, bytes) else source[path]
     definition = index_source(path, data).find(function)

@@ -1,4 +1,4 @@
-"""Windows in a real Chromium: driven by playwright, and read from what the server sends to their terminals."""
+"""Windows in a real Chromium, driven by playwright and read from the data that the server sends to them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from playwright.async_api import Browser, Page, WebSocket, async_playwright
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 UNTIL_S = 400.0
 MAIL = "http://mail.example/"
-"""Another site, on which somebody finds their link."""
+"""Another site, on which a participant finds the link."""
 _PASTE = """text => {
     const data = new DataTransfer();
     data.setData("text/plain", text);
@@ -26,14 +26,14 @@ _KEYS_TAKEN = "() => document.activeElement?.classList.contains('xterm-helper-te
 
 
 class BrowserWindow:
-    """A window of one participant: what is pressed in it, what stands in it, and what it has asked for."""
+    """A window of one participant: its input, its text, and its requests."""
 
     def __init__(self, page: Page) -> None:
         self.page = page
         self.requests: list[str] = []
-        """All addresses that were asked for."""
+        """Addresses of all requests."""
         self.complaints: list[str] = []
-        """Errors of scripts, and what the browser refused."""
+        """Errors of scripts and refusals of the browser."""
         self._screen = pyte.Screen(80, 24)
         self._stream = pyte.ByteStream(self._screen)
         self._text: str | None = None
@@ -61,13 +61,13 @@ class BrowserWindow:
 
     @property
     def text(self) -> str:
-        """What stands in the terminal."""
+        """The text in the terminal."""
         if self._text is None:
             self._text = "\n".join(line.rstrip() for line in self._screen.display).rstrip()
         return self._text
 
     async def come(self, link: str) -> None:
-        """Open the link as from a mail that is read in the browser."""
+        """Open the link as if from an email read in the browser."""
         await self.page.route(
             MAIL, lambda route: route.fulfill(body=f'<a href="{link}">go</a>', content_type="text/html")
         )
@@ -76,30 +76,30 @@ class BrowserWindow:
         await self.ready()
 
     async def reload(self) -> None:
-        """Load the page again, whatever is under way."""
+        """Load the page again, even while something is under way."""
         await self.page.reload()
         await self.ready()
 
     async def ready(self) -> None:
-        """Wait until the terminal takes keys."""
+        """Wait until the terminal accepts keys."""
         await self.page.wait_for_selector("body.-first-byte", timeout=UNTIL_S * 1000)
         await self.page.wait_for_function(_KEYS_TAKEN, timeout=UNTIL_S * 1000)
 
     async def press(self, *keys: str) -> None:
-        """Press keys, by playwright's names."""
+        """Press keys, by playwright's names for them."""
         for key in keys:
             await self.page.keyboard.press(key)
 
     async def type(self, text: str) -> None:
-        """Type a text."""
+        """Type text."""
         await self.page.keyboard.type(text)
 
     async def paste(self, text: str) -> None:
-        """Paste a text."""
+        """Paste text."""
         await self.page.evaluate(_PASTE, text)
 
     async def until(self, met: Callable[[str], object]) -> None:
-        """Wait for something in the terminal."""
+        """Wait until a condition on the terminal's text holds."""
         for _ in range(int(UNTIL_S / 0.2)):
             if met(self.text):
                 return
@@ -107,17 +107,17 @@ class BrowserWindow:
         raise AssertionError(f"never came about; {await self.said()!r}, {self.complaints}:\n{self.text}")
 
     async def said(self) -> str:
-        """What the page says in place of the terminal."""
+        """Return the notice that the page shows in place of the terminal."""
         return await self.page.inner_text("#notice")
 
     async def picture(self, path: Path) -> None:
-        """Take a picture."""
+        """Write a picture of the page."""
         await self.page.screenshot(path=path)
 
 
 @asynccontextmanager
 async def chromium(*arguments: str) -> AsyncIterator[Browser]:
-    """Start the system's Chromium without a screen."""
+    """Start the system's Chromium without a screen, and yield it."""
     async with async_playwright() as driver:
         browser = await driver.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", *arguments])
         try:
@@ -127,7 +127,7 @@ async def chromium(*arguments: str) -> AsyncIterator[Browser]:
 
 
 async def open_window(browser: Browser, link: str, size: tuple[int, int] = (1280, 800)) -> BrowserWindow:
-    """Open a link in a browser of its own, without anybody else's cookies."""
+    """Open a link in a new browser context, without the cookies of other windows."""
     context = await browser.new_context(viewport={"width": size[0], "height": size[1]})
     window = BrowserWindow(await context.new_page())
     await window.come(link)

@@ -64,7 +64,7 @@ REPAIR = '''def discount(price, percent):
     return price - price * percent // 100'''
 
 SUSPICIOUS = REPAIR.replace("    return", "    import gc\n    gc.collect(0)\n    return")
-"""A repair that passes and is to be read."""
+"""A repair that passes and is marked as suspicious."""
 
 
 def _basket(names: Mapping[str, object], percent: int) -> int:
@@ -107,7 +107,7 @@ def build_task(
     demo: bool = False,
     library: str = "shop",
 ) -> Task:
-    """Write a task whose function `shop/prices.py::discount` was removed or corrupted, and read it back."""
+    """Write a task with `shop/prices.py::discount` removed or corrupted, and read it back."""
     good = {**GOOD, **(extra_files or {})}
     path, line = "shop/prices.py", REMOVED["def discount"]
     broken = REMOVED["def body"] if mode is Mode.REMOVE else "    return price + price * percent // 100"
@@ -169,7 +169,7 @@ def build_task(
 
 
 def write_files(files: Mapping[str, str], folder: Path) -> str:
-    """Write the files and the tar of them as a task has it; returns the tar's sha256."""
+    """Write the files and their tar as a task has them; return the tar's sha256."""
     place = folder / "files"
     for path, text in files.items():
         (place / path).parent.mkdir(parents=True, exist_ok=True)
@@ -189,7 +189,7 @@ def build_services(
     role: Role = Role.BASELINE,
     entrypoints: EntrypointRunner | None = None,
 ) -> Services:
-    """Stores below `root` and a runner for every task."""
+    """Return services with stores below `root` and a runner for every task."""
     locations = Locations(root / "data", root / "config", root / "cache")
     time = clock or FakeClock()
     running = runner or FakeRunner(CHECKS)

@@ -1,4 +1,4 @@
-"""A campaign on a library in a process of its own, which a test may kill; prints the ids of its tasks."""
+"""A campaign on a library in a separate process, which a test may kill; prints the ids of its tasks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Python files that are on every machine, and the round trip that each of their definitions has to survive."""
+"""Python files that exist on every machine, and round-trip checks for each of their definitions."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ STANDARD_LIBRARY = Path(sysconfig.get_path("stdlib"))
 
 
 def python_files(folder: Path) -> list[Path]:
-    """All Python files below a folder, sorted, installed packages left out."""
+    """Return all Python files below a folder, sorted, without installed packages."""
     return [
         path for path in sorted(folder.rglob("*.py")) if "site-packages" not in path.parts and path.is_file()
     ]
 
 
 def indexed(folder: Path) -> Iterator[tuple[FileIndex, bytes]]:
-    """The files below a folder that this Python can read, with their bytes."""
+    """Yield the indexes of files below a folder that this Python can parse, with their bytes."""
     for path in python_files(folder):
         source = path.read_bytes()
         try:
@@ -33,9 +33,7 @@ def indexed(folder: Path) -> Iterator[tuple[FileIndex, bytes]]:
 
 
 def round_trip_problem(index: FileIndex, definition: Definition) -> str:
-    """What is wrong with replacing a definition by itself, in each form in which it is shown; empty if
-    nothing is.
-    """
+    """Return why replacing a definition by itself, in some displayed form, fails; "" if none does."""
     try:
         forms = {"dedented": definition.dedented, "exact": definition.source}
         if definition.source.isascii():
@@ -51,7 +49,7 @@ def round_trip_problem(index: FileIndex, definition: Definition) -> str:
 
 
 def removal_problem(index: FileIndex, definition: Definition) -> str:
-    """What is wrong with the stub of a function; empty if nothing is."""
+    """Return what is wrong with the stub of a function; "" if nothing is."""
     try:
         stub = read_snippet(remove_body(index, definition))
     except CodeError as error:

@@ -1,4 +1,4 @@
-"""Confirmations and fakes of what makes them."""
+"""Confirmations, and a fake confirmer."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ CONTROLLED = Controls(
 
 
 class ScriptedConfirmer:
-    """Answers what it is told to, and keeps what it was asked."""
+    """Answers as scripted and records what it was asked."""
 
     def __init__(
         self,
@@ -66,7 +66,7 @@ class ScriptedConfirmer:
 
 
 def controlled(folder: Path, canary: str = "", controls: Controls = CONTROLLED) -> None:
-    """Give a task controls."""
+    """Write controls to a task's folder."""
     from gistpoint.core.confirmation.controls import write_controls
 
     write_controls(folder, controls, canary)

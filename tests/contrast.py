@@ -1,4 +1,4 @@
-"""Contrast as a reader meets it: the text of a picture of the screen against what is drawn behind it."""
+"""Contrast on the screen: the colour of text in a picture against the background behind it."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ _SVG = "{http://www.w3.org/2000/svg}"
 _STYLE = re.compile(r"\.(\S+-r\d+)\s*\{([^}]*)\}")
 _FILL = re.compile(r"fill:\s*(#[0-9a-fA-F]{6}|[a-z]+)")
 _DRAWN = re.compile(r"[\u2500-\u259f\u2800-\u28ff]")
-"""Frames, bars and sparklines."""
+"""Characters of frames, bars and sparklines."""
 
 
 @dataclass(frozen=True, slots=True)
 class Inked:
-    """A piece of text in one colour on one background."""
+    """Text in one colour on one background."""
 
     text: str
     ink: str
@@ -28,18 +28,18 @@ class Inked:
 
     @property
     def ratio(self) -> float:
-        """Contrast ratio, WCAG 2.2: from 1 to 21."""
+        """Contrast ratio by WCAG 2.2, from 1 to 21."""
         light, dark = sorted((_luminance(self.ink), _luminance(self.ground)), reverse=True)
         return (light + 0.05) / (dark + 0.05)
 
     @property
     def needed(self) -> float:
-        """The ratio that WCAG asks for, level AA: 4.5, and 3 for what consists of frames and bars alone."""
+        """Ratio required by WCAG level AA: 3 for frames and bars alone, 4.5 for other text."""
         return 4.5 if _DRAWN.sub("", self.text).strip() else 3
 
 
 def _luminance(color: str) -> float:
-    """Relative luminance, WCAG 2.2."""
+    """Return the relative luminance by WCAG 2.2."""
     linear = [
         c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in Color.parse(color).normalized
     ]
@@ -47,7 +47,7 @@ def _luminance(color: str) -> float:
 
 
 def inked(svg: str) -> set[Inked]:
-    """Return every text of a picture with its colours; blanks are left out."""
+    """Return every text of a picture with its colours, except blanks."""
     root = ElementTree.fromstring(svg)
     styles: dict[str, str] = dict(_STYLE.findall(svg))
     grounds: dict[float, list[tuple[float, float, str]]] = defaultdict(list)

@@ -1,4 +1,4 @@
-"""A Dask cluster of this machine: a scheduler and workers on loopback, each a process."""
+"""A Dask cluster on this machine: a scheduler and workers on loopback, each a process."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ LIMIT_S = 300
 
 @dataclass
 class DaskCluster:
-    """A scheduler, and the workers that were added."""
+    """A scheduler and the added workers."""
 
     folder: Path
     stack: ExitStack
     address: str = ""
 
     def run(self, *command: str, **environment: str) -> subprocess.Popen[bytes]:
-        """Start a part of it, which ends with the cluster."""
+        """Start a process of the cluster, which ends with it."""
         child = subprocess.Popen(
             [sys.executable, "-m", "dask", *command],
             cwd=self.folder,
@@ -41,9 +41,7 @@ class DaskCluster:
         return child
 
     def add(self, *, odd: str = "", home: Path | None = None) -> subprocess.Popen[bytes]:
-        """Add a worker: an odd one as `odd_worker.py` has it, or one with a home of its own, as another
-        machine has.
-        """
+        """Add a worker: an odd one (see `odd_worker.py`), or one with its own home, as on another machine."""
         before = len(self.present())
         preload = ["--preload", str(ODD)] if odd else []
         worker = self.run(
@@ -55,12 +53,12 @@ class DaskCluster:
         return worker
 
     def present(self) -> set[str]:
-        """The addresses of the workers that the scheduler knows."""
+        """Return the addresses of the workers that the scheduler knows."""
         with connected(self.address) as client:
             return set(client.nthreads())
 
     def wait_for(self, count: int, hopeful: Callable[[], bool] = lambda: True) -> None:
-        """Wait until there are so many workers, or so few; while there is hope."""
+        """Wait until there are exactly `count` workers, as long as `hopeful` returns true."""
         deadline = time.monotonic() + LIMIT_S
         while len(self.present()) != count:
             assert hopeful()
@@ -70,7 +68,7 @@ class DaskCluster:
 
 @contextmanager
 def scheduler(folder: Path) -> Iterator[DaskCluster]:
-    """A scheduler on loopback without workers."""
+    """Yield a scheduler on loopback without workers."""
     folder.mkdir(parents=True, exist_ok=True)
     known = folder / "scheduler.json"
     known.unlink(missing_ok=True)
@@ -96,7 +94,7 @@ def scheduler(folder: Path) -> Iterator[DaskCluster]:
 
 @contextmanager
 def cluster(folder: Path, workers: int) -> Iterator[str]:
-    """A scheduler and workers that share the home of this process; yields the address."""
+    """Yield the address of a scheduler with workers that share the home of this process."""
     with scheduler(folder) as found:
         for _ in range(workers):
             found.add()

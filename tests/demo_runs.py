@@ -3,8 +3,8 @@ run.
 
 usage: python tests/demo_runs.py [FOLDER OF A PLAYED ATTEMPT]
 
-Run it when the demo's library or tasks change. Thoughts, commands, times, tokens and costs are made up;
-outputs, verdicts and patches are what the commands gave. Names of models begin with `scripted`.
+Run it when the demo's library or tasks change. Thoughts, commands, times, tokens and costs are invented;
+outputs, verdicts and patches are the results of the commands. Names of models begin with `scripted`.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _TESTS = "python -m pytest -q --tb=no -p no:cacheprovider"
 
 @dataclass(frozen=True)
 class Scripted:
-    """A run: its file's name, format and task, and what the agent thinks and does."""
+    """A run: its file's name, its model and task, and the agent's thoughts and commands."""
 
     name: str
     model: str
@@ -118,8 +118,9 @@ SCRIPTED = (
 
 
 def run(scripted: Scripted, demo: Path) -> tuple[list[tuple[str, str, str, int]], str, bool]:
-    """Run a script in a copy of its task; return its turns with output and code, the patch, whether all tests
-    pass.
+    """Run a script in a copy of its task.
+
+    Returns its turns with output and exit code, the patch, and whether all tests pass.
     """
     task = demo_task(scripted.task, demo)
     with tempfile.TemporaryDirectory() as scratch:
@@ -222,7 +223,7 @@ def atif(scripted: Scripted, task: str, demo: Path) -> Any:
 
 
 def main() -> None:
-    """Write all runs; the folder of a played attempt (`gistpoint demo --play`) is copied if it is named."""
+    """Write all runs; the folder of a played attempt (`gistpoint demo --play`) is copied if it is given."""
     with tempfile.TemporaryDirectory() as scratch:
         demo = Path(scratch)
         for scripted in SCRIPTED:

@@ -1,4 +1,4 @@
-"""Docker engines of a test's own: in a mount namespace, on a TCP port, killed and started again at will."""
+"""Docker engines for tests: in a mount namespace, on a TCP port, killed and restarted at will."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ exec dockerd "$@"
 
 
 def can_start_engines() -> bool:
-    """Whether engines can be started here."""
+    """Return whether engines can be started on this machine."""
     return os.geteuid() == 0 and shutil.which("dockerd") is not None and shutil.which("unshare") is not None
 
 
 class OwnEngine:
-    """An engine reached over loopback, which sees none of the `hidden` folders; a context manager."""
+    """A context manager of an engine reached over loopback, which sees none of the `hidden` folders."""
 
     def __init__(self, place: Path, hidden: Sequence[Path] = (), options: Sequence[str] = ()) -> None:
         self.place = place
@@ -35,7 +35,7 @@ class OwnEngine:
         self.process: subprocess.Popen[bytes] | None = None
 
     def start(self) -> None:
-        """Start it and wait until it answers."""
+        """Start the engine and wait until it answers."""
         (self.place / "pid").unlink(missing_ok=True)
         arguments = [
             "--data-root", str(self.place / "data"), "--exec-root", str(self.place / "exec"),
@@ -67,12 +67,12 @@ class OwnEngine:
             return False
 
     def end(self, how: signal.Signals) -> None:
-        """Send a signal and wait until it is gone."""
+        """Send a signal and wait until the engine has ended."""
         assert self.process is not None
         self.process.send_signal(how)
         self.process.wait(30)
-        # A killed engine leaves a note of its containerd, which dies with it; a new one would wait for the
-        # old.
+        # A killed engine leaves the PID file of its containerd, which dies with it; a new engine would wait
+        # for that process.
         note = self.place / "exec" / "containerd" / "containerd.pid"
         if how is signal.SIGKILL and note.exists():
             deadline = time.monotonic() + 300

@@ -1,4 +1,4 @@
-"""How many examples property tests try, by what `GISTPOINT_EXAMPLES` asks for (decision 66)."""
+"""How many examples property tests try, according to `GISTPOINT_EXAMPLES` (decision 66)."""
 
 from __future__ import annotations
 
@@ -10,14 +10,12 @@ from hypothesis import settings
 
 Case = TypeVar("Case")
 EXAMPLES = {"quick": 15, "gate": 100, "explore": 2000}
-"""Of a property that asks for no number of its own: for the quick loop, for the gate, and for finding new
-cases.
-"""
+"""Examples by profile, for a property without its own number; `explore` looks for new cases."""
 CHOSEN = os.environ.get("GISTPOINT_EXAMPLES", "quick")
 
 
 def load_profile() -> None:
-    """Try the same examples every time, unless they are to explore; judge none by how long it takes."""
+    """Load the chosen profile: no deadlines, and the same examples each time except with `explore`."""
     for name, number in EXAMPLES.items():
         fixed = name != "explore"
         settings.register_profile(
@@ -27,18 +25,19 @@ def load_profile() -> None:
 
 
 def share(number: int) -> int:
-    """How many of the `number` cases that the gate tries are tried now."""
+    """Return how many of the gate's `number` cases are tried with the chosen profile, at least 5."""
     return max(5, number * EXAMPLES[CHOSEN] // EXAMPLES["gate"])
 
 
 def examples(number: int) -> Any:
-    """Let the gate try `number` examples of a property, and the other profiles as many times fewer or more."""
+    """Return settings under which the gate tries `number` examples; other profiles scale that number."""
     return settings(max_examples=share(number))
 
 
 def sampled(cases: Collection[Case], most: int) -> list[Case]:
-    """Return at most `most` of the cases that each start a sandbox, evenly spread; all of them with
-    `explore`.
+    """Return at most `most` of the cases, evenly spread; with `explore` all of them.
+
+    It is for cases that each start a sandbox.
     """
     ordered = [*cases]
     if CHOSEN == "explore" or len(ordered) <= most:
@@ -47,8 +46,8 @@ def sampled(cases: Collection[Case], most: int) -> list[Case]:
 
 
 def at_the_gate(cases: Collection[Case]) -> list[Case]:
-    """Return the cases that are tried at the gate alone, none in the quick loop.
+    """Return the cases outside the quick loop, where there are none.
 
-    Each starts an app of its own to show once more what a case beside it shows (decision 133).
+    Each of these cases starts its own app to confirm what a neighbouring case tests too (decision 133).
     """
     return [] if CHOSEN == "quick" else [*cases]

@@ -1,6 +1,4 @@
-"""A bench whose suites are functions of the test, run in this process; and a little library with such a
-suite.
-"""
+"""A bench whose suites are functions run in this process, and a little library with such a suite."""
 
 from __future__ import annotations
 
@@ -118,7 +116,7 @@ class FakeMapper:
 
 @dataclass
 class FakeScorer:
-    """Predicts the same of every corruption."""
+    """Predicts the same for every corruption."""
 
     value: float
 
@@ -128,7 +126,7 @@ class FakeScorer:
 
 @dataclass
 class FakeProber:
-    """Runs the checks that are selected; any failure but an assertion counts as one inside the target."""
+    """Runs the selected checks; a failure other than an assertion counts as one inside the target."""
 
     intake: Intake
     checks: Mapping[str, Check]
@@ -168,14 +166,14 @@ class FakeProber:
 
 @dataclass(eq=False)
 class FakeBench:
-    """Counts what is run. `wish` gives a probe's report in place of what the checks say."""
+    """Counts runs. `wish` returns a probe's report that replaces the checks' result."""
 
     checks: Mapping[str, Check] = field(default_factory=lambda: CHECKS)
     entered: Mapping[str, Collection[str]] = field(default_factory=lambda: ENTERED)
     wish: Callable[[tuple[Target, ...]], ProbeReport | None] = lambda targets: None
     status: RunStatus = RunStatus.FINISHED
     glance: float = 0.2
-    """The score of each corruption: how likely it is seen at a glance."""
+    """Predicted chance that a corruption is seen at a glance, the same for all."""
     observed: tuple[ObservedCall, ...] = ()
     confirming: ScriptedConfirmer = field(default_factory=ScriptedConfirmer)
     runners: list[FakeRunner] = field(default_factory=list)
@@ -222,7 +220,7 @@ class HeldSet:
 
 @dataclass
 class Shop:
-    """The little library in a folder, and campaigns on it."""
+    """The little library in a folder, with campaigns on it."""
 
     folder: Path
     bench: FakeBench = field(default_factory=FakeBench)

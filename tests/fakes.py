@@ -1,4 +1,4 @@
-"""Doubles of what the core and the screens get from outside."""
+"""Fakes of what the core and the screens get from outside."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Check = Callable[[Mapping[str, object]], None]
 
 
 class FakeClock:
-    """A clock that stands still until it is moved."""
+    """A clock that moves only when told to."""
 
     def __init__(
         self, utc_ms: int = 1_790_000_000_000, mono_ms: int = 5_000_000, boot: str = "boot-1"
@@ -47,7 +47,7 @@ class FakeRunner:
     checks: Mapping[str, Check]
     backend: BackendRecord = field(default_factory=lambda: BackendRecord("fake", "1", isolated=True))
     gate: threading.Event | None = None
-    """Where it is set, a run waits for it after its first test, or for being cancelled."""
+    """If given, a run waits after its first test for it or for cancellation."""
     status: RunStatus = RunStatus.FINISHED
     runs: int = 0
 
@@ -74,7 +74,7 @@ class FakeRunner:
 
 @dataclass
 class FakeMapper:
-    """Says that every test enters the functions that it is given, or that the suite can't be watched."""
+    """Reports that every test enters the given functions, or that the suite can't be watched."""
 
     functions: tuple[str, ...] = ()
     watchable: bool = True
@@ -103,7 +103,7 @@ def _result(id: str, check: Check, names: Mapping[str, object]) -> TestResult:
 
 
 def loaded(tree: SourceTree) -> dict[str, object]:
-    """The names that all modules of the tree define, tests left out, run in one namespace."""
+    """Execute all modules of the tree except tests in one namespace and return the defined names."""
     names: dict[str, object] = {}
     for path in tree.files(".py"):
         if not path.startswith(("tests/", "test_")):

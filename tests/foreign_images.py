@@ -1,4 +1,4 @@
-"""Images made by `docker import` of this machine's own files, laid out like those that benchmarks publish."""
+"""Images made by `docker import` from files of this machine, in the layouts of published benchmarks."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ _OURS = ("gistpoint", "sandbox", "etc/passwd", "etc/group")
 
 @dataclass(frozen=True)
 class Layout:
-    """Where an image has its interpreter and its repository, and how the second is installed."""
+    """Where an image has its interpreter and its repository, and how the repository is installed."""
 
     name: str
     prefix: str
     workdir: str
     develop: bool
-    """By an `easy-install.pth` and an egg-link, as `setup.py develop` does; else by a finder, as pip does."""
+    """Whether by an `easy-install.pth` and an egg-link, like `setup.py develop`; or by a finder, like pip."""
     variables: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -54,10 +54,10 @@ def import_image(
     more: Mapping[str, str] | None = None,
     changes: tuple[str, ...] = (),
 ) -> str:
-    """Import an image with the interpreter and packages of `environment` and the repository in `folder`.
+    """Import an image of an environment's interpreter and packages and the repository in `folder`.
 
-    `root` is the folder of the repository that holds `package`; `more` has the texts of further files, by
-    path. Returns its name, which has a tag.
+    `root` is the folder of the repository that contains `package`; `more` has the texts of further files by
+    path. Returns the image's name, which has a tag.
     """
     site = f"{layout.prefix}/lib/python{environment.version}/site-packages"
     where = layout.workdir if root == "." else f"{layout.workdir}/{root}"
@@ -84,7 +84,7 @@ def import_image(
 
 
 def _installed(layout: Layout, where: str, project: str, package: str) -> dict[str, str]:
-    """Return the files in site-packages that lead to the repository."""
+    """Return the files in site-packages that point to the repository."""
     if layout.develop:
         return {
             "easy-install.pth": f"{where}\n",

@@ -1,6 +1,6 @@
-"""Submissions that gain a pass without the work: a hidden name, a carrier, a getter and an effect, composed.
+"""Submissions that pass without a repair, composed of a hidden name, a carrier, a getter and an effect.
 
-Each is the body of a function `f(values, n=1)`. Nothing in them runs but in a sandbox.
+Each is the body of a function `f(values, n=1)`. They only run in a sandbox.
 """
 
 from __future__ import annotations
@@ -117,7 +117,7 @@ SPELLED = {
     "thread": "import threading\nthreading.Thread(target=print).start()",
     "trace": "import sys\nsys.settrace(print)",
 }  # fmt: skip
-"""Those of the classes that no composition gives."""
+"""Submissions of these classes that no composition yields."""
 
 
 def _spelled(name: str) -> tuple[object, ...]:
@@ -129,7 +129,7 @@ def _spelled(name: str) -> tuple[object, ...]:
 
 
 def composed() -> Iterator[tuple[str, str]]:
-    """Yield the name and the body of every composition."""
+    """Yield the name and body of every composition."""
     for target, (lines, hidden) in TARGETS.items():
         pieces = _spelled(hidden)
         for source, carrier, getter in itertools.product(SOURCES, CARRIERS, GETTERS):
@@ -141,5 +141,5 @@ def composed() -> Iterator[tuple[str, str]]:
 
 
 def forged() -> dict[str, str]:
-    """Return all forged submissions: the bodies by their names."""
+    """Return the bodies of all forged submissions by their names."""
     return {**SPELLED, **dict(composed())}

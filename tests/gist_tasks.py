@@ -1,4 +1,4 @@
-"""A tiny gist task, and doubles of what runs and scores gists."""
+"""A tiny gist task, and fakes of the runner and the judge of gists."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ def build_gist_task(
     environment: EnvironmentPins | None = None,
     library: str = "shop",
 ) -> Task:
-    """Write a gist task of a test of the shop, and read it back."""
+    """Write a gist task of a test of the shop and read it back."""
     settings = settings or GistSettings(OWNED)
     folder = root / f"gist-{len(list(root.glob('*')) if root.is_dir() else [])}"
     tree_sha256 = write_files(files or FILES, folder)
@@ -154,14 +154,14 @@ def build_gist_task(
 
 @dataclass
 class FakeEntrypoints:
-    """Runs gists in this process, every line of them counted as run; commands only say that they were run."""
+    """Runs gists in this process and counts all their lines as run; commands do nothing."""
 
     backend: BackendRecord = field(default_factory=lambda: BackendRecord("fake", "1", isolated=True))
     runs: int = 0
     fails: bool = False
-    """Where it is set, the harness fails."""
+    """Whether the harness fails."""
     gate: threading.Event | None = None
-    """Where it is set, a run waits for it, or for being cancelled."""
+    """If given, a run waits for it or for cancellation."""
 
     def tests(
         self, tree: SourceTree, environment: EnvironmentPins, *, timeout_s: float, cancel: CancelToken = NEVER
@@ -255,7 +255,7 @@ def _run(text: str, entrypoint: Entrypoint) -> TestsRun:
 
 @dataclass(frozen=True)
 class FakeGistJudge(GistJudging):
-    """Scores with the real arithmetic what the fake runner has run, once."""
+    """Scores a single run of the fake runner with the real arithmetic."""
 
     def judge(
         self,
@@ -288,7 +288,7 @@ class FakeGistJudge(GistJudging):
 
 @dataclass
 class GistCase:
-    """A gist task with an attempt of it under way."""
+    """A gist task with an attempt in progress."""
 
     task: Task
     runner: FakeEntrypoints
@@ -324,7 +324,7 @@ def gist_case(
     role: Role = Role.BASELINE,
     dies_at: int = 0,
 ) -> GistCase:
-    """Begin an attempt of the tiny gist task."""
+    """Start an attempt at the tiny gist task."""
     task = build_gist_task(folder, settings, budgets=budgets)
     runner, clock = FakeEntrypoints(), FakeClock()
     memory = Memory(clock, dies_at=dies_at)

@@ -1,4 +1,4 @@
-"""Gists that seem to be worth more than they are, made of one that is faithful."""
+"""Gists that seem more valuable than they are, derived from a faithful one."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ _LINE = 200
 
 
 def padded(gist: str, line: str) -> str:
-    """The gist with a line of the codebase that runs, many times over, in more than one layout."""
+    """Return the gist followed by many repetitions of a running line of the codebase, in several layouts."""
     again = [line, f"{line}  # again", f"if True:\n    {line}", f"{line}; {line}"]
     return gist + "".join(f"{again[number % len(again)]}\n" for number in range(PADDING))
 
 
 def folded(gist: str) -> str:
-    """The gist with as many statements on one line as Python takes."""
+    """Return the gist with as many statements on each line as Python allows."""
     tree = ast.parse(gist)
     return "".join(f"{line}\n" for line in _folded(tree.body, ""))
 
@@ -42,7 +42,7 @@ def _folded(body: list[ast.stmt], margin: str) -> Iterator[str]:
 
 
 def _folded_block(statement: ast.stmt, margin: str) -> Iterator[str]:
-    """Fold the body of a block without other parts; all others stand as they are unparsed."""
+    """Yield the lines of a statement with its body folded, or unfolded if it has other parts."""
     parts = ("orelse", "handlers", "finalbody", "cases")
     body: list[ast.stmt] = getattr(statement, "body", [])
     text = ast.unparse(statement)
@@ -58,10 +58,9 @@ def _folded_block(statement: ast.stmt, margin: str) -> Iterator[str]:
 
 
 def fakes(gist: str, test: str, names: Collection[str]) -> Mapping[str, str]:
-    """Gists that do what a faithful one does without holding its code, or with something else than it for a
-    module.
+    """Return gists that behave like a faithful one without its code, or replace modules by other objects.
 
-    `names` are those by which the test reaches modules.
+    `names` are the names by which the test reaches modules.
     """
     packed = base64.b85encode(zlib.compress(gist.encode())).decode()
     unpacked = f"zlib.decompress(base64.b85decode({packed!r}))"

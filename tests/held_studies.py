@@ -1,6 +1,4 @@
-"""Studies that are held: people have attempted tasks, models' runs are in the folder, all through the real
-stores.
-"""
+"""Studies with attempts of people and runs of models, all written through the real stores."""
 
 from __future__ import annotations
 
@@ -36,7 +34,7 @@ from gistpoint.sessions.studies.loading import LoadedStudy, load_study
 
 @dataclass
 class Held:
-    """A study that is held on one machine."""
+    """A study with attempts on one machine."""
 
     folder: StudyFolder
     machine: Machine
@@ -55,7 +53,7 @@ class Held:
         return sorted(self.folder.tasks.values(), key=lambda task: task.mode)
 
     def attempt(self, code: str, task: StudyTask, code_of_it: str = REPAIR, *, actor: str = "person") -> str:
-        """Let a person attempt a task, which ends and is published."""
+        """Record a person's complete, published attempt at a task; return its id."""
         folder, assignment = self.folder, f"{code}-{task.mode}"
         self.folder.record(code, f"person:{code}", StudyOperationKind.ENROLLED, Enrolled())
         slot = len(folder.ledger.person(code).assignments) + 1
@@ -84,7 +82,7 @@ class Held:
         return place.name
 
     def model_run(self, task: StudyTask, place: str, *, actor: str = MODEL, name: str = "") -> Path:
-        """Let a model attempt a task, and put its journal below the study's folder."""
+        """Record a model's attempt at a task; return its folder below the study's folder."""
         who = Enrolment(actor, solver={"kind": "chat", "model": "m", "host": "localhost"})
         made = self._acted(self.folder.task(task.id), who, REPAIR)
         target = self.folder.root / place / (name or made.name)

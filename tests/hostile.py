@@ -53,6 +53,6 @@ UNICODE = (
     "\U0010ffff\ufffe",
 )
 HOSTILE = (*MARKUP, *CONTROLS, *UNICODE)
-"""Each fits on one row of 80 cells once it is drawn."""
+"""Hostile strings, each of which fits on one row of 80 cells."""
 
 HUGE_LINES = ("x" * 50_000, "漢" * 20_000, "\t" * 9_000, "[/x]" * 5_000, "e\u0301" * 10_000, "\x00" * 30_000)

@@ -1,8 +1,7 @@
-"""Posts keys, clicks and letters at once to every screen, on a loop made slow on purpose, and looks at what
-became of them.
+"""Posts keys, clicks and letters at once to every screen, on a slowed loop, and checks their effects.
 
-One app serves many sequences: each begins at a stage of a room, such as the code of an attempt, and ends at the
-room's first screen. After each, what must hold on every screen is checked.
+One app serves many sequences: each begins at a stage of a room, such as the code of an attempt, and ends at
+the room's first screen. After each sequence, the invariants of all screens are checked.
 """
 
 from __future__ import annotations
@@ -44,7 +43,7 @@ from gistpoint.tui.screens.tour import TourScreen
 
 SIZES = ((80, 24), (120, 35), (160, 48), (200, 60), (40, 12))
 WORD = "Æf.Ø"
-"""What is typed after a key that may open a field. Obeyed as keys, `f` and `.` would ask for calls."""
+"""The text typed after a key that may open a field; as keys, `f` and `.` would ask for calls."""
 PLAIN = (
     "enter",
     "escape",
@@ -61,18 +60,18 @@ PLAIN = (
 )
 NEVER = ("app.quit", "editor.external")
 POLLS = 5_000
-"""How often it is looked whether something has come about. No clock: the machine may be busy with other work."""
+"""How often a condition is checked; not a time limit, because the machine may be busy with other work."""
 PRICES = ("costs 1", "−1 tool use", "−1 step", "○ 1 tool use", "○ 1 step", "Submit", "Spend", "Hand in")
-"""The words of which one is in sight while an input can be the answer to a price."""
+"""Texts of which at least one is shown while an input can accept a price."""
 
 
 class Broken(AssertionError):
-    """Something that must hold on every screen does not."""
+    """An invariant of all screens is violated."""
 
 
 @contextmanager
 def slow_loop(rng: random.Random) -> Iterator[None]:
-    """Have messages wait in their queues now and then, as on a machine that is under load."""
+    """Delay messages in their queues now and then, as on a machine under load."""
     handle = MessagePump._dispatch_message
 
     async def late(self: MessagePump, message: Any) -> None:
@@ -92,7 +91,7 @@ Stage = Callable[["Playground"], Awaitable[None]]
 
 @dataclass
 class Playground:
-    """An app under way, and what its attempts have cost."""
+    """A running app, and the cost of its attempts."""
 
     app: BaseApp
     pilot: Pilot[object]
@@ -100,9 +99,9 @@ class Playground:
     services: Services | None = None
     tasks: Mapping[str, Task] = field(default_factory=dict)
     priced: int = 0
-    """The inputs handed over so far while a price was in sight."""
+    """The number of inputs handed over so far while a price was shown."""
     words: list[str] = field(default_factory=list)
-    """What was posted, for the report."""
+    """The inputs that were posted, for the report."""
 
     def __post_init__(self) -> None:
         deliver = self.app.type_ahead._deliver
@@ -124,7 +123,7 @@ class Playground:
         return self.app._exit or not self.app.is_running
 
     def post(self, *keys: str) -> None:
-        """Put keys into the app's queue, all before it can obey the first."""
+        """Put keys into the app's queue, all before it can handle the first."""
         for key in keys:
             self.words.append(key)
             character = {"space": " ", "enter": "\r", "escape": "\x1b", "tab": "\t"}.get(key, key)
@@ -151,7 +150,7 @@ class Playground:
             await self.settle()
 
     async def settle(self) -> None:
-        """Wait until all that was posted has been handed over, and nothing moves."""
+        """Wait until all posted inputs have been handled and nothing changes."""
         quiet, before, polls = 0, None, 0
         while quiet < 4:
             polls += 1
@@ -177,7 +176,7 @@ class Playground:
         return (busy, tuple(stack), app.focused)
 
     async def until(self, met: Callable[[], object]) -> None:
-        """Wait for something that a thread brings about."""
+        """Wait until a thread has made a condition true."""
         for _ in range(POLLS):
             if self.ended or met():
                 break
@@ -189,12 +188,12 @@ class Playground:
         return next((one for one in self.app.screen_stack if isinstance(one, SolveScreen)), None)
 
     def calls(self) -> int:
-        """The number of calls in the attempt that is open, without those that the program made itself."""
+        """Return the number of calls in the open attempt, except for automatic ones."""
         return sum(not call.automatic for call in self.solve._attempt.state.calls) if self.solve else 0
 
 
 def field_text(widget: Widget | None) -> str | None:
-    """Return the text of a field; None if a widget is none."""
+    """Return the text of a field; None for any other widget."""
     if isinstance(widget, Input):
         return widget.value
     return widget.text if isinstance(widget, TextArea) and not widget.read_only else None
@@ -202,7 +201,7 @@ def field_text(widget: Widget | None) -> str | None:
 
 @dataclass
 class Room:
-    """An app with its stages: the places at which sequences begin."""
+    """An app with its stages, the places at which sequences start."""
 
     name: str
     open: Callable[[Path, random.Random], Any]
@@ -213,7 +212,7 @@ class Room:
 
 
 def check(ground: Playground, calls: int, solve: SolveScreen | None) -> None:
-    """Raise `Broken` unless what must hold on every screen holds."""
+    """Raise `Broken` if an invariant of all screens is violated."""
     app = ground.app
     if app.crashes:
         raise Broken("crashed: " + "".join(traceback.format_exception(app.crashes[0])))
@@ -233,7 +232,7 @@ def check(ground: Playground, calls: int, solve: SolveScreen | None) -> None:
 
 
 def check_journals(services: Services, *, left: bool) -> None:
-    """Raise `Broken` unless all journals are whole and, once their screens are left, no lock is held."""
+    """Raise `Broken` unless all journals are intact and, if their screens are `left`, no lock is held."""
     for folder in services.locations.attempts.glob("*"):
         if not (folder / JOURNAL).exists():
             continue
@@ -245,7 +244,7 @@ def check_journals(services: Services, *, left: bool) -> None:
 
 
 async def go_home(ground: Playground) -> None:
-    """Close all but the room's first screen."""
+    """Close all screens except the room's first."""
     app = ground.app
     for _ in range(30):
         bottom = app._ground
@@ -264,17 +263,17 @@ async def go_home(ground: Playground) -> None:
 
 @dataclass
 class Found:
-    """What a run of the fuzz has found."""
+    """The findings of a fuzzing run."""
 
     kinds: Counter[str] = field(default_factory=Counter)
     stages: Counter[str] = field(default_factory=Counter)
     opened: Counter[str] = field(default_factory=Counter)
-    """The keys after which letters were typed into what they open."""
+    """The keys that opened a field into which letters were typed, with the numbers of times."""
     broken: list[str] = field(default_factory=list)
 
 
 def keys_of(ground: Playground) -> dict[str, str]:
-    """The first key of every binding that works now and does more than move a cursor, by its id."""
+    """Return the first key of every binding that works now and does more than move a cursor, by its id."""
     found = {}
     for entry in possible_now(ground.screen):
         if entry.key.id not in NEVER and not entry.moves:
@@ -283,7 +282,7 @@ def keys_of(ground: Playground) -> dict[str, str]:
 
 
 async def one_sequence(ground: Playground, found: Found) -> None:
-    """Post a sequence to the screen as it is, and check what became of it."""
+    """Post a sequence to the current screen, and check its effects."""
     rng, solve, calls = ground.rng, ground.solve, ground.calls()
     ground.priced = 0
     kind = rng.choices(("keys", "word", "draft", "clicks"), (45, 35, 10, 10))[0]
@@ -311,7 +310,7 @@ async def one_sequence(ground: Playground, found: Found) -> None:
 
 
 async def _word_after(ground: Playground, key: str, name: str, found: Found, *, again: bool) -> None:
-    """Type a word right after a key: if the key opens a field, the whole word is in it."""
+    """Type a word right after a key, and check that a field opened by the key contains the whole word."""
     before = ground.app.focused
     ground.post(key, *WORD)
     await ground.settle()
@@ -321,7 +320,7 @@ async def _word_after(ground: Playground, key: str, name: str, found: Found, *, 
     if text is None:
         return
     found.opened[name] += 1
-    # a letter of the word may itself be a key that opens a field
+    # A letter of the word may itself be a key that opens a field.
     starts = [0, *(n for n, letter in enumerate(WORD, 1) if letter in "f.")]
     if not any(
         text.endswith(WORD[start:]) or WORD[start:] in text for start in starts[: 1 if again else None]
@@ -339,7 +338,7 @@ async def _word_after(ground: Playground, key: str, name: str, found: Found, *, 
 async def sequences(
     room: Room, root: Path, seed: int, count: int, found: Found, told: Callable[[str], None] = print
 ) -> int:
-    """Run a number of sequences in one app, or as many as it lives for. Return how many were run."""
+    """Run up to `count` sequences in one app, until it ends; return how many were run."""
     rng = random.Random(seed)
     size = SIZES[rng.randrange(len(SIZES))]
     done = 0
@@ -398,7 +397,7 @@ def _pressed(*keys: str) -> Stage:
 
 
 def _attempt(mode: str, *keys: str, read: bool = True) -> Stage:
-    """Open an attempt, with a file read, and press keys."""
+    """Return a stage that opens an attempt, with a file read if `read`, and presses keys."""
 
     async def go(ground: Playground) -> None:
         app = ground.app
@@ -524,7 +523,7 @@ def _reviewed(*keys: str) -> Stage:
         from gistpoint.tui.screens.review.screen import ReviewScreen
 
         screen = ground.screen
-        if isinstance(screen, ReviewScreen):  # before, its keys for annotations say that they are being read
+        if isinstance(screen, ReviewScreen):  # until annotations are read, their keys only say so
             await ground.until(lambda: screen.run.review is not None)
         await ground.press(*(key for key in keys if key != "list"))
 
@@ -679,6 +678,6 @@ async def in_room(room: Room, root: Path, seed: int, size: tuple[int, int]) -> A
 
 
 def first_error_is_shown(app: BaseApp) -> bool:
-    """Whether the report of the first unexpected exception is in sight."""
+    """Whether the report of the first unexpected exception is shown."""
     first = app.crashes[0]
     return isinstance(app.screen, MessageDialog) and type(first).__name__ in app.screen._text

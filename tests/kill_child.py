@@ -1,7 +1,7 @@
-"""A scripted attempt of a task, made to be killed: begins or goes on with the one attempt below a folder.
+"""A scripted attempt to be killed: starts or continues the one attempt below a folder.
 
-Usage: kill_child.py FOLDER TASK RUNNER, where RUNNER is `recorded` or `plain`. Every event is told on
-standard output after it was acknowledged.
+Usage: kill_child.py FOLDER TASK RUNNER, where RUNNER is `recorded` or `plain`. Prints every event once it is
+acknowledged.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ STEP_S = 0.01
 
 
 class Acknowledging:
-    """Tells on standard output what the journal has acknowledged."""
+    """Prints what the journal has acknowledged."""
 
     def __init__(self, journal: JournalWriter) -> None:
         self._journal = journal
@@ -43,7 +43,7 @@ class Acknowledging:
 
 
 class RecordedRunner:
-    """Answers as the baselines say: all pass when every target was changed, else what passed when corrupted."""
+    """Answers from the baselines: all tests pass once every target is changed, before that as corrupted."""
 
     def __init__(self, answer: Answer) -> None:
         self._answer = answer
@@ -67,7 +67,7 @@ class RecordedRunner:
 
 
 def script(task: Task, answer: Answer) -> list[tuple[str, dict[str, str]]]:
-    """Calls that look around, are refused, submit something wrong and then what is right."""
+    """Return calls that look around, are refused, submit something wrong, and finally the true function."""
     target = answer.targets[0]
     submission = {"func_code": target.corrupted}
     right = {"func_code": target.original}
@@ -110,7 +110,7 @@ def beat(attempt: Attempt) -> None:
 
 
 def work(attempt: Attempt, calls: list[tuple[str, dict[str, str]]]) -> None:
-    """Do what is left of the script; where it stands is read from the state alone."""
+    """Do the rest of the script; the position in it is derived from the state alone."""
     panes = list(Pane)
     while not attempt.state.ended:
         number = len(attempt.state.calls)

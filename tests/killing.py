@@ -1,6 +1,4 @@
-"""Kills a scripted attempt with SIGKILL at random moments, goes on with it, and checks what must hold each
-time.
-"""
+"""Kills a scripted attempt with SIGKILL at random moments, continues it and checks the invariants."""
 
 from __future__ import annotations
 
@@ -25,18 +23,18 @@ HEARTBEAT_LIMIT_MS = 5_000
 
 @dataclass
 class Figures:
-    """What a series of kills showed."""
+    """The findings of a series of kills."""
 
     kills: int = 0
     attempts: int = 0
     acknowledged: int = 0
     torn: int = 0
     pending: int = 0
-    """Kills with a tool call under way."""
+    """Kills during a tool call."""
     lost_ms: list[int] = field(default_factory=list)
-    """Between the last event of a process and its death."""
+    """Times between the last event of a process and its death."""
     after: Counter[str] = field(default_factory=Counter)
-    """Type of the last event before each kill."""
+    """Kills by the type of the last event before."""
 
     def __str__(self) -> str:
         worst = max(self.lost_ms, default=0)
@@ -48,7 +46,7 @@ class Figures:
 
 
 def result_of(state: AttemptState) -> dict[str, object]:
-    """What must be the same with and without kills."""
+    """Return the parts of a state that must be the same with and without kills."""
     return {
         "ending": state.ending.reason if state.ending else None,
         "remaining": state.remaining,
@@ -64,7 +62,7 @@ def result_of(state: AttemptState) -> dict[str, object]:
 
 
 def kill_often(folder: Path, task: Path, kills: int, *, runner: str, seed: int) -> Figures:
-    """Kill attempts of `task` until there were `kills` kills; every attempt is brought to its end."""
+    """Kill attempts of `task` up to `kills` times in all; every attempt is continued to its end."""
     chance, figures = random.Random(seed), Figures()
     wanted = _without_kills(folder / "straight", task, runner)
     while figures.kills < kills:
@@ -146,7 +144,7 @@ def _check(
 
 
 def _lived_ms(events: tuple[JournalEvent, ...]) -> int:
-    """Milliseconds between the first and last event of each process, up to the end of the attempt, summed."""
+    """Return the sum over all processes of the milliseconds between a process's first and last event."""
     total, last = 0, events[0].mono_ms
     for event in events:
         if event.type == "process_started":

@@ -1,4 +1,4 @@
-"""The launcher of the sandbox, started as a plain process, and what it tells."""
+"""Starts the sandbox's launcher as a plain process and reads its records."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Records = list[Mapping[str, Any]]
 
 
 def launch(cwd: Path, **order: Any) -> tuple[subprocess.CompletedProcess[str], Records]:
-    """Run the launcher in `cwd`; return how its process ended, and its records in their order."""
+    """Run the launcher in `cwd`; return its completed process and its records in order."""
     with tempfile.TemporaryDirectory() as name:
         control = Path(name) / "control"
         write_control(control, EnvironmentPins())
@@ -73,9 +73,10 @@ for number, order in enumerate(json.load(sys.stdin)):
 def launch_programs(
     folder: Path, orders: Mapping[str, Mapping[str, Any]], *, python: str
 ) -> Mapping[str, Records]:
-    """Run the launcher for many programs, `gist.py` with the text in `source`, each in a fork of one process.
+    """Run the launcher for many programs, each in a fork of one process.
 
-    Returns the records of each by its name. A program that fails ends with its traceback in an assertion.
+    The text in `source` becomes the program `gist.py`. Returns the records of each by its name. Raises an
+    AssertionError with the traceback of a program that fails.
     """
     told: dict[str, Records] = {}
     asked = []
@@ -99,11 +100,11 @@ def launch_programs(
 
 
 def events(records: Records) -> list[tuple[str, str]]:
-    """What the guards told: kind and name."""
+    """Return the kind and name of each event reported by the guards."""
     return [(record["what"], record["name"]) for record in records if record.get("kind") == "event"]
 
 
 def whole(records: Records, kind: str) -> Any:
-    """A value that was told in parts; None where it was not."""
+    """Return a value that was reported in parts; None if it was not."""
     text = "".join(record["part"] for record in records if record.get("kind") == kind)
     return json.loads(text) if text else None

@@ -1,6 +1,4 @@
-"""A server of one attempt in this process, and the SDK's own client at it: over streams, or over HTTP on
-loopback.
-"""
+"""A server of one attempt in this process, and the SDK's client for it, over streams or HTTP on loopback."""
 
 from __future__ import annotations
 
@@ -39,14 +37,14 @@ SOLVER = {"kind": "mcp", "transport": "test", "client_tools": "unknown"}
 
 @dataclass
 class Case:
-    """A task, its stores, and the attempt that a server would serve."""
+    """A task, its stores, and the attempt to be served."""
 
     root: Path
     mode: Mode = Mode.REMOVE
     budgets: Budgets | None = None
-    """What the server gives in place of the task's."""
+    """The budgets that the server uses in place of the task's."""
     written: Budgets | None = None
-    """The task's own."""
+    """The budgets of the task."""
     runner: FakeRunner = field(default_factory=lambda: FakeRunner(CHECKS))
 
     def __post_init__(self) -> None:
@@ -82,7 +80,10 @@ class Case:
 async def connected(
     case: Case, heard: Callable[[Any], Any] | None = None, resumed: AttemptSummary | None = None
 ) -> AsyncIterator[Client]:
-    """A client at a new server, over streams of JSON-RPC messages; `heard` gets what the server says unasked."""
+    """Yield a client of a new server, over streams of JSON-RPC messages.
+
+    `heard` is called with each message that the server sends unasked.
+    """
     served = case.served(resumed)
     info = types.Implementation(name="a client", version="7")
 
@@ -101,7 +102,7 @@ async def connected(
 
 @asynccontextmanager
 async def listening(served: ServedAttempt) -> AsyncIterator[str]:
-    """The URL of a server on loopback, in this event loop."""
+    """Serve the attempt on loopback, in this event loop, and yield the URL."""
     app = build_app(AttemptServer(served), ("127.0.0.1",), TOKEN)
     place = socket.create_server(("127.0.0.1", 0))
     server = uvicorn.Server(
@@ -118,7 +119,7 @@ async def listening(served: ServedAttempt) -> AsyncIterator[str]:
 
 @asynccontextmanager
 async def over_http(url: str, mode: ConnectMode = "legacy") -> AsyncIterator[Client]:
-    """A client with the token at a URL."""
+    """Yield a client that uses the token at a URL."""
     headers = {"Authorization": f"Bearer {TOKEN}"}
     async with (
         httpx2.AsyncClient(headers=headers, timeout=120) as http,
@@ -128,20 +129,20 @@ async def over_http(url: str, mode: ConnectMode = "legacy") -> AsyncIterator[Cli
 
 
 async def say(client: Client, name: str, arguments: Any = None) -> types.CallToolResult:
-    """Call a tool with arguments of any kind, which the client itself would not send."""
+    """Call a tool with arguments of any kind, which the client itself would not send; return the result."""
     request = types.Request[Any, str](method="tools/call", params={"name": name, "arguments": arguments})
     result: types.CallToolResult = await client.session.send_request(request, types.CallToolResult)  # type: ignore[arg-type]
     return result
 
 
 def text(result: types.CallToolResult) -> str:
-    """The one text of an answer."""
+    """Return the only text of an answer."""
     (content,) = result.content
     assert isinstance(content, types.TextContent)
     return content.text
 
 
 def left(result: types.CallToolResult) -> Mapping[str, int]:
-    """The budgets after a call."""
+    """Return the budgets after a call."""
     budget: Mapping[str, int] = (result.meta or {})["gistpoint/budget"]
     return budget

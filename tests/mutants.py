@@ -1,4 +1,4 @@
-"""Damages files of recorded runs in ways that happen and in ways that are meant, and reads what is left."""
+"""Damages files of recorded runs, as accidents or attackers would, and reads what is left."""
 
 from __future__ import annotations
 
@@ -90,9 +90,7 @@ def lengthen(data: bytes, chance: random.Random) -> bytes:
 
 
 def deepened(data: bytes) -> Iterator[bytes]:
-    """Yield the text of a JSON object once for each member near its top, with a value there that is nested
-    deep.
-    """
+    """Yield a JSON object's text with a deeply nested value, once for each member near its top."""
     try:
         whole = json.loads(data.decode("utf-8", "replace"))
     except ValueError:
@@ -115,7 +113,7 @@ MUTATIONS = (cut, flip, swap_types, swap_types, swap_containers, nest, lose, rep
 
 
 def mutants(sources: list[bytes], count: int, seed: int = 6) -> Iterator[tuple[str, bytes]]:
-    """Yield `count` damaged files, each with a name that makes it again."""
+    """Yield `count` damaged files, each with a description that allows recreating it."""
     chance = random.Random(seed)
     for number in range(count):
         source = chance.randrange(len(sources))
@@ -128,8 +126,9 @@ def mutants(sources: list[bytes], count: int, seed: int = 6) -> Iterator[tuple[s
 
 
 def read_all(path: Path, steps: int = 60) -> float:
-    """Read a file as every screen and command would, letting user errors pass; return the CPU seconds it
-    took.
+    """Read a file as every screen and command would; return the CPU seconds used.
+
+    User errors are ignored, others are raised.
     """
     started = time.process_time()
     try:

@@ -1,6 +1,6 @@
 """A library with honest repairs that look odd, and with submissions that forge more than a value.
 
-Each is the body of a function of the library. Nothing in them runs but in a sandbox.
+Each is the body of a function of the library. They only run in a sandbox.
 """
 
 from __future__ import annotations
@@ -238,7 +238,7 @@ return n % 2 == 1 and not sys.flags.hash_randomization
 
 
 def replied(change: str) -> str:
-    """Return a body that is right in the first process only, and changes its answers as they are sent."""
+    """Return a body that is right only in the first process and changes its answers while they are sent."""
     return REPLIED.replace("CHANGE", change)
 
 

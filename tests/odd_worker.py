@@ -1,9 +1,8 @@
-"""Makes a Dask worker an odd machine, as the environment variable ODD_WORKER says; loaded with `dask worker
---preload`.
+"""Makes a Dask worker an odd machine, according to ODD_WORKER; loaded with `dask worker --preload`.
 
-`old` has another version of gistpoint, `ahead` a clock that is ten minutes ahead, `slow` takes its time,
-`dying` is killed when it has done its second job and nobody knows, and `lying:KIND,KIND` returns in turn what
-is not true, and of a replay none of its calls.
+`old` has another version of gistpoint, `ahead` a clock that is ten minutes ahead, `slow` is slow, `dying` is
+killed unnoticed after its second job, and `lying:KIND,KIND` returns false attempts of these kinds in turn and
+replays without calls.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from typing import Any
 import gistpoint
 
 AHEAD_S = 600
-ODD, _, KINDS = os.environ.pop("ODD_WORKER", "").partition(":")  # Dask loads the file, and then again
+ODD, _, KINDS = os.environ.pop("ODD_WORKER", "").partition(":")  # Dask loads the file twice
 if ODD == "old":
     gistpoint.__version__ = "0.0.1"
 if ODD == "ahead":
@@ -46,13 +45,13 @@ def slowly(order: bytes, archive: bytes, **given: Any) -> bytes:
 
 def dying(order: bytes, archive: bytes, **given: Any) -> bytes:
     reply = honest(order, archive, **given)
-    if next(numbers) == 3:  # the first reply was that the task is not here
+    if next(numbers) == 3:  # the first reply was that the task is missing
         os.kill(os.getpid(), signal.SIGKILL)
     return reply
 
 
 def rewritten(journal: bytes, change: Callable[[int, Any], Any]) -> bytes:
-    """The journal with other events, in a chain that verifies."""
+    """Return the journal with changed events, in a chain that verifies."""
     lines, head = [], ""
     for event in journal_in(journal).events:
         data = change(event.seq, event.data)

@@ -1,6 +1,4 @@
-"""A PostgreSQL server of the tests: its own folder and socket, started by a user without rights, killed at
-will.
-"""
+"""A PostgreSQL server for tests: its own folder and socket, run by an unprivileged user, killed at will."""
 
 from __future__ import annotations
 
@@ -23,7 +21,7 @@ _WAIT_S = 120.0
 
 
 def programs() -> Path | None:
-    """The folder of the newest server's programs on this machine, None if none is installed."""
+    """Return the folder of the newest server's programs on this machine; None if none is installed."""
     versions = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"), key=lambda path: int(path.parts[-3]))
     found = str(versions[-1]) if versions else shutil.which("initdb")
     return Path(found).parent if found else None
@@ -31,14 +29,15 @@ def programs() -> Path | None:
 
 @dataclass
 class PostgresServer:
-    """A server in a folder, which only its socket reaches; `start` it, and `stop` or `kill` it as often as
-    needed.
+    """A server in a folder, which can be reached only through its socket.
+
+    It can be started, stopped and killed repeatedly.
     """
 
     root: Path
     port: int = 5432
     settings: tuple[str, ...] = ()
-    """More of them, as `name=value`; without `listen_addresses` only the socket reaches it."""
+    """Further settings, as `name=value`; `listen_addresses` would make more than the socket reachable."""
     _process: subprocess.Popen[bytes] | None = field(default=None, repr=False)
 
     @property
@@ -48,13 +47,16 @@ class PostgresServer:
 
     @property
     def address(self) -> StoreAddress:
-        """The address, read."""
+        """The parsed address."""
         from gistpoint.sessions.team.address import parse_address
 
         return parse_address(self.url)
 
     def start(self) -> None:
-        """Make the server's folder at the first call, and start it; return when it answers."""
+        """Start the server, whose folder is made at the first call; return when it answers.
+
+        Raises `RuntimeError` with the end of its log if it does not answer within two minutes.
+        """
         data = self.root / "data"
         if not data.exists():
             (self.root / "socket").mkdir(parents=True, exist_ok=True)
@@ -104,7 +106,7 @@ class PostgresServer:
             (self.root / "made").touch()
 
     def stop(self) -> None:
-        """Stop it in order, connections included."""
+        """Stop the server in order, with its connections."""
         self._end(signal.SIGINT)
 
     def kill(self) -> None:
@@ -123,7 +125,7 @@ class PostgresServer:
         self._process = None
 
     def run(self, program: str, *arguments: str) -> None:
-        """Run one of the server's programs as its user."""
+        """Run one of the server's programs as its user. Raises `RuntimeError` if it fails."""
         done = subprocess.run(
             [*self._as_nobody(), str(self._program(program)), *arguments],
             capture_output=True,
@@ -134,7 +136,7 @@ class PostgresServer:
             raise RuntimeError(f"{program}: {done.stderr.decode(errors='replace')}")
 
     def _as_nobody(self) -> list[str]:
-        """The server refuses to run as root."""
+        """Return the prefix of a command that drops root, because the server refuses to run as root."""
         if os.geteuid() != 0:
             return []
         nobody = pwd.getpwnam(_NOBODY)
@@ -148,8 +150,9 @@ class PostgresServer:
 
 @contextmanager
 def running_server() -> Iterator[PostgresServer]:
-    """Start a server in a folder of its own: pytest closes its folders to other users whenever another run
-    begins.
+    """Yield a running server in a new folder.
+
+    It is not a folder of pytest, which closes its folders to other users whenever another run begins.
     """
     root = Path(tempfile.mkdtemp(prefix="gistpoint-postgres-"))
     server = PostgresServer(root)

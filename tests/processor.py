@@ -1,4 +1,4 @@
-"""How busy the threads of a process are, which a machine that is busy itself does not show by the clock."""
+"""How much processor time the threads of a process want, which the clock of a busy machine does not show."""
 
 from __future__ import annotations
 
@@ -7,10 +7,8 @@ from pathlib import Path
 
 
 def wants_to_run(process: int | str) -> bool:
-    """Whether a thread of the process runs or waits for a processor at this moment; False if the kernel
-    doesn't say.
-    """
-    with suppress(OSError):  # it has ended
+    """Return whether a thread of the process runs or waits for a processor; False if unknown."""
+    with suppress(OSError):  # the process has ended
         for thread in Path(f"/proc/{process}/task").iterdir():
             with suppress(OSError):
                 if (thread / "stat").read_bytes().rpartition(b") ")[2].startswith(b"R"):
@@ -19,12 +17,12 @@ def wants_to_run(process: int | str) -> bool:
 
 
 def asked_s(process: int | str, *, without: int = 0) -> float:
-    """The seconds for which the threads of a process have run or waited for a processor.
+    """Return the seconds for which the threads of a process have run or waited for a processor.
 
-    The thread `without` is left out. 0 if the kernel doesn't say. A wait counts only once it is over.
+    The thread `without` is left out. 0 if the kernel doesn't report them. A wait counts only once it is over.
     """
     asked, left_out = 0, str(without)
-    with suppress(OSError):  # it has ended
+    with suppress(OSError):  # the process has ended
         for thread in Path(f"/proc/{process}/task").iterdir():
             if thread.name != left_out:
                 with suppress(OSError):

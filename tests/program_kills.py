@@ -1,8 +1,7 @@
-"""Kills the real program with SIGKILL in the middle of an attempt, in a terminal or by lines, and goes on
-with it.
+"""Kills the real program with SIGKILL during an attempt, in a terminal or by lines, and continues with it.
 
-What was acknowledged is what the program has shown: an answer on standard output, budgets on the screen, and
-what was typed longer ago than drafts may take to be written.
+An answer on standard output and the budgets on the screen count as acknowledged, and so does text that was
+typed longer ago than drafts may take to be written.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ from gistpoint.core.text import visible
 from gistpoint.sessions.journal import JOURNAL, read_journal
 
 DRAFT_S = 0.3
-"""What was typed so long ago is on the disk."""
+"""The time after which typed text must be on disk."""
 _LEFT = re.compile(rb"^\[\d+ tool uses? and \d+ submissions? left\]\n", re.MULTILINE)
 _BUDGETS = re.compile(r"◆ (\d+) [^▶]*▶ (\d+) ")
 _SUMMARY = r"True function.*Tests.*Notes"
@@ -40,19 +39,19 @@ _WAIT_S = 300.0
 
 @dataclass
 class Killed:
-    """What a series of kills showed."""
+    """The findings of a series of kills."""
 
     mode: str
     kills: int = 0
     attempts: int = 0
     acknowledged: int = 0
     lost: list[str] = field(default_factory=list)
-    """Acknowledged answers and budgets that the journal does not have."""
+    """Acknowledged answers and budgets that are missing from the journal."""
     pending: int = 0
-    """Kills while a call was under way."""
+    """The number of kills during a call."""
     drafts: int = 0
     drafts_lost: list[str] = field(default_factory=list)
-    """Words typed longer ago than drafts may take that the journal does not have."""
+    """Words that are missing from the journal, although they were typed longer ago than drafts may take."""
     solved: int = 0
 
     def __str__(self) -> str:
@@ -66,7 +65,7 @@ class Killed:
 
 
 def environment(home: Path) -> dict[str, str]:
-    """The environment of the program, with a home of its own."""
+    """Return the environment of the program, with `home` as its home."""
     kept = {name: os.environ[name] for name in ("PATH", "HOME", "LANG") if name in os.environ}
     source = str(Path(__file__).parents[1] / "src")
     more = {
@@ -79,7 +78,7 @@ def environment(home: Path) -> dict[str, str]:
 
 
 def script(task: Task) -> list[tuple[str, dict[str, str]]]:
-    """Calls that look around, are refused, submit something wrong and then what is right."""
+    """Return calls that look around, are refused, and submit wrong code and then the right code."""
     target = read_answer(task).targets[0]
     return [
         ("list_directory", {}),
@@ -94,8 +93,9 @@ def script(task: Task) -> list[tuple[str, dict[str, str]]]:
 
 
 def kill_programs(home: Path, task: Task, kills: int, *, mode: str, seed: int) -> Killed:
-    """Kill attempts of `task` until there were `kills`, by `lines` or in a `terminal`; each is brought to its
-    end.
+    """Kill attempts of `task` until there were `kills`, by `lines` or in a `terminal`.
+
+    Every attempt is brought to its end.
     """
     chance, killed = random.Random(seed), Killed(mode)
     run = _by_lines if mode == "lines" else _in_terminal
@@ -109,7 +109,7 @@ def kill_programs(home: Path, task: Task, kills: int, *, mode: str, seed: int) -
 
 
 def _state(home: Path, attempt: str) -> AttemptState:
-    """The state of an attempt, whose journal is whole and not behind its head."""
+    """Return the state of an attempt, after checking that its journal is intact and not behind its head."""
     if not attempt:
         return AttemptState()
     content = read_journal(home / "data" / "attempts" / attempt / JOURNAL)
@@ -127,7 +127,10 @@ def _names(home: Path) -> frozenset[str]:
 def _died(
     home: Path, before: str, known: frozenset[str], killed: Killed, *, by_us: bool
 ) -> tuple[str, AttemptState]:
-    """The attempt that a process leaves: the one before, else the one that it began, if it came so far."""
+    """Return the attempt that a process leaves, and its state.
+
+    It is the attempt `before`, or the one that the process began; its name is empty if there is none.
+    """
     attempt = before or next((name for name in _names(home) - known if _state(home, name).events), "")
     state = _state(home, attempt)
     killed.kills += by_us
@@ -139,7 +142,7 @@ def _died(
 
 
 def _by_lines(home: Path, task: Task, attempt: str, chance: random.Random | None, killed: Killed) -> str:
-    """Run one process; returns the attempt. It is killed some time after an answer, or left to end."""
+    """Run one process and return its attempt; it is killed some time after an answer, or left to end."""
     number, known = len(_state(home, attempt).calls), _names(home)
     command = [
         sys.executable,
@@ -190,7 +193,10 @@ def _by_lines(home: Path, task: Task, attempt: str, chance: random.Random | None
 
 
 def _answer(stream: IO[bytes], until: float) -> tuple[str | None, bool]:
-    """Read until an answer has ended, and whether the program did; no answer if it does not come in time."""
+    """Read until an answer has ended; return it, and whether the program has ended.
+
+    The answer is None if it does not arrive in time.
+    """
     found = b""
     with selectors.DefaultSelector() as selector:
         selector.register(stream, selectors.EVENT_READ)
@@ -208,7 +214,7 @@ def _answer(stream: IO[bytes], until: float) -> tuple[str | None, bool]:
 
 
 def _in_terminal(home: Path, task: Task, attempt: str, chance: random.Random | None, killed: Killed) -> str:
-    """Run one process on a screen; returns the attempt. It is killed amid what a person does, or at the end."""
+    """Run one process on a screen and return its attempt; it is killed during the work, or at its end."""
     known, before = _names(home), _state(home, attempt)
     command = [sys.executable, "-m", "gistpoint", "solve", attempt or task.id]
     person = _Person(chance, resumes=before.pending is not None)
@@ -232,18 +238,18 @@ def _in_terminal(home: Path, task: Task, attempt: str, chance: random.Random | N
 
 
 class _Person:
-    """Does what is left of a script at a terminal, and sees what the screen says."""
+    """A user who carries out the rest of a script at a terminal, and reads the screen."""
 
     def __init__(self, chance: random.Random | None, *, resumes: bool) -> None:
-        """`resumes` is for an attempt that was left during a call: the program answers it first."""
+        """`resumes` is whether the attempt was left during a call, which the program answers first."""
         self._chance, self._resumes = chance, resumes
         self.seen: list[tuple[int, int]] = []
-        """Tool uses and submissions left, as shown."""
+        """The remaining tool uses and submissions, as shown."""
         self.typed: list[tuple[float, str]] = []
-        """Words in the notes, and when they stood on the screen."""
+        """Words in the notes, each with the time when it was on the screen."""
 
     def work(self, terminal: Terminal, calls: list[tuple[str, dict[str, str]]]) -> None:
-        """Do everything, or some of it and then wait a moment for what comes."""
+        """Carry out all calls, or some of them and then watch the screen for a moment."""
         chance = self._chance
         last = chance.randint(0, 3) if chance else -1
         terminal.wait_for(_BUDGETS.pattern)
@@ -266,7 +272,7 @@ class _Person:
             self._look(terminal)
 
     def _await_answer(self, terminal: Terminal) -> None:
-        """Wait until an answer is there: less is left than was seen before."""
+        """Wait until an answer has arrived, so that less is left than was seen before."""
         uses, submissions = ("|".join(map(str, range(left))) for left in self.seen[-1])
         terminal.wait_for(rf"{_SUMMARY}|◆ (?:{uses}) |▶ (?:{submissions}) ")
         self._look(terminal)

@@ -1,4 +1,4 @@
-"""What the project consists of, for the tests of its architecture."""
+"""The files of the project, for the tests of its architecture."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from architecture.measures import FOLDERS as TOPS
 
 ROOT = Path(__file__).parents[1]
 NAME = "src/gistpoint"
-"""The folder of the import name, which holds the object graph beside the links to the four folders."""
+"""The folder of the import name, with the object graph and the links to the four folders."""
 
 
 @cache
@@ -23,7 +23,7 @@ def pyproject() -> dict[str, Any]:
 
 @cache
 def tracked() -> tuple[str, ...]:
-    """Tracked files that are there, and new ones that are not ignored; links left out."""
+    """Return tracked files that exist and new ones that are not ignored, without links."""
     listed = subprocess.run(
         ["git", "ls-files", "--cached", "--others", "--exclude-standard", "-z"],
         cwd=ROOT,
@@ -35,7 +35,7 @@ def tracked() -> tuple[str, ...]:
 
 
 def source_files(*tops: str) -> list[str]:
-    """Paths of our modules, relative to the root, sorted; `NAME` has only those that are no links."""
+    """Return paths of our modules, relative to the root, sorted; of `NAME` only those that are no links."""
     found = [
         path.relative_to(ROOT).as_posix()
         for top in tops or (*TOPS, NAME)
@@ -45,13 +45,13 @@ def source_files(*tops: str) -> list[str]:
 
 
 def module_name(path: str) -> str:
-    """Import name of one of our files."""
+    """Return the import name of one of our files."""
     parts = path.removeprefix("src/gistpoint/").removesuffix(".py").removesuffix("__init__").split("/")
     return ".".join(["gistpoint", *filter(None, parts)])
 
 
 def packages() -> dict[str, str]:
-    """Import name to folder of every package, as the folders say."""
+    """Return the folder of every package by its import name, as found on the disk."""
     folders = {
         path.removesuffix("/__init__.py") for path in source_files(*TOPS) if path.endswith("/__init__.py")
     }

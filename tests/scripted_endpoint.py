@@ -1,6 +1,4 @@
-"""An OpenAI-compatible endpoint on loopback that answers from a script, and a model that is one without any
-server.
-"""
+"""An OpenAI-compatible endpoint on loopback that answers from a script, and a scripted model."""
 
 from __future__ import annotations
 
@@ -18,7 +16,7 @@ from gistpoint.core.running import NEVER, CancelToken
 
 @dataclass(frozen=True)
 class Answer:
-    """What the server sends for one request; `cut` closes the connection after so many bytes of the body."""
+    """The answer to one request; `cut` closes the connection after so many bytes of the body."""
 
     body: object = ""
     status: int = 200
@@ -37,7 +35,7 @@ def completion(
     usage: object = None,
     **message: object,
 ) -> Answer:
-    """A chat completion with tool calls (name, arguments as an object or as raw text)."""
+    """Return a chat completion with tool calls: names, with arguments as an object or as raw text."""
     tool_calls = [
         {
             "id": f"id-{number}",
@@ -60,7 +58,7 @@ def completion(
 
 @dataclass
 class Endpoint:
-    """A running server: what it was sent, and where it is."""
+    """A running server, with the requests that it received and its URL."""
 
     steps: list[Step]
     requests: list[dict[str, Any]] = field(default_factory=list)
@@ -77,7 +75,7 @@ class Endpoint:
 
 @contextmanager
 def endpoint(*steps: Step) -> Iterator[Endpoint]:
-    """Serve the steps in turn, the last one again and again."""
+    """Serve the steps in turn, repeating the last one, and yield the endpoint."""
     served = Endpoint(list(steps))
 
     class Handler(BaseHTTPRequestHandler):
@@ -85,7 +83,7 @@ def endpoint(*steps: Step) -> Iterator[Endpoint]:
             try:
                 request = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
             except (ValueError, OSError):
-                return  # who asked is gone
+                return  # the client is gone
             answer = served.next(request, {key.lower(): value for key, value in self.headers.items()})
             if answer.wait is not None:
                 answer.wait.wait(30)
@@ -128,7 +126,7 @@ def reply(
     refusal: str = "",
     ids: Sequence[str] = (),
 ) -> ChatReply:
-    """A reply as the port has it."""
+    """Return a reply in the form of the port."""
     requests = tuple(
         ToolRequest(
             ids[number] if ids else f"id-{number}",
@@ -145,7 +143,7 @@ def reply(
 
 @dataclass
 class ScriptedModel:
-    """A chat model that replies in turn, the last one again and again."""
+    """A chat model that replies in turn, repeating the last reply."""
 
     script: Sequence[ChatReply | ChatFailure]
     name: str = "scripted"
@@ -165,5 +163,5 @@ class ScriptedModel:
         return self.script[min(self.replied(messages), len(self.script) - 1)]
 
     def replied(self, messages: Sequence[ChatMessage]) -> int:
-        """How many replies were given before."""
+        """Return how many replies were given before this request."""
         return len(self.asked) - 1

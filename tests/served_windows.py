@@ -1,6 +1,4 @@
-"""`gistpoint serve` as a process, and windows on it without a browser: sockets, and what stands on their
-screens.
-"""
+"""Runs `gistpoint serve` as a process, with windows that use sockets instead of a browser."""
 
 from __future__ import annotations
 
@@ -27,7 +25,7 @@ class ServedWindow:
         self._screen = pyte.Screen(*size)
         self._stream = pyte.ByteStream(self._screen)
         self.said = ""
-        """The sentence that came before the window was closed."""
+        """The sentence received before the window was closed."""
         self._reading = asyncio.create_task(self._read())
 
     async def _read(self) -> None:
@@ -39,7 +37,7 @@ class ServedWindow:
 
     @property
     def text(self) -> str:
-        """What stands on the screen."""
+        """The text on the screen."""
         return "\n".join(line.rstrip() for line in self._screen.display)
 
     async def press(self, keys: str) -> None:
@@ -47,17 +45,20 @@ class ServedWindow:
         await self._socket.send_json(["stdin", keys])
 
     async def send(self, text: str) -> None:
-        """Send any text in place of a message."""
+        """Send any text instead of a message."""
         await self._socket.send_str(text)
 
     async def resize(self, width: object, height: object) -> None:
-        """Say another size."""
+        """Report another size to the server."""
         if isinstance(width, int) and isinstance(height, int):
             self._screen.resize(height, width)
         await self._socket.send_json(["resize", {"width": width, "height": height}])
 
     async def until(self, met: Callable[[str], object]) -> None:
-        """Wait for something on the screen."""
+        """Wait until a condition on the screen's text holds.
+
+        Raises `AssertionError` if the window is closed or a minute passes.
+        """
         for _ in range(int(UNTIL_S / 0.05)):
             if met(self.text):
                 return
@@ -66,24 +67,24 @@ class ServedWindow:
         raise AssertionError(f"never came about:\n{self.text}")
 
     async def until_closed(self) -> str:
-        """Wait for the server to close it; return what was said."""
+        """Wait for the server to close the window; return its message."""
         await asyncio.wait_for(self._reading, UNTIL_S)
         return self.said
 
     async def close(self) -> None:
-        """Close it as a browser does."""
+        """Close the window as a browser does."""
         await self._socket.close()
 
 
 class ServedPrograms:
-    """A running `gistpoint serve`, with the links that it has told."""
+    """A running `gistpoint serve`, and the links that it printed."""
 
     def __init__(self, process: asyncio.subprocess.Process, url: str, links: dict[str, str]) -> None:
         self.process, self.url, self.links = process, url, links
 
     @asynccontextmanager
     async def window(self, who: str, size: tuple[int, int] = (100, 30)) -> AsyncIterator[ServedWindow]:
-        """Come by the link of a participant, and open a window."""
+        """Follow the link of a participant, and yield an open window."""
         async with aiohttp.ClientSession(cookie_jar=aiohttp.CookieJar(unsafe=True)) as http:
             (await http.get(self.links[who])).raise_for_status()
             address = f"{self.url}/s/ws?width={size[0]}&height={size[1]}"
@@ -92,7 +93,7 @@ class ServedPrograms:
                 yield ServedWindow(socket, size)
 
     def programs(self) -> dict[str, psutil.Process]:
-        """The programs of participants by their codes."""
+        """Return the programs of participants, by their codes."""
         found = {}
         for child in psutil.Process(self.process.pid).children():
             with suppress(psutil.Error):
@@ -102,7 +103,7 @@ class ServedPrograms:
         return found
 
     async def stop(self) -> str:
-        """End the server as a system does; return what it has printed."""
+        """End the server with SIGTERM; return what it printed."""
         self.process.send_signal(signal.SIGTERM)
         told, _ = await asyncio.wait_for(self.process.communicate(), UNTIL_S)
         return told.decode()
@@ -112,7 +113,7 @@ class ServedPrograms:
 async def serving(
     home: Path, people: int, *arguments: str, **environment: str
 ) -> AsyncIterator[ServedPrograms]:
-    """Start the server for so many people with a home of its own, on a free port."""
+    """Start the server for `people` participants, with `home` and on a free port; yield it."""
     process = await asyncio.create_subprocess_exec(
         sys.executable, "-m", "gistpoint", "serve", "--port", "0", *arguments,
         stdout=asyncio.subprocess.PIPE, env={**os.environ, **environment, "GISTPOINT_HOME": str(home)},

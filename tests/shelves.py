@@ -1,4 +1,4 @@
-"""Distributions made by hand, so that uv works without any index."""
+"""Handmade distributions, so that uv works without an index."""
 
 from __future__ import annotations
 
@@ -38,10 +38,10 @@ def built_by_itself(
     requires: tuple[str, ...] = (),
     after: str = "",
 ) -> dict[str, str]:
-    """Return a source tree whose build backend lies in it; `before` runs as that is imported, `after` at its
-    end.
+    """Return a source tree that contains its own build backend.
 
-    `needs` are requirements of what is built, `requires` those of the build.
+    `before` runs when the backend is imported, `after` at the end of its module. `needs` are the requirements
+    of the built distribution, `requires` those of the build.
     """
     build = f'requires = {list(requires)!r}\nbuild-backend = "itself"\nbackend-path = ["."]\n'
     project = f'name = "{name}"\ndynamic = ["version", "dependencies"]\n'
@@ -52,7 +52,7 @@ def built_by_itself(
 
 
 class Shelf:
-    """A folder of distributions that uv is told to look into, and into nothing else."""
+    """A folder of distributions that is uv's only source of packages."""
 
     def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         self.folder = folder
@@ -72,7 +72,7 @@ class Shelf:
         entry_points: str = "",
         more: Mapping[str, str] | None = None,
     ) -> None:
-        """Make a wheel of one module, with the files `more` beside it."""
+        """Create a wheel of one module, with the additional files `more`."""
         info = f"{name}-{version}.dist-info"
         metadata = f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n"
         metadata += "".join(f"Requires-Dist: {line}\n" for line in needs)
@@ -90,7 +90,7 @@ class Shelf:
                 archive.writestr(path, text)
 
     def sdist(self, name: str, version: str, files: Mapping[str, str]) -> Path:
-        """Make an sdist of `files` and return it."""
+        """Create an sdist of `files` and return its path."""
         info = f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n"
         place = self.folder / f"{name}-{version}.tar.gz"
         with tarfile.open(place, "w:gz") as archive:
@@ -120,7 +120,7 @@ def write(tmp_path: Path) -> Callable[[dict[str, str]], Path]:
 
 
 def install_package(folder: Path, monkeypatch: pytest.MonkeyPatch, entry_points: str) -> None:
-    """Let this Python find a package `cart` 1.0 with these entry points, below `folder`; it has no module."""
+    """Let this Python find a package `cart` 1.0 with these entry points below `folder`; it has no module."""
     info = folder / "cart-1.0.dist-info"
     info.mkdir(parents=True)
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: cart\nVersion: 1.0\n")

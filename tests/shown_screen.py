@@ -6,7 +6,7 @@ from textual.widget import Widget
 
 
 class Stage(App[None]):
-    """An app with one widget on it."""
+    """An app with a single widget."""
 
     def __init__(self, widget: Widget) -> None:
         super().__init__()
@@ -17,6 +17,6 @@ class Stage(App[None]):
 
 
 def rows(app: App[None]) -> list[str]:
-    """The rows of the screen as text, blanks at their ends removed."""
+    """Return the rows of the screen as text without trailing spaces."""
     strips: list[Strip] = app.screen._compositor.render_strips()
     return [strip.text.rstrip() for strip in strips]

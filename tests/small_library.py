@@ -1,4 +1,4 @@
-"""A library of a few functions and its suite, which takes a moment."""
+"""A library of a few functions with a suite that takes a moment."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def test_heaviest(n):
 
 
 def write_small_library(folder: Path) -> Path:
-    """Write it to a new folder and return that."""
+    """Write the library to a new folder and return the folder."""
     (folder / "tests").mkdir(parents=True)
     (folder / "shop.py").write_text(SHOP)
     (folder / "tests" / "conftest.py").write_text("")

@@ -1,6 +1,4 @@
-"""A small study that is open: four tiny tasks, forms at each moment, and people who take part without a
-screen.
-"""
+"""A small open study: four tiny tasks, forms at each moment, and people who take part without a screen."""
 
 from __future__ import annotations
 
@@ -67,7 +65,7 @@ FORMS: list[dict[str, Any]] = [
 
 
 def changes(**more: Any) -> dict[str, Any]:
-    """What this study declares beside the least that a study has."""
+    """Return this study's declarations beyond the minimum."""
     return {
         "design": {"tasks_per_person": 2, "per_source": 0},
         "condition": [{"id": "few", "words": "with few tool uses", "tool_uses": 6, "submissions": 2}],
@@ -79,7 +77,7 @@ def changes(**more: Any) -> dict[str, Any]:
 
 
 def study_at(root: Path, more: Mapping[str, Any] | None = None, *, training: bool = False) -> Path:
-    """Write a study with four tasks of as many libraries, one of them for training if asked."""
+    """Write a study with four tasks from different libraries, one of them for training if `training`."""
     tasks = [
         build_task(root / "tasks", mode, library=f"shop{number}")
         for number, mode in enumerate((Mode.REMOVE, Mode.DISCOVERY, Mode.REMOVE, Mode.DISCOVERY))
@@ -89,7 +87,7 @@ def study_at(root: Path, more: Mapping[str, Any] | None = None, *, training: boo
 
 
 def opened(folder: StudyFolder, *codes: str) -> StudyFolder:
-    """Open a study and enrol people."""
+    """Open a study, enrol people, and return the study."""
     protocol = protocol_sha256(folder.study, folder.tasks)
     folder.record(
         ORGANISER, STUDY, StudyOperationKind.OPENED, StudyOpened(protocol=protocol, tasks=tuple(folder.tasks))
@@ -104,7 +102,7 @@ def judge_for(task: Task) -> TaskJudge:
 
 
 def participation(machine: Machine, root: Path, code: str = CODE) -> Participation:
-    """Sit down at a machine."""
+    """Return the participation of a person who has sat down at a machine."""
     folder = machine.open(root)
     drafts = FormDrafts(machine.locations.data, folder.study.id, code)
     part = Participation(folder, code, machine.attempts, judge_for, drafts)
@@ -113,7 +111,7 @@ def participation(machine: Machine, root: Path, code: str = CODE) -> Participati
 
 
 def answer_of(question: Question) -> Any:
-    """An answer that fits; that to a text tells the question."""
+    """Return a valid answer; the answer to a text question names the question."""
     match question.kind:
         case QuestionKind.LIKERT:
             return 4
@@ -132,7 +130,7 @@ def answers_of(step: FormStep) -> dict[str, Any]:
 
 
 def solve(attempt: Attempt) -> None:
-    """Do what is left of a small attempt: look, then submit what is right."""
+    """Finish a small attempt: look, then submit the right code."""
     attempt.finish_pending()
     if attempt.state.ended:
         return
@@ -147,7 +145,7 @@ def solve(attempt: Attempt) -> None:
 
 
 def forecast(part: Participation, taken: TakenAttempt) -> None:
-    """Read the brief, and answer what is asked after it."""
+    """Read the brief, and answer the questions after it."""
     if taken.forecasts:
         part.ask(taken)
         for form in taken.forecasts:
@@ -156,7 +154,7 @@ def forecast(part: Participation, taken: TakenAttempt) -> None:
 
 
 def do(part: Participation, step: Step) -> bool:
-    """Do what a step asks for; False where nothing is left to do."""
+    """Carry out a step; return False if nothing is left to do."""
     match step:
         case ConsentStep():
             part.consent([True] * len(part.folder.study.texts.consent_items))

@@ -1,4 +1,4 @@
-"""Trees for tests, written straight into a tar, so that they can hold what no folder on a disk would."""
+"""Trees for tests, written directly into a tar, which can contain what no folder on disk could."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def context_of(
 
 
 def call(tool: Tool, context: ToolContext, arguments: Mapping[str, Any]) -> ToolOutput:
-    """Bind a call and carry it out, as the engine does."""
+    """Bind and execute a call as the engine does."""
     try:
         return tool.bind(arguments).answer(context)
     except RefusalError as refusal:
@@ -56,6 +56,6 @@ def call(tool: Tool, context: ToolContext, arguments: Mapping[str, Any]) -> Tool
 
 
 def ask(context: ToolContext, name: str, **arguments: Any) -> ToolOutput:
-    """Call a tool of any mode as the engine does."""
+    """Call a tool of any mode by its name, as the engine does."""
     tool = next(tool for tools in REPAIR_TOOLS.values() for tool in tools if tool.name == name)
     return call(tool, context, arguments)

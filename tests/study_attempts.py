@@ -1,4 +1,4 @@
-"""A small study in memory, and attempts of it that are acted on a fake clock by the real engine."""
+"""A small study in memory, and attempts of it that are acted by the real engine on a fake clock."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ DISCOUNT = "shop/prices.py::discount"
 
 
 def a_study(**changes: Any) -> Study:
-    """Return a study with one condition and no questions, or with what is given."""
+    """Return a study with one condition and no questions, with the given changes."""
     values: dict[str, Any] = {
         "format": FORMAT,
         "version": 1,
@@ -64,7 +64,7 @@ def a_study(**changes: Any) -> Study:
 
 
 def study_task(task: Task) -> StudyTask:
-    """Return what a study knows of a small task."""
+    """Return a study's description of a small task."""
     gist = task.mode == Mode.GIST
     return StudyTask(
         id=task.id,
@@ -79,7 +79,7 @@ def study_task(task: Task) -> StudyTask:
 
 @dataclass
 class Log:
-    """Operations, each a second after the one before."""
+    """Operations, each a second after the previous one."""
 
     operations: list[StudyOperation] = field(default_factory=list)
     utc_ms: int = 1_789_990_000_000
@@ -92,7 +92,7 @@ class Log:
 
     @property
     def ledger(self) -> Ledger:
-        """The log, folded."""
+        """The ledger folded from the log."""
         return Ledger(self.operations)
 
 
@@ -108,12 +108,12 @@ class Acted:
     log: Log
 
     def evidence(self, **known: Any) -> AttemptEvidence:
-        """Return what is known of the attempt."""
+        """Return the evidence on the attempt."""
         recorded = RecordedAttempt(tuple(self.memory.events), **known)
         return AttemptEvidence(self.study, study_task(self.task), recorded, self.log.ledger)
 
     def row(self, **known: Any) -> AttemptRow:
-        """Return its row."""
+        """Return the attempt's row."""
         return measured(self.evidence(**known))
 
     def answer(self, values: Mapping[str, Any]) -> None:
@@ -135,7 +135,10 @@ def begin(
     solver: Mapping[str, Any] | None = None,
     others: Iterable[tuple[str, str, str]] = (),
 ) -> Acted:
-    """Enrol P07, plan the task for them and begin it; `others` are (assignment, attempt, task) begun before."""
+    """Enrol P07, plan the task for them and begin it.
+
+    `others` are triples of an assignment, an attempt and a task that were begun earlier.
+    """
     study, clock = study or a_study(), clock or FakeClock()
     if mode is Mode.GIST:
         task = build_gist_task(folder, settings or GistSettings(OWNED, score_budget=2))

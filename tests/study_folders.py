@@ -1,4 +1,4 @@
-"""Studies in folders, and attempts that somebody has made for them."""
+"""Studies in folders, and attempts that people have made for them."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ MINIMAL: dict[str, Any] = {
 
 
 def declare(root: Path, changes: Mapping[str, Any] | None = None, *, tasks: bool = True) -> Path:
-    """Write a study with two tiny tasks, which is not open yet, and return its folder."""
+    """Write a study with two tiny tasks that is not open yet, and return its folder."""
     root.mkdir(parents=True, exist_ok=True)
     (root / "study.toml").write_text(tomli_w.dumps({**MINIMAL, **(changes or {})}), encoding="utf-8")
     (root / "texts").mkdir()
@@ -63,7 +63,7 @@ class Machine:
 
     @classmethod
     def past(cls, home: Path, utc_ms: int) -> Machine:
-        """The machine at an earlier time."""
+        """Return the machine at an earlier time."""
         return cls(home, FakeClock(utc_ms))
 
     @property
@@ -85,7 +85,7 @@ class Machine:
     def attempt(
         self, task: Task, code: str, study: str = "shop-2026", calls: int = 1, assignment: str = "a"
     ) -> Path:
-        """Make an attempt with some calls, which has not ended, and return its folder."""
+        """Make an unfinished attempt with some calls, and return its folder."""
         enrolment = Enrolment(participant=code, study=study, condition="alone", assignment=assignment)
         opened = self.attempts.start(task, judge_of(task), enrolment)
         for _ in range(calls):
@@ -94,7 +94,7 @@ class Machine:
         return opened.journal.path.parent
 
     def go_on(self, task: Task, attempt: Path, calls: int = 1) -> None:
-        """Resume an attempt for some more calls."""
+        """Continue an attempt with some more calls."""
         opened = self.attempts.resume(attempt.name, task, judge_of(task))
         for _ in range(calls):
             opened.attempt.call("read_file", {"file_path": "README.md"})
@@ -102,7 +102,7 @@ class Machine:
 
     @contextmanager
     def held(self, task: Task, attempt: Path) -> Iterator[None]:
-        """Have an attempt open, as another window has it."""
+        """Keep an attempt open, as another window would."""
         opened = self.attempts.resume(attempt.name, task, judge_of(task))
         yield
         opened.close()
@@ -113,6 +113,6 @@ def judge_of(task: Task) -> RepairJudge:
 
 
 def copy_of(root: Path, to: Path) -> Path:
-    """Return a copy of a study's folder, as synchronising makes one."""
+    """Copy a study's folder, as synchronising does, and return the copy."""
     shutil.copytree(root, to)
     return to

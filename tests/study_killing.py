@@ -1,6 +1,4 @@
-"""Kills a participant's process at random moments, goes on, and checks each time that nothing acknowledged is
-lost.
-"""
+"""Kills a participant's process at random moments, and checks that no acknowledged record is lost."""
 
 from __future__ import annotations
 
@@ -29,30 +27,29 @@ from gistpoint.sessions.studies.drafts import FormDraft, FormDrafts
 from gistpoint.sessions.studies.taking import Participation
 
 STEP_S = 0.002
-"""A participant's least time for a step; a kill falls into it as well as into what is written."""
+"""Minimum time of a participant for a step, so that kills fall between writes as well as into them."""
 MOST_LINES, LATER_S = 12, 0.03
-"""A process is killed at most so many told lines after its start, and so many seconds after the last of them.
-"""
+"""Maximum lines that a process reports before it is killed, and maximum seconds after the last of them."""
 
 
 @dataclass
 class StudyKills:
-    """What a series of kills showed."""
+    """The findings of a series of kills."""
 
     kills: int = 0
     people: int = 0
     acknowledged: int = 0
     lost: list[str] = field(default_factory=list)
     twice: list[str] = field(default_factory=list)
-    """Tasks that somebody was shown in two attempts."""
+    """Tasks that a participant was shown in two attempts."""
     asked_again: list[str] = field(default_factory=list)
-    """Forms whose answers were acknowledged and that were asked again."""
+    """Forms that were shown again although their answers were acknowledged."""
     other_steps: list[str] = field(default_factory=list)
-    """Where a process went on with another step than the log told."""
+    """Places where a process continued with another step than the log implied."""
     drafts: int = 0
     drafts_lost: list[str] = field(default_factory=list)
     at: Counter[str] = field(default_factory=Counter)
-    """The step under way at each kill."""
+    """Kills by the kind of step under way."""
 
     @property
     def faults(self) -> list[str]:
@@ -68,7 +65,7 @@ class StudyKills:
 
 
 def kill_people(folder: Path, kills: int, *, seed: int) -> StudyKills:
-    """Kill people from consent to the end until there were so many kills; everybody gets to the end."""
+    """Take participants through the study, with `kills` kills in all; each gets to the end."""
     chance, killed = random.Random(seed), StudyKills()
     root, machine = folder / "study", Machine.at(folder / "home", SystemTime())
     study_at(root, training=True)
@@ -85,14 +82,14 @@ def kill_people(folder: Path, kills: int, *, seed: int) -> StudyKills:
 
 
 def described(step: Step) -> str:
-    """A step in a word, with what it is about."""
+    """Return the kind of a step and what it is about, such as a form or an assignment."""
     about = getattr(step, "assignment", "")
     form = f" {step.form.id}" if isinstance(step, FormStep) else ""
     return f"{type(step).__name__}{form} {getattr(about, 'id', about)}".strip()
 
 
 def _sits_down(root: Path, machine: Machine, code: str) -> Participation:
-    """A look at the next step that records nothing."""
+    """Return a participation whose next step can be read without recording anything."""
     folder = machine.open(root)
     drafts = FormDrafts(machine.locations.data, folder.study.id, code)
     return Participation(folder, code, machine.attempts, judge_for, drafts)
@@ -101,8 +98,9 @@ def _sits_down(root: Path, machine: Machine, code: str) -> Participation:
 def _one_process(
     root: Path, machine: Machine, code: str, chance: random.Random | None, killed: StudyKills
 ) -> bool:
-    """Run one process of a participant, and kill it some time after something it told; return whether it was
-    done.
+    """Run one process of a participant, killed at a random moment if `chance` is given.
+
+    Returns whether the participant finished.
     """
     expected = described(_sits_down(root, machine, code).next())
     word = chance.randrange(10**9) if chance is not None else 0

@@ -1,4 +1,4 @@
-"""Two machines that take part in one study and merge its folder now and then, in any order."""
+"""Two machines that take part in one study and merge its folder occasionally, in any order."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ TASKS = StudyTasks(
 
 
 def opened(root: Path, home: Path, machine: str, clock: FakeClock | None = None) -> StudyFolder:
-    """Open a study on a machine, with tasks that nobody attempts."""
+    """Open a study on a machine, with tasks that nobody really attempts."""
     place = Machine.at(home, clock)
     place.locations.data.mkdir(parents=True, exist_ok=True)
     (place.locations.data / "machine").write_text(machine)
@@ -56,7 +56,7 @@ def start(study: StudyFolder) -> None:
 
 
 def take_part(study: StudyFolder, code: str, stage: int) -> None:
-    """One step of a participant: enrolled, consented, planned, begun, finished."""
+    """Record one step of a participant: enrolment, consent, plan, start or finish."""
     who = person(code)
     plan = study.ledger.person(code).assignments
     if stage == 0:
@@ -79,14 +79,12 @@ STAGES = 5
 
 
 def wrong(study: StudyFolder) -> list[AuditFinding]:
-    """What an audit finds, without its notes."""
+    """Return an audit's findings, except notes."""
     return [finding for finding in audit(study) if not finding.note]
 
 
 def merge_two(base: Path, seed: int, share: float, people: int = 40) -> None:
-    """Let people take part on two machines, with a merge after a share of the steps, and compare what both
-    have.
-    """
+    """Let people take part on two machines, with merges after a share of the steps; compare both folders."""
     chance = random.Random(seed)
     root, clock = declare(base / "a", DESIGN, tasks=False), FakeClock()
     first = opened(root, base / "home-a", "aaaaaa", clock)

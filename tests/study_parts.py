@@ -1,4 +1,4 @@
-"""A small study, its tasks, and a log that is written an operation at a time."""
+"""A small study, its tasks, and a log written operation by operation."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ MINUTE = 60_000
 def declared(
     *more: str, changes: Mapping[str, str] | None = None, texts: Mapping[str, str] | None = None
 ) -> Study:
-    """Return the study of the declaration with `changes` of its text, and `more` at its end."""
+    """Return the study of the declaration with `changes` of its text and `more` appended."""
     text = "\n".join((DECLARATION, *more))
     for old, new in (changes or {}).items():
         assert old in text, old
@@ -47,7 +47,7 @@ def declared(
 def study_tasks(
     number: int, *, modes: tuple[str, ...] = ("remove", "discovery"), sources: int = 3
 ) -> dict[str, StudyTask]:
-    """Return tasks by their ids; mode and library change from task to task."""
+    """Return tasks by their ids; mode and library alternate."""
     made = (
         StudyTask(
             id=f"{n:064x}",
@@ -61,7 +61,7 @@ def study_tasks(
 
 
 class StudyLog:
-    """Operations, each a second after the one before."""
+    """Operations, each a second after the previous one."""
 
     def __init__(self, study: Study, tasks: Mapping[str, StudyTask]) -> None:
         self.study = study
@@ -72,7 +72,7 @@ class StudyLog:
     def record(
         self, subject: str, kind: str, *, writer: str = "organiser@000000", **data: Any
     ) -> StudyOperation:
-        """Append an operation."""
+        """Append an operation, and return it."""
         self.now_ms += 1000
         op = f"{len(self.operations):032x}"
         operation = StudyOperation(op, writer, self.now_ms, subject, str(kind), data)
@@ -80,7 +80,7 @@ class StudyLog:
         return operation
 
     def by(self, code: str, kind: str, *, machine: str = "111111", **data: Any) -> StudyOperation:
-        """Append an operation that a participant's program wrote."""
+        """Append an operation of a participant's program, and return it."""
         return self.record(person(code), kind, writer=f"{code}@{machine}", **data)
 
     def open(self) -> None:
@@ -94,11 +94,11 @@ class StudyLog:
         self.record(person(code), "enrolled", stratum=stratum)
 
     def consent(self, code: str) -> None:
-        """Let a person consent, and begin a sitting."""
+        """Record a person's consent, and the beginning of a sitting."""
         self.by(code, "consented", text_sha256="0" * 64, items=(True, False))
         self.by(code, "sitting", state="began")
 
     @property
     def ledger(self) -> Ledger:
-        """The log so far, folded."""
+        """The ledger folded from the log so far."""
         return Ledger(self.operations)

@@ -1,4 +1,4 @@
-"""Rows of studies, as an analysis reads them: single ones by hand, whole studies with known parameters."""
+"""Rows of studies, as an analysis reads them: single rows, and whole studies with known parameters."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ STUDY = "railway-2026"
 
 
 def declared(**changes: Any) -> Study:
-    """A study with the condition `alone`."""
+    """Return a study with the condition `alone`."""
     settings: dict[str, Any] = {
         "format": "gistpoint.study",
         "version": 1,
@@ -33,13 +33,13 @@ def declared(**changes: Any) -> Study:
 
 
 def row_of(cells: Mapping[str, Any]) -> AttemptRow:
-    """Return a row; cells that not every row has are measures."""
+    """Return a row; cells that are not fields of every row become measures."""
     own = {name: value for name, value in cells.items() if name in AttemptRow.__struct_fields__}
     return AttemptRow(**own, measures={name: value for name, value in cells.items() if name not in own})
 
 
 def attempt_row(person: str = "", task: str = "t1", solved: bool = True, **changes: Any) -> AttemptRow:
-    """One attempt of a person, or of a model if `solver` is given; `minutes` is its primary time."""
+    """Return an attempt of a person, or of a model if `solver` is given; `minutes` is its primary time."""
     minutes = changes.pop("minutes", None)
     solver = changes.get("solver", "")
     settings: dict[str, Any] = {
@@ -80,7 +80,7 @@ def study_data(
     operations: Iterable[StudyOperation] = (),
     **changes: Any,
 ) -> StudyData:
-    """All that analyses read, with a task for each that has rows."""
+    """Return the data of a study, with a task for each task in the rows."""
     made = tuple(rows)
     known = metrics or {}
     tasks = {
@@ -99,8 +99,9 @@ def study_data(
 
 @dataclass(frozen=True, kw_only=True)
 class World:
-    """People and tasks that differ: ln minutes = middle + person + task + effect + noise, of who doesn't give
-    up.
+    """Parameters of people and tasks: ln minutes = middle + person + task + effect + noise.
+
+    This is the time of people who do not give up.
     """
 
     people: int = 12
@@ -111,15 +112,15 @@ class World:
     task_sd: float = 0.6
     sigma: float = 0.6
     effect: float = 0.0
-    """Of the condition `assisted` on ln minutes; nobody has it at None."""
+    """The effect of the condition `assisted` on ln minutes."""
     assisted: bool = False
     metric_slope: float = 0.0
-    """On ln minutes, of the metric `code_lines`, whose logarithm is standard normal."""
+    """The effect on ln minutes of the metric `code_lines`, whose logarithm is standard normal."""
     cap: float = 60.0
     give_up: float = 0.0
-    """The chance that somebody who would not be in time gives up half-way."""
+    """The chance that a person who would exceed the time limit gives up earlier."""
     model_rate: float | None = None
-    """The chance at which `model-x` solves a middling task; None for no model."""
+    """The chance that `model-x` solves an average task; None for no model."""
 
     def rows(self, seed: int) -> tuple[list[AttemptRow], dict[str, dict[str, float]]]:
         """Draw the attempts, and the metrics of the tasks."""

@@ -1,8 +1,8 @@
-"""A crowd on several machines in one team's study, while the server is killed; and what there is in the end.
+"""A crowd on several machines in one team's study, while the server is killed, and the checks afterwards.
 
-Each machine is a process with a home of its own. Its people go through the study in turns, a step at a time,
-by the code that the program runs. What a step has recorded is acknowledged when it returns, and is written
-into a list then.
+Each machine is a process with its own home. Its people go through the study in turns, a step at a time, by
+the code that the program runs. The operations of a step are acknowledged when the step returns, and are then
+listed.
 """
 
 from __future__ import annotations
@@ -42,28 +42,28 @@ DOWN_S = 3.0
 
 @dataclass
 class CrowdFigures:
-    """What a crowd did, and what was found afterwards."""
+    """The actions of a crowd, and the findings afterwards."""
 
     machines: int = 0
     people: int = 0
     attempts: int = 0
     acknowledged: int = 0
     lost: list[str] = field(default_factory=list)
-    """Acknowledged operations that are not on every machine."""
+    """Acknowledged operations that are missing on a machine."""
     twice: list[str] = field(default_factory=list)
-    """Tasks that somebody met in two attempts."""
+    """Tasks that a person got in two attempts."""
     unfinished: list[str] = field(default_factory=list)
     kills: int = 0
     waited: int = 0
-    """Times at which somebody was told that the next task can't begin now."""
+    """How often a person was told that the next task can't begin now."""
     taken_back: int = 0
-    """Plans and beginnings that the server never got."""
+    """The number of plans and beginnings that the server never received."""
     wrong: list[str] = field(default_factory=list)
-    """What audits find, on each machine."""
+    """The findings of the audits on each machine."""
     unlike: list[str] = field(default_factory=list)
-    """Machines whose folder is not that of the organiser."""
+    """The machines whose folder differs from the organiser's."""
     attempts_per_task: tuple[int, int] = (0, 0)
-    """The fewest and the most."""
+    """The minimum and the maximum."""
     seconds: float = 0.0
 
     @property
@@ -90,7 +90,7 @@ class Crowd:
     machines: int
     codes: tuple[str, ...]
     guests: tuple[str, ...] = ()
-    """People who come in another way, such as by a browser."""
+    """People who take part in another way, such as with a browser."""
     tasks: int = 12
     name: str = "crowd-2026"
 
@@ -118,8 +118,9 @@ class Crowd:
 
     @contextmanager
     def at_work(self, kills: int) -> Iterator[None]:
-        """Let all machines work, and kill the server at even distances; at the end everybody has come to the
-        end.
+        """Let all machines work, and kill the server at regular intervals of progress.
+
+        Everybody has finished at the end of the context.
         """
         began, context = time.monotonic(), multiprocessing.get_context("spawn")
         groups = [self.codes[number :: self.machines] for number in range(self.machines)]
@@ -146,7 +147,7 @@ class Crowd:
         self.figures.seconds = time.monotonic() - began
 
     def _kill(self, kills: int) -> None:
-        """Kill the server whenever another share of what is to be expected is acknowledged."""
+        """Kill the server whenever another share of the expected operations is acknowledged."""
         expected = len(self.codes) * (4 + 3 * TASKS_EACH)
         until = time.monotonic() + UNTIL_S
         for number in range(kills):
@@ -161,12 +162,12 @@ class Crowd:
         return sum(path.read_bytes().count(b"\n") for path in self.base.glob("told-*"))
 
     def end(self) -> CrowdFigures:
-        """Close the study, bring every machine up to date, and compare."""
+        """Close the study, bring every machine up to date, compare them, and return the figures."""
         found = self.figures
         homes = [Machine.at(self.base / f"machine-{number}", SystemTime()) for number in range(self.machines)]
         folders = [self.open(), *(home.open(home.locations.data / STUDIES / self.name) for home in homes)]
         folders[0].record(ORGANISER, STUDY, StudyOperationKind.CLOSED)
-        for _ in range(2):  # the first time sends what others fetch the second time
+        for _ in range(2):  # the first round sends what others fetch in the second
             for folder in folders:
                 synchronise(folder)
         told = [
@@ -201,14 +202,14 @@ class Crowd:
         found.attempts_per_task = min(tasks.values(), default=0), max(tasks.values(), default=0)
 
     def plain_copy(self, into: Path) -> Path:
-        """Return a copy of the study as a folder that knows no store."""
+        """Return a copy of the study as a folder without a store."""
         shutil.copytree(self.root, into)
         (into / "team.toml").unlink()
         return into
 
 
 def work(base: Path, number: int, name: str, url: str, codes: Sequence[str]) -> None:
-    """Let some people go through the study on one machine, in turns, whatever happens to the server."""
+    """Let people go through the study on one machine, in turn, whatever happens to the server."""
     machine = Machine.at(base / f"machine-{number}", SystemTime())
     root = machine.locations.data / STUDIES / name
     choose(machine.locations.config, url)

@@ -1,4 +1,4 @@
-"""Machines of a team in tests: a home each, with a store on a server that the tests start."""
+"""Simulated machines of a team: each has its own home, and a store on a server that the tests start."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from gistpoint.sessions.team.syncing import StoreSync, sync
 
 @dataclass
 class TeamMachine:
-    """A machine: its folders, its attempts, and the store that it has chosen."""
+    """A machine with its folders, its attempts and its chosen store."""
 
     root: Path
     url: str
@@ -52,7 +52,7 @@ class TeamMachine:
         return machine_of(self.locations.data)
 
     def attempts(self, *, mirrored: bool = False) -> AttemptStore:
-        """Return the machine's attempts; a mirror tries a store that is away ten times a second."""
+        """Return the machine's attempt store; a mirrored one retries an unreachable server every 0.1 s."""
         if mirrored and self.pusher is None:
             self.pusher = Pusher(self.locations, self.clock, lambda failures: 0.1)
         places = self.locations
@@ -94,7 +94,7 @@ def _judge(task: Task) -> RepairJudge:
 
 
 def make_schema(server: PostgresServer) -> None:
-    """Make the tables anew, empty."""
+    """Recreate the tables, empty."""
     engine = engine_of(server.address)
     with engine.begin() as connection:
         connection.exec_driver_sql(
@@ -106,7 +106,7 @@ def make_schema(server: PostgresServer) -> None:
 
 
 def as_role(server: PostgresServer, user: str, role: str) -> str:
-    """Make a user with a role and return the store's address for them."""
+    """Create a user with a role and return the store's address for that user."""
     if ask(server, f"SELECT 1 FROM pg_roles WHERE rolname = '{user}'"):
         ask(server, f"DROP OWNED BY {user}; DROP ROLE {user}")
     ask(server, f"CREATE ROLE {user} LOGIN IN ROLE {role}")
@@ -114,7 +114,7 @@ def as_role(server: PostgresServer, user: str, role: str) -> str:
 
 
 def ask(server: PostgresServer, statement: str, user: str = "owner") -> list[tuple[Any, ...]]:
-    """Execute a statement on the server by itself and return its rows, if it has any."""
+    """Execute a statement on the server directly and return its rows, or [] if it yields none."""
     import psycopg
 
     with psycopg.connect(

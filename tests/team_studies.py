@@ -1,4 +1,4 @@
-"""Studies on a team's store: a database of their own, rows of a study, and the copy that a machine has of it."""
+"""Studies on a team's store: a separate database, the rows of a study, and a machine's copy of it."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ from gistpoint.sessions.team.study_sharing import fetch, share
 from gistpoint.sessions.team.study_store import TeamStudyStore
 
 PATIENCE_S = 60.0
-"""Long enough that what was recorded is in the store on return, on a machine that is busy."""
+"""Long enough for the records to be in the store on return, even on a busy machine."""
 _numbers = itertools.count(1)
 
 
 @contextmanager
 def serving() -> Iterator[PostgresServer]:
-    """Start a server with the tables of a store; its folder is one that another user can enter."""
+    """Yield a server with the tables of a store; its folder is one that another user can enter."""
     with tempfile.TemporaryDirectory(prefix="gistpoint-team-") as root:
         server = PostgresServer(Path(root))
         server.start()
@@ -56,7 +56,7 @@ def prepare(address: StoreAddress) -> None:
 
 
 def new_study(address: StoreAddress) -> str:
-    """Add a study of which nothing is known but its id."""
+    """Add a study of which only the id is known, and return its id."""
     name = f"study-{next(_numbers)}"
     engine = engine_of(address)
     with engine.begin() as connection:
@@ -79,7 +79,7 @@ class TeamStudy:
 
     @classmethod
     def made(cls, base: Path, server: PostgresServer, *codes: str, training: bool = False) -> TeamStudy:
-        """Open a small study, enrol people and share it."""
+        """Open a small study, enrol people and share the study."""
         name = f"study-{next(_numbers)}"
         root = study_at(base / "organiser" / "study", {"id": name}, training=training)
         organiser = Machine.at(base / "organiser" / "home", SystemTime())
@@ -94,7 +94,7 @@ class TeamStudy:
         return self.organiser.open(self.root)
 
     def machine(self, name: str) -> tuple[Machine, Path]:
-        """Return another machine and its folder of the study, which it fetches when it is first named."""
+        """Return another machine and its folder of the study, fetched when the machine is first named."""
         machine = Machine.at(self.base / name, SystemTime())
         place = machine.locations.data / STUDIES / self.name
         if not place.exists():
@@ -102,7 +102,7 @@ class TeamStudy:
         return machine, place
 
     def part(self, name: str, code: str) -> Participation:
-        """Sit down at a machine."""
+        """Return the participation of a person at a machine."""
         machine, root = self.machine(name)
         return participation(machine, root, code)
 
@@ -127,20 +127,20 @@ def team(study: StudyFolder) -> TeamStudyStore:
 
 
 def contents(root: Path) -> dict[str, bytes]:
-    """Return all that was recorded in a study's folder, by name."""
+    """Return all records in a study's folder, by name."""
     names = [path for folder in ("log", "attempts") for path in (root / folder).rglob("*") if path.is_file()]
     return {path.relative_to(root).as_posix(): path.read_bytes() for path in names}
 
 
 def wrong(study: StudyFolder) -> list[AuditFinding]:
-    """Return what an audit finds, without its notes on what was changed on purpose."""
+    """Return the findings of an audit, without its notes on deliberate changes."""
     return [finding for finding in audit(study) if not finding.note]
 
 
 def copy_at(
     root: Path, machine: str, study: str, address: StoreAddress, clock: TimeSource | None = None
 ) -> TeamStudyStore:
-    """Return what a machine has of a study, brought up to date."""
+    """Return a machine's copy of a study, brought up to date."""
     files = FolderStore(root / machine, machine, clock or FakeClock())
     store = TeamStudyStore(files, study, address, patience_s=PATIENCE_S)
     store.reload()

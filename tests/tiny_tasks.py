@@ -26,18 +26,18 @@ from gistpoint.sandbox.backends.bubblewrap import BubblewrapBackend
 from gistpoint.sandbox.backends.plain import PlainBackend
 
 PINS = EnvironmentPins(python="", pytest_args=("tests",))
-"""An empty lock: the suite runs with gistpoint's own pytest, and needs no network."""
+"""An empty lock: the suite runs with gistpoint's pytest and needs no network."""
 BACKENDS = [BubblewrapBackend if BubblewrapBackend().probe().works else PlainBackend]
 
 
 @dataclass(frozen=True)
 class Maker:
-    """Makes tasks from files and begins attempts of them."""
+    """Makes tasks from files and starts attempts at them."""
 
     folder: Path
     runner: Runner
     made: dict[Hashable, Task] = field(default_factory=dict)
-    """Tasks that are there already, by what they were made of; makers may share it."""
+    """Existing tasks by what they were made from; makers may share it."""
 
     def repository(self, files: Mapping[str, str]) -> Repository:
         place = self.folder / f"repository-{len(list(self.folder.iterdir()))}"
@@ -58,7 +58,7 @@ class Maker:
         min_failing: int = 1,
         runner: Runner | None = None,
     ) -> Task:
-        """A remove task, or a discovery task if the corrupted text is given, proven by runs of the suite."""
+        """Return a remove task, or a discovery task if `corrupted` is given, proven by runs of the suite."""
         if runner is not None:
             return self._task(files, target, corrupted, runs, min_failing, runner)
         parts = (self.runner.backend.name, *sorted(files.items()), target, corrupted, runs, min_failing)

@@ -1,7 +1,6 @@
-"""Recorded runs that lie beside the checkout and that the readers don't read whole yet, by the name of the
-file.
+"""Names of recorded runs next to the checkout that the readers don't read completely yet.
 
-Each is an expected failure, and the suite fails as soon as one is read: then its line goes.
+Each is an expected failure, and the suite fails once one is read; then its line is removed.
 """
 
 from __future__ import annotations
@@ -28,22 +27,22 @@ TEXTS_LOST = frozenset(
         "zen-mcp-server_v0.86.1.aider.chat.history.md",
     }
 )
-"""A text of theirs is neither shown nor named, or the direct count does not know how the file is written."""
+"""Files with a text that is neither shown nor named, or with a layout that the direct count lacks."""
 STEPS_UNKNOWN = frozenset(
     {
         "meridianlabs-a__fixtures_crux1-sample-telemetry.jsonl",
         "zhu-yiqi__swe-smith_sample_sft.json",
     }
 )
-"""More than a tenth of their steps are unknown, or there is none."""
+"""Files without steps, or with more than a tenth of them unknown."""
 NOT_DRAWN = frozenset({"meridianlabs-a__fixtures_crux1-sample-telemetry.jsonl"})
-"""They have no step that could be drawn."""
+"""Files without a step that could be drawn."""
 
 
 def samples(paths: Iterable[Path], failing: Collection[str]) -> list[Any]:
-    """Return parameters of a test over samples, of which those that are named are expected to fail.
+    """Return test parameters for samples; those in `failing` are expected to fail.
 
-    They are at most 50 of the samples, evenly spread, unless cases are to be explored.
+    They are at most 50 of the samples, evenly spread, unless examples are explored.
     """
     marks = pytest.mark.xfail(strict=True, reason="its readers do not read it whole yet")
     return [

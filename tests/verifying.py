@@ -1,6 +1,4 @@
-"""Trees and gists on which a verdict is formed twice: by gistpoint itself, and by the bundle for other
-harnesses.
-"""
+"""Trees and gists that are judged twice: by gistpoint, and by the bundle for other harnesses."""
 
 from __future__ import annotations
 
@@ -33,17 +31,20 @@ _CHANGES = (
 
 @dataclass(frozen=True)
 class Elsewhere:
-    """A task as another harness has it."""
+    """A task as another harness gets it."""
 
     folder: Path
     python: Sequence[str]
-    """The interpreter that runs the bundle, and options of the bundle after it."""
+    """The interpreter that runs the bundle, followed by options of the bundle."""
 
     @classmethod
     def of(
         cls, task: Task, answer: Answer, backend: str, folder: Path, python: Sequence[str] = ()
     ) -> Elsewhere:
-        """Lay the bundle and its files out in `folder`. Without `python`, this one runs it, as the same user."""
+        """Write the bundle and its files to `folder`.
+
+        Without `python`, this interpreter runs it, as the same user.
+        """
         folder.mkdir()
         (folder / NAME).write_bytes(bundle())
         (folder / "expected.json").write_text(expected_text(task, answer, backend), encoding="utf-8")
@@ -51,14 +52,14 @@ class Elsewhere:
         return cls(folder, python or (sys.executable, "--same-user"))
 
     def process(self, place: Path) -> subprocess.CompletedProcess[str]:
-        """Run the bundle on a folder or a gist."""
+        """Run the bundle on a folder or a gist; return the ended process."""
         given = [*("--expected", self.folder / "expected.json"), *("--tree", self.folder / "tree.tar")]
         given += ["--reward", self.folder / "reward.json", *self.python[1:]]
         command = [self.python[0], "-I", self.folder / NAME, place, *given]
         return subprocess.run(command, capture_output=True, text=True, check=False)
 
     def verdict(self, place: Path) -> dict[str, Any]:
-        """Return what the bundle prints; the file with the reward must say the same."""
+        """Return the verdict that the bundle prints, after checking that the reward file agrees."""
         ended = self.process(place)
         assert ended.returncode == 0, ended.stderr
         verdict = json.loads(ended.stdout)
@@ -68,7 +69,7 @@ class Elsewhere:
 
 
 def write_place(tree: SourceTree, folder: Path) -> Path:
-    """Write a tree as a solver leaves it."""
+    """Write a tree as a solver leaves it, and return its folder."""
     lay_out(tree, folder)
     return folder
 
@@ -84,8 +85,9 @@ def as_taken(task: Task, place: Path) -> SourceTree:
 
 
 def trees(task: Task, answer: Answer, count: int, seed: int) -> Iterator[tuple[str, SourceTree]]:
-    """Yield trees as solvers leave them: repaired, half repaired, otherwise broken, tampered with, forging
-    reports.
+    """Yield trees as solvers leave them, with descriptions.
+
+    They are repaired, half repaired, otherwise broken, tampered with, or forge reports.
     """
     chance = random.Random(seed)
     given = SourceTree.open(task.tree_path)
@@ -131,7 +133,7 @@ def trees(task: Task, answer: Answer, count: int, seed: int) -> Iterator[tuple[s
 
 
 def gists(answer: Answer, count: int, seed: int) -> Iterator[tuple[str, str]]:
-    """Yield gists as solvers leave them."""
+    """Yield gists as solvers leave them, with descriptions."""
     chance, known = random.Random(seed), gist_answer(answer)
     assert known.reference is not None
     assert known.test is not None
@@ -159,7 +161,7 @@ def gists(answer: Answer, count: int, seed: int) -> Iterator[tuple[str, str]]:
 
 
 def changed(text: str, chance: random.Random) -> str:
-    """Return a text with one small change in one place."""
+    """Return a text with one small change in one place; unchanged if no change applies."""
     places = [(match, new) for old, new in _CHANGES for match in re.finditer(old, text)]
     if not places:
         return text

@@ -1,7 +1,7 @@
-"""What every home makes for itself and is the same in all: made once for all tests of a session (decision 132).
+"""Caches that are the same in every home, made once for all tests of a session (decision 132).
 
-It is the list and the copy of what a sandbox shows of the interpreter (3,500 files), and the environment with
-pytest alone: two to three seconds of the processor in each home before.
+They are the list and the copy of the files that a sandbox shows of the interpreter (3,500 files), and the
+environment with pytest alone. Each home took two to three seconds of processor time to make them.
 """
 
 from __future__ import annotations
@@ -21,24 +21,24 @@ _APART: set[Path] = set()
 
 
 def share(folder: Path, patch: pytest.MonkeyPatch) -> None:
-    """Let all homes in this process use what is below `folder`, and `warmed` give it to other processes."""
+    """Let all homes in this process use the caches below `folder`, which `warmed` gives to others."""
     make = store.host_environment
     patch.setattr(Locations, "runtimes", folder / "runtimes")
-    # Environments of locks stay where their store is: tests look there for what was built, and how often.
+    # Environments of locks stay in their store, where tests check what was built and how often.
     patch.setattr(store, "host_environment", lambda cache: make(cache if cache in _APART else folder))
     patch.setenv(_FOLDER, str(folder))
 
 
 def kept_apart(cache: Path) -> Path:
-    """Let a cache have an environment of its own, whose image a test may remove; returns the cache."""
+    """Give a cache a separate environment, whose image a test may remove; return the cache."""
     _APART.add(cache)
     return cache
 
 
 def warmed(home: Path) -> Path:
-    """Give the home of a program in a process of its own the caches that all tests share; returns the home.
+    """Give the home of another process the caches that all tests share; return the home.
 
-    Without a session of tests, as in the studies, the home stays as it is.
+    Outside a test session, as in the studies, the home is not changed.
     """
     if _FOLDER not in os.environ:
         return home

@@ -18,16 +18,16 @@ PARAMETERS = [
     )
     for name in WORKING
 ]
-"""The tests of a backend share a worker, and with it what is made once: environments, images, tasks."""
+"""Tests of a backend share a worker, and so what is made once: environments, images, tasks."""
 
 on_one_backend = pytest.mark.parametrize("backend", PARAMETERS[:1], indirect=True)
-"""For what no backend decides: the first one that works suffices."""
+"""Marks tests independent of the backend, which run on the first one that works."""
 
 
 def all_on_one_backend(name: str, cases: Collection[object], elsewhere: int) -> pytest.MarkDecorator:
-    """Try all cases on the first backend that works, and some of them on each of the others (decision 132).
+    """Try all cases on the first working backend and some on each other one (decision 132).
 
-    For cases whose outcome the backend does not decide, although it carries them.
+    For cases whose outcome does not depend on the backend that runs them.
     """
     chosen = [
         pytest.param(parameter.values[0], case, marks=parameter.marks, id=f"{parameter.values[0]}-{case}")

@@ -1,4 +1,4 @@
-"""Calls of the command line that are wrong, each with its exit code and a piece of the answer."""
+"""Wrong calls of the command line, each with its exit code and a part of the answer."""
 
 from __future__ import annotations
 
@@ -112,4 +112,4 @@ WRONG_CALLS: tuple[tuple[tuple[str, ...], int, str], ...] = (
     (("task", "validate", "nope"), 2, "There is no task 'nope'"),
     (("admin", "completion", "bsh"), 2, "'bsh' is not one of bash, zsh, fish. Did you mean 'bash'?"),
 )
-"""The words after `gistpoint`, the exit code, and what standard error holds."""
+"""The words after `gistpoint`, the exit code, and text on standard error."""

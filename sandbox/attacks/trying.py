@@ -432,7 +432,7 @@ def _packed(files: Mapping[str, str], base: Path, name: str) -> SourceTree:
 def _run_command(backend: Backend, attack: Attack, stage: Stage) -> Ended:
     """Run the command of `attack`, and return how it ended.
 
-    If its code is executed, the output has the stage's token reversed.
+    If its code is executed, the output contains the stage's token reversed.
     """
     tree = stage.base / "commands"
     tree.mkdir(exist_ok=True)

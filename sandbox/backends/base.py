@@ -82,7 +82,7 @@ class Command:
     invocation: Callable[[MountPaths], Invocation]
     timeout_s: float
     folders: Mapping[str, Path] = field(default_factory=dict)
-    """The folders that are shown read-only, by the names under which `MountPaths.folders` has them."""
+    """The folders that are shown read-only, by their names in `MountPaths.folders`."""
     limits: RunLimits = field(default_factory=RunLimits)
     requests: int | None = None
     """A descriptor whose bytes the command gets as its standard input while it runs, or None.
@@ -160,14 +160,14 @@ class Backend(Protocol):
     """One kind of isolation."""
 
     expects: ClassVar[Mapping[str, str]]
-    """The outcomes of attacks that differ from those in `attacks.table.Expected`, by the attack's name.
+    """The outcomes of attacks that differ from those in `attacks.table`, by the attack's name.
 
     They are declared here, so that backends from other packages can have them too (decision 63).
     """
 
     @property
     def name(self) -> str:
-        """The name that `--sandbox` takes."""
+        """The name that `--sandbox` accepts."""
         ...
 
     def enforces(self) -> Mapping[str, str]:
@@ -208,7 +208,7 @@ _CODE = "import os, sys, ctypes, ssl; os.write(int(sys.argv[1]), sys.argv[2].enc
 
 
 def complaint_of(backend: Backend) -> str:
-    """Run a trivial command with the settings of every run; return a text on its failure, or an empty one."""
+    """Run a trivial command with the settings of every run; return why it failed, empty if it did not."""
     token = os.urandom(8).hex().encode()
     lines = list[bytes]()
     with tempfile.TemporaryDirectory(prefix="gistpoint-probe-") as name:

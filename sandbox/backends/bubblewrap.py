@@ -283,7 +283,7 @@ def namespace_end(plan: BubblewrapCall) -> Iterator[None]:
         first = _first_process(reading)
         os.close(reading)
         if first is not None:
-            _wait_for(first)
+            _await_end(first)
 
 
 def _first_process(reading: int) -> int | None:
@@ -294,7 +294,7 @@ def _first_process(reading: int) -> int | None:
     return None
 
 
-def _wait_for(pid: int) -> None:
+def _await_end(pid: int) -> None:
     """Wait up to ten seconds for the end of a process that is not a child of this process.
 
     The first process of a namespace ends after all others in it.
@@ -304,7 +304,7 @@ def _wait_for(pid: int) -> None:
     except ProcessLookupError:
         return
     except (AttributeError, OSError):  # an older kernel, or a Python built for one, has no such call
-        _look_for(pid)
+        _poll_for_end(pid)
         return
     try:
         waiting = select.poll()
@@ -314,7 +314,7 @@ def _wait_for(pid: int) -> None:
         os.close(handle)
 
 
-def _look_for(pid: int) -> None:
+def _poll_for_end(pid: int) -> None:
     """Poll for up to ten seconds until the process is gone or a zombie; for kernels older than 5.3."""
     until = time.monotonic() + _PATIENCE_S
     while time.monotonic() < until:
@@ -331,7 +331,7 @@ _NOBODY = 65534
 
 
 class BubblewrapBackend:
-    """Runs commands in namespaces made by bubblewrap, as `nobody` if root runs gistpoint."""
+    """A backend that runs commands in namespaces made by bubblewrap, as `nobody` if root runs gistpoint."""
 
     name = "bwrap"
     expects: ClassVar[Mapping[str, str]] = {}
@@ -370,7 +370,7 @@ class BubblewrapBackend:
         return self._run(command, None, on_line, cancel)
 
     def _watched(self, command: Command, on_line: Callable[[bytes], None], cancel: CancelToken) -> Ended:
-        """Run `command` on a copy of the tree on the disk, and return how it ended and what it changed."""
+        """Run `command` on a copy of the tree on disk, and return how it ended and what it changed."""
         with run_folder() as base:
             copy = base / "repo"
             shutil.copytree(command.tree, copy, symlinks=True, copy_function=shutil.copy)
@@ -434,7 +434,7 @@ class BubblewrapBackend:
         packed = plan.memory(b"".join(argument.encode() + b"\0" for argument in plan.arguments))
         arguments = [self._program, "--args", packed, "--", *enter]
         if plan.staged_at is not None:
-            # A run that root starts becomes `nobody`, who may not enter every folder, so mounts come first.
+            # A run that root starts becomes `nobody`, who can't enter every folder, so mounts come first.
             arguments = PrivateMounts(
                 sources=plan.sources,
                 place=plan.staged_at,

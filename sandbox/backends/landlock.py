@@ -47,7 +47,7 @@ _ByFolder = Mapping[str, Sequence[str]]
 
 
 class LandlockBackend:
-    """Runs commands in processes that confine themselves before the tested code starts."""
+    """A backend whose commands run in processes that confine themselves before the tested code starts."""
 
     name = "landlock"
     expects: ClassVar[Mapping[str, str]] = {"mode": "either"}

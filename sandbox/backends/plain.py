@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class PlainBackend:
-    """Runs commands as the user, with limits but without isolation."""
+    """A backend that runs commands as the user, with limits but without isolation."""
 
     name = "plain"
     expects: ClassVar[Mapping[str, str]] = {}

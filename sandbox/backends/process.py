@@ -57,9 +57,10 @@ class Tail:
 
 @dataclass
 class ResultLines:
-    """Splits the result pipe into lines, passes them on, and counts their bytes.
+    """A splitter of the result pipe into lines, which passes them on and counts their bytes.
 
-    Lines are passed on only after the line that reports the start of the command.
+    Lines are passed on only after the line that reports the start of the command, and only until a limit is
+    exceeded.
     """
 
     limits: RunLimits
@@ -127,7 +128,8 @@ def follow(
     """Read until `process` ends or has to be stopped with `kill`, and return how it ended.
 
     `kill` must also end all children of the process. `watch` checks the disk while the process runs and once
-    more at its end, so that even the files of a very short run count.
+    more at its end, so that even the files of a very short run count. A process that ends before it reports
+    the start of the command counts as `NOT_STARTED`.
     """
     began = time.monotonic()
     lines = ResultLines(limits, on_line)
@@ -145,7 +147,6 @@ def follow(
         if not lines.ready:
             stop = Stop.NOT_STARTED
             return Ended(stop, process.returncode, tail.text(), time.monotonic() - began)
-        # Checked once more at the end, so that even the files of a very short run count.
         if watch is not None and watch.exceeded():
             stop = Stop.TOO_MUCH_DISK
     exit_code = process.returncode if stop is Stop.EXITED else None
@@ -191,13 +192,13 @@ def _pump(
                 return Stop.TIMED_OUT
             if now >= next_look:
                 next_look = now + _WATCH_TICK_S
-                reason = _look(process.pid, limits, watch)
+                reason = _exceeded_limit(process.pid, limits, watch)
                 if reason is not None:
                     return reason
     return _wait(process, deadline, cancel)
 
 
-def _look(pid: int, limits: RunLimits, watch: DiskWatch | None) -> Stop | None:
+def _exceeded_limit(pid: int, limits: RunLimits, watch: DiskWatch | None) -> Stop | None:
     """Return why a running process has to be stopped: too much memory or disk; otherwise None."""
     if can_watch() and memory_of_tree(pid, limits.memory) > limits.memory:
         return Stop.OUT_OF_MEMORY

@@ -104,12 +104,12 @@ No pause is longer than `_MOST_PAUSE_S` or shorter than `_LEAST_PAUSE_S`.
 
 @dataclass
 class DiskWatch:
-    """Checks whether a folder is too large; removed files that processes below `pid` hold open count too."""
+    """A watch on the size of a folder; removed files that processes below `pid` hold open count too."""
 
     folder: Path
     pid: int
     limit: int
-    """The largest size of the folder, in bytes."""
+    """The maximum size of the folder, in bytes."""
     most_files: int = 200_000
     _next: float = 0.0
     _free_before: int = field(default=0)
@@ -208,7 +208,7 @@ class Delegation:
 
 
 def find_delegation(root: Path = _ROOT, own: Path = Path("/proc/self/cgroup")) -> Delegation:
-    """Try the ways in which control groups can be delegated; the result is false if there is none."""
+    """Return how control groups can be delegated, after trying it; the result is falsy if there is no way."""
     parent = _writable_parent(root, own)
     if parent is not None:
         return Delegation(parent)
@@ -224,14 +224,18 @@ def find_delegation(root: Path = _ROOT, own: Path = Path("/proc/self/cgroup")) -
 
 @contextlib.contextmanager
 def bounded(delegation: Delegation, limits: RunLimits) -> Iterator[BoundedCommand]:
-    """Create a group for one run and remove it afterwards; without a delegation there is no limit."""
+    """Yield a way to start a command under limits on memory and processes, with a control group of its own.
+
+    The group is removed afterwards. Without a delegation there is no limit. Whether the limit was reached is
+    known only if the group was made here, without `systemd-run`.
+    """
     processes = limits.processes + _SPARE
     if delegation.parent is not None:
         group = delegation.parent / f"gistpoint-{os.getpid()}-{os.urandom(4).hex()}"
         group.mkdir()
         try:
             (group / "memory.max").write_text(str(limits.memory))
-            with contextlib.suppress(OSError):  # the kernel may not account for swap
+            with contextlib.suppress(OSError):  # the kernel might not account for swap
                 (group / "memory.swap.max").write_text("0")
             (group / "pids.max").write_text(str(processes))
             # The command joins the group before it becomes bubblewrap, so nothing starts outside the group.
@@ -278,7 +282,7 @@ def _writable_parent(root: Path, own: Path) -> Path | None:
         offered = set((parent / "cgroup.subtree_control").read_text().split())
         if not offered >= _NEEDED:
             return None
-        # Tried out, because a user who may make a group may not always set its limits.
+        # Tried out, because a user who can make a group can't always set its limits.
         trial = parent / f"gistpoint-trial-{os.getpid()}"
         trial.mkdir()
         usable = os.access(trial / "memory.max", os.W_OK)

@@ -24,7 +24,7 @@ _WRITABLE = 0o222
 
 
 class RuntimeCache:
-    """A cache of runtimes below one folder, by default that of the user's cache."""
+    """A cache of runtimes below one folder, by default in the user's cache."""
 
     def __init__(self, folder: Path | None = None) -> None:
         self._folder = folder
@@ -53,8 +53,8 @@ class RuntimeCache:
         """Return a folder with the files and links of `runtime`, for use as a run's root.
 
         The folder is made once, then cached. The system folders that `runtime` shows whole are empty in it,
-        so that the machine's can be mounted there, and so are the folders `mounted`. `written` has the texts
-        of further files, by path.
+        so that the machine's can be mounted there, and so are the folders `mounted`. `written` contains the
+        texts of further files, by path.
         """
 
         def build(folder: Path) -> None:
@@ -508,7 +508,7 @@ def _inside(folder: Path) -> list[Path]:
 
 
 def _programs(names: Iterable[str]) -> Iterator[Path]:
-    """Yield the paths of the system's programs with these names, as far as they exist."""
+    """Yield, for each program that exists, its path in the first of the system's folders that has it."""
     for name in names:
         paths = (Path(place, name) for place in PLACES)
         found = next(filter(_is_program, paths), None)

@@ -71,7 +71,7 @@ def libraries_of(files: Iterable[Path], *, owner: Path | None = None) -> set[Pat
             folders = tuple(place for place in folders if _is_below(place, owner))
             names = tuple(name for name in names if "/" not in name or _is_below(name, owner))
         for name in names:
-            for library in _places(name, binary, folders):
+            for library in _candidate_paths(name, binary, folders):
                 found.add(library)
                 waiting.append((library.resolve(), folders))
     return found
@@ -185,7 +185,7 @@ def _text(data: mmap.mmap, place: int) -> str:
     return data[place : data.find(b"\0", place)].decode("utf-8", "surrogateescape")
 
 
-def _places(name: str, binary: Binary, folders: Iterable[str]) -> Iterator[Path]:
+def _candidate_paths(name: str, binary: Binary, folders: Iterable[str]) -> Iterator[Path]:
     """Yield the paths at which the loader may find a library.
 
     These are the first match in `folders`, or else all variants that the system offers.

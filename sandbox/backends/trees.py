@@ -27,7 +27,7 @@ A writable folder without these entries gets empty folders of these names, which
 
 @dataclass(frozen=True, slots=True)
 class TreeParts:
-    """The writable parts of a tree on the disk: existing paths, none of which leads through a link."""
+    """The writable parts of a tree on disk: existing paths, none of which leads through a link."""
 
     tree: Path
     folders: tuple[str, ...]

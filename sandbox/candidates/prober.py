@@ -38,7 +38,7 @@ from gistpoint.sandbox.testruns import EnvironmentSource, SuiteRunner
 
 
 class FreshRuns:
-    """Runs parts of one tree's suite in new processes, with corrupted functions."""
+    """A runner of parts of one tree's suite in new processes, with corrupted functions."""
 
     def __init__(
         self,
@@ -82,7 +82,7 @@ class FreshRuns:
         cancel.check()
         # A run that was stopped because enough tests failed counts as finished, although it was cancelled.
         status = RunStatus.FINISHED if stop.reached else report.status
-        failed = _failed(report, tests, lines, whole_suite=not stop.reached)
+        failed = _failures(report, tests, lines, whole_suite=not stop.reached)
         most = len(failed) if stop_after is None else stop_after  # the run may have continued for a moment
         return ProbeReport(
             status,
@@ -125,7 +125,7 @@ class _Enough(CancelToken):
         )
 
 
-def _failed(
+def _failures(
     report: SuiteReport, tests: Sequence[str], lines: Sequence[LineSpan], *, whole_suite: bool
 ) -> dict[str, ProbeFailure]:
     """Return the failures of the tests that did not pass, by id; tests that were not collected come last.
@@ -156,12 +156,12 @@ _STOPPED = {Stop.OUT_OF_MEMORY: RunStatus.OUT_OF_MEMORY, Stop.CANCELLED: RunStat
 
 
 class SuiteProber:
-    """Tries candidates for one tree; implements `gistpoint.core.ports.Prober`.
+    """A prober of candidates for one tree; implements `gistpoint.core.ports.Prober`.
 
     A fork of the collected suite gets the corrupted code in place of the original, and the corrupted file on
-    the disk, which other processes and later imports read. If a corruption has further effects, a fresh run
-    is made: for functions that ran during an import, for changed parameters, for code that can't be swapped,
-    and if a test that failed also fails in a fork of the original (decision 36).
+    disk, which other processes and later imports read. If a corruption has further effects, a fresh run is
+    made: for functions that ran during an import, for changed parameters, for code that can't be swapped, and
+    if a test that failed also fails in a fork of the original (decision 36).
     """
 
     def __init__(
@@ -207,10 +207,11 @@ class SuiteProber:
         stop_after: int | None = None,
         cancel: CancelToken = NEVER,
     ) -> ProbeReport:
-        """Run the tests `select`, or all that reach `targets`, with `targets` corrupted.
+        """Run the tests `select`, or all that reach `targets`, with `targets` corrupted; return the report.
 
-        The run stops when `stop_after` tests have failed, if that is given. Raises `CodeError` if a target
-        does not fit its file. Cancellation and failures of the harness are statuses of the report.
+        Only tests that pass on the original are run. The run stops when `stop_after` tests have failed, if
+        that is given. Raises `CodeError` if a target does not fit its file. Cancellation and failures of the
+        harness are statuses of the report.
         """
         began = time.perf_counter()
         with self._lock:
@@ -326,7 +327,7 @@ class SuiteProber:
 
 
 def patience(test_map: TestMap) -> dict[str, float]:
-    """Return, by test file, the seconds of processor time after which a test counts as hanging (decision 94).
+    """Return, for each test file, the seconds of processor time after which a test hangs (decision 94).
 
     The recorded times are several times as long as those of an ordinary run. The first test that needs a
     shared fixture makes it, and any test may be the first, so the limit depends on the longest test of the

@@ -121,7 +121,7 @@ class Records:
     _calls: list[ObservedCall] = field(default_factory=list)
 
     def feed(self, line: bytes) -> None:
-        """Take one line. Raises `RecordingError` for a line that the plugin does not write."""
+        """Take one line. Raises `RecordingError` if it is not a record of the plugin."""
         try:
             record = msgspec.convert(json.loads(line), _AnyRecord)
         except (ValueError, RecursionError) as error:
@@ -198,7 +198,7 @@ _FILES = {
 
 
 class SuiteTestMapper:
-    """Records test maps on one backend; implements `gistpoint.core.ports.TestMapper`."""
+    """A recorder of test maps on one backend; implements `gistpoint.core.ports.TestMapper`."""
 
     def __init__(
         self,

@@ -80,7 +80,10 @@ WarmRecord = SuiteRecord | _Warm | _Unfit | _Broken | _Done | _End
 
 @dataclass
 class ProbeTally:
-    """The results of one probe's tests as they arrive; `unfit` tells why the probe is not usable, if so."""
+    """The results of one probe's tests as they arrive.
+
+    `unfit` is why the probe is unusable; it is empty if the probe is usable.
+    """
 
     ids: list[str]
     lines: Sequence[LineSpan] = ()
@@ -152,7 +155,7 @@ class ProbeTally:
 
 @dataclass(frozen=True, slots=True)
 class Swap:
-    """A function that gets new code; a nested function gets it as a part of the outermost function."""
+    """A function that gets new code; a nested function is replaced together with its outermost function."""
 
     path: str
     line: int
@@ -264,7 +267,7 @@ class Orders:
             # Files are made even if the order is unfit, because a fresh run needs the lines.
             for target, snippet in zip(found, snippets, strict=True):
                 unfit = unfit or _beyond_code(index.get(target.qualname), snippet)
-            make = _one if len(found) == 1 else _several
+            make = _parts_of_one if len(found) == 1 else _parts_of_several
             files[path], own_swaps, own_moves, own_lines = make(index, found, snippets)
             swaps += own_swaps
             moves += own_moves
@@ -287,9 +290,10 @@ def _snippet(definition: Definition, target: Target) -> Snippet:
 
 
 def _beyond_code(definition: Definition, new: Snippet) -> str:
-    """Return what differs besides the code, or an empty text.
+    """Return what differs besides the code, in words; empty if nothing does.
 
-    This concerns parts that Python evaluates when it defines the function: its parameters and decorators.
+    Parameters and decorators are compared, because Python evaluates them when it defines the function. A new
+    source without decorators keeps the old ones. A class always differs.
     """
     # A fork swaps the code of existing functions, whose defaults and decorators have already been evaluated.
     old = read_snippet(definition.dedented).node
@@ -305,7 +309,7 @@ def _beyond_code(definition: Definition, new: Snippet) -> str:
     return ""
 
 
-def _one(index: FileIndex, targets: list[Target], snippets: list[Snippet]) -> Made:
+def _parts_of_one(index: FileIndex, targets: list[Target], snippets: list[Snippet]) -> Made:
     """Return the parts for one function, made without parsing its file again, which would take too long."""
     definition = index.get(targets[0].qualname)
     keep = not snippets[0].node.decorator_list or len(snippets[0].node.decorator_list) == len(
@@ -314,7 +318,7 @@ def _one(index: FileIndex, targets: list[Target], snippets: list[Snippet]) -> Ma
     text = spliced_text(index, definition, snippets[0], keep_decorators=keep)
     document = SourceText.of(index.path, text)
     more = len(document.line_starts) - len(index.document.line_starts)
-    unit = _unit(index, definition)
+    unit = _outermost_function(index, definition)
     source = _source(document, unit, _classes(index, unit), unit.start_line, unit.end_line + more)
     swap = Swap(index.path, unit.start_line, unit.ref.plain, source)
     lines = LineSpan(index.path, definition.start_line, definition.end_line + more)
@@ -322,7 +326,7 @@ def _one(index: FileIndex, targets: list[Target], snippets: list[Snippet]) -> Ma
     return index.document.encode(text), [swap], moves, [lines]
 
 
-def _several(index: FileIndex, targets: list[Target], snippets: list[Snippet]) -> Made:
+def _parts_of_several(index: FileIndex, targets: list[Target], snippets: list[Snippet]) -> Made:
     # One after the other, each in the result of the last replacement, since replacements move positions.
     after, data = index, b""
     for target in targets:
@@ -330,7 +334,7 @@ def _several(index: FileIndex, targets: list[Target], snippets: list[Snippet]) -
         after = index_source(index.path, data)
     swaps, moves, lines = [], [], []
     for target in targets:
-        unit = _unit(index, index.get(target.qualname))
+        unit = _outermost_function(index, index.get(target.qualname))
         new_unit = after.get(unit.qualname)
         source = _source(
             after.document, new_unit, _classes(index, unit), new_unit.start_line, new_unit.end_line
@@ -343,7 +347,7 @@ def _several(index: FileIndex, targets: list[Target], snippets: list[Snippet]) -
     return data, swaps, moves, lines
 
 
-def _around(index: FileIndex, definition: Definition) -> list[Definition]:
+def _enclosing(index: FileIndex, definition: Definition) -> list[Definition]:
     """Return the definitions around a definition, outermost first."""
     around: list[Definition] = []
     while definition.parent is not None:
@@ -352,19 +356,19 @@ def _around(index: FileIndex, definition: Definition) -> list[Definition]:
     return around
 
 
-def _unit(index: FileIndex, definition: Definition) -> Definition:
+def _outermost_function(index: FileIndex, definition: Definition) -> Definition:
     """Return the outermost function around a definition, which can be compiled alone.
 
     It may be the definition itself.
     """
     return next(
-        (d for d in [*_around(index, definition), definition] if d.kind is not DefinitionKind.CLASS),
+        (d for d in [*_enclosing(index, definition), definition] if d.kind is not DefinitionKind.CLASS),
         definition,
     )
 
 
 def _classes(index: FileIndex, unit: Definition) -> list[str]:
-    return [definition.name for definition in _around(index, unit)]
+    return [definition.name for definition in _enclosing(index, unit)]
 
 
 def _source(document: SourceText, unit: Definition, classes: list[str], first: int, last: int) -> str:
@@ -393,7 +397,7 @@ _ENDING_S = 30.0
 
 
 class ServerGoneError(Exception):
-    """The warm process has ended or is unusable; `ended` tells how it ended, or is None if unknown."""
+    """The warm process has ended or is unusable; `ended` describes its end, None if that is unknown."""
 
     def __init__(self, ended: Ended | None, message: str = "The warm process does not answer.") -> None:
         gone = "" if ended is None else f"The warm process has ended: {ended.stop}. {ended.reason}".strip()
@@ -403,12 +407,12 @@ class ServerGoneError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """The limits of one candidate: seconds (`wall`), and bytes in addition to those of the warm process."""
+    """The limits of one candidate: `wall` in seconds, `memory` in bytes beyond those of the warm process."""
 
     wall: float
     memory: int
     patience: Mapping[str, float] = field(default_factory=dict)
-    """By test file, the seconds of processor time after which a test counts as hanging.
+    """For each test file, the seconds of processor time after which a test counts as hanging.
 
     A test may sleep for one and a half times as long.
     """
@@ -467,8 +471,9 @@ class WarmSuite:
     ) -> Iterator[WarmRecord]:
         """Yield the records of `tests` on `order`, or on the original if that is None; `end` comes last.
 
-        Raises `ServerGoneError` if the process has ended or does not answer in time, and `CancelledError` if
-        stopped; after either, the process is unusable.
+        After `stop_after` tests that did not pass, no further test is run; `backwards` reverses the order of
+        the tests. Raises `ServerGoneError` if the process has ended or does not answer in time, and
+        `CancelledError` if stopped; after either, the process is unusable.
         """
         wanted = frozenset(tests)
         numbers = [number for number, id in enumerate(self.ids) if id in wanted]

@@ -238,7 +238,7 @@ class _PassCheck:
     def confirmation(self) -> Confirmation:
         """Run the tests that count, with the submission in a separate process; return the result.
 
-        Raises `NotConfirmableError` if the submission can't be run that way.
+        Raises `NotConfirmableError` if the submission can't be run that way, and `CancelledError` if stopped.
         """
         changed = changed_functions(self.case.original, self.submitted)
         others = [name for name in changed if name not in self.case.targets]
@@ -272,7 +272,7 @@ class _PassCheck:
         report: PairReport,
         others: Sequence[FunctionName],
     ) -> Confirmation:
-        """Return the result if all tests pass, which they may do for the wrong reasons."""
+        """Return the result if all tests pass, after checking whether they pass for the wrong reasons."""
         unmade = [id for id in tests if report.asked[id].unmade]
         if unmade:
             contradicted = self._with_all_changes(functions, learned, unmade)
@@ -311,10 +311,10 @@ class _PassCheck:
         return _with(found, beyond=alone.contradiction, calls=alone.calls, tests=alone.tests)
 
     def _uncovered(self, tests: Collection[str], others: Sequence[FunctionName]) -> int:
-        """Return how many tests, at least, pass in the submission's own process alone.
+        """Return the minimum number of tests that pass in the submission's own process alone.
 
-        These are the tests that enter a target, or fail with the corrupted function, and were not run; and
-        those of other changed functions, of which only those that enter a target as well are run.
+        These are the tests that enter a target or fail with the corrupted function but were not run, and one
+        for each other changed function, of whose tests only those that also enter a target are run.
         """
         return len(self.case.failing.union(self.case.entering).difference(tests)) + len(others)
 
@@ -351,9 +351,9 @@ class _PassCheck:
     def _true_answers(
         self, functions: Sequence[FunctionName], calls: Sequence[PlainCall], *, hash_seed: int
     ) -> list[tuple[PlainCall, tuple[Exchange, Exchange]]]:
-        """Return the first calls that the true function answers with other data.
+        """Return the first calls, at most 20, that the true function answers with other data.
 
-        Each comes with its first exchange that differs, as recorded and with the true function's answer.
+        Each is paired with its first exchange that differs, as recorded and with the true function's answer.
         """
 
         def is_alike(exchange: Exchange, answer: Mapping[str, Any]) -> bool:
@@ -371,10 +371,10 @@ class _PassCheck:
     def _known_tests(
         self, functions: Sequence[FunctionName]
     ) -> tuple[Sequence[str], Sequence[Mapping[str, Sequence[str]]]]:
-        """Return the tests that count, and what the true functions' answers contain, by function.
+        """Return the tests that count, and what the true function's answers contain and change, by function.
 
-        If the controls do not cover all functions, this is learned now. Raises `NotConfirmableError` if no
-        test that tells is left.
+        The latter is in the order of `functions`. If the controls do not cover all functions, it is learned
+        now. Raises `NotConfirmableError` if none of the tests that distinguish a wrong submission can be run.
         """
         names = [str(name) for name in functions]
         known = self.controls
@@ -470,7 +470,7 @@ class _PassCheck:
     def _of_other_calls(
         self, functions: Sequence[FunctionName], failing: Sequence[str], report: PairReport
     ) -> Confirmation:
-        """Return the result for failing tests whose calls are not those that the true function gets.
+        """Return the result for failing tests whose calls differ from those in the true function's run.
 
         Tests with random inputs make other calls in each run. The calls of the failing run are therefore put
         to the true function, and the result is marked if it gives another answer.
@@ -491,7 +491,7 @@ class _PassCheck:
         test: str,
         words: str,
     ) -> Confirmation:
-        """Return the result for a test in which code ran that the controls did not see.
+        """Return the result for a test that ran code which was not run in the controls.
 
         It is marked if the true function runs no such code in this test.
         """
@@ -514,7 +514,8 @@ def _answered_otherwise(
 ) -> AnsweredCall | None:
     """Return the first call of a test that the true function answers differently.
 
-    If no answer differs, it is the first call with different effects; None if there is none either.
+    If no answer differs, the first call with different effects is returned; None if there is none either. The
+    calls after the first different request are not compared.
     """
     pairs = list(zip(true.asked[test].exchanges, report.asked[test].exchanges, strict=False))
     otherwise: tuple[Exchange, Exchange] | None = None
@@ -545,7 +546,8 @@ def _shown(
 ) -> AnsweredCall:
     """Return a call with its expected and its found answer as texts.
 
-    `expected` and `found` are exchanges of the call itself, or of a later request to what it answered with.
+    `expected` and `found` are exchanges of the call itself, or of a later request to an object that it
+    returned.
     """
     request = expected.request
     first, second = Shower(), Shower()
@@ -567,9 +569,9 @@ def _shown(
 def _watched_marks(
     suites: Runner, task: Task, answer: Answer, submitted: SourceTree, run: RunContext
 ) -> tuple[str, ...]:
-    """Return what the submission does in another run of the suite, without what the original does too.
+    """Return marks for what the submission does in another run of the suite, and the original does not.
 
-    A mark is added if the suite does not pass again; there are none if the original can't be watched.
+    A mark is added if that run does not finish. Empty if the original can't be watched.
     """
     given = SourceTree.open(task.tree_path)
     baseline = answer.baseline_for(suites.backend.name)

@@ -20,9 +20,9 @@ from gistpoint.sandbox.confirmation.submission import RunPlace, SubmissionProces
 from gistpoint.sandbox.limits import suite_timeout
 
 LEAST_S = 60.0
-"""The least time limit of a confirmation, however short the suite is, since two processes have to begin."""
+"""The minimum time limit of a confirmation: two processes have to begin, however short the suite is."""
 _CONTROL_S = 300.0
-"""The least time limit of a control, which runs once, with all tests that enter the function."""
+"""The minimum time limit of a control, which runs once, with all tests that enter the function."""
 _SHARE = 0.5
 """The share of the suite's time that the tests of a confirmation may take."""
 
@@ -55,7 +55,7 @@ class ConfirmationCase:
     def entering(self) -> tuple[str, ...]:
         """The sorted ids of the tests that pass on the original and enter a function of the task.
 
-        If it is not known for each function which tests enter it, all passing tests.
+        If it is not known for each function which tests enter it, these are all passing tests.
         """
         entered, passed = self.answer.entered, self.answer.baseline_for(self.place.backend.name).passed
         known = [entered.get(target.name) for target in self.answer.targets]
@@ -72,7 +72,10 @@ class ControlRuns:
         self.run = run
 
     def controls(self) -> Controls:
-        """Run the true function, the corrupted function and one that returns None; return the controls."""
+        """Run the true function, the corrupted function and one that returns None; return the controls.
+
+        Raises `CancelledError` if stopped, and `NotConfirmableError` if a function can't be stubbed.
+        """
         case, run = self.case, self.run
         functions, tests = case.targets, case.entering
         if not tests:
@@ -194,7 +197,7 @@ def ran(
     """Run `tests` on the original, with the functions of `submitted` in another process; return the report.
 
     If `learned` is empty, what the answers of the functions contain is recorded. `all_changes` is as in
-    `PairOrder`.
+    `PairOrder`. Raises `CancelledError` if stopped, and `NotConfirmableError` if a function can't be stubbed.
     """
     timeout = max(LEAST_S if learned else _CONTROL_S, suite_timeout(case.seconds))
     order = PairOrder(case.original, submitted, functions, case.hidden, tests, timeout, learned, all_changes)

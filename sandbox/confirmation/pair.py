@@ -80,7 +80,7 @@ class Asked:
     unseen: bool = False
     """Whether an answer was refused because it contained a class or a name that no true answer contained."""
     unmade: bool = False
-    """Whether an answer wanted to change what the true function never changes."""
+    """Whether an answer contained a change that the true function was never seen to make."""
 
 
 @dataclass(slots=True)
@@ -110,7 +110,10 @@ class PairReport:
         return is_clean and self.results[id].outcome is Outcome.PASSED
 
     def reasons(self) -> Counter[str]:
-        """Return the number of tests that can't count, by reason."""
+        """Return the number of tests that can't count, by reason.
+
+        A test that made calls and failed without a known problem has the reason `STATE_OUTSIDE`.
+        """
         found: Counter[str] = Counter()
         for id, result in self.results.items():
             asked = self.asked.get(id, Asked())
@@ -166,7 +169,7 @@ class _TestInput:
 
 
 class Pair:
-    """Runs the tests of one tree while another process answers their stubs."""
+    """One run of the tests of a tree, while another process answers their stubs."""
 
     def __init__(self, place: RunPlace, order: PairOrder) -> None:
         self._place = place
@@ -179,13 +182,14 @@ class Pair:
         self._calls = self._starts = self._kept = 0
         self._submission: SubmissionProcess | None = None
         self._gone: dict[str, Any] = {}
-        """The answer in place of a process that has ended."""
+        """The answer to all requests after the process has ended."""
         self._input = _TestInput()
 
     def run(self, run: RunContext) -> PairReport:
         """Run the tests, and return the report.
 
-        Raises `CancelledError` if stopped, and `NotConfirmableError` if a function can't be stubbed.
+        Raises `CancelledError` if stopped, `NotConfirmableError` if a function can't be stubbed, and
+        `TaskError` if the tree can't be laid out.
         """
         began = time.monotonic()
         tree = stubbed(self._order.original, self._order.functions, self._stub)

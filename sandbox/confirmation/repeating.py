@@ -19,7 +19,7 @@ _STEPS = frozenset(("next", "throw", "close", "apply"))
 _WITH_DATA = frozenset(("value", "raised", "stop"))
 
 Alike = Callable[[Exchange, Mapping[str, Any]], bool]
-"""A function that says whether another answer to an exchange's request counts as the same answer."""
+"""A function that returns whether another answer to an exchange's request counts as the same answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,9 +50,9 @@ def plain_calls(report: PairReport, *, steps: bool) -> list[PlainCall]:
 
 
 def _steps(first: Exchange, exchanges: Sequence[Exchange], most: int) -> Iterator[Exchange]:
-    """Yield at most `most` later exchanges with what a call answered with.
+    """Yield at most `most` later exchanges with the iterators and functions in a call's answer.
 
-    They end before the first that needs something of the tests.
+    They end before the first one that needs a function or iterator of the tests, or is answered without data.
     """
     for exchange in exchanges:
         request = exchange.request
@@ -70,8 +70,9 @@ def _steps(first: Exchange, exchanges: Sequence[Exchange], most: int) -> Iterato
 def repeated(process: SubmissionProcess, call: PlainCall, alike: Alike) -> tuple[Exchange, Exchange] | None:
     """Repeat a call and its later requests; return the first exchange that gets another answer.
 
-    It is returned as recorded and with the new answer. Returns None if all answers are alike. A missing
-    answer is compared as one whose `re` is `gone`.
+    It is returned as recorded and with the new answer. Returns None if all answers are alike, up to the first
+    request about an object that the process does not have. A missing answer is compared as one whose `re` is
+    `gone`.
     """
     numbers: dict[str, str] = {}
     for exchange in (call.first, *call.steps):

@@ -20,7 +20,7 @@ from gistpoint.sandbox.testruns import EnvironmentSource
 
 
 class ForgeryTrial:
-    """Tries submissions of one function on one backend, against the answers of the true function."""
+    """A trial of submissions of one function on one backend, against the answers of the true function."""
 
     def __init__(
         self,

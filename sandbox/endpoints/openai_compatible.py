@@ -200,7 +200,7 @@ _MEANINGS = {
 
 def problem_of(status: int, body: object = None) -> ChatProblem:
     """Return the meaning of an HTTP status other than success, and of the error in its body."""
-    inner = _inner(body)
+    inner = _error_body(body)
     table = inner if isinstance(inner, dict) else {"message": inner}
     words = " ".join(str(table.get(name) or "") for name in ("code", "type", "message")).lower()
     # Words in a message count only with the statuses for a request that is too long; codes always count.
@@ -220,7 +220,7 @@ def _has_one(words: str, signs: Sequence[str]) -> bool:
     return any(sign in words for sign in signs)
 
 
-def _inner(body: object) -> object:
+def _error_body(body: object) -> object:
     """Return the error in a body, which is its member `error`, or else the body."""
     if isinstance(body, dict):
         return body.get("error", body)
@@ -228,8 +228,11 @@ def _inner(body: object) -> object:
 
 
 def error_text(body: object) -> str:
-    """Return the message in an error's body, as one line of at most 300 characters."""
-    words = _inner(body)
+    """Return the message in an error's body, as one line of at most 300 characters.
+
+    Returns `without a word` if there is none.
+    """
+    words = _error_body(body)
     if isinstance(words, dict):
         words = words.get("message", words.get("detail", ""))
     return " ".join(str(words or "without a word").split())[:300]
@@ -424,7 +427,7 @@ class OpenAICompatibleModel:
             return self._failure(ChatProblem.NO_CONNECTION, f"can't be reached ({cause})")
         except httpx.HTTPError as error:
             what = f"stopped in the middle of its reply ({type(error).__name__})"
-            return self._failure(ChatProblem.NO_CONNECTION, what, usage=self._lost(sent))
+            return self._failure(ChatProblem.NO_CONNECTION, what, usage=self._usage_if_lost(sent))
         except openai.APIStatusError as error:
             error_body = self._withheld.taken_out_of(error.body)
             problem = problem_of(error.status_code, error_body)
@@ -470,10 +473,10 @@ class OpenAICompatibleModel:
 
     def _timed_out(self, sent: int) -> ChatFailure:
         what = f"gave no complete reply within {self.settings.timeout_s:g} s"
-        return self._failure(ChatProblem.TIMED_OUT, what, usage=self._lost(sent))
+        return self._failure(ChatProblem.TIMED_OUT, what, usage=self._usage_if_lost(sent))
 
-    def _lost(self, sent: int) -> Usage:
-        """Return the least usage of a request whose reply was lost, which is that of the text sent."""
+    def _usage_if_lost(self, sent: int) -> Usage:
+        """Return the minimum usage of a request whose reply was lost: that of the text sent."""
         return usage_of(None, self.settings.prices, sent, 0)
 
 

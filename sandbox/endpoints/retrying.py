@@ -14,7 +14,7 @@ from gistpoint.core.running import NEVER, CancelToken
 
 @dataclass(frozen=True, slots=True)
 class Backoff:
-    """How often and how long to wait.
+    """The number of requests, and the waits between them.
 
     Each wait is about twice as long as the previous one, unless the endpoint asks for another.
     """
@@ -40,10 +40,10 @@ def _sleep(seconds: float, cancel: CancelToken) -> None:
 
 @dataclass(frozen=True, slots=True)
 class RetryingModel:
-    """Asks `model` until it replies, fails permanently, or has failed too often; implements `ChatModel`.
+    """A model that repeats a request until it gets a reply, or fails permanently or too often.
 
-    It waits with `CancelToken.sleep` of the request's token, so that the caller can distinguish waiting from
-    work.
+    Implements `ChatModel`. It waits with `CancelToken.sleep` of the request's token, so that the caller can
+    distinguish waiting from work.
     """
 
     model: ChatModel
@@ -64,7 +64,8 @@ class RetryingModel:
     ) -> ChatReply | ChatFailure:
         """Return the first reply, or the last failure.
 
-        Raises `CancelledError` if stopped, even during a wait.
+        The usage of failed requests is in the reply's `lost`, or is included in the failure's usage. Raises
+        `CancelledError` if stopped, even during a wait.
         """
         lost = Usage()
         retried = list[ChatProblem]()

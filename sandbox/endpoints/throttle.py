@@ -1,6 +1,6 @@
 """Makes one gate for each host, which all conversations of a process share.
 
-A rate limit that one conversation meets holds all of them back, because each would otherwise waste its
+A rate limit that one conversation hits holds all of them back, because each would otherwise waste its
 attempts on it (decision 75).
 """
 
@@ -19,11 +19,11 @@ from gistpoint.core.running import NEVER, CancelToken
 from gistpoint.sandbox.endpoints.retrying import Backoff
 
 _SPREAD = 0.1
-"""The share by which waits are extended at most, so that not all requests come at the same moment."""
+"""The maximum share by which waits are extended, so that not all requests arrive at the same moment."""
 
 
 class HostGate:
-    """Determines how long requests to one host have to wait; safe for any number of threads."""
+    """A gate that determines how long requests to one host have to wait; safe for any number of threads."""
 
     def __init__(self, backoff: Backoff | None = None, now: Callable[[], float] = time.monotonic) -> None:
         """`backoff` determines the waits for which the host does not ask; `now` returns seconds."""
@@ -59,7 +59,7 @@ def _sleep(seconds: float, cancel: CancelToken) -> None:
 
 @dataclass(frozen=True, slots=True)
 class ThrottledModel:
-    """Asks `model` when its host's gate is open; implements `ChatModel`."""
+    """A model whose requests wait until its host's gate is open; implements `ChatModel`."""
 
     model: ChatModel
     gate: HostGate

@@ -81,7 +81,7 @@ class BuildEnvironments(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Builds:
-    """Runs builds on one backend for one Python.
+    """The builds on one backend for one Python.
 
     All methods raise `EnvironmentBuildError` if a build fails, and `CancelledError` if stopped.
     """
@@ -258,7 +258,7 @@ class _Answer(msgspec.Struct):
 
 
 class BuildOutput:
-    """Takes the lines of `payload/build_backend.py`, which are not trusted: invalid lines are dropped."""
+    """A receiver of the lines of `payload/build_backend.py`, which drops invalid ones: none are trusted."""
 
     def __init__(self, into: Path) -> None:
         self.requirements: tuple[str, ...] = ()
@@ -274,7 +274,7 @@ class BuildOutput:
         self._file.close()
 
     def feed(self, line: bytes) -> None:
-        """Take a line."""
+        """Take a line; a part of the file that exceeds the limit is not written."""
         try:
             answer = msgspec.json.decode(line, type=_Answer)
             # The driver shares its sandbox with the build, which can write the same lines.
@@ -290,7 +290,10 @@ class BuildOutput:
                 self._file.write(part)
 
     def file(self) -> Path | None:
-        """Return the received file's path; None if it is incomplete, too large, or has an invalid name."""
+        """Rename the received file to its name and return its path.
+
+        None if the file is incomplete, too large, or has an invalid name.
+        """
         is_complete = self._complete and self._size <= MOST_BYTES
         if not is_complete or not _FILE.fullmatch(self._name):
             return None

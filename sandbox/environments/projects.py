@@ -67,7 +67,7 @@ def find_import_roots(folder: Path, pyproject: Table) -> tuple[str, ...]:
 
     They are the folders in the build settings, or else `src` or a similar folder, or else `.`.
     """
-    named = [root for root in _named(folder, pyproject) if _holds_code(folder / root)]
+    named = [root for root in _configured_folders(folder, pyproject) if _holds_code(folder / root)]
     if named:
         return tuple(dict.fromkeys(named))
     for root in _USUAL:
@@ -77,7 +77,7 @@ def find_import_roots(folder: Path, pyproject: Table) -> tuple[str, ...]:
     return (".",)
 
 
-def _named(folder: Path, pyproject: Table) -> Iterator[str]:
+def _configured_folders(folder: Path, pyproject: Table) -> Iterator[str]:
     """Yield the folders of packages in the settings of build backends, each within the repository."""
     tool = table(pyproject, "tool")
     setuptools = table(tool, "setuptools")
@@ -156,7 +156,7 @@ class Project:
 
 @dataclass(frozen=True, slots=True)
 class BuildSystem:
-    """The build backend of a source tree (PEP 517): `module` or `module:object`, its folders, its needs."""
+    """The build backend of a source tree (PEP 517): `module` or `module:object`, folders and requirements."""
 
     backend: str
     path: tuple[str, ...]
@@ -183,10 +183,10 @@ def _is_code(path: Path) -> bool:
 
 
 def read_project(folder: Path) -> Project:
-    """Return the description from `pyproject.toml`, `setup.cfg` and an sdist's `PKG-INFO`.
+    """Return the description from `pyproject.toml`, or else from `setup.cfg` and an sdist's `PKG-INFO`.
 
-    Each file supplies what the previous ones leave open. Raises `EnvironmentBuildError` if `pyproject.toml`
-    is not valid TOML.
+    The default of the name is that of the folder; the default of the version is a `__version__` in the code,
+    or else `0`. Raises `EnvironmentBuildError` if `pyproject.toml` is not valid TOML.
     """
     pyproject = _pyproject(folder)
     project = table(pyproject, "project")
@@ -246,12 +246,15 @@ def _package_info(folder: Path) -> Metadata:
 
 
 def _first(texts: Iterable[str]) -> str:
-    """Return the first text that is not empty, or an empty text."""
+    """Return the first text that is not empty; empty if there is none."""
     return next(filter(None, texts), "")
 
 
 def _described_in(folder: Path, project: Table) -> str:
-    """Return the file from which a build backend starts; a `pyproject.toml` may only be for other tools."""
+    """Return the file from which a build backend starts; empty if there is none.
+
+    A `pyproject.toml` may only be for other tools.
+    """
     has_setup = (folder / "setup.py").is_file()
     is_for_tools = has_setup and not project
     if is_for_tools or not (folder / "pyproject.toml").is_file():

@@ -39,7 +39,7 @@ _NOT_LOADED = {"xdist", "xdist.looponfail", "rerunfailures", "randomly", "random
 
 
 class UvResolver:
-    """Resolves with uv, and builds on `backend`."""
+    """A resolver that uses uv, and builds on `backend`."""
 
     def __init__(
         self,
@@ -67,7 +67,8 @@ class UvResolver:
         """Return the pins of the suite in `folder`, after building the environment once to find its plugins.
 
         Raises `EnvironmentBuildError` if a package can't be resolved or built, and if pytest or one of its
-        plugins needs the project, because replacing a function of the project would break the runner.
+        plugins needs the project, because replacing a function of the project would break the runner. Raises
+        `CancelledError` if stopped.
         """
         project = read_project(folder)
         self._check_python(project)
@@ -151,8 +152,8 @@ def usable_plugins(
 ) -> tuple[str, ...]:
     """Return the names of the pytest plugins that runs of the project `name` load, sorted.
 
-    Raises `EnvironmentBuildError` if pytest or one of the plugins needs the project. `parents` has further
-    known requirements: the packages that need a package, by its canonical name.
+    Raises `EnvironmentBuildError` if pytest or one of the plugins needs the project. `parents` contains
+    further known requirements: the packages that need a package, by its canonical name.
     """
     chains = {**(parents or {}), **_parents_among(installed, python)}
     refuse_runner_part(name, chains, {"pytest", *(one.name for one in installed if one.plugins)})
@@ -160,7 +161,10 @@ def usable_plugins(
 
 
 def without_own(requirements: Iterable[str], project: Project) -> list[str]:
-    """Return the requirements with each of the project's own extras replaced by what the extra requires."""
+    """Return the requirements with each of the project's own extras replaced by what the extra requires.
+
+    Raises `EnvironmentBuildError` for an invalid requirement.
+    """
     own = canonicalize_name(project.name)
     waiting = list(requirements)
     found = list[str]()
@@ -226,7 +230,10 @@ def installed_in(environment: Path) -> dict[str, Installed]:
 
 
 def entry_points_of(text: str, group: str) -> tuple[str, ...]:
-    """Return the names of the entry points of `group` in an `entry_points.txt`; empty if it is damaged."""
+    """Return the names of the entry points of `group` in an `entry_points.txt`.
+
+    Empty if there are none, or if the text is damaged.
+    """
     parser = configparser.RawConfigParser(delimiters=("=",), strict=False, allow_no_value=True)
     parser.optionxform = str  # type: ignore[assignment,method-assign] # names keep their case, as documented
     try:

@@ -67,7 +67,8 @@ def from_source(names: Sequence[str]) -> list[str]:
 def locate(pinned: str, name: str, *, python: str | None = None, cancel: CancelToken = NEVER) -> Sdist:
     """Ask uv, and thereby the user's index, for the sdist of `pinned` (`name==version`), and return it.
 
-    Raises `SourceError` if there is none.
+    Raises `SourceError` if there is none, `EnvironmentBuildError` if the user's settings of uv can't be read,
+    and `CancelledError` if stopped.
     """
     arguments = ["pip", "compile", "-", "--no-deps", "--format", "pylock.toml", "--no-header", "--quiet"]
     arguments += from_source([name])
@@ -202,11 +203,11 @@ _MOST_FILES = 100_000
 def unpack(
     archive: Path, into: Path, *, most_bytes: int = _MOST_BYTES, most_files: int = _MOST_FILES
 ) -> Path:
-    """Unpack an sdist (tar or zip) below `into`; return the only folder in it, or else `into`.
+    """Unpack an sdist (tar or zip) into the new folder `into`; return the only folder in it, or else `into`.
 
-    Raises `SourceError` for a damaged archive, and before anything is written for an archive that exceeds the
-    limits when unpacked or has a path that leads out of it. Links that lead out, and special files, are left
-    out.
+    Raises `SourceError` for a damaged archive and for a hard link without an earlier file, and, before
+    anything is written, for an archive that exceeds the limits when unpacked or has a path that leads out of
+    it. Links that lead out, and special files, are left out.
     """
     into.mkdir(parents=True)
     room = _Room(archive, most_bytes, most_files)
@@ -281,7 +282,7 @@ class _Room:
         self._bounds = f"{most_bytes >> 20} MiB or {most_files:,} files"
 
     def take(self, size: int, files: int = 1) -> None:
-        """Count bytes and files; raises `SourceError` if there is no room for them."""
+        """Count bytes and files. Raises `SourceError` if there is no room for them."""
         self._bytes -= size
         self._files -= files
         if self._bytes < 0 or self._files < 0:
@@ -289,7 +290,7 @@ class _Room:
 
 
 class _Files:
-    """Creates files and their folders below one folder."""
+    """The files and folders that are created below one folder."""
 
     def __init__(self, into: Path) -> None:
         self._into = into
@@ -328,7 +329,7 @@ class _Files:
 
 
 def _make_links(into: Path, links: list[tuple[str, str]]) -> None:
-    """Create the links of an archive, without those that lead out of `into`."""
+    """Create an archive's links, without those that lead out of `into`, or whose path is already taken."""
     for path, target in links:
         place = into / path
         aimed = posixpath.normpath(posixpath.join(posixpath.dirname(path), target))

@@ -39,7 +39,7 @@ _CLONED = "Check that `git clone` can read it and that it has that commit. The f
 
 
 class Fetcher:
-    """Fetches sources onto this machine."""
+    """A fetcher of sources onto this machine."""
 
     def __init__(self, *, on_line: Callable[[str], None] | None = None, cancel: CancelToken = NEVER) -> None:
         self._on_line = on_line or (lambda line: None)
@@ -61,7 +61,7 @@ class Fetcher:
 
     def _folder(self, folder: Path, into: Path, given: str) -> tuple[Source, Path]:
         revision, target = _laid_out(folder, into, given)
-        return Source("folder", _named(target, folder.resolve().name), revision, given), target
+        return Source("folder", _project_name(target, folder.resolve().name), revision, given), target
 
     def _sdist(self, specification: str, into: Path) -> tuple[Source, Path]:
         try:
@@ -107,7 +107,7 @@ class Fetcher:
         _, target = _laid_out(checkout, into, given)
         shutil.rmtree(checkout)
         name = Path(urllib.parse.urlparse(place).path).name.removesuffix(".git") or "repository"
-        return Source("git", _named(target, name), revision, given), target
+        return Source("git", _project_name(target, name), revision, given), target
 
 
 def require_form(specification: str) -> None:
@@ -120,13 +120,14 @@ def require_form(specification: str) -> None:
     if is_commit or _is_folder(specification):
         return
     if not _is_version(specification):
-        raise SourceError(f"{_why_not(specification)}: {specification!r}.", hint=_FORMS)
+        raise SourceError(f"{_reason_for_refusal(specification)}: {specification!r}.", hint=_FORMS)
 
 
 def newest_version(name: str) -> str:
     """Return `name==version` of the newest release with an sdist in the user's index.
 
-    Raises `SourceError` if there is none.
+    Raises `SourceError` if there is none, and `EnvironmentBuildError` if the user's settings of uv can't be
+    read.
     """
     sdist = locate(name, name)
     return f"{name}=={sdist.version}"
@@ -147,7 +148,7 @@ def _is_version(specification: str) -> bool:
     return "==" in specification
 
 
-def _why_not(specification: str) -> str:
+def _reason_for_refusal(specification: str) -> str:
     """Return why this specification can't be fetched, as the beginning of a sentence."""
     if "://" in specification:
         return "An address must be that of a git repository, with a commit after an @"
@@ -162,7 +163,10 @@ def _why_not(specification: str) -> str:
 
 
 def _cause(error: Exception) -> str:
-    """Return git's own error: its first fatal line, and the previous line, which may have more detail."""
+    """Return git's own error: its first fatal line, and the previous line, which may have more detail.
+
+    The text is cut to 300 characters.
+    """
     stderr = getattr(error, "stderr", None)
     if stderr is None:
         return str(error) or "git printed nothing."
@@ -190,7 +194,7 @@ def _laid_out(folder: Path, into: Path, given: str) -> tuple[str, Path]:
     return revision, target
 
 
-def _named(folder: Path, otherwise: str) -> str:
+def _project_name(folder: Path, otherwise: str) -> str:
     """Return the project's own name, or else `otherwise`."""
     known = read_project(folder).name
     return otherwise if known == folder.name else known

@@ -96,7 +96,10 @@ def runner_distributions() -> dict[str, metadata.Distribution]:
 
 
 def host_environment(cache: Path) -> Environment:
-    """Return the environment that contains only pytest, below `cache`; it is made at the first call."""
+    """Return the environment that contains only pytest, below `cache`; it is made at the first call.
+
+    Raises `EnvironmentBuildError` if gistpoint's own interpreter or pytest is not found.
+    """
     interpreter = find_interpreter(own_version())
     distributions = runner_distributions()
     pinned = (f"{name}=={d.version}" for name, d in distributions.items())
@@ -222,7 +225,10 @@ class EnvironmentStore:
         return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:24]
 
     def _build(self, folder: Path, lock: tuple[str, ...], interpreter: Interpreter, builds: Builds) -> None:
-        """Make an environment without running its own interpreter, which would run code in `*.pth` files."""
+        """Make an environment without running its own interpreter, which would run code in `*.pth` files.
+
+        Raises `EnvironmentBuildError` if uv fails, and `CancelledError` if stopped.
+        """
         made = call_uv(
             # Relocatable, because it is built under another name and moved into place when it is complete.
             ["venv", "--no-project", "--relocatable", "--python", str(interpreter.path), str(folder)],
@@ -237,7 +243,10 @@ class EnvironmentStore:
             compile_below(folder / "lib", interpreter.path, builds.cancel)
 
     def _install(self, folder: Path, lock: tuple[str, ...], builds: Builds) -> None:
-        """Install the lock in one call, from wheels alone; build the wheels that uv does not find."""
+        """Install the lock in one call, from wheels alone; build the wheels that uv does not find.
+
+        Raises `EnvironmentBuildError` if that fails, and `CancelledError` if stopped.
+        """
         from packaging.utils import canonicalize_name
 
         from gistpoint.sandbox.environments.locking import wheelless

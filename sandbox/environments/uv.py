@@ -144,8 +144,8 @@ def call_uv(
     """Run uv, and return the result; after `timeout_s` seconds uv is stopped, and the result is not `ok`.
 
     It runs in an empty folder with settings that are written for this call, so that no project's settings
-    apply. `known` has metadata for uv, and `shelf` is an additional folder of wheels. Raises `CancelledError`
-    if stopped, and `EnvironmentBuildError` if the user's settings can't be read.
+    apply. `known` contains metadata for uv, and `shelf` is an additional folder of wheels. Raises
+    `CancelledError` if stopped, and `EnvironmentBuildError` if the user's settings can't be read.
     """
     import tomli_w
 
@@ -179,7 +179,11 @@ def run_program(
     cancel: CancelToken = NEVER,
     timeout_s: float = 900.0,
 ) -> UvResult:
-    """Run a program in `folder`, with only this environment, and return the result as `call_uv` does."""
+    """Run a program in `folder`, with only this environment, and return the result.
+
+    After `timeout_s` seconds the program is killed, and the result is not `ok`. Raises `CancelledError` if
+    stopped.
+    """
     with tempfile.TemporaryFile() as given, tempfile.TemporaryFile() as output:
         given.write(standard_input.encode())
         given.seek(0)
@@ -280,7 +284,10 @@ def _follow(
     cancel: CancelToken,
     deadline: float,
 ) -> str:
-    """Return what a process prints until its end or the deadline. Raises `CancelledError` if stopped."""
+    """Return what a process prints to standard error until its end or the deadline.
+
+    Only the first MiB of whole lines is kept. Raises `CancelledError` if stopped.
+    """
     assert process.stderr is not None
     descriptor = process.stderr.fileno()
     log = _Log(on_line)

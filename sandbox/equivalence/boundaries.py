@@ -23,18 +23,18 @@ from gistpoint.sandbox.equivalence.encoded import (
 from gistpoint.sandbox.equivalence.hints import Hints
 
 _CALLS = 8
-"""The largest number of recorded calls in which values are replaced."""
+"""The maximum number of recorded calls in which values are replaced."""
 _DEPTH = 4
 _PARTS = 4
 """The number of members at the beginning of a container that are replaced."""
 _FIRST = 3
-"""The number of values of its own type that take a value's place before values of other types do."""
+"""The number of values of the same type that replace a value before values of other types do."""
 _POOL = 8
-"""The largest number of recorded values of an attribute that take each other's place."""
+"""The maximum number of recorded values of an attribute that replace one another."""
 _OF_ARGUMENTS = 0.5
 """The share of the inputs that replace a whole argument, if there are enough of these."""
 _OF_USED = 0.8
-"""The share of these, together with the inputs that replace a part of an argument that the function uses."""
+"""The share of the inputs that replace a whole argument, or a part of one that the function uses."""
 _LARGE = ("1000000", "2147483648", "9223372036854775808")
 _NONE: Encoded = ["n"]
 _TEXTS = (
@@ -151,7 +151,7 @@ def _places(
 ) -> Iterator[_Place]:
     """Yield the places in a call's arguments, the arguments themselves first.
 
-    `absent` has the numbers of the arguments that are None in some recorded call.
+    `absent` contains the numbers of the arguments that are None in some recorded call.
     """
     whole = list(map(as_input, example))
     below: list[Iterator[_Place]] = []

@@ -56,7 +56,7 @@ class FunctionSpan:
 
     @property
     def name(self) -> str:
-        """The last part of the function's qualified name, without the number that tells it from namesakes."""
+        """The last part of the function's qualified name, without the number of a repeated definition."""
         return self.qualname.rpartition(".")[2].partition("#")[0]
 
 
@@ -68,8 +68,8 @@ class RecordedCalls:
     shape: list[Any] = field(default_factory=list)
     """The parameters of the function.
 
-    The list has the number of positional parameters, the names of keyword-only ones, whether there are
-    `*args` and `**kwargs`, and all names.
+    The list contains the number of positional parameters, the names of keyword-only ones, whether there
+    are `*args` and `**kwargs`, and all names.
     """
     arguments: list[str] = field(default_factory=list)
     """The arguments of each call, pickled, in base64; they are never unpickled outside the sandbox."""
@@ -108,7 +108,7 @@ class Replayed:
 
 
 class CallRunner:
-    """Records and repeats calls on one backend."""
+    """A runner that records and repeats calls on one backend."""
 
     def __init__(
         self, backend: Backend, environments: EnvironmentSource, limits: RunLimits | None = None
@@ -184,9 +184,9 @@ class CallRunner:
     ) -> Replayed:
         """Call a function of `tree` with inputs: numbers of recorded calls, or encoded arguments.
 
-        An input without an outcome was not reached, because the run was stopped or ended early. If `describe`
-        is true, the encoded arguments of the recorded calls are returned too. The folders of `test_files` are
-        on the import path. Raises `CancelledError` if stopped.
+        Returns the outcomes; an input without an outcome was not reached, because the run was stopped or
+        ended early (see `problem`). If `describe` is true, the encoded arguments of the recorded calls are
+        returned too. The folders of `test_files` are on the import path. Raises `CancelledError` if stopped.
         """
         found, key = Replayed(), os.urandom(32).hex()
         seal = ResultSeal(bytes.fromhex(key))

@@ -196,7 +196,11 @@ class _FunctionComparison:
     def _pairs(
         self, inputs: Sequence[int | Sequence[Encoded]], recorded: bool, first: Replayed | None = None
     ) -> list[_Pair]:
-        """Return the calls that count, which the original answers in the same way twice."""
+        """Return the calls that count, which the original answers in the same way twice.
+
+        Other calls are added to `passed_over`. A varied input counts only if the original returns a value for
+        it, and an exception only if all arguments could be pickled.
+        """
         if not inputs:
             return []
         once = first or self.replay(self.original, inputs)
@@ -263,7 +267,7 @@ def _steady(first: ReplayOutcome | None, second: ReplayOutcome | None) -> Replay
 
 
 def _from_difference(one: str, other: str) -> tuple[str, str]:
-    """Return two texts, cut to a readable length around the first position at which they differ."""
+    """Return two texts, each cut to 300 characters around the first position at which they differ."""
     same = next(
         (n for n, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other))
     )

@@ -1,4 +1,4 @@
-"""What the source of a function suggests as inputs: its literals, and the types and attributes it names."""
+"""Finds what the source of a function suggests as inputs: literals, and the types and attributes it names."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ NO_HINTS = Hints()
 def hints_of(trees: Iterable[SourceTree], path: str, qualname: str) -> Hints:
     """Return what the function with this name suggests in all trees together.
 
-    A tree in which there is no such function suggests nothing.
+    A tree in which there is no such function suggests nothing. At most 60 literals are kept.
     """
     literals: dict[str, Encoded] = {}
     kinds: set[str] = set()

@@ -110,7 +110,7 @@ _STEPS: Mapping[str, Callable[[str], Iterable[str]]] = {
     "s": _text_steps,
     "y": _bytes_steps,
 }
-"""By the tag of a value, a function that returns simpler contents."""
+"""For each tag of a value, a function that returns simpler contents."""
 
 
 def _simpler_container(kind: str, parts: Sequence[Any]) -> Iterator[Encoded]:

@@ -33,15 +33,18 @@ _FAR = 10_000
 _FINITE = 1e300
 _LETTERS = 200
 _FEW = 40
-"""The largest number of recorded values of one parameter from which values are drawn."""
+"""The maximum number of recorded values of one parameter from which values are drawn."""
 _DEEPEST = 3
 """The number of levels of nested objects whose attributes are drawn."""
 _AT_BOUNDARIES = 2 / 3
-"""The largest share of the inputs that may be at boundaries."""
+"""The maximum share of the inputs that are at boundaries."""
 
 
 def varied(examples: Sequence[Sequence[Encoded]], most: int, hints: Hints = NO_HINTS) -> list[list[Encoded]]:
-    """Return at most `most` different lists of arguments like `examples`, which determine the result."""
+    """Return at most `most` different lists of arguments like `examples`, which determine the result.
+
+    Empty if there are no examples, or if the calls have no arguments.
+    """
     if not examples or not examples[0]:
         return []
     found = boundary_inputs(examples, hints, int(_AT_BOUNDARIES * most))
@@ -115,7 +118,7 @@ def _one_of(values: Sequence[_Item]) -> SearchStrategy[_Item]:
 
 
 class _Drawing:
-    """Makes strategies for values like recorded ones."""
+    """A maker of strategies for values like recorded ones."""
 
     def __init__(self, hints: Hints) -> None:
         self.hints = hints
@@ -307,4 +310,4 @@ _STRATEGIES: Mapping[str, Callable[[_Drawing, Sequence[Encoded]], SearchStrategy
     "o": _Drawing.objects,
     **dict.fromkeys(CONTAINERS, _Drawing.containers),
 }
-"""By the tag of a value, a function that makes a strategy from recorded values, or returns None."""
+"""For each tag of a value, a function that makes a strategy from recorded values, or returns None."""

@@ -129,7 +129,10 @@ class GistRunner:
     def tests(
         self, tree: SourceTree, environment: EnvironmentPins, *, timeout_s: float, cancel: CancelToken = NEVER
     ) -> tuple[str, ...]:
-        """Return the ids of all tests that the suite collects. Raises `InfrastructureError` if that fails."""
+        """Return the ids of all tests that the suite collects.
+
+        Raises `InfrastructureError` if the tests can't be collected, and `CancelledError` if stopped.
+        """
         with run_folder() as base:
             lay_out(tree, base / "files")
 
@@ -187,7 +190,7 @@ class GistRunner:
                 stay = called.is_test and not files
                 root = codebase[0] if codebase and stay else places.workspace
                 settings: dict[str, Any] = {
-                    "argv": _words(
+                    "argv": _argv_of(
                         places, environment, called, alone=False, settings=not elsewhere, root=root
                     ),
                     "path": [*_own_place(places, called), *_roots(places, environment), *codebase],
@@ -210,7 +213,7 @@ class GistRunner:
                 variables=called.variables,
             )
             ended, seen, places = self._judged(run, environment, base, timeout_s, cancel)
-        masks = _words_for(places)
+        masks = _path_replacements(places)
         if elsewhere:
             # The moved file has other names, which must not look like a difference between two outputs.
             masks |= _moved_names(called)
@@ -253,9 +256,9 @@ class GistRunner:
             def order(places: MountPaths) -> dict[str, Any]:
                 file = f"{places.workspace}/{called.target}"
                 return {
-                    "argv": _words(places, environment, called, alone=True, settings=False),
+                    "argv": _argv_of(places, environment, called, alone=True, settings=False),
                     "path": _own_place(places, called),
-                    # The names that a gist may not import, and the places that it may not read.
+                    # The names that a gist must not import, and the places that it must not read.
                     "owned": sorted(owned),
                     "forbidden": sorted(forbidden),
                     "written": [places.workspace, places.home, places.temporary],
@@ -285,7 +288,7 @@ class GistRunner:
             run=seen.run,
             seconds=ended.seconds,
             executed=seen.lines,
-            places=_words_for(places),
+            places=_path_replacements(places),
             reason=seen.reason,
             output=ended.output,
             began=seen.began,
@@ -396,7 +399,7 @@ def gist_entrypoint(entrypoint: Entrypoint) -> Entrypoint:
 
 
 def _starter(entrypoint: Entrypoint, pins: EnvironmentPins) -> dict[str, bytes]:
-    """Return the program that starts a command that has no file of its own, by path; otherwise empty."""
+    """Return, by path, the program that starts a command without a file of its own; otherwise empty."""
     text = program_text(entrypoint, pins.metadata)
     if text:
         return {COMMAND_FILE: text.encode("utf-8", "surrogatepass")}
@@ -413,7 +416,7 @@ def _require(ended: Ended) -> None:
         )
 
 
-def _words(
+def _argv_of(
     places: MountPaths,
     pins: EnvironmentPins,
     called: Entrypoint,
@@ -459,7 +462,7 @@ def _roots(places: MountPaths, pins: EnvironmentPins) -> list[str]:
 
 
 def _own_place(places: MountPaths, called: Entrypoint) -> list[str]:
-    """Return, as a list, the folder that Python itself would put first on its path; empty if none."""
+    """Return, as a list, the folder that Python itself puts first on its path; empty for a console script."""
     if called.kind is EntrypointKind.CONSOLE:
         return []
     if called.kind is EntrypointKind.SCRIPT:
@@ -467,7 +470,7 @@ def _own_place(places: MountPaths, called: Entrypoint) -> list[str]:
     return [places.workspace]
 
 
-def _words_for(places: MountPaths) -> dict[str, str]:
+def _path_replacements(places: MountPaths) -> dict[str, str]:
     """Return the replacements for the paths of a run in outputs, by path, except for temporary folders."""
     environment = posixpath.dirname(posixpath.dirname(places.python))
     found = {places.workspace: "<folder>", places.home: "<home>"}

@@ -77,7 +77,7 @@ _EVEN_QUOTED = {"`", "$(", "${"}
 
 
 def refusal(command: str) -> str:
-    """Return why `command` may not run without execution, as a sentence, or an empty text."""
+    """Return, as a sentence, why `command` is refused if nothing may be executed; empty if it is allowed."""
     text, expansion = _scanned(command)
     if expansion:
         return f"Nothing may be executed here, and {expansion} could do so: write the command without it."
@@ -91,7 +91,7 @@ def refusal(command: str) -> str:
 
 
 def _refusal_of(words: list[str]) -> str:
-    """Return a sentence on the first refused word, or an empty text.
+    """Return a sentence on the first refused word; empty if no word is refused.
 
     It only explains, because the sandbox is the barrier (decision 40).
     """
@@ -146,7 +146,7 @@ def _scanned(command: str) -> tuple[str, str]:
 
 
 def _expansion_at(command: str, place: int, *, quoted: bool) -> str:
-    """Return the name of the expansion that begins at a position, or an empty text.
+    """Return the name of the expansion that begins at a position; empty if none does.
 
     Within double quotes, only some expansions are possible.
     """

@@ -1,4 +1,4 @@
-"""Reads the records of a run of an entrypoint; contradictory records give no result (decision 23)."""
+"""Reads the records of a run of an entrypoint; contradictory records make the run invalid (decision 23)."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Seen:
     lines: frozenset[int]
     trace: Mapping[str, Any] | None
     defined: Mapping[str, tuple[str, int]] = field(default_factory=dict)
-    """By test, the file that has its code, relative to the root of the run, and the first line."""
+    """For each test, the file that contains its code, relative to the root of the run, and the first line."""
     began: bool = True
     """Whether the harness reported that it began, before it read anything of the tested code."""
 
@@ -265,13 +265,13 @@ def lines_of(notes: Notes) -> frozenset[int]:
 
 
 def trace_of(notes: Notes) -> Mapping[str, Any] | None:
-    """Return the trace that was reported; None if there is none, or it is no object."""
+    """Return the trace that was reported; None if there is none, or if it is not a JSON object."""
     found = _joined(notes, "trace")
     return found if isinstance(found, dict) else None
 
 
 def _joined(notes: Notes, kind: str) -> Any:
-    """Return the value of a note that may have arrived in parts; None if there is none, or it is invalid."""
+    """Return the value of a note that may have arrived in parts; None if there is none, or it is not JSON."""
     text = "".join(str(note.get("part", "")) for note in notes if note.get("kind") == kind)
     try:
         return json.loads(text) if text else None

@@ -41,7 +41,10 @@ def texts_of(event: str, arguments: tuple[Any, ...]) -> Iterator[str]:
 
 
 def what_runs(event: str, arguments: tuple[Any, ...]) -> bytes:
-    """Return what an event runs, as bytes that can be compared; empty if it runs nothing."""
+    """Return what an event runs, as bytes that can be compared; empty if it runs nothing.
+
+    Raises `RecursionError`, `TypeError` or `ValueError` if its arguments can't be compared.
+    """
     if event == "compile":
         source = arguments[0]
         # Equal trees are different objects, but have equal dumps.

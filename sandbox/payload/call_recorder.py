@@ -34,7 +34,7 @@ _VARARGS, _KEYWORDS = 4, 8
 
 
 class CallWatch:
-    """Records the calls of the targets while the tests run."""
+    """A recorder of the calls of the targets while the tests run."""
 
     def __init__(self, order: dict[str, Any], root: str, put: Callable[..., None]) -> None:
         self.put = put
@@ -50,7 +50,7 @@ class CallWatch:
         self.why = ["" for _ in self.targets]
 
     def target_of(self, code: CodeType) -> int:
-        """Return the number of the target that a code object belongs to, or -1."""
+        """Return the number of the target that a code object belongs to; -1 if it belongs to none."""
         found = self.known.get(code)
         if found is None:
             file = os.path.realpath(code.co_filename)

@@ -196,10 +196,10 @@ def _hold(value: Any, wanted: dict[str, Any]) -> None:
 
 
 class Describer:
-    """Encodes the arguments of one recorded call."""
+    """An encoder of the arguments of one recorded call."""
 
     def __init__(self, call: int, is_of_tree: Callable[[Any], bool]) -> None:
-        """`is_of_tree` says whether a class is of the repository, whose objects' attributes are described."""
+        """`is_of_tree(kind)` is whether a class is of the repository, so that attributes are described."""
         self.call = call
         self.is_of_tree = is_of_tree
         self.attributes = 0
@@ -236,7 +236,10 @@ class Describer:
         return [self.encoded(part, [*way, place], above) for place, part in enumerate(_children(value))]
 
     def attributes_of(self, value: Any, way: list[Any], above: tuple[int, ...]) -> list[list[Any]]:
-        """Return pairs of the name and the encoded value of an object's attributes, sorted by name."""
+        """Return pairs of the name and the encoded value of an object's attributes, sorted by name.
+
+        After 300 attributes of all objects of the call, the others are left out.
+        """
         found = []
         for name, part in sorted(_held(value).items()):
             self.attributes += 1
@@ -247,7 +250,7 @@ class Describer:
 
 
 class ClassesOfTree:
-    """A function that tells whether a class is of the repository, by the file of its module."""
+    """A function that returns whether a class belongs to the repository, by the file of its module."""
 
     def __init__(self, root: str) -> None:
         self.root = os.path.realpath(root) + os.sep
@@ -266,7 +269,7 @@ class ClassesOfTree:
 
 
 class RecordedArguments:
-    """Rebuilds recorded arguments, as new objects for each use."""
+    """Recorded arguments, which are rebuilt as new objects for each use."""
 
     def __init__(self, calls: list[str]) -> None:
         self.calls = [base64.b64decode(call) for call in calls]
@@ -285,7 +288,7 @@ class RecordedArguments:
 
 
 class _Arguments:
-    """Decodes the arguments of one input."""
+    """A decoder of the arguments of one input."""
 
     def __init__(self, recorded: RecordedArguments) -> None:
         self.recorded = recorded
@@ -447,7 +450,7 @@ def outcome(function: Any, shape: list[Any], values: list[Any], limit_s: float) 
     The keys are `kind` (`value`, `raised`, `late`, or `lost` if the outcome can't be compared), `shown` (a
     text to show) and `hash` (of the outcome with the changed arguments, or empty). After `value` and `raised`
     there are also `alone` (the hash of the outcome without the arguments) and `after` (the arguments after
-    the call).
+    the call). Texts are cut to 20,000 characters.
     """
 
     def late(*_: Any) -> None:

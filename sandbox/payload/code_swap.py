@@ -127,7 +127,7 @@ def _compiled(
 ) -> CodeType:
     """Return the code of the one function of `source`, which still refers to the variables in `kept`.
 
-    `kept` has the names of the free variables of functions, by the path of names to the function. Raises
+    `kept` contains the names of the free variables of functions, by the path of names to the function. Raises
     `UnfitError` if the source does not compile, or does not define the function under its old name.
     """
     tree = ast.parse(source)
@@ -147,7 +147,7 @@ def _compiled(
 
 
 class _Keeper(ast.NodeTransformer):
-    """Adds dead references to variables of outer functions, so that existing closures still fit."""
+    """A transformer that adds dead references to variables of outer functions, so that closures still fit."""
 
     def __init__(self, kept: Mapping[tuple[str, ...], tuple[str, ...]], unit: str) -> None:
         self.kept = kept

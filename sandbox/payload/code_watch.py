@@ -44,7 +44,7 @@ _IMPORT, _LOAD = "_find_and_load", "_call_with_frames_removed"
 
 
 class CodeWatch:
-    """Watches the code that is executed.
+    """A watch on the code that is executed.
 
     `written` are the folders that the run may write to, `given` the files that were put there beforehand, and
     `own` the folders of the watched code; all other code is the environment's. `probe` is called at each call
@@ -75,7 +75,7 @@ class CodeWatch:
         self.program: ModuleType | None = None
         """The module that a given file was executed as, if it is a program."""
         self.settled: dict[int, bool] = {}
-        """Code that need not be checked again, by its id, and whether it is the environment's."""
+        """Whether code that need not be checked again is the environment's, by the id of the code."""
         self._waiting: dict[int, bool] = {}
         self._kept: list[CodeType] = []
         self._alike: dict[tuple[str, int, str], list[CodeType]] | None = None

@@ -194,7 +194,10 @@ def _drain(fd: int, kind: bytes) -> None:
 
 
 class Forwarding:
-    """Forwards standard input to the command; its end, or input without `requests`, ends this process."""
+    """A forwarder of standard input to the command; the end of input ends this process.
+
+    Input without `requests` ends this process as well.
+    """
 
     def __init__(self, poll: select.poll, requests: int | None) -> None:
         self.poll = poll
@@ -222,7 +225,7 @@ class Forwarding:
 
 
 def _reap(child: int) -> int | None:
-    """Reap ended processes, including adopted ones; return the status of `child`, or None."""
+    """Reap ended processes, including adopted ones; return the status of `child`, or None if it runs."""
     while True:
         try:
             pid, status = os.waitpid(-1, os.WNOHANG)

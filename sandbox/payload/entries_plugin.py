@@ -41,7 +41,7 @@ _SPAWNS = {"subprocess.Popen", "os.posix_spawn", "os.exec", "os.spawn", "os.syst
 
 
 class Watch:
-    """Records the entries of the running test, and separately those during imports and collection."""
+    """A recorder of the entries of the running test, and separately of those in imports and collection."""
 
     def __init__(self) -> None:
         self.current: set[int] = set()

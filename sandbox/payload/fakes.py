@@ -94,7 +94,7 @@ _DEPTH = 5
 
 
 class StandIns:
-    """Finds objects that stand in for the codebase's modules.
+    """A finder of objects that stand in for the codebase's modules.
 
     They are those that the dotted `names` refer to, and those in `sys.modules` whose top-level name is in
     `owned`.
@@ -107,7 +107,10 @@ class StandIns:
         self._owned = frozenset(owned)
 
     def look(self, namespace: Mapping[str, object], itself: object) -> None:
-        """Check the namespace of the code that uses the names; `itself` is the gist's module."""
+        """Check `sys.modules` and the namespace of the code that uses the names.
+
+        `itself` is the gist's module.
+        """
         for name in self._names:
             found = _under(name, namespace, itself)
             if found is not _MISSING:
@@ -164,7 +167,7 @@ def _kind(found: object, namespace: Mapping[str, object], itself: object) -> str
 def _alien(space: SimpleNamespace, known: set[int], itself: object, depth: int) -> str:
     """Return the first name in a namespace with a callable that neither the gist nor a module defines.
 
-    The text also has the callable's type; it is empty if there is no such name.
+    The text also contains the callable's type; it is empty if there is no such name.
     """
     for name, value in vars(space).items():
         if id(value) in known or value is itself:
@@ -215,7 +218,7 @@ def _is_of_elsewhere(value: object, itself: object) -> bool:
 
 
 def _names(kind: type) -> tuple[str, str]:
-    """Return the module and the qualified name of a class without asking its metaclass."""
+    """Return the module and the qualified name of a class without running code of its metaclass."""
     module = type.__dict__["__dict__"].__get__(kind).get("__module__")
     return module if isinstance(module, str) else "builtins", type.__dict__["__qualname__"].__get__(kind)
 

@@ -1,7 +1,7 @@
 """Guards of a run: each permanently refuses something through an audit hook, and reports attempts.
 
-They don't see what child processes and native code do: if that matters, the codebase must not be present at
-all, and the isolation has to close the network.
+They do not cover child processes and native code: if those matter, the codebase must not be present at all,
+and the isolation has to close the network.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ _PATHS = {"open": 0, "os.link": 0, "os.symlink": 0, "os.rename": 0, "shutil.copy
 
 
 class ImportBlocker:
-    """Separates a gist from its original: refuses the top-level modules `owned` and files below `forbidden`.
+    """A guard that refuses to a gist the top-level modules `owned` and the files below `forbidden`.
 
     `report` is called with `import`, `read` or `preloaded`, and with the name of the module or the path, the
     first time that each combination occurs.
@@ -87,7 +87,7 @@ _AGAIN, _UNREACHABLE = -3, 101
 
 
 class NetworkGuard:
-    """Makes calls fail as they do without a network: no name resolves, and no address is reachable.
+    """A guard that makes calls fail as without a network: no name resolves, and no address is reachable.
 
     The errors are the same under every isolation. Loopback addresses and Unix sockets stay usable. `report`
     is called with `network` and each host name or address once.

@@ -56,7 +56,7 @@ def _text(path: str) -> str:
 
 
 class Links:
-    """Finds and removes the editable installations that lead into a workdir."""
+    """The editable installations that lead into a workdir, which are found and removed."""
 
     def __init__(self, workdir: Workdir) -> None:
         self.workdir = workdir
@@ -238,7 +238,10 @@ def _add_user(number: int) -> None:
 
 
 def prepared(order: dict[str, Any]) -> dict[str, Any]:
-    """Prepare the image, and return the report that `main` describes. Raises `UnusableError`."""
+    """Prepare the image, and return the report that `main` describes.
+
+    Raises `UnusableError` if the image can't be used for runs.
+    """
     workdir = Workdir(order["workdir"])
     _require_usable(workdir)
     # Found before anything is removed, because the metadata of editable installations is removed as well.

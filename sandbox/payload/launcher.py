@@ -128,7 +128,10 @@ class Measures:
             (self._lines.resume if on else self._lines.pause)()
 
     def check_stand_ins(self, namespace: Mapping[str, object], itself: object) -> None:
-        """Check for objects in place of modules; `namespace` and `itself` are as for `StandIns.look`."""
+        """Check for objects in place of modules, if the order names owned modules.
+
+        `namespace` and `itself` are as for `StandIns.look`.
+        """
         if self._order.get("owned"):
             self._stand_ins.look(namespace, itself)
 

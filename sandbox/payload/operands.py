@@ -102,7 +102,7 @@ if TYPE_CHECKING:
 
 
 class Operands:
-    """Observes the functions of the file at `path` that begin on one of `lines`.
+    """An observer of the functions of the file at `path` that begin on one of `lines`.
 
     `is_environment(code)` is whether a code object belongs to the environment.
     """
@@ -152,7 +152,10 @@ class Operands:
                 function.__code__ = code
 
     def observe_doctest(self, doctest: Any) -> None:
-        """Make the examples of a doctest pass their values to this observer."""
+        """Make the examples of a doctest pass their values to this observer.
+
+        Examples that can't be parsed stay unchanged, and so do all examples on Python 3.8.
+        """
         if not hasattr(ast, "unparse"):  # Python 3.8
             return
         names = {f"_{os.urandom(8).hex()}": seen for seen in (self._deep, self._shallow)}
@@ -169,7 +172,7 @@ class Operands:
             example.source = ast.unparse(ast.fix_missing_locations(changed)) + "\n"
 
     def look(self, names: dict[str, Any]) -> None:
-        """Record which functions of libraries and builtins are replaced, for a test with the global `names`.
+        """Record which functions of libraries and builtins are replaced, for a test with these globals.
 
         In a module that the test names, any other value counts as a replacement; in all other modules, only
         code of the gist does.
@@ -216,7 +219,7 @@ class Operands:
         return list(self._rows.values())
 
     def all_classes(self) -> list[Row]:
-        """Return the rows of all classes that exist, except for those of the environment (see `rows`)."""
+        """Return the rows of at most 1000 existing classes, without those of the environment (see `rows`)."""
         found: dict[str, Row] = {}
         for kind in _classes():
             for row in self._rows_of(kind):
@@ -253,7 +256,7 @@ class Operands:
             self._note_wild(found, kind)
             if issubclass(kind, type):
                 self._note(found)  # type: ignore[arg-type]
-            # Checked before the parts: a proxy forwards all, and only the collector shows its referent.
+            # Checked before the parts: a proxy forwards access, and only the collector shows its referent.
             elif kind in _PROXIES:
                 for referent in _referents(found):
                     self._note(type(referent))
@@ -320,7 +323,10 @@ class Operands:
         return known is not None and not known[1] and _is_mock(base) and _names(base) == _names(kind)
 
     def _is_library(self, name: str) -> bool:
-        """Whether a name is that of a module that is not the gist, and that the gist did not create."""
+        """Whether a name is that of an imported module that has no file in the gist's folder.
+
+        False for `__main__`, and for a module that is not an ordinary module object.
+        """
         module = sys.modules.get(name)
         if type(module) is not ModuleType or name == "__main__":
             return False
@@ -345,7 +351,10 @@ class Operands:
             self._rows.setdefault(f"wild {module}.{name}", {"names": [name[:_NAME]], "wild": module[:_NAME]})
 
     def _equals_anything(self, value: object, kind: type) -> bool:
-        """Whether the value has an `__eq__` of the environment, in Python, that accepts any other value."""
+        """Whether the value has an `__eq__` of the environment, in Python, that accepts any other value.
+
+        False after the first 500 values with such a method, which are the only ones to be tried.
+        """
         # Read from the namespaces of the classes: `getattr` would run a metaclass's or a descriptor's code.
         method: Any = None
         for one in type.__dict__["__mro__"].__get__(kind):
@@ -396,7 +405,7 @@ def _classes() -> Iterator[type]:
 
 
 def _referents(reference: object) -> list[object]:
-    """Return the object behind a weak reference or a proxy, without running code of either."""
+    """Return, as a list, the object behind a weak reference or a proxy, without running code of either."""
     objects = [one for one in gc.get_objects() if type.__dict__["__flags__"].__get__(type(one)) & _HEAP_TYPE]
     return [one for one in objects if any(found is reference for found in weakref.getweakrefs(one))]
 
@@ -404,7 +413,7 @@ def _referents(reference: object) -> list[object]:
 def _is_inherited(kind: type, special: str, value: Any) -> bool:
     """Whether a method written in C belongs to the class or one of its bases.
 
-    Enumerations use one of a base's text methods in place of another, so that those are interchangeable.
+    The text methods count as the same, because an enumeration uses one of its base's methods as another.
     """
     bases = type.__dict__["__mro__"].__get__(kind)
     same = value.__name__ == special or (value.__name__ in _TEXTS and special in _TEXTS)
@@ -511,10 +520,11 @@ _DECIDED: dict[type[ast.AST], tuple[str, ...]] = {
 
 
 class _Passing(ast.NodeTransformer):
-    """Wraps values in calls, in functions that begin on one of `lines` (in all code if `lines` is None).
+    """A transformer that wraps values in calls, in functions that begin on one of `lines`.
 
-    `deep` and `shallow` create the nodes of the called functions: `deep` searches through a value that can
-    decide what the test does, `shallow` records only the class of any other value that is used.
+    All code is changed if `lines` is None. `deep` and `shallow` create the nodes of the called functions:
+    `deep` searches through a value that can decide what the test does; `shallow` records only the class of
+    any other value that is used.
     """
 
     def __init__(

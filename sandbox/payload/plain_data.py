@@ -41,7 +41,7 @@ Value = Any
 
 
 class Encoder:
-    """Encodes values for one message."""
+    """An encoder of the values of one message."""
 
     def __init__(self, shared: sides.Shared) -> None:
         self.shared = shared
@@ -53,9 +53,10 @@ class Encoder:
         """Whether the message refers to something that stays on its side."""
 
     def message(self, roots: Iterable[object]) -> dict[str, Any]:
-        """Return the message of these values and of all objects that both sides know.
+        """Return a message with these values, and with the nodes of shared objects that have changed.
 
-        Raises `CannotTravelError` if the values are too large or nested too deeply.
+        Shared are the objects that both sides know, and those that are reached now. Raises
+        `CannotTravelError` if the values are too large or nested too deeply.
         """
         values = [self.value(root, 0) for root in roots]
         # Also objects that no root refers to: the call may have changed what the other side still has.
@@ -97,7 +98,7 @@ class Encoder:
         return self.identified(value, kind, depth + 1)
 
     def identified(self, value: Any, kind: type, depth: int) -> Value:
-        """Return the JSON form of a value with an identity: its name, or else the number of its node."""
+        """Return the JSON form of a value with an identity: a name, member, method or a node's number."""
         name = self.side.name(value)
         if name:
             return ["n", name, *self.stand_in(value)]
@@ -131,7 +132,10 @@ class Encoder:
         ]
 
     def stand_in(self, value: object) -> list[Value]:
-        """Return a list with what replaces a name that may not be taken: a proxy or a member's value."""
+        """Return, as a list, a substitute for a name that the other side may refuse; empty if none is needed.
+
+        It is a proxy or a member's value.
+        """
         if isinstance(value, enum.Enum):
             return [self.member(value, 1)] if isinstance(value, sides.PLAIN_BASES) else []
         if not self.side.travels_as_proxy(value):
@@ -216,7 +220,7 @@ class Encoder:
 
 
 def _builtin_base(kind: type) -> type:
-    """Return the nearest built-in class that an exception class extends, or the class itself."""
+    """Return the nearest built-in class that an exception class extends, or the class if it is built-in."""
     return next(part for part in sides.mro_of(kind) if part.__module__ == "builtins")
 
 
@@ -312,7 +316,7 @@ _CONTENTS: dict[str, Callable[[Encoder, Any], list[Any]]] = {
 
 
 class Decoder:
-    """Decodes the values of one message."""
+    """A decoder of the values of one message."""
 
     def __init__(self, shared: sides.Shared, message: dict[str, Any]) -> None:
         self.shared = shared
@@ -343,7 +347,10 @@ class Decoder:
         return [self.value(root) for root in self.roots]
 
     def known(self, number: int) -> Any:
-        """Return the object with a number, which may still be empty, or raise `CannotTravelError`."""
+        """Return the object with a number, which may still be empty.
+
+        Raises `CannotTravelError` if there is no such object, or if it can't be made from its node.
+        """
         if number in self.shared.objects:
             return self.shared.objects[number]
         if number in self.side.kept:
@@ -364,7 +371,11 @@ class Decoder:
         return made
 
     def shell(self, node: list[Any]) -> Any:
-        """Return an empty object for a node, a complete one if immutable, or raise `CannotTravelError`."""
+        """Return an empty object for a node, or a complete one if its type is immutable.
+
+        Raises `CannotTravelError` for an unknown kind, or a class that does not extend the given built-in
+        type.
+        """
         make = _SHELLS.get(node[0])
         if make is not None:
             return make(self, node)
@@ -413,7 +424,10 @@ class Decoder:
         return made
 
     def fill(self, number: int, *, changed: bool) -> None:
-        """Give an object its contents; `changed` is whether this side had the object before the message."""
+        """Give an object its contents; `changed` is whether this side had the object before the message.
+
+        Raises `CannotTravelError` if the object would have to become one of another class.
+        """
         node, target = self.heap[number], self.shared.objects[number]
         if changed and not self.matches(node, number, target):
             raise sides.CannotTravelError("an object became one of another class")
@@ -480,7 +494,11 @@ class Decoder:
         return [(self.value(key), self.value(part)) for key, part in values]
 
     def value(self, value: Value) -> Any:
-        """Return the value of a JSON form. Raises `CannotTravelError` if the form is not valid."""
+        """Return the value of a JSON form.
+
+        Raises `CannotTravelError` if the form is invalid, and `Unseen` for a refused name without a
+        substitute.
+        """
         if type(value) is dict:
             # Only lists are tagged; a dictionary at this place can't come from an honest encoder.
             raise sides.CannotTravelError("an object of JSON is no value")
@@ -496,7 +514,10 @@ class Decoder:
         return self.side.named(name) if instead is None else instead
 
     def instead(self, name: str, otherwise: Value) -> object:
-        """Record a name in an answer; return None, or a refused name's substitute, or raise `Unseen`."""
+        """Record a name in an answer; return None if it is accepted, and otherwise its substitute.
+
+        Raises `Unseen` if the name is refused and has no substitute.
+        """
         try:
             self.side.answered(name)
         except sides.Unseen:
@@ -506,7 +527,10 @@ class Decoder:
         return None
 
     def stand_in_for(self, number: int, *node: Any) -> object:
-        """Return a proxy for a callable that may not be taken by its name, or raise `CannotTravelError`."""
+        """Return a proxy for a callable whose name is refused.
+
+        Raises `CannotTravelError` if the node is not that of a function.
+        """
         if number in self.side.kept:
             return self.side.kept[number]
         if node[0] != "function":

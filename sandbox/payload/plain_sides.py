@@ -1,4 +1,4 @@
-"""What two processes that exchange plain data agree on: names, classes, and what stays (decision 113).
+"""The common rules of two processes that exchange plain data: names, classes, what stays (decision 113).
 
 Runs in the target's interpreter. Objects are taken apart and put together without running their constructors
 or methods.
@@ -268,7 +268,7 @@ class Singletons:
         self.modules = 0
 
     def name(self, value: object) -> str:
-        """Return the name of an object, or an empty text."""
+        """Return the name of an object; empty if it has none."""
         if len(sys.modules) != self.modules:
             self.look()
         return self.names.get(id(value), "")
@@ -400,11 +400,14 @@ class ProcessSide:
         self._next_kept = step * 1_000_000_000
 
     def name(self, value: object) -> str:
-        """Return the name under which the other side has the same object, or an empty text."""
+        """Return the name under which the other side has the same object; empty if there is none."""
         return self.singletons.name(value) or name_of(value)
 
     def named(self, name: str) -> object:
-        """Return the object for a name that the other side sent."""
+        """Return the object for a name that the other side sent.
+
+        Raises `CannotTravelError` if there is none.
+        """
         return resolved(name)
 
     def kind_named(self, name: str, base: str) -> type | None:
@@ -428,7 +431,7 @@ class ProcessSide:
         return found
 
     def travels_as_proxy(self, value: object) -> bool:
-        """Whether a proxy accompanies a callable, in case the other side may not take it by its name."""
+        """Whether a proxy accompanies a callable, in case the other side refuses its name."""
         return False
 
     def visible(self, kind: type) -> bool:
@@ -456,10 +459,10 @@ class ProcessSide:
         return True
 
     def check_attribute(self, kind: type, name: str, part: object) -> None:
-        """Raise `Unseen` if an object of this class may not have such an attribute."""
+        """Raise `Unseen` if an object of this class must not have such an attribute."""
 
     def answered(self, name: str) -> None:
-        """Record that a message contains a class or a name; raise `Unseen` if it may not."""
+        """Record that a message contains a class or a name; raise `Unseen` if that is refused."""
 
     def keep(self, value: object, number: int = 0) -> int:
         """Keep an object that stays, or its proxy, and return its number, which is the same each time.

@@ -26,7 +26,7 @@ def _check(result: int, what: str) -> None:
 
 
 def _closed_above(path: str) -> str:
-    """Return the outermost folder above `path` that only its owner may enter, or an empty text."""
+    """Return the outermost folder above `path` that only its owner may enter; empty if there is none."""
     here = ""
     for part in os.path.dirname(path).split("/"):
         here = here.rstrip("/") + "/" + part

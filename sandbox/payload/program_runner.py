@@ -28,7 +28,7 @@ _PR_SET_DUMPABLE = 4
 
 
 class Channel:
-    """Writes numbered records to the result pipe."""
+    """A writer of numbered records to the result pipe."""
 
     def __init__(self, descriptor: int) -> None:
         os.set_inheritable(descriptor, False)
@@ -118,7 +118,7 @@ def _report(channel: Channel, order: Mapping[str, Any], streams: Mapping[str, st
             note = json.loads(line)
         except ValueError:
             continue
-        # Only notes without `e` and `n`: the child may not number its records, or end the run with one.
+        # Only notes without `e` and `n`: the child must neither number its records nor end the run with one.
         if isinstance(note, dict) and isinstance(note.get("kind"), str) and not {"e", "n"} & note.keys():
             channel.put("note", **note)
     for name, text in streams.items():

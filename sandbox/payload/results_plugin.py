@@ -48,7 +48,7 @@ def _bounded(text: str) -> str:
 def taken_order() -> dict[str, Any]:
     """Read the order from standard input, a line with its length and then that many bytes, and return it.
 
-    Raises `EOFError` if the input ends early.
+    Raises `EOFError` if the input ends within the order, and `ValueError` if the length is missing.
     """
     length = b""
     while not length.endswith(b"\n"):
@@ -157,7 +157,10 @@ class Results:
         return text
 
     def location(self, longrepr: Any) -> str | None:
-        """Return `path:line` of the innermost frame in the repository, or else of the crash; None if none."""
+        """Return `path:line` of the innermost frame in the repository, or else of the crash.
+
+        None if the failure has no crash.
+        """
         crash = getattr(longrepr, "reprcrash", None)
         if crash is None:
             return None
@@ -328,7 +331,7 @@ class _Known(pytest.Module):
 
 
 class Registering:
-    """Registers `plugin` while pytest is configured, under a name that can't be guessed.
+    """A plugin that registers `plugin` while pytest is configured, under a name that can't be guessed.
 
     This happens after the first `conftest.py` has been loaded.
     """

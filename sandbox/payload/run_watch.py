@@ -74,7 +74,7 @@ _MOST, _LONGEST = 100, 160
 
 
 class RunWatch:
-    """A watch over one run; `found` has a description of each thing that the submission did."""
+    """A watch over one run; `found` contains descriptions of what the submission did, at most 100."""
 
     def __init__(self, spans: list[list[Any]], tests: list[str], root: str) -> None:
         self.found: set[str] = set()
@@ -127,7 +127,7 @@ class RunWatch:
         return False
 
     def _described(self, event: str, arguments: tuple[Any, ...]) -> str:
-        """Return a description of what an event shows the submission doing, or an empty text."""
+        """Return a description of what an event shows the submission doing; empty if it does not count."""
         if event in _FILES:
             return self._of_file(event, arguments)
         if event == "object.__getattr__":

@@ -50,7 +50,7 @@ _MOST_SHARED = 200
 
 
 class _NoPytest(importlib.abc.MetaPathFinder):
-    """Prevents the import of pytest and `conftest`: code that needs them belongs to tests."""
+    """A finder that refuses to import pytest and `conftest`: code that needs them belongs to tests."""
 
     def find_spec(self, fullname: str, path: object = None, target: object = None) -> None:
         if fullname.partition(".")[0] in _ABSENT:
@@ -90,7 +90,7 @@ class _Elsewhere:
 
 
 class SubmissionServer:
-    """Serves the requests of one run."""
+    """A server of the requests of one run."""
 
     def __init__(self, order: dict[str, Any], root: str, requests: io.BufferedReader, results: int) -> None:
         self.functions = order["functions"]
@@ -158,7 +158,10 @@ class SubmissionServer:
         return {"re": kind, **plain.Encoder(shared).message([value])}
 
     def carry_out(self, request: dict[str, Any], roots: list[Any]) -> Any:
-        """Carry out a request, and return the result; raises whatever the submitted code raises."""
+        """Carry out a request, and return the result; raises whatever the submitted code raises.
+
+        Raises `CannotTravelError` if the request is about an object that is not kept here.
+        """
         if request["do"] == "call":
             return _called(self.function_of(request), request["shape"], roots)
         held: Any = self.side.kept.get(request["of"])
@@ -198,7 +201,10 @@ class SubmissionServer:
             yield value
 
     def ask(self, question: dict[str, Any], roots: list[Any]) -> Any:
-        """Ask the tests' process, handle its requests until it replies, and return or raise its reply."""
+        """Ask the tests' process, handle its requests until it replies, and return or raise its reply.
+
+        The process ends if standard input does.
+        """
         shared = self.current[-1]
         self.send({"re": "callback", **question, **plain.Encoder(shared).message(roots)})
         while True:
@@ -258,7 +264,7 @@ _ACTIONS: dict[str, Callable[[Any, list[Any]], Any]] = {
     "close": lambda iterator, roots: iterator.close() if hasattr(iterator, "close") else None,
     "next": lambda iterator, roots: next(iterator) if roots[0] is None else iterator.send(roots[0]),
 }
-"""What each kind of request does with an object that stayed in this process."""
+"""For each kind of request, a function that carries it out on an object that stayed in this process."""
 
 
 def _called(function: Callable[..., Any], shape: list[Any], values: list[Any]) -> Any:

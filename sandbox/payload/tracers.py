@@ -67,7 +67,7 @@ class _Tracer:
 
 
 class LineTracer(_Tracer):
-    """Records which lines of the file at `path` ran between `start` and `stop`."""
+    """A tracer that records which lines of the file at `path` ran between `start` and `stop`."""
 
     def __init__(self, path: str, see: Callable[[FrameType], None], settled: Container[int]) -> None:
         super().__init__(see, settled)
@@ -139,10 +139,10 @@ class LineTracer(_Tracer):
 
 
 class EntrypointTracer(_Tracer):
-    """Traces a command through the code below `root`, except for `excluded` folders such as environments.
+    """A tracer of a command through the code below `root`, without `excluded` folders such as environments.
 
-    `order` has, in the order of execution, the path and number of each line at the top level of a module, and
-    line 0 at the end of a module.
+    `order` contains, in the order of execution, the path and number of each line at the top level of a
+    module, and line 0 at the end of a module.
     """
 
     def __init__(

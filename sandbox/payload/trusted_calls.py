@@ -92,7 +92,11 @@ class StubCalls:
     # Called by stubs
 
     def call(self, function: int, values: dict[str, Any]) -> Any:
-        """Return the other process's answer to the call of a stub whose local variables are `values`."""
+        """Return the other process's answer to the call of a stub whose local variables are `values`.
+
+        Raises the exception that the answer contains, and `CannotTravelError` if there is no valid answer or
+        no test is running.
+        """
         frame = sys._getframe(1)
         request = {"do": "call", "function": function, **_shape(frame)}
         roots = [values[name] for name in request.pop("names")]
@@ -145,7 +149,7 @@ class StubCalls:
                 self.shared.pop()
 
     def report_unmade(self, learned: Learned) -> None:
-        """Report if an answer wanted to change what the true function never changes."""
+        """Report it if an answer contained a change that the true function was never seen to make."""
         if learned.unmade:
             learned.unmade = False
             self.put("note", kind="unmade")
@@ -178,7 +182,10 @@ class StubCalls:
         raise self.problem(reply.get("reason", "sandbox"), reply.get("words", kind))
 
     def called_back(self, reply: dict[str, Any], shared: Shared) -> None:
-        """Call a function of the tests, or advance an iterator, and send the result."""
+        """Call a function of the tests, or advance an iterator, and send the result.
+
+        Raises `CannotTravelError` if the object is not one that this process keeps.
+        """
         stays = self.side.kept.get(reply["of"])
         arguments, keywords = decoded(shared, reply, 2)
         if stays is None or isinstance(stays, Elsewhere):
@@ -229,7 +236,10 @@ class StubCalls:
                 sent, do = error, "throw"
 
     def repeat_side_effects(self, reply: dict[str, Any]) -> None:
-        """Repeat the output, the warnings and the log records of the other process."""
+        """Repeat the output, the warnings and the log records of the other process.
+
+        Raises `Unseen` for a warning of a category that no answer of the true function contained.
+        """
         sys.stdout.write(reply.get("out", ""))
         sys.stderr.write(reply.get("err", ""))
         for category, text in reply.get("warnings", ()):
@@ -245,7 +255,7 @@ class StubCalls:
     # Detecting that a library runs an answer as code
 
     def remember(self, value: object) -> None:
-        """Keep the texts of the true function's answer, to detect whether one of them is run."""
+        """While learning, keep the texts of the true function's answer, to detect whether one is run."""
         if not self.learning or len(self.texts) >= _MOST_TEXTS:
             return
         parts = value if isinstance(value, (list, tuple, set, frozenset)) else (value,)
@@ -330,8 +340,8 @@ def _reply(line: bytes) -> dict[str, Any]:
 def decoded(shared: Shared, message: dict[str, Any], count: int) -> list[Any]:
     """Return the `count` values of a message from the other process.
 
-    Raises `CannotTravelError` for an invalid message or another number of values, so that no error of this
-    reader is mistaken for an answer.
+    Raises `CannotTravelError` for an invalid message or another number of values, so that no error in
+    decoding is mistaken for an answer, and `Unseen` if the message contains a refused class or name.
     """
     try:
         values = Decoder(shared, message).values()

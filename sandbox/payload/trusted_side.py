@@ -1,4 +1,4 @@
-"""What the tests' process accepts from the other process: plain data, as learned (decision 113).
+"""The rules by which the tests' process accepts plain data from the other process (decision 113).
 
 Runs in the target's interpreter.
 """
@@ -69,13 +69,16 @@ class Learned:
         """Whether an answer contains a change that the true function was never seen to make."""
 
     def holds(self, name: str) -> bool:
-        """Whether an answer may contain a class or a name."""
+        """Whether an answer may contain a class or a name; while learning, the name is recorded."""
         if self.learning:
             self.answers.add(name)
         return name in self.answers
 
     def changes(self, key: str) -> bool:
-        """Whether an answer may make the changes with this key, to an attribute or a kind of container."""
+        """Whether an answer may make the changes with this key, to an attribute or a kind of container.
+
+        While learning, the key is recorded.
+        """
         if self.learning:
             self.writes.add(key)
         return key in self.writes
@@ -150,7 +153,8 @@ class TestSide(ProcessSide):
     def warning_named(self, name: str) -> type[Warning] | None:
         """Return the category of a warning; None if it belongs to the tools, or is no such category.
 
-        Nothing is imported for a name that no answer of the true function contained; it raises `Unseen`.
+        Raises `Unseen` for a name outside of the builtins that no answer of the true function contained;
+        nothing is imported for it.
         """
         if name.partition(".")[0].partition(":")[0] in _TOOLS:
             return None
@@ -198,7 +202,10 @@ class TestSide(ProcessSide):
                     yield f"{type_name(type(holder))}.{own}"
 
     def allowed(self, seen: bool) -> bool:
-        """Whether a change is made; `seen` is whether the true function was seen to make it."""
+        """Whether a change is made; `seen` is whether the true function was seen to make it.
+
+        A change that was not seen is noted in `Learned.unmade`.
+        """
         self.learned.unmade = self.learned.unmade or not seen
         return seen or self.learned.all_changes
 

@@ -177,7 +177,7 @@ def _bound(wall: float, memory: int) -> None:
 
 
 class _Hang:
-    """Checks at intervals whether the test of a fork hangs, that is, computes or sleeps for far too long.
+    """A check at intervals whether the test of a fork hangs, that is, computes or sleeps for far too long.
 
     This is reliable on a busy machine too, because a process that waits for a processor neither computes nor
     sleeps (decision 94).

@@ -44,7 +44,8 @@ class BundleError(Exception):
 def bundle() -> bytes:
     """Return the content of the bundle. Making it takes about a second, once for each process.
 
-    Raises the errors of `bundled_files`.
+    Raises `BundleError` if a module needs something outside the standard library, and `LoweringError` for a
+    construct that can't be rewritten for older Pythons.
     """
     made = io.BytesIO()
     with zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED) as archive:
@@ -84,7 +85,8 @@ def bundled_files() -> dict[str, str]:
 def _closure() -> set[str]:
     """Return the names of the program and of all modules of gistpoint that it needs.
 
-    Its imports within functions count too, unlike those of the other modules. Raises `BundleError`.
+    Its imports within functions count too, unlike those of the other modules. Raises `BundleError` if a
+    module needs something outside the standard library.
     """
     found, waiting = set[str](), [_PROGRAM]
     while waiting:

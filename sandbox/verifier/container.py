@@ -38,7 +38,10 @@ It sets the group first, since only root may do so.
 
 
 class ContainerBackend:
-    """Runs commands in the verifier's container, as another user if root starts it, unless `same_user`."""
+    """A backend that runs commands in the verifier's container.
+
+    If root starts the verifier, they run as another user, unless `same_user` is true.
+    """
 
     name = "container"
     expects: ClassVar[Mapping[str, str]] = {}

@@ -190,9 +190,9 @@ def _judged_tree(given: SourceTree, place: Path, wanted: Mapping[str, Any], runn
 
 
 def _file(root: Path, path: str) -> bytes | None:
-    """Return the bytes of a plain file below `root` that is reached without a link, otherwise None.
+    """Return the bytes of a plain file below `root`.
 
-    A file of more than 16 MiB gives None as well.
+    None if the path leads through a link, or if the file is missing, unreadable or larger than 16 MiB.
     """
     place = root / path
     try:

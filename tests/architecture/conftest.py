@@ -1,4 +1,4 @@
-"""The source is read once, by the tests that one worker runs (`xdist_group`)."""
+"""The source, read once by the tests that one worker runs (`xdist_group`)."""
 
 from __future__ import annotations
 

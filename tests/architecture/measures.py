@@ -45,26 +45,24 @@ DATA = (
     "core/demo/library/",
     *(f"sandbox/attacks/{kind}/" for kind in ("commands", "escapes", "reports", "trees")),
 )
-"""Files of the four folders that are no modules of ours."""
+"""Files of the four folders that are data, not modules of gistpoint."""
 NUMBERS = Path(__file__).with_name("numbers.toml")
 SMALL = 80
-"""Lines below which a module that one other uses is counted as a piece of it."""
+"""The number of lines below which a module that only one other uses counts as a piece of the other."""
 COMPLEX = 15
 """The highest cyclomatic complexity that a function should have."""
 DENSE = 0.25
-"""Decisions a code line that every room may have; only rooms well above it have numbers of their own."""
+"""The decisions per code line that every room may have; only rooms well above have their own numbers."""
 ROOM = 500
-"""Code lines from which a room is large enough for its density to say something."""
+"""The number of code lines from which the density of a room is meaningful."""
 SCREEN_CLASSES = 2
-"""Classes of ours in a line, from a screen up to Textual."""
+"""The maximum number of gistpoint's classes from a screen up to Textual."""
 
 WORDS = frozenset(
     {"told", "said", "stands", "beside", "lack", "lacks", "lacking", "mend", "mends", "mended", "anew"}
     | {"comfort", "comforts", "desk", "bench", "benches"}
 )
-"""Words that this house once used where English has plainer ones; `reports`, `missing`, `fix`, `harness` are
-such.
-"""
+"""Words that were once used instead of plainer ones, such as `reports`, `missing`, `fix` and `harness`."""
 
 _WORD = re.compile(r"[A-Z]?[a-z]+")
 _A_KIND = re.compile(r"\bkinds[./](?:gist|repair)\b")
@@ -89,7 +87,7 @@ class Class(NamedTuple):
 
 
 class Lines(NamedTuple):
-    """How many lines of a file are what."""
+    """The numbers of a file's lines of each kind."""
 
     code: int
     docstrings: int
@@ -99,7 +97,7 @@ class Lines(NamedTuple):
 
 @dataclass(frozen=True)
 class Module:
-    """What one walk finds in a module; places are numbers of lines."""
+    """The findings of one walk over a module; places are line numbers."""
 
     name: str
     path: str
@@ -107,7 +105,7 @@ class Module:
     functions: tuple[Function, ...]
     classes: tuple[Class, ...]
     imports: tuple[tuple[str, ...], ...]
-    """The full names that each import statement brings."""
+    """The full names that each import statement imports."""
     asking_mode: tuple[int, ...]
     naming_kind: tuple[int, ...]
     unformatted: tuple[int, ...]
@@ -116,7 +114,7 @@ class Module:
 
     @property
     def length(self) -> int:
-        """All lines of the file."""
+        """The number of all lines of the file."""
         return sum(self.lines)
 
     @property
@@ -196,9 +194,7 @@ def _imported(node: ast.Import | ast.ImportFrom) -> tuple[str, ...]:
 
 
 def _asks_mode(node: ast.AST) -> bool:
-    """Whether a comparison or a `case` asks for a task's mode: by a member of `Mode`, or by its name as a
-    text.
-    """
+    """Whether a node asks for a task's mode, by a member of `Mode` or by its name as a string."""
     match node:
         case ast.Attribute():
             return True
@@ -230,9 +226,7 @@ class Source:
     """The measured modules of a tree, by dotted name."""
 
     def __init__(self, root: Path, *, ours: bool = True) -> None:
-        """Read the four folders at `root`, or else all of the package whose folder `root` is, but for its
-        tests.
-        """
+        """Read the four folders at `root`; if not `ours`, the whole package in `root` without its tests."""
         self.root, self.modules = root, dict[str, Module]()
         for path in _product_files(root) if ours else root.rglob("*.py"):
             where = path.relative_to(root).as_posix()
@@ -249,16 +243,16 @@ class Source:
                 print(f"left out, since this Python can't parse it: {path}: {error}", file=sys.stderr)
 
     def holding(self) -> list[Module]:
-        """The modules that hold something: not an `__init__` of a docstring alone."""
+        """Return the modules with content, without any `__init__` that has only a docstring."""
         return [module for module in self.modules.values() if module.length > 2]
 
     def functions(self) -> list[Function]:
-        """Every function of every module."""
+        """Return every function of every module."""
         return [function for module in self.modules.values() for function in module.functions]
 
 
 def _product_files(root: Path) -> list[Path]:
-    """Return the modules of the four folders, and those beside the links to them."""
+    """Return the modules of the four folders, and those next to the links to these folders."""
     return sorted(path for top in FOLDERS for path in (root / top).rglob("*.py")) + sorted(
         (root / "src/gistpoint").glob("*.py")
     )
@@ -269,7 +263,7 @@ def _is_test(path: Path) -> bool:
 
 
 def imports(source: Source) -> networkx.DiGraph[str]:
-    """Which module imports which, with imports inside functions and those for type checkers alone."""
+    """Return which module imports which, including imports inside functions and for type checkers."""
     graph: networkx.DiGraph[str] = networkx.DiGraph()
     graph.add_nodes_from(source.modules)
     for module in source.modules.values():
@@ -283,12 +277,15 @@ def imports(source: Source) -> networkx.DiGraph[str]:
 
 
 def circles(graph: networkx.DiGraph[str]) -> list[list[str]]:
-    """Groups of modules or packages that import each other, directly or through others."""
+    """Return the groups of modules or packages that import each other, directly or through others."""
     return [sorted(group) for group in networkx.strongly_connected_components(graph) if len(group) > 1]
 
 
 def packages(graph: networkx.DiGraph[str], top: str) -> networkx.DiGraph[str]:
-    """The imports between the packages directly inside one top folder; a module there counts as a package."""
+    """Return the imports between the packages directly inside one top folder.
+
+    A module there counts as a package.
+    """
     inner: networkx.DiGraph[str] = networkx.DiGraph()
     prefix = f"gistpoint.{top}."
 
@@ -302,16 +299,14 @@ def packages(graph: networkx.DiGraph[str], top: str) -> networkx.DiGraph[str]:
 
 
 def pieces(source: Source, graph: networkx.DiGraph[str]) -> list[str]:
-    """Modules below `SMALL` lines that exactly one other module uses; the front door of a package is no
-    piece.
-    """
+    """Return the modules below `SMALL` lines that exactly one other module uses, without any `__init__`."""
     modules = [m for m in source.holding() if not m.path.endswith("/__init__.py")]
     small = [m.name for m in modules if m.length < SMALL and graph.in_degree(m.name) == 1]
     return [f"{name} <- {next(iter(graph.predecessors(name)))}" for name in sorted(small)]
 
 
 def shared_class_names(source: Source) -> dict[str, list[str]]:
-    """Public class names that more than one module defines, with those modules."""
+    """Return the public class names that more than one module defines, with these modules."""
     where: dict[str, list[str]] = defaultdict(list)
     for module in source.modules.values():
         for each in module.classes:
@@ -321,7 +316,7 @@ def shared_class_names(source: Source) -> dict[str, list[str]]:
 
 
 def screen_depths(source: Source) -> dict[str, int]:
-    """How many classes of ours stand between each screen and `BaseScreen`, the base of all, itself counted."""
+    """Return how many of gistpoint's classes are from each screen, included, up to `BaseScreen`."""
     bases = {each.name: each.bases for module in source.modules.values() for each in module.classes}
     bases.pop("BaseScreen", None)
 
@@ -332,14 +327,14 @@ def screen_depths(source: Source) -> dict[str, int]:
 
 
 def glossary_terms(root: Path) -> list[str]:
-    """The words that `docs/glossary.md` explains: the first cell of each row of its tables."""
+    """Return the terms that `docs/glossary.md` explains: the first cell of each row of its tables."""
     page = (root / "docs/glossary.md").read_text(encoding="utf-8")
     cells = [line.split("|")[1].strip() for line in page.splitlines() if line.startswith("|")]
     return [cell for cell in cells if cell != "term" and not cell.startswith("---")]
 
 
 def rooms(source: Source) -> dict[str, list[Module]]:
-    """The modules of each room."""
+    """Return the modules of each room."""
     found: dict[str, list[Module]] = defaultdict(list)
     for module in source.modules.values():
         found[module.room].append(module)
@@ -347,19 +342,19 @@ def rooms(source: Source) -> dict[str, list[Module]]:
 
 
 def code_lines(modules: Iterable[Module]) -> int:
-    """How many lines of code the modules have."""
+    """Return the number of code lines of the modules."""
     return sum(module.lines.code for module in modules)
 
 
 def density(modules: Iterable[Module]) -> float:
-    """Decisions a code line of the modules, over all of them."""
+    """Return the decisions per code line of the modules, taken together."""
     held = list(modules)
     decisions = sum(function.complexity - 1 for module in held for function in module.functions)
     return decisions / max(code_lines(held), 1)
 
 
 def faults(source: Source) -> dict[str, list[str]]:
-    """What may only become fewer, by the names that `numbers.toml` has under `counts`."""
+    """Return the faults that may only become fewer, by their names under `counts` in `numbers.toml`."""
     graph, modules = imports(source), source.modules.values()
     outside = [
         module for module in modules if not module.path.startswith("core/kinds/") and module.naming_kind
@@ -392,7 +387,10 @@ def faults(source: Source) -> dict[str, list[str]]:
 
 
 def densities(source: Source) -> dict[str, float]:
-    """Decisions a code line of the whole, and of each room of at least `ROOM` code lines above `DENSE`."""
+    """Return the decisions per code line of all modules, and of the rooms that exceed `DENSE`.
+
+    Only rooms of at least `ROOM` code lines are measured.
+    """
     found = {"all": density(source.modules.values())}
     return found | {
         name: density(modules)
@@ -402,12 +400,12 @@ def densities(source: Source) -> dict[str, float]:
 
 
 def comments(source: Source) -> float:
-    """Comment lines per 100 code lines."""
+    """Return the number of comment lines per 100 code lines."""
     return 100 * sum(m.lines.comments for m in source.modules.values()) / code_lines(source.modules.values())
 
 
 class Held(NamedTuple):
-    """A number of `numbers.toml`: the limit, and for a raised one the number before and the reason."""
+    """A number of `numbers.toml`: the limit and, for a raised limit, the previous number and the reason."""
 
     limit: float
     was: float | None = None
@@ -415,7 +413,7 @@ class Held(NamedTuple):
 
 
 def held(section: str, text: str | None = None) -> dict[str, Held]:
-    """The numbers of one section of `numbers.toml`, or of its `text`."""
+    """Return the numbers of one section of `numbers.toml`, or of its `text`."""
     table = tomllib.loads(NUMBERS.read_text(encoding="utf-8") if text is None else text)[section]
     return {
         name: Held(value["limit"], value["was"], value["because"]) if isinstance(value, dict) else Held(value)
@@ -424,9 +422,9 @@ def held(section: str, text: str | None = None) -> dict[str, Held]:
 
 
 def count_slack(number: float, found: int) -> int:
-    """How far a count may be below its number before the number has to follow: a twentieth, and at least 5.
+    """Return how far a count may be below its number before the number has to follow.
 
-    A fault that is gone altogether has no slack.
+    This is a twentieth, and at least 5; a fault that no longer occurs has no slack.
     """
     return max(5, math.ceil(number / 20)) if found else 0
 
@@ -436,7 +434,7 @@ COMMENT_SLACK = 0.1
 
 
 def doubts(source: Source, text: str | None = None) -> list[str]:
-    """Where the source is worse than its numbers, and where the numbers lag behind the source; a line each."""
+    """Return a line for each number that the source exceeds, or that lags behind the source."""
     said: list[str] = []
     tighten = "run `python tests/architecture/measures.py --tighten`"
     counts, found = held("counts", text), faults(source)
@@ -472,7 +470,7 @@ def _round_up(value: float, digits: int) -> float:
 
 
 def tightened(source: Source, text: str) -> str:
-    """The `text` of `numbers.toml` with every number that has improved; nothing is made worse."""
+    """Return the `text` of `numbers.toml` with every number that has improved; no number gets worse."""
     counts = {name: float(len(places)) for name, places in faults(source).items()}
     dense = {name: _round_up(value, 3 if name == "all" else 2) for name, value in densities(source).items()}
     now = {"counts": counts, "decisions a code line": dense}
@@ -484,7 +482,7 @@ def tightened(source: Source, text: str) -> str:
         if number and section in now:
             name, known = number[1], held(section, text)[number[1]]
             if section == "decisions a code line" and name not in dense:
-                continue  # the room is below what every room may have
+                continue  # the room is below the general limit
             value = now[section][name]
             if value <= (known.limit if known.was is None else known.was):
                 line = f'"{name}" = {value:g}'
@@ -505,7 +503,7 @@ HEADS = (
 
 
 def shape(name: str, source: Source) -> tuple[str, ...]:
-    """One row of the table of shapes."""
+    """Return one row of the table of shapes."""
     modules, functions = source.holding(), source.functions()
     lengths, lines = [module.length for module in modules], [function.lines for function in functions]
     kinds = [
@@ -526,12 +524,12 @@ def shape(name: str, source: Source) -> tuple[str, ...]:
 
 
 def table(rows: list[tuple[str, ...]]) -> str:
-    """Rows in Markdown."""
+    """Return rows as a table in Markdown."""
     return "".join("| " + " | ".join(row) + " |\n" for row in [rows[0], ("---",) * len(rows[0]), *rows[1:]])
 
 
 def budgets(source: Source) -> list[str]:
-    """A line for each room: its code lines, and its budget with what exceeds it."""
+    """Return a line for each room: its code lines, its budget, and the excess."""
     planned, found = held("budgets"), rooms(source)
     lines = []
     for name in sorted(planned.keys() | found.keys()):

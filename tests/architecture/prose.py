@@ -19,7 +19,7 @@ WORDS = 8
 
 
 def trees(root: Path) -> Iterator[tuple[str, ast.Module]]:
-    """Every module of the four folders, parsed, by its path."""
+    """Yield every module of the four folders, parsed, with its path."""
     for path in sorted(path for folder in FOLDERS for path in (root / folder).rglob("*.py")):
         where = path.relative_to(root).as_posix()
         if not where.startswith(DATA):
@@ -27,7 +27,7 @@ def trees(root: Path) -> Iterator[tuple[str, ast.Module]]:
 
 
 def docstrings(root: Path) -> Iterator[tuple[str, str]]:
-    """Every docstring of a module, class or function, with where it is."""
+    """Yield every docstring of a module, class or function with its location."""
     for module, tree in trees(root):
         for node in ast.walk(tree):
             if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
@@ -37,7 +37,7 @@ def docstrings(root: Path) -> Iterator[tuple[str, str]]:
 
 
 def messages(root: Path) -> Iterator[tuple[str, str]]:
-    """Every text of three words or more that is given to an error, a notice or the terminal."""
+    """Yield every text of three or more words that is passed to an error, a notice or the terminal."""
     speaking = ("Error", "notify", "print", "error", "say", "warn", "refuse")
     for module, tree in trees(root):
         for node in ast.walk(tree):
@@ -51,7 +51,7 @@ def messages(root: Path) -> Iterator[tuple[str, str]]:
 
 
 def main() -> None:
-    """Print what the seed draws."""
+    """Print the texts drawn by the seed."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("what", choices=["docstrings", "messages"])
     parser.add_argument("count", type=int)

@@ -1,4 +1,4 @@
-"""One module writes CSV, since it alone knows which cells a spreadsheet would run."""
+"""One module writes CSV, as it alone knows which cells a spreadsheet would execute."""
 
 from __future__ import annotations
 

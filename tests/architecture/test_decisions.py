@@ -1,4 +1,4 @@
-"""Decisions have one template, references to them lead somewhere, and the code names each of them."""
+"""Decisions have one template, references to them are valid, and the code names each of them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ DECISIONS = [path for path in tracked() if path.startswith(FOLDER)]
 ROOMS = ("core/", "sandbox/", "sessions/", "tui/", "src/gistpoint/", "tests/")
 NAMED = re.compile(r"\bdecisions? (\d+(?:(?:, | and )\d+)*)", re.IGNORECASE)
 REPLACED = re.compile(r"\breplaced by decision \d+", re.IGNORECASE)
-"""What the page of a decision says that no longer holds."""
+"""Matches the line of a decision that another one replaced."""
 
 
 @pytest.mark.parametrize("path", DECISIONS, ids=lambda path: path.removeprefix(FOLDER))

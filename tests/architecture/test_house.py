@@ -1,4 +1,4 @@
-"""The order inside the four folders: no circles, no name with two meanings, no towers of screens."""
+"""The order within the four folders: no cycles, no name with two meanings, no deep screen hierarchies."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from project_files import ROOT
 
 pytestmark = pytest.mark.xdist_group("house")  # the source is parsed once
 SCREEN_CLASSES = 2
-"""Classes of ours in a line, from a screen up to the base of all."""
+"""Maximum number of our classes from a screen up to the common base."""
 
 
 @pytest.fixture(scope="module")
 def needed(source: Source) -> networkx.DiGraph[str]:
-    """Which module imports which."""
+    """The graph of which module imports which."""
     return imports(source)
 
 
@@ -26,7 +26,7 @@ def test_no_module_needs_itself_even_for_its_types(needed: networkx.DiGraph[str]
 
 @pytest.mark.parametrize("top", ["core", "sandbox", "sessions", "tui"])
 def test_packages_make_no_circle(top: str, needed: networkx.DiGraph[str]) -> None:
-    """Those of `tui` are counted by `test_measures.py` until none is left."""
+    """The cycles of `tui` are counted by `test_measures.py` until none is left."""
     assert circles(packages(needed, top)) == []
 
 

@@ -1,4 +1,4 @@
-"""The dependency rule, as the linter reads it and as interpreters really load the modules."""
+"""The dependency rule, as checked by the linter and by what interpreters really load."""
 
 from __future__ import annotations
 
@@ -56,12 +56,13 @@ ALLOWED = {
     "tui": {"core", "object_graph", "sandbox", "sessions", "tui"},
 }
 RUNS_INSIDE = {"sandbox/payload/enter.py"}
-"""Executed in the sandbox's own interpreter, without gistpoint: imported here they would act."""
+"""Modules executed in the sandbox's interpreter, without gistpoint; they act when imported."""
 
 
 def loaded_by(what: str) -> set[str]:
-    """Top-level packages, and first two parts of module names, that a fresh interpreter holds after running
-    `what`.
+    """Return the modules that a fresh interpreter has loaded after running `what`.
+
+    They are named by their top-level packages and by the first two parts of their names.
     """
     done = subprocess.run(
         [sys.executable, "-c", LOADED.format(what=what)],
@@ -75,7 +76,7 @@ def loaded_by(what: str) -> set[str]:
 
 
 def test_no_module_imports_itself_by_way_of_others() -> None:
-    """Imports at the top of modules make no circle, so any module can be the first one that is loaded."""
+    """Imports at the top of modules form no cycle, so any module can be loaded first."""
     modules = {module_name(path) for path in source_files()}
     graph: networkx.DiGraph[str] = networkx.DiGraph()
     for path in source_files():
@@ -120,11 +121,11 @@ for name in sys.argv[1:]:
         print(file.read().decode() or "null", flush=True)
     os.wait()
 """
-"""An interpreter that has loaded what is not ours, but for Textual and Rich, copied for each module."""
+"""A program that loads some foreign packages, and forks to load the modules of each of our folders."""
 
 
 def test_every_module_loads_only_what_its_folder_may() -> None:
-    """Those of a folder are loaded together: what one loads that it may not is loaded then."""
+    """The modules of a folder are loaded together, which shows a forbidden import by any of them."""
     found = {
         top: [module_name(path) for path in source_files(top) if path not in RUNS_INSIDE]
         for top in ("core", "sandbox", "sessions", "tui")
@@ -169,7 +170,7 @@ assert reply.kind is WorkStatus.DONE, reply
 
 
 def test_a_worker_of_a_cluster_loads_no_face(tmp_path: Path) -> None:
-    """It gets functions by their names, and has made an attempt when its modules are looked at."""
+    """The worker gets functions by name, and has made an attempt before its modules are checked."""
     work = pickle.dumps(partial(attempted, build=build_worker_services))
     loaded = loaded_by(f"import os; os.environ['GISTPOINT_HOME'] = {str(tmp_path)!r}\n" + WORKING % work)
     assert {"gistpoint.object_graph", "gistpoint.sandbox", "gistpoint.sessions"} <= loaded
@@ -197,7 +198,7 @@ def test_help_loads_nothing_heavy(arguments: list[str], tmp_path: Path) -> None:
     )
     assert "gistpoint.tui" in loaded
     assert not loaded & set(HEAVY)
-    assert len(arguments) > 1 or "msgspec" not in loaded  # records are decoded by commands that read some
+    assert len(arguments) > 1 or "msgspec" not in loaded  # only commands that read records decode them
 
 
 OF_EXTRAS = {

@@ -1,4 +1,4 @@
-"""The measures of the house may only improve: `numbers.toml` says from where, `measures.py` what is counted."""
+"""The measures of the code may only improve: `numbers.toml` has their bounds, `measures.py` counts them."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_a_raised_number_says_what_it_was_and_why() -> None:
 
 
 def house(tmp_path: Path, files: dict[str, str]) -> Source:
-    """A small checkout."""
+    """Write a small checkout."""
     pages = {"docs/glossary.md": "| term | meaning |\n| --- | --- |\n| task | a question |\n"}
     for path, text in (pages | files).items():
         (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""What is installed is what lies in the folders, at the versions that are written down."""
+"""The installed package consists of the files in the folders, at the documented versions."""
 
 from __future__ import annotations
 
@@ -70,9 +70,7 @@ def test_constraints_are_the_versions_of_what_is_installed_and_of_nothing_else()
 
 
 def test_a_copy_without_symbolic_links_says_so(tmp_path: Path) -> None:
-    """As git with `core.symlinks=false` and the zip files of forges lay it out: a link is a file with its
-    target.
-    """
+    """In git with `core.symlinks=false` and in zip files, a link is a file that contains its target."""
     package = tmp_path / "src" / "gistpoint"
     shutil.copytree(ROOT / "src" / "gistpoint", package, ignore=shutil.ignore_patterns("__pycache__", *TOPS))
     for top in TOPS:

@@ -1,4 +1,4 @@
-"""Modules stay short, and what is drawn goes through the one function that makes it safe."""
+"""Modules stay short, and text is drawn through the one function that makes it safe."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from project_files import ROOT, source_files
 pytestmark = pytest.mark.xdist_group("house")  # the modules are parsed once
 MODULE_LINES = 600
 LONG_MODULES: dict[str, str] = {}
-"""Path to the reason why the module is longer."""
+"""Reasons why modules are longer, by path."""
 VAGUE = {"utils", "util", "helpers", "helper", "manager", "misc", "common", "stuff"}
 SAFE = {"tui/widgets/plain.py"}
 DRAWING = {"Static", "Label"}
@@ -34,7 +34,7 @@ def test_modules_are_named_after_what_they_hold() -> None:
 
 @pytest.fixture(scope="module")
 def shapes() -> dict[str, Shape]:
-    """The shape of every module, by its path; each is parsed once."""
+    """The shape of every module by its path, each parsed once."""
     return {path: shape_of(path) for path in source_files()}
 
 
@@ -44,12 +44,12 @@ def test_every_public_module_says_what_it_is(shapes: dict[str, Shape]) -> None:
 
 @dataclass
 class Shape:
-    """What the tests want to know of a module."""
+    """The properties of a module that these tests check."""
 
     says_what_it_is: bool
-    """Whether it has a docstring, or nothing that would need one."""
+    """Whether it has a docstring or needs none."""
     unsafe: list[str]
-    """Lines that could draw a text from outside as markup."""
+    """Lines that could draw external text as markup."""
     locks: bool
     appends: bool
 
@@ -68,7 +68,7 @@ def shape_of(path: str) -> Shape:
 
 
 def _harmless(values: list[ast.expr]) -> bool:
-    """Whether all that is drawn are texts of ours, written down as they are."""
+    """Return whether all drawn values are literals in our source."""
     return all(isinstance(value, ast.Constant) for value in values)
 
 
@@ -79,10 +79,9 @@ def _drawn(call: ast.Call) -> list[ast.expr]:
 
 
 def test_texts_from_outside_are_drawn_by_the_widgets_for_them_alone(shapes: dict[str, Shape]) -> None:
-    """`Static` and `Label` parse markup: outside of one module they are given texts written in the source, or
-    nothing.
+    """`Static` and `Label` parse markup, so all modules but one give them literals or nothing.
 
-    Then whatever has an `update` is one of the safe widgets.
+    Whatever has an `update` is then one of the safe widgets.
     """
     assert sum(path.startswith("tui/") for path in shapes) > 100
     assert [line for shape in shapes.values() for line in shape.unsafe] == []
@@ -110,11 +109,11 @@ APPENDING = {
     "sessions/team/attempts.py": "takes in lines of a journal that the team's store has",
     "sessions/team/study_exchange.py": "takes in lines of a study's log that the team's store has",
 }
-"""Modules that open a file in order to append to it; everybody else appends by an `AppendLog`."""
+"""Modules that open a file to append to it, with the reason; all others use an `AppendLog`."""
 
 
 def _appends(call: ast.Call) -> bool:
-    """Whether a call opens a file in order to append to it."""
+    """Return whether a call opens a file to append to it."""
     name = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
     modes = [
         part.value
@@ -127,7 +126,7 @@ def _appends(call: ast.Call) -> bool:
 
 
 def test_one_module_locks_files_and_one_log_appends_to_them(shapes: dict[str, Shape]) -> None:
-    inside = "sandbox/payload/"  # runs where there is no gistpoint
+    inside = "sandbox/payload/"  # it runs without gistpoint
     ours = {path: shape for path, shape in shapes.items() if not path.startswith(inside)}
     assert {path for path, shape in ours.items() if shape.locks} == {"core/logs/locks.py"}
     assert {path for path, shape in ours.items() if shape.appends} == APPENDING.keys()

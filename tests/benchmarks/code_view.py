@@ -1,5 +1,4 @@
-"""Key to paint in the code view at 100,000 lines, beside an empty app; `python
-tests/benchmarks/code_view.py`.
+"""Times keys in the code view at 100,000 lines and in an empty app; `python tests/benchmarks/code_view.py`.
 
 Figures are milliseconds and their ratios in one run: the median of many keys, from the key until the screen
 is painted.
@@ -18,12 +17,12 @@ LINES = 100_000
 KEYS = ("down", "pagedown", "pageup", "G", "g")
 ROUNDS = 9
 QUIET, LONGEST = 0.02, 2.0
-"""Seconds without a paint after which a key is done, and the most that is waited for one."""
+"""The seconds without a paint after which a key is done, and the maximum wait for a key."""
 SIZE = (160, 48)
 
 
 class Timed(App[None]):
-    """An app that knows when it painted last."""
+    """An app that records when it painted last."""
 
     painted = 0.0
 
@@ -32,7 +31,7 @@ class Timed(App[None]):
 
 
 class Empty(Timed):
-    """Takes a key and paints a number."""
+    """An app that handles a key by painting a number."""
 
     BINDINGS = [(key, "paint", "") for key in KEYS]  # noqa: RUF012
 
@@ -46,9 +45,7 @@ class Empty(Timed):
 
 
 class Plainly(Timed):
-    """Scrolls 1,000 lines without colour, numbers or cursor: what painting a whole screen costs Textual
-    alone.
-    """
+    """An app that scrolls 1,000 lines without colour, numbers or cursor: the cost of a whole screen."""
 
     def compose(self) -> ComposeResult:
         yield Log()
@@ -58,14 +55,14 @@ class Plainly(Timed):
 
 
 class Viewing(Timed):
-    """Has a code view alone."""
+    """An app with only a code view."""
 
     def compose(self) -> ComposeResult:
         yield CodeView()
 
 
 async def key_to_paint(app: Timed, key: str) -> float:
-    """Milliseconds from a key until the last paint that it caused."""
+    """Return the milliseconds from a key until its last paint."""
     app.painted = 0.0
     begin = time.perf_counter()
     app.simulate_key(key)
@@ -77,7 +74,7 @@ async def key_to_paint(app: Timed, key: str) -> float:
 
 
 async def keys(app: Timed) -> dict[str, float]:
-    """Median milliseconds by key."""
+    """Return the median milliseconds of each key."""
     found: dict[str, list[float]] = {key: [] for key in KEYS}
     for _ in range(ROUNDS):
         for key in KEYS:
@@ -86,7 +83,7 @@ async def keys(app: Timed) -> dict[str, float]:
 
 
 async def longest_block(during: asyncio.Task[None]) -> float:
-    """Longest time in milliseconds for which the event loop did not turn."""
+    """Return the longest time for which the event loop was blocked, in milliseconds."""
     worst, last = 0.0, time.perf_counter()
     while not during.done():
         await asyncio.sleep(0)
@@ -96,7 +93,7 @@ async def longest_block(during: asyncio.Task[None]) -> float:
 
 
 def source(lines: int) -> str:
-    """Python code of so many lines."""
+    """Return Python code with so many lines."""
     part = (
         "def function(argument, other=None):\n    '''Say what.'''\n    return [x for x in argument if x]\n\n"
     )

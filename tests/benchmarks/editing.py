@@ -1,9 +1,9 @@
-"""Times a key in the editor, in texts of several lengths, beside Textual's own text area; and a large paste.
+"""Times a key in the editor with texts of several lengths, against Textual's text area; and a large paste.
 
 usage: python tests/benchmarks/editing.py [KEYS]
 
-The time is that from the key's arrival until the app has drawn what it does. Editors take turns, so that a
-busy machine disturbs all alike; what counts is the ratio to the empty editor of the same run.
+The time is that from the key's arrival until the app has drawn its effect. Editors take turns, so that a busy
+machine disturbs all alike; what counts is the ratio to the empty editor of the same run.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class Editing(App[None]):
 
 
 async def key_s(pilot: Pilot[None], key: str) -> float:
-    """Seconds until a key has been taken and the screen was drawn."""
+    """Return the seconds until a key is handled and the screen drawn."""
     area = pilot.app.query_one(TextArea)
     drawn = asyncio.Event()
     begun = time.perf_counter()
@@ -68,7 +68,7 @@ async def key_s(pilot: Pilot[None], key: str) -> float:
 
 
 async def paste_s(pilot: Pilot[None], text: str) -> float:
-    """Seconds until a pasted text is drawn."""
+    """Return the seconds until a pasted text is drawn."""
     drawn = asyncio.Event()
     begun = time.perf_counter()
     area = pilot.app.query_one(TextArea)

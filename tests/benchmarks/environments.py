@@ -1,5 +1,4 @@
-"""Times pinning and building environments of real libraries, with uv's cache empty and full, and finding them
-again.
+"""Times pinning, building and finding environments of real libraries, with uv's cache empty and full.
 
 usage: python tests/benchmarks/environments.py [NAME==VERSION[,EXTRA...]]...
 """

@@ -1,9 +1,10 @@
-"""Time to the first failing test that matters, with those tests first and in the suite's own order, as a
-ratio.
+"""Times the first relevant failing test: failing tests first, against the suite's order and plain pytest.
 
-Per library: one function that tests of the middle of the suite enter is broken; both runs are full ones, only
-the order differs. The plain run is pytest itself, whose summary comes at its end. Sdists come from the
-package index. usage: python tests/benchmarks/feedback.py
+In each library one function is broken that tests in the middle of the suite enter. All runs are full runs and
+differ only in the order. The plain run is pytest itself, which prints its summary at the end. Sdists come
+from the package index.
+
+usage: python tests/benchmarks/feedback.py
 """
 
 from __future__ import annotations
@@ -79,7 +80,7 @@ def broken(tree: SourceTree, case: Case) -> SourceTree:
 
 
 def main() -> None:
-    """Fetch, break, run three times each way, and print medians and ratios."""
+    """Fetch and break each library, run it three times each way, and print medians and ratios."""
     backend = choose(None, consented=True)
     print(f"on {backend.name}; seconds, medians of three")
     print("library\tfails\tfirst failure: suite's order\tfailing first\tplain pytest, whole\tratio to plain")

@@ -2,9 +2,9 @@
 
 Usage: PYTHONPATH=src:tests uv run python tests/benchmarks/first_sync.py [TASKS ATTEMPTS [DELAY_MS]]
 
-A home with tasks and attempts in files alone is sent to an empty PostgreSQL through a proxy that delays each
+A home with tasks and attempts only in files is sent to an empty PostgreSQL through a proxy that delays each
 direction by 40 ms, fetched into an empty home, and sent again, when there is nothing to do. A round trip is
-counted whenever the client speaks after the server has.
+counted whenever the client sends after the server did.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from team_machines import TeamMachine, make_schema  # noqa: E402
 
 @dataclass
 class SlowNetwork:
-    """A proxy before a server's socket; what comes in is passed on after a delay, in order, without a limit."""
+    """A proxy before a server's socket that forwards data after a delay, in order and without a limit."""
 
     socket: Path
     delay_s: float
@@ -91,7 +91,7 @@ def measure(root: Path, server: PostgresServer, tasks: int, attempts: int, delay
         growth = Growth(TeamMachine(root / "one", url), server, tasks, attempts)
         growth.make()
         growth.write(growth.new[0], growth.new[2], files=True, rows=False)
-        make_schema(server)  # what was made has rows, too: this machine is the first
+        make_schema(server)  # the created data has rows too: this machine is the first
         print(f"{tasks} tasks, {attempts} attempts, {delay_ms:g} ms each way", flush=True)
         other = TeamMachine(root / "two", url)
         homes = {

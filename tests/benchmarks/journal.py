@@ -1,5 +1,4 @@
-"""What an event of an attempt costs beside the disk's own sync: appended to a journal, and as bare bytes, by
-turns.
+"""Costs of an attempt's event beyond the disk's sync: appended to a journal and as bare bytes, in turn.
 
 Usage: PYTHONPATH=src:tests python tests/benchmarks/journal.py [EVENTS] [FOLDER]
 """
@@ -22,7 +21,7 @@ ANSWER = "line of an answer\n" * 400
 
 
 def timed(action: Callable[[], object]) -> float:
-    """Milliseconds that an action takes."""
+    """Return the milliseconds that an action takes."""
     start = time.perf_counter()
     action()
     return (time.perf_counter() - start) * 1000

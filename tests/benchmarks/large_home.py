@@ -1,12 +1,12 @@
-"""Makes a home with thousands of tasks and attempts, and times its first screen beside that of a small home.
+"""Makes a home with thousands of tasks and attempts, and compares its speed with that of a small home.
 
 usage: python tests/benchmarks/large_home.py make FOLDER [TASKS ATTEMPTS]
        python tests/benchmarks/large_home.py time LARGE SMALL [ROUNDS]
 
-FOLDER is what GISTPOINT_HOME names; `make` is repeatable: ids, times and results are counted up. In `time`
-each round opens both homes twice in processes of their own, without and then with what the first start kept;
-what counts is the ratio of both homes. Blocks of the event loop are given in time of the processor, which a
-busy machine does not lengthen.
+FOLDER is the GISTPOINT_HOME; `make` is repeatable: ids, times and results are counted up. In `time`, each
+round opens both homes twice in new processes, without and then with the cache of the first start; the ratio
+of both homes counts. Blocks of the event loop are given in processor time, which a busy machine does not
+lengthen.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def locations_of(home: Path) -> Locations:
 def acted(
     folder: Path, task: Task, name: str, who: Enrolment, *, calls: int, edits: int, repair: str
 ) -> Path:
-    """Act one attempt of so many calls and edits, which ends with a submission unless `repair` is empty."""
+    """Act one attempt with so many calls and edits; it is submitted with a `repair`, or else given up."""
     clock = FakeClock()
     writer = JournalWriter(folder / name, clock)
     attempt = Attempt(
@@ -83,9 +83,7 @@ def acted(
 
 
 def patterns(folder: Path, task: Task) -> list[Path]:
-    """The attempts that all others repeat: of a person who solves it, is wrong, gives up, stops; and of a
-    model.
-    """
+    """Return the attempts that all others copy: of people who solve, fail or give up, and of a model."""
     person, model = (
         Enrolment(),
         Enrolment(MODEL, Role.QA, solver={"kind": "chat", "model": "m-1", "host": "here"}),
@@ -101,7 +99,7 @@ def patterns(folder: Path, task: Task) -> list[Path]:
 
 
 def copy_task(task: Task, tasks: Path, number: int) -> str:
-    """Copy a task under another id, its archive as a link; return the id."""
+    """Copy a task under another id, with a link to its archive; return the id."""
     identity = hashlib.sha256(f"{task.id} {number}".encode()).hexdigest()
     folder = tasks / identity
     for name in (TASK_FILE, ANSWER_FILE):
@@ -114,7 +112,7 @@ def copy_task(task: Task, tasks: Path, number: int) -> str:
 
 
 def copy_attempt(pattern: Path, attempts: Path, number: int, task_id: str) -> None:
-    """Write the journal of a pattern again with another id, time and task, chained anew, and its head."""
+    """Copy an attempt under another id, time and task, with new hashes and a head."""
     began = FIRST_MS + number * DAY_MS // 12
     identity = _base32(began, TIME_CHARACTERS) + f"{number:010d}"
     events = read_journal(pattern).events
@@ -135,7 +133,7 @@ def copy_attempt(pattern: Path, attempts: Path, number: int, task_id: str) -> No
 
 
 def make(home: Path, tasks: int, attempts: int) -> None:
-    """Fill an empty folder."""
+    """Fill an empty folder with tasks and attempts."""
     from builders import build_task
 
     places = locations_of(home)
@@ -144,7 +142,7 @@ def make(home: Path, tasks: int, attempts: int) -> None:
         ids = [copy_task(made[number % 2], places.tasks, number) for number in range(tasks)]
         repeated = patterns(Path(folder) / "acted", made[0])
         for number in range(attempts):
-            # most tasks have a few attempts, and some hundreds
+            # Most tasks have a few attempts, and some have hundreds.
             task_id = ids[number % tasks if number % 3 else number % 7 % tasks]
             copy_attempt(repeated[number % len(repeated)], places.attempts, number, task_id)
 
@@ -153,7 +151,7 @@ def make(home: Path, tasks: int, attempts: int) -> None:
 
 
 class Blocks:
-    """How long the event loop was held by one callback, in milliseconds of its thread's processor time."""
+    """A measure of how long one callback held the event loop, in ms of processor time of its thread."""
 
     def __init__(self) -> None:
         self.longest = 0.0
@@ -172,7 +170,7 @@ class Blocks:
 
 
 async def opened(home: Path) -> dict[str, float]:
-    """Open a home, press keys in it, and return what took how long, in milliseconds."""
+    """Open a home, press keys in it, and return the duration of each action, in milliseconds."""
     from gistpoint.sessions.attempts import AttemptStore
     from gistpoint.sessions.services import Services
     from gistpoint.sessions.tasks import TaskStore
@@ -231,14 +229,14 @@ async def opened(home: Path) -> dict[str, float]:
 
 
 async def keys(pilot: Pilot[object], key: str) -> float:
-    """Milliseconds until a key has been taken and the screen was drawn."""
+    """Return the milliseconds until a key was handled and the screen was drawn."""
     from textual import events
 
     loop = asyncio.get_running_loop()
     began = time.perf_counter()
     pilot.app.post_message(events.Key(key, key if len(key) == 1 else None))
     quiet = 0
-    while quiet < 5:  # what is ready runs in turns, and a message takes a few of these
+    while quiet < 5:  # ready callbacks run in rounds, and a message needs several rounds
         await asyncio.sleep(0)
         quiet = 0 if len(loop._ready) > 0 else quiet + 1  # type: ignore[attr-defined]
     return (time.perf_counter() - began) * 1000
@@ -252,7 +250,7 @@ def measured(home: Path) -> dict[str, float]:
 
 
 def compare(large: Path, small: Path, rounds: int) -> None:
-    """Print what takes how long in both homes, and the ratio."""
+    """Print the durations in both homes, and their ratios."""
     rows: dict[tuple[str, str], list[tuple[float, float]]] = {}
     for _ in range(rounds):
         for home in (large, small):

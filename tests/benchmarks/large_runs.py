@@ -22,7 +22,7 @@ from typing import Any
 
 SIZES = {"mid50": 50, "big210": 210}
 SUFFIXES = {"messages": ".traj.json", "trajectory": ".swe.traj"}
-"""How the files of a format end, by the key under which it keeps its steps."""
+"""Suffixes of the formats' files, by the key of their steps."""
 NAMES = ("small", *SIZES, "obs11", "nine")
 _NINE = 9
 _NINTH_MB = 222
@@ -30,7 +30,7 @@ _LINES = 100_000
 
 
 def large_runs(folder: Path, sources: list[Path], names: tuple[str, ...] = NAMES) -> dict[str, Path]:
-    """Return the path of each run or folder asked for, made of `sources`, which are all of one format."""
+    """Return the paths of the named runs or folders, made from `sources`, which are all of one format."""
     folder.mkdir(parents=True, exist_ok=True)
     key = _key(json.loads(sources[0].read_text()))
     found: dict[str, Path] = {}
@@ -65,10 +65,9 @@ def _write(path: Path, parts: Iterator[str]) -> None:
 
 
 def _repeated(source: Path, megabytes: int, seed: int | None = None) -> Iterator[str]:
-    """Yield the text of the run with its steps repeated, with a seed in another order each time but the
-    first.
+    """Yield the text of the run with its steps repeated; with a seed, in a new order each later time.
 
-    The first two messages of mini-swe-agent, the prompts, stand once.
+    The first two messages of mini-swe-agent, the prompts, are written once.
     """
     run = json.loads(source.read_text())
     key = _key(run)

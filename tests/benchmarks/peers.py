@@ -52,7 +52,7 @@ COLUMNS, LINES = 160, 48
 VIEWED: tuple[str, ...] = ("first paint", "first step", "at the end", "step", "worst step", "peak MB")
 QUIET_S, LIMIT_S, OPENING_LIMIT_S = 0.12, 15.0, 90.0
 STEPS = {"obs11": 1}
-"""How many steps are gone if not eight; an inspector takes ten seconds for a step with such a result."""
+"""The number of steps to go through, if not eight; an inspector needs ten seconds for a step of this row."""
 NOWHERE = "qqzzqq"
 TITLES = {
     "small": "small",
@@ -72,13 +72,14 @@ class Empty(App):
 Empty().run()
 """
 MISSING = math.inf
-"""The figure of what did not come within the limit."""
+"""The figure for anything that did not appear within the limit."""
 
 
 @dataclass(frozen=True)
 class Viewer:
-    """How a program that shows runs is driven; `step` is the regex of a step's number and the number of
-    steps.
+    """How to drive a program that shows runs.
+
+    `step` is the regex of a step's number and the number of steps.
     """
 
     name: str
@@ -87,9 +88,9 @@ class Viewer:
     following: str = "l"
     first: str = "0"
     into_run: str = ""
-    """The key from what a file opens with to its first step, if that needs one."""
+    """The key that leads from the first screen of a file to its first step, if one is needed."""
     list_row: str = ""
-    """The regex of what a folder opens with, from which Enter leads to a run, if it opens with no run."""
+    """The regex of the first screen of a folder from which Enter leads to a run; empty if a run is opened."""
 
     def at(self, step: str, of: str) -> re.Pattern[str]:
         return re.compile(self.step.format(step, of))
@@ -97,13 +98,13 @@ class Viewer:
 
 @dataclass
 class Drawn:
-    """A program in a pseudo-terminal; times are of the clock `time.perf_counter`."""
+    """A program in a pseudo-terminal; times are those of the clock `time.perf_counter`."""
 
     command: Sequence[str]
     environment: dict[str, str]
     screen: pyte.Screen = field(default_factory=lambda: pyte.Screen(COLUMNS, LINES))
     is_open: bool = False
-    """Whether the program has taken the screen: what it prints before is none of its paint."""
+    """Whether the program has taken over the screen; its earlier output does not count."""
 
     def __enter__(self) -> Drawn:
         self.stream = pyte.ByteStream(self.screen)
@@ -125,7 +126,7 @@ class Drawn:
         os.close(self.file)
 
     def until(self, shown: Callable[[str], object], limit_s: float = LIMIT_S) -> float | None:
-        """Return when the bytes came that made the screen's text so; None if they do not within the limit."""
+        """Return when the bytes arrived that made the screen's text meet a condition; None if too late."""
         deadline = time.perf_counter() + limit_s
         while not (self.is_open and shown("\n".join(self.screen.display))):
             if not self._read(deadline - time.perf_counter()):
@@ -133,7 +134,7 @@ class Drawn:
         return self.last_byte
 
     def settled(self) -> float:
-        """Return when the last byte came before a silence."""
+        """Return when the last byte before a silence arrived."""
         while self._read(QUIET_S):
             pass
         return self.last_byte
@@ -167,7 +168,7 @@ Figures = dict[str, float]
 
 
 def viewed(viewer: Viewer, path: Path, marker: str, steps: int, environment: dict[str, str]) -> Figures:
-    """Open a run, jump to its end, come back to its first step and go on from there."""
+    """Open a run, jump to its end, return to its first step and continue from there; return the figures."""
     found: Figures = dict.fromkeys(VIEWED, MISSING)
     with Drawn([*viewer.command, str(path)], environment) as drawn:
 
@@ -215,7 +216,10 @@ def empty_app(environment: dict[str, str]) -> Figures:
 
 
 def looked_through(command: Sequence[str], pattern: str, path: Path, environment: dict[str, str]) -> Figures:
-    """Search for what is nowhere and for `pattern`; in a folder for its first hit alone."""
+    """Search for a missing word and for `pattern`; return the figures.
+
+    In a folder, the search ends with the first hit.
+    """
     found: Figures = {"search MB": 0.0}
     for words in (NOWHERE, pattern):
         started, count, first = time.perf_counter(), 0, 0.0
@@ -243,7 +247,7 @@ def looked_through(command: Sequence[str], pattern: str, path: Path, environment
 
 @dataclass(frozen=True)
 class Format:
-    """The runs of a format, the inspector that reads them, and what its first step shows."""
+    """The runs of a format, the inspector that reads them, and a text that its first step shows."""
 
     name: str
     files: dict[str, Path]
@@ -252,7 +256,7 @@ class Format:
 
 
 def first_text(path: Path) -> str:
-    """Return the beginning of the second line of the first step: of some lists it shows the first line alone."""
+    """Return the beginning of the second line of the first step, because some lists show the first line."""
     run = json.loads(path.read_text())
     text = run["messages"][0]["content"] if "messages" in run else run["trajectory"][0]["thought"]
     lines = [" ".join(line.split()) for line in text.splitlines() if line.strip()]
@@ -265,8 +269,9 @@ LINE = "  {:<14} {:>11} {:>16}  {}"
 def show(
     format: Format, row: str, rounds: list[dict[str, Figures]], starts: list[dict[str, Figures]] | None
 ) -> None:
-    """Print a row of a format: each figure of ours, of the other program, and their ratio; `starts` are small
-    runs.
+    """Print a row of a format: each figure of gistpoint and of the other program, and their ratio.
+
+    `starts` are the figures of the small runs, or None for the small run itself.
     """
     place = format.files[row]
     size = sum(file.stat().st_size for file in ([place] if place.is_file() else place.iterdir()))
@@ -292,7 +297,7 @@ def show(
 
 
 def compare(name: str, ours: str, other: str, rounds: list[dict[str, Figures]]) -> None:
-    """Print a line; what is more the better is turned round in the ratio."""
+    """Print a line for one figure; the ratio is inverted if a higher figure is better."""
     pairs = [(found[ours][name], found.get(other, {}).get(name)) for found in rounds]
     left = statistics.median(one for one, _ in pairs)
     others = [one for _, one in pairs if one is not None]
@@ -315,7 +320,7 @@ def spread(ratios: list[float]) -> str:
 
 
 def main() -> None:
-    """Measure round by round, then print row by row."""
+    """Measure round by round, then print the results row by row."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
     parser.add_argument("--mini-run", type=Path, nargs="+", default=[])
     parser.add_argument("--swe-run", type=Path, nargs="+", default=[])

@@ -26,7 +26,7 @@ BEAT_S = 0.002
 
 
 async def measure(folder: str) -> dict[str, float]:
-    """Return seconds from the first paint of the list."""
+    """Return the seconds from the first paint of the list to its stages, its blocks and its CPU time."""
     from textual.pilot import Pilot
 
     from gistpoint.core.locations import Locations
@@ -35,7 +35,7 @@ async def measure(folder: str) -> dict[str, float]:
     from gistpoint.tui.review_app import ReviewApp
     from gistpoint.tui.screens.review.runs import RunsScreen
 
-    if hasattr(starting, "before_a_screen"):  # not in every tree that is measured
+    if hasattr(starting, "before_a_screen"):  # not in every measured tree
         starting.before_a_screen()
     locations = Locations.of_user()
     app = ReviewApp(locations, lambda: first_screen([folder], locations, "first", False, None, None))
@@ -95,7 +95,7 @@ def _round(tree: Path, folder: str, home: str) -> dict[str, float]:
 
 
 def main() -> int:
-    """Measure in an interpreter for each round."""
+    """Measure each round in a new interpreter."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
     parser.add_argument("folder")
     parser.add_argument("--rounds", type=int, default=3)

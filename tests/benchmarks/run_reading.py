@@ -1,8 +1,8 @@
-"""Times how large runs open: header and first step, whole index, last step, a jump, a search; and peak
-memory.
+"""Times opening large runs: header and first step, index, last step, a jump, a search; and peak memory.
 
 Usage: python tests/benchmarks/run_reading.py FILE…
-Each file is measured in an interpreter of its own, beside one that imports the same and reads nothing.
+
+Each file is measured in a new interpreter, against one that imports the same modules and reads nothing.
 """
 
 from __future__ import annotations

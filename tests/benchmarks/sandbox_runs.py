@@ -44,13 +44,13 @@ def median_ms(work: Callable[[], object], pause: Callable[[], object] = lambda: 
 
 
 def settle(backend: Backend) -> None:
-    """Give a backend the time that a person's next edit would give it to prepare the next run."""
+    """Give a backend time to prepare the next run, as a person's next edit would."""
     if isinstance(backend, DockerBackend):
         time.sleep(1.5)
 
 
 def pins_of(folder: Path, arguments: tuple[str, ...], store: EnvironmentStore) -> EnvironmentPins:
-    """Return pins with pytest alone for a project without requirements, else what uv resolves."""
+    """Return the pins that uv resolves, or pytest alone for a project without requirements."""
     project = read_project(folder)
     if folder == DEMO or (project.requirements == () and not project.test_requirements):
         return EnvironmentPins(
@@ -61,7 +61,7 @@ def pins_of(folder: Path, arguments: tuple[str, ...], store: EnvironmentStore) -
 
 
 def plain_pytest(folder: Path, pins: EnvironmentPins, python: Path) -> Callable[[], object]:
-    """Return what runs the suite with nothing of gistpoint around it."""
+    """Return a function that runs the suite without any part of gistpoint."""
     roots = os.pathsep.join(str(folder / root) for root in pins.import_roots)
     command = [
         str(python),
@@ -80,7 +80,7 @@ def plain_pytest(folder: Path, pins: EnvironmentPins, python: Path) -> Callable[
 
 
 def main(names: list[str], folder: Path, arguments: tuple[str, ...]) -> int:
-    """Measure and print; 1 if backends disagree about which tests pass."""
+    """Measure and print; return 1 if backends disagree about the passing tests, else 0."""
     passed: dict[str, frozenset[str]] = {}
     with tempfile.TemporaryDirectory() as place:
         base = Path(place)

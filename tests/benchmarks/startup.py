@@ -1,6 +1,6 @@
-"""Times the program from its start to its first text, beside an empty Textual app and a bare interpreter.
+"""Times the program from its start to its first text, against an empty Textual app and a bare interpreter.
 
-Of an attempt and of a run the frame is drawn at once. The brief comes with the clock, once the isolation was
+The frame of an attempt or a run is drawn at once. The brief comes with the clock, once the isolation was
 probed.
 
 usage: python tests/benchmarks/startup.py [RUNS]
@@ -49,7 +49,7 @@ def first_text(command: list[str], pattern: str, environment: dict[str, str]) ->
 def main(runs: int) -> None:
     with tempfile.TemporaryDirectory() as home:
         environment = {**os.environ, "GISTPOINT_HOME": home, "TEXTUAL_ANIMATIONS": "none"}
-        environment.pop("PYTHONDONTWRITEBYTECODE", None)  # compiled files are kept where a user runs it
+        environment.pop("PYTHONDONTWRITEBYTECODE", None)  # for a user, compiled files are kept
         program = [sys.executable, "-m", "gistpoint"]
         subprocess.run([*program, "demo"], env=environment, capture_output=True, check=True)
         bare, solve = [sys.executable, "-c", "pass"], [*program, "demo", "dear-tickets"]

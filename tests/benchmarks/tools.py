@@ -1,4 +1,4 @@
-"""Times each tool on a big tree, search beside ripgrep over the same files; prints ratios.
+"""Times each tool on a big tree, and search against ripgrep on the same files; prints ratios.
 
 usage: python tests/benchmarks/tools.py FOLDER   (an unpacked sdist of scikit-learn, say)
 """

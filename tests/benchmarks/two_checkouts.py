@@ -28,11 +28,11 @@ from e2e.terminal import Terminal
 from gistpoint.core.kinds.folder import read_answer, read_task
 
 ATTEMPTS = 300
-"""Attempts in the list."""
+"""The number of attempts in the list."""
 
 
 class Checkout:
-    """A checkout with a home of its own, in which the demo's tasks and attempts of them are."""
+    """A checkout with its own home, which contains the demo's tasks and attempts of them."""
 
     def __init__(self, folder: Path, home: Path, run: str) -> None:
         self._python, self._run = str(folder / ".venv/bin/python"), run
@@ -82,7 +82,7 @@ class Checkout:
         )
 
     def shown(self, words: list[str], pattern: str, *keys: tuple[str, str]) -> float:
-        """Return the seconds until the screen shows the pattern, or with keys those from the last key on."""
+        """Return the seconds until the screen shows the pattern; with keys, those from the last key on."""
         started = time.perf_counter()
         command = [self._python, "-m", "gistpoint", *words]
         with Terminal(command, environment=self._environment, columns=160, rows=48) as terminal:
@@ -94,7 +94,7 @@ class Checkout:
             return time.perf_counter() - started
 
     def deeds(self) -> dict[str, Callable[[], float]]:
-        """Return what is timed, by name."""
+        """Return the timed actions by name."""
 
         def seconds(*words: str) -> Callable[[], float]:
             def do() -> float:
@@ -128,7 +128,7 @@ class Checkout:
 
 
 def interval(ratios: list[float]) -> tuple[float, float, float]:
-    """Return the geometric mean of ratios, and the bounds of its interval of 95 %."""
+    """Return the geometric mean of ratios, and the bounds of its 95 % interval."""
     logs = [math.log(ratio) for ratio in ratios]
     middle = statistics.fmean(logs)
     half = stats.t.ppf(0.975, len(logs) - 1) * statistics.stdev(logs) / math.sqrt(len(logs))
@@ -136,7 +136,7 @@ def interval(ratios: list[float]) -> tuple[float, float, float]:
 
 
 def main() -> None:
-    """Print a row for each thing that is timed."""
+    """Print a row for each timed action."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("before", type=Path)
     parser.add_argument("after", type=Path)

@@ -1,4 +1,4 @@
-"""Every backend that works on this machine, behind one way to run a small suite."""
+"""Runs a small suite on every backend that works on this machine."""
 
 from __future__ import annotations
 
@@ -36,13 +36,11 @@ SAME_LAUNCHER = {
     "test_outcomes.py",
     "test_protection.py",
 }
-"""Files in which Landlock's tests show what `plain` does: the same launcher, which only confines itself
-first.
-"""
+"""Files whose tests on Landlock cover `plain` too: the launcher is the same, and only confines itself."""
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out what another backend shows as well (decision 125), unless cases are to be explored."""
+    """Leave out tests that another backend covers (decision 125), unless examples are explored."""
     if CHOSEN == "explore" or "landlock" not in WORKING:
         return
     left_out = {
@@ -58,7 +56,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def _backend_of(item: pytest.Item) -> object:
-    """Return the name of the backend that a test is run on; None if it is not run on one."""
+    """Return the name of the backend that a test runs on; None for other tests."""
     spec = getattr(item, "callspec", None)
     return spec.params.get("backend") if spec is not None else None
 
@@ -70,7 +68,7 @@ def backend(request: pytest.FixtureRequest) -> Backend:
 
 @pytest.fixture(scope="module", autouse=True)
 def nothing_kept_ready() -> Iterator[None]:
-    """Leave no container waiting for tests elsewhere that count them."""
+    """Leave no container waiting that tests elsewhere would count."""
     yield
     for made in MADE.values():
         if isinstance(made, DockerBackend):
@@ -79,7 +77,7 @@ def nothing_kept_ready() -> Iterator[None]:
 
 @pytest.fixture
 def settle(backend: Backend) -> Callable[[], None]:
-    """Let go of what a backend keeps ready for the next run."""
+    """A function that releases what a backend keeps ready for the next run."""
 
     def close() -> None:
         if isinstance(backend, DockerBackend):

@@ -1,6 +1,4 @@
-"""Every attack of the list comes to what the table says, on each backend; and each is seen to succeed
-somewhere.
-"""
+"""Every listed attack has its expected result on each backend, and succeeds somewhere."""
 
 from __future__ import annotations
 
@@ -38,12 +36,12 @@ def stage() -> Iterator[Stage]:
 
 
 MARKED = [attack for attack in ATTACKS if attack.expected(PlainBackend()) is Expected.MARKED]
-"""No backend stops them: a submission is read for them, wherever it runs."""
+"""Attacks that no backend stops; submissions are searched for them."""
 
 
 ISOLATED = [attack for attack in ATTACKS if attack not in (*MARKED, *REPORTS, *ANSWERS)]
 FORGED = [attack for attack in REPORTS if attack not in MARKED]
-"""What they come to is decided by who reads the report; a backend only carries it."""
+"""Attacks whose result depends on the reader of the report, which a backend only transmits."""
 
 
 @pytest.mark.parametrize("attack", [*ISOLATED, *sampled(FORGED, 6)], ids=lambda attack: attack.name)
@@ -68,8 +66,9 @@ def test_one_that_is_not_stopped_is_marked(attack, backend, stage, environments)
 
 
 def bare(attack: Attack, stage: Stage, seconds: float, **more: object) -> tuple[bytes, int | None]:
-    """Run an attack without any limit; return what it wrote to the pipe, and its exit status, None if it ran
-    on.
+    """Run an attack without any limit; return its output to the pipe, and its exit status.
+
+    The status is None if it was still running at the end.
     """
     reading, writing = os.pipe()
     given = {"results": writing, "token": stage.token, **attack.given, **more}
@@ -101,9 +100,9 @@ CONTROLS: dict[str, Callable[[Attack, Stage], bool]] = {
     "loop": lambda attack, stage: bare(attack, stage, 1)[1] is None,
     "output": lambda attack, stage: bare(attack, stage, 1)[1] is None,
     "records": lambda attack, stage: len(bare(attack, stage, 10)[0]) > 1 << 20,
-    "trace": lambda attack, stage: True,  # where another debugger is forbidden, nothing here could show it
-    "interfaces": lambda attack, stage: True,  # a machine may have none
-    "namespace": lambda attack, stage: True,  # a kernel may refuse it to everyone
+    "trace": lambda attack, stage: True,  # if another debugger is forbidden, it can't be shown here
+    "interfaces": lambda attack, stage: True,  # a machine may have no interface
+    "namespace": lambda attack, stage: True,  # a kernel may refuse it to all users
 }
 
 
@@ -127,7 +126,7 @@ CAUGHT = [attack for attack in REPORTS if attack.expected(PlainBackend()) is Exp
 
 
 class Overheard(PlainBackend):
-    """Keeps what comes over the pipe."""
+    """Records the lines that come over the pipe."""
 
     lines: list[bytes]
 
@@ -161,9 +160,7 @@ def pytest_configure(config):
 
 @pytest.mark.parametrize("attack", CAUGHT, ids=lambda attack: attack.name)
 def test_an_attack_on_the_report_deceives_a_naive_judge(attack, tmp_path, environments):
-    """One that believes the exit status, the report file, a plugin's records, or a pipe that tells of no
-    failure.
-    """
+    """The judge trusts the exit status, the report file, a plugin's records, or a pipe without failures."""
     repository = tmp_path / "repository"
     repository.mkdir()
     for path, text in suite_files(attack).items():
@@ -189,7 +186,7 @@ def test_an_attack_on_the_report_deceives_a_naive_judge(attack, tmp_path, enviro
     plugin = sum('"failed"' in line for line in reported) == SUITE.count("def test_") - 1
     file = file_shows_a_failure(repository / "report.xml")
     if ran.returncode == 0 or not file or not plugin:
-        return  # one is deceived already: the pipe needs no look, which is a run in a sandbox
+        return  # one of them is deceived already, so the run for the pipe is not needed
     overheard = Overheard()
     write_tree(repository, tmp_path / "tree.tar")
     request = RunRequest(SourceTree.open(tmp_path / "tree.tar"), EnvironmentPins(), timeout_s=300)
@@ -252,7 +249,7 @@ def test_links_and_devices_of_a_tree_do_not_lead_out(run, make_tree, tmp_path, b
 
 
 def test_what_a_run_turns_its_tree_into_is_not_followed_afterwards(run, tmp_path):
-    """A race at the end: the workspace becomes a link to a folder of the host just before it is removed."""
+    """In a race at the end, the workspace becomes a link to a host folder just before its removal."""
     kept = tmp_path / "kept"
     kept.mkdir(mode=0o777)
     kept.chmod(0o777)

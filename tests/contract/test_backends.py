@@ -1,4 +1,4 @@
-"""Which backends the contract was held to."""
+"""The backends on which the contract was tested."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from gistpoint.sandbox.limits import RunLimits
 
 
 def test_the_backends_that_must_be_here_work():
-    """`GISTPOINT_REQUIRE_BACKENDS` names them, so that a machine meant to test one can't pass without it."""
+    """A machine meant to test a backend can't pass without it: `GISTPOINT_REQUIRE_BACKENDS` names them."""
     made = builtin_backends()
     for name in filter(None, os.environ.get("GISTPOINT_REQUIRE_BACKENDS", "").split(",")):
         probe = made[name]().probe()

@@ -1,4 +1,4 @@
-"""What a pass does where no test looks: the notes on passes, and what is asked again (decision 131)."""
+"""Behaviour of passes beyond the tests: notes on passes, and further questions (decision 131)."""
 
 from __future__ import annotations
 
@@ -130,7 +130,7 @@ Confirm = Callable[[str, str], Confirmation]
 
 @pytest.fixture
 def confirm(backend: Backend, environments: EnvironmentStore, tmp_path_factory: Any) -> Confirm:
-    """Return a function that confirms a body of a function of the shop."""
+    """A function that confirms a body of a function of the shop."""
     folder = tmp_path_factory.mktemp("shop")
     made = Maker(folder, SuiteRunner(backend, environments)).task(FILES, "shop.py::doubled")
     known = replace(read_answer(made), entered={})
@@ -224,7 +224,7 @@ WRONG = {
 }
 SAME = {
     "Money.whole": "@property\ndef whole(self):\n    return int(self.amount // 10)",
-    # A negative amount is refused, so that an answer to it is no fault.
+    # A negative amount is refused, so that an answer to it is not a fault.
     "Money.root": "def root(self):\n    return math.isqrt(self.amount) if self.amount > 0 else 0",
     "Order.total": "def total(self):\n    return len(self.names) * self.price.amount",
 }

@@ -1,4 +1,4 @@
-"""Builds run in the same isolation as suites: they reach nothing, and what they hand out is used."""
+"""Builds are isolated like suites: they reach nothing outside, and their output is used."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from gistpoint.sandbox.environments.store import EnvironmentStore
 from gistpoint.sandbox.limits import RunLimits
 
 SECRET = "the-password-of-the-index"
-# What a build reached is told by what it says that it needs.
+# A build reports what it reached as its requirements.
 CURIOUS = """
 import socket
 REACHED = []
@@ -66,7 +66,7 @@ def shelf(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Shelf:
 
 @pytest.fixture
 def port() -> Iterator[int]:
-    """A port of this machine's loopback that takes every connection."""
+    """A port of this machine's loopback that accepts every connection."""
     with socket.create_server(("127.0.0.1", 0)) as server:
 
         def serve() -> None:
@@ -88,7 +88,7 @@ def store(tmp_path: Path) -> EnvironmentStore:
 
 @pytest.fixture
 def curious(tmp_path: Path, port: int, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
-    """What makes a build look around."""
+    """Code that makes a build look around."""
     monkeypatch.setenv("UV_INDEX_OURS_PASSWORD", SECRET)
     monkeypatch.setenv("NETRC", f"/nowhere/{SECRET}")
     before = CURIOUS.format(canary=str(tmp_path / "canary"), port=port, secret=SECRET)
@@ -139,7 +139,7 @@ def test_a_dependency_without_a_wheel(backend, store, shelf, curious, reached, t
 
 
 def test_a_task_that_somebody_sends(backend, store, shelf, curious, reached, tmp_path):
-    """The first submission to it makes its environment."""
+    """Its environment is made at the first submission."""
     sdist = shelf.sdist("wheelless", "1.5", built_by_itself("wheelless", "1.5", **curious))
     digest = hashlib.sha256(sdist.read_bytes()).hexdigest()
     pins = EnvironmentPins(python=own_version(), lock=(f"wheelless==1.5 --hash=sha256:{digest}",))
@@ -159,7 +159,7 @@ subprocess.run(["cc", "-shared", "-fPIC", INCLUDE, "compiled.c", "-o", "compiled
 
 
 def test_a_dependency_in_c_is_compiled_or_named(backend, store, shelf, tmp_path):
-    """What a machine has of a compiler is seen by builds; a base image from a registry may have none."""
+    """Builds see the machine's compiler; a base image from a registry may lack one."""
     shelf.sdist("compiled", "1.0", built_by_itself("compiled", before=COMPILED))
     builds = Builds(store, backend, own_version())
     if shutil.which("cc") and os.environ.get("GISTPOINT_DOCKER_BASE") != "registry":

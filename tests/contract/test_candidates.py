@@ -1,6 +1,4 @@
-"""Recorded maps and decided candidates, on each backend: with the verdicts of whole runs, whatever the code
-does.
-"""
+"""Recorded maps and decided candidates on each backend: the verdicts are those of whole runs."""
 
 from __future__ import annotations
 
@@ -139,7 +137,7 @@ PINS = EnvironmentPins()
 
 
 class Suite:
-    """The suite above on one backend, recorded once."""
+    """The above suite on one backend, recorded once."""
 
     def __init__(self, backend: Backend, environments: EnvironmentStore, tree: SourceTree) -> None:
         self.backend, self.environments, self.tree = backend, environments, tree
@@ -205,7 +203,7 @@ def test_the_map_knows_who_enters_what(suite: Suite) -> None:
         "shared",
         "shared_again",
         "nothing",
-    }  # it ends behind the last test
+    }  # it ends after the last test
     assert names(found, "in_thread") == {"thread"}
     assert names(found, "in_process") == {"process", "fork"}
     assert names(found, "outer") == names(found, "outer.<locals>.inner") == {"outer"}
@@ -257,7 +255,7 @@ def test_verdicts_are_those_of_the_whole_suite(
     target = suite.target(qualname, old, new)
     report = suite.prober.decide((target,))
     assert (report.status, report.how) == (RunStatus.FINISHED, how), report.reason
-    if qualname == "first":  # who needs what another test left is seen by the whole suite alone
+    if qualname == "first":  # only the whole suite shows that a test depends on another
         assert set(report.failed) == {"tests/test_a.py::test_first"}
     else:
         assert set(report.failed) == suite.whole(target)
@@ -365,7 +363,7 @@ def test_what_writes_on_the_pipe_of_the_results_ends_its_own_probe_alone(suite: 
 
 
 def left_with(mark: str) -> list[str]:
-    """Wait a moment for the kernel to have ended them."""
+    """Return the remaining processes with `mark`, once the kernel had time to end them."""
     deadline = time.monotonic() + 120
     while processes_with(mark) and time.monotonic() < deadline:
         time.sleep(0.05)

@@ -1,4 +1,4 @@
-"""Confirmation on each backend: true functions of many shapes are confirmed, and nothing that is forged is."""
+"""Confirmation on each backend: true functions of many shapes are confirmed, and forgeries are not."""
 
 from __future__ import annotations
 
@@ -396,14 +396,12 @@ CORRUPTED = {
     "quote": "return Quote(name, ledger.prices[name] - 1)",
     "price": "return amount + rate",
 }
-"""The bodies of the discovery tasks; those of the remove tasks are empty."""
+"""The bodies in the discovery tasks; the bodies in the remove tasks are empty."""
 
 
 @dataclass(frozen=True)
 class Bench:
-    """A backend with a task on the library, from which tasks for other functions are made without another
-    run.
-    """
+    """A backend with a task on the library, from which tasks for other functions are made without a run."""
 
     task: Task
     answer: Answer
@@ -428,7 +426,7 @@ class Bench:
         return self.known[key]
 
     def confirmed(self, qualname: str, body: str, *, removed: bool = True) -> Confirmation:
-        """Return what becomes of a body of a function of the shop."""
+        """Return the confirmation of a body of a function of the shop."""
         given = "pass" if removed else CORRUPTED[qualname]
         task, answer, controls = self.case("shop.py", {qualname: given})
         assert controls.confirmable, controls
@@ -509,23 +507,23 @@ server.send = send
 
 
 def raw(*lines: str) -> str:
-    """Return a body that answers with these lines."""
+    """Return a body that writes these lines as its answers."""
     return RAW.replace("LINES", repr([line.encode() for line in lines]))
 
 
 def value(root: str, heap: str = "{}", beside: str = "") -> str:
-    """Return a body that answers with a root and a heap, as they travel."""
+    """Return a body that answers with a root and a heap in their transport form."""
     return raw(f'{{"re": "value", "roots": [{root}], "heap": {heap}{beside}}}')
 
 
 def everywhere(data: bytes) -> str:
-    """Return a body that writes something to whatever is open, and returns the answer of one test."""
+    """Return a body that writes data to every open descriptor, and returns the answer of one test."""
     tried = f"    try: os.write(fd, {data!r} * 9)\n    except OSError: pass\n"
     return f"import os\nfor fd in range(1, 300):\n{tried}return 10"
 
 
 def quoted(attributes: str) -> str:
-    """Return the body of a function that answers a quote with one more attribute."""
+    """Return the body of a function that answers with a quote with further attributes."""
     return f"found = Quote(name, 0)\n{attributes}\nreturn found"
 
 
@@ -760,7 +758,7 @@ def _siblings(found: Mapping[str, tuple[str, list[str]]]) -> list[Any]:
 
 
 def is_caught(found: Confirmation) -> bool:
-    """Whether a forged pass is contradicted, or neither confirmed nor without a mark."""
+    """Whether a forged pass is contradicted, or is unconfirmed and marked."""
     return found.result is Confirmed.CONTRADICTED or (
         found.result is Confirmed.UNCONFIRMED and bool(found.marks)
     )

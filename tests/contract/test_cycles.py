@@ -1,6 +1,4 @@
-"""Runs in a row, one of them stopped, leave nothing behind; tests/studies/sandbox_cycles.py does the same at
-length.
-"""
+"""Consecutive runs, one of them stopped, leave nothing behind; sandbox_cycles.py does many of them."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""Repairs beside their originals: what is equivalent stays so, and what differs is found with a small
-example.
-"""
+"""Repairs against their originals: equivalent ones are accepted, others get a small counterexample."""
 
 from __future__ import annotations
 

@@ -1,7 +1,6 @@
-"""What becomes of a submission if the harness does not begin, or if the submission ends its own run, on each
-backend.
+"""Outcomes of submissions if the harness does not begin, or if a submission ends its run, on each backend.
 
-`docs/guide/what-is-believed.md` has this as a table.
+The table is in `docs/guide/what-is-believed.md`.
 """
 
 from __future__ import annotations
@@ -37,7 +36,7 @@ from gistpoint.sandbox.testruns import SuiteRunner
 
 REPAIR = "def total(values):\n    return sum(values)\n"
 FILES = {
-    # The tree calls the function while it is imported: what a submission does there comes before any test.
+    # The tree calls the function during its import, so a submission runs there before any test.
     "calc.py": "def total(values):\n    return sum(values)\n\n\nSTART = total([])\n",
     "tests/test_calc.py": "from calc import total\n\n\ndef test_total():\n    assert total([1, 2]) == 3\n",
 }
@@ -46,7 +45,7 @@ ON_LINE = Callable[[bytes], None]
 
 @dataclass
 class Faulty:
-    """A backend on which something is broken, once `fault` is set."""
+    """A backend on which a part is broken, once `fault` is set."""
 
     inner: Backend
     fault: Callable[[Command], Command] | None = None
@@ -119,7 +118,7 @@ class Case:
 
     @property
     def last(self) -> tuple[str, float | None, int]:
-        """Status, score, and submissions left."""
+        """The status and score of the last submission, and the remaining submissions."""
         made = self.attempt.state.submissions[-1]
         return made.status, made.score, self.attempt.state.remaining.submissions
 
@@ -197,7 +196,7 @@ def test_a_disk_that_is_full_before_the_run_costs_nothing(
 
 def test_a_workspace_that_is_full_before_the_run_costs_nothing(case: Case) -> None:
     if case.backend.name in ("landlock", "plain"):
-        return  # they have no workspace of their own
+        return  # they have no separate workspace
     case.backend.fault = lambda command: replace(
         command, writable=None, limits=replace(command.limits, workspace=4096)
     )
@@ -220,7 +219,7 @@ def test_a_launcher_that_is_missing_costs_nothing(case: Case) -> None:
 
 
 def test_a_launcher_killed_from_outside(case: Case) -> None:
-    """Where no run can do that itself it costs nothing; the supervisors of the others end as their runs do."""
+    """It costs nothing where no run can do this itself; other supervisors end as their runs do."""
     if case.backend.name == "docker":
         return  # tests/docker_backend/test_lifecycle.py
     known = frozenset(descendants(os.getpid()))
@@ -238,7 +237,7 @@ def test_a_launcher_killed_from_outside(case: Case) -> None:
 
 
 def _children(known: frozenset[int]) -> list[int]:
-    """Return the children of this process that were not there before."""
+    """Return the children of this process that did not exist before."""
     return [pid for pid in descendants(os.getpid()) if pid not in known and _parent(pid) == os.getpid()]
 
 
@@ -286,7 +285,7 @@ def test_a_submission_that_ends_its_run_is_charged(case: Case, name: str) -> Non
 
 
 def test_a_submission_that_keeps_the_harness_from_beginning_is_charged(case: Case) -> None:
-    """The control, which runs the tree as it was given, begins: so it is the submission's doing."""
+    """The control, which runs the tree as given, begins, so the submission is to blame."""
     runs = 0
 
     def broken_once(command: Command) -> Command:

@@ -25,7 +25,7 @@ from gistpoint.sandbox.environments.store import EnvironmentStore
 from gistpoint.sandbox.testruns import SuiteRunner
 
 BELIEVED = ("equal_object", "equal_number", "from_frames", "from_the_tests", "from_a_counter")
-"""The attacks that pass a suite that shares their process, so that only confirmation stops them."""
+"""Attacks that pass a suite in their own process, so that only confirmation stops them."""
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""Gists that try to score without doing the work, on each backend; docs/guide/gists.md has the table."""
+"""Gists that try to score without doing the work, on each backend; the table is in docs/guide/gists.md."""
 
 from __future__ import annotations
 
@@ -92,16 +92,14 @@ def zipped() -> str:
 
 @dataclass(frozen=True)
 class Attack:
-    """A gist and what it must come to."""
+    """A gist and its required outcome."""
 
     gist: str
     error: str = ""
     mocked: bool = False
     status: RunStatus = RunStatus.FINISHED
     outside: bool = False
-    """It reaches for the disk, the network, other processes or the end of its own: each backend is to meet
-    it.
-    """
+    """Whether it affects the disk, the network or processes, so that it is tried on each backend."""
 
     @property
     def fidelity(self) -> int:
@@ -271,7 +269,7 @@ def error_of(judgement: GistJudgement) -> str:
 
 
 def attacks(outside: bool) -> pytest.MarkDecorator:
-    """Let a test meet every attack of one kind."""
+    """Return a mark that parametrizes a test with every attack of one kind."""
     chosen = {name: attack for name, attack in ATTACKS.items() if attack.outside is outside}
     return pytest.mark.parametrize("attack", chosen.values(), ids=chosen.keys())
 
@@ -507,7 +505,7 @@ for top in {tops!r}:
     codebase = str(prepared.task.folder.parents[1])
     tops = (codebase, "/sandbox", "/gistpoint", "/tmp", str(Path.cwd()))
     judgement = prepared.judge(search.format(tops=tops) + HONEST, thorough=False)
-    found = backend.name == "plain"  # where the files of the host are there
+    found = backend.name == "plain"  # only plain shows the host's files
     assert judgement.score.execution_fidelity == int(not found), judgement.score.error
 
 
@@ -569,7 +567,7 @@ HEAD = "import pytest\n\n" + ERROR
 
 
 def answering(made: str, value: str = "A()") -> str:
-    """A gist whose function prints what is expected and answers with an object."""
+    """Return a gist whose function prints the expected output and returns an object."""
     function = (
         f"def area(side):\n    if side < 0:\n        raise BadShape(side)\n    print('area of', side)\n"
         f"    return {value}\n\n\n"
@@ -578,7 +576,7 @@ def answering(made: str, value: str = "A()") -> str:
 
 
 def raising(made: str) -> str:
-    """A gist with a true function whose exception is another class."""
+    """Return a gist with a true function whose exception is of another class."""
     return HONEST.replace(ERROR, made + "\n\n\n")
 
 
@@ -685,7 +683,7 @@ OTHER_NAMES = {
     "an exception with other bases": "BadShape",
     "an exception made by type": "BadShape",
 }
-"""The class that is named, where it is another than `A`."""
+"""The reported name of the class, if it is not `A`."""
 
 
 @on_one_backend
@@ -1064,14 +1062,14 @@ def test_an_honest_gist_has_no_flag(kind: str, edit: str, judge: Prepared) -> No
     assert not any(told), " | ".join(told)
 
 
-# Broken and padded by hand
+# Gists broken and padded by hand
 
 Line = tuple[str, str]
 """The name of a block, and the text of a statement's header in it."""
 
 
 def statements(body: list[ast.stmt], block: str = "") -> Iterator[tuple[Line, ast.stmt | ast.expr]]:
-    """Yield every statement's header with its block, and every decorator; bare strings are none."""
+    """Yield every statement's header with its block, and every decorator, without bare strings."""
     for one in body:
         if (
             isinstance(one, ast.Expr)
@@ -1093,19 +1091,19 @@ def statements(body: list[ast.stmt], block: str = "") -> Iterator[tuple[Line, as
 
 
 def spread(gist: str) -> ast.Module:
-    """The gist's tree with one statement a line."""
+    """Return the gist's tree with one statement per line."""
     return ast.parse(ast.unparse(ast.parse(gist)))
 
 
 def reckoned_existence(gist: str) -> float:
-    """Share of the distinct lines that stand in the codebase, in percent."""
+    """Return the share of the distinct lines that exist in the codebase, in percent."""
     there = {line for text in FILES.values() for line, _ in statements(ast.parse(text).body)}
     found = {line for line, _ in statements(spread(gist).body)}
     return 100 * len(found & there) / len(found)
 
 
 def reckoned_execution(gist: str, sides: tuple[int, ...]) -> float:
-    """Share of the distinct lines that run when the module is loaded and its test called, in percent."""
+    """Return the percentage of the distinct lines that run when the module is loaded and its test called."""
     text = ast.unparse(ast.parse(gist))
     seen: set[int] = set()
 

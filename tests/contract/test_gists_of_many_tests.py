@@ -1,6 +1,4 @@
-"""Gists of whole files, folders, doctests, and of tests that another file or a program made: run, and
-attacked.
-"""
+"""Gists of whole files, folders, doctests and tests defined elsewhere: run and attacked."""
 
 from __future__ import annotations
 
@@ -230,7 +228,8 @@ def test_a_reference_of_a_test_that_its_file_does_not_define_is_tried(
     examination: Examination, tmp_path: Path
 ) -> None:
     judge = judge_of("pytest tests/test_core.py::InheritingTest::test_zero", examination, tmp_path)
-    # Every look at the clock is a second later: a few cuts are tried, not all (tests/integration/core tries them).
+    # The clock advances by a second per reading, so only a few cuts are tried (tests/integration/core tries
+    # all).
     seconds = itertools.count()
     found = reference_of(judge, lambda given: ReferenceMaker(given, lambda: float(next(seconds)), 8.0))
     assert found.faithful, found.reason

@@ -1,4 +1,4 @@
-"""What a run reports when the code under test does not want it reported, on each backend."""
+"""Reports of runs whose code under test works against them, on each backend."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ GOOD_AND_BAD = (
 
 
 def assert_b_did_not_pass(report):
-    """The one thing that must never happen, whatever else a report says."""
+    """Require the one thing that must always hold: test_b did not pass."""
     assert "test_a.py::test_b" not in report.passed
 
 

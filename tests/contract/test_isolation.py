@@ -1,4 +1,4 @@
-"""What the code under test can't reach, on each backend that promises isolation."""
+"""What code under test can't reach, on each backend that promises isolation."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ SECRET = "the-secret-value"
 
 
 def file_with(code: str) -> str:
-    """Return a file with a test whose body is `code`."""
+    """Return a test file with one test whose body is `code`."""
     return f"{HEAD}def test_a():\n{textwrap.indent(code.strip(), '    ')}\n"
 
 
 @pytest.fixture
 def isolated(backend: Backend) -> bool:
-    """Narrow the backends down to those whose record promises isolation; plain is listed as promising none."""
+    """Return whether the backend promises isolation; of all, only plain may promise none."""
     promised = backend.record(RunLimits()).isolated
     assert promised or backend.name == "plain"
     return promised
 
 
 def reaches(run: Run, code: str, **more: object) -> bool:
-    """Whether a test whose body is `code` passes, in a run of its own."""
+    """Return whether a test whose body is `code` passes, in a separate run."""
     report = run({"test_a.py": file_with(code)}, **more)
     assert report.status is RunStatus.FINISHED, (report.reason, report.output)
     return bool(report.passed)
@@ -84,7 +84,7 @@ ANYWHERE = {
     "variable": "assert 'GISTPOINT_TEST_SECRET' in os.environ",
     "own_loopback": OWN_LOOPBACK,
 }
-"""Bodies of tests that are tried on each backend, by name; two more need a place and a port of this machine."""
+"""Test bodies by name, tried on each backend; two more depend on a file and a port of this machine."""
 ISOLATED = {
     "first_environment": FIRST_ENVIRONMENT,
     "few_processes": "assert {int(p.name) for p in Path('/proc').glob('[0-9]*')} <= set(range(1, 20))",
@@ -93,12 +93,12 @@ ISOLATED = {
     "system_calls": SYSTEM_CALLS,
     **{f"outside_{number}": f"Path({path!r}).touch()" for number, path in enumerate(OUTSIDE)},
 }
-"""Bodies that are tried only where the backend promises isolation: elsewhere they would do harm."""
+"""Bodies that do harm without isolation, so that they are tried only on backends that promise it."""
 
 
 @pytest.fixture(scope="module")
 def known() -> dict[str, frozenset[str]]:
-    """The names of the bodies that passed, by backend."""
+    """The names of the bodies that passed, for each backend."""
     return {}
 
 
@@ -106,7 +106,7 @@ def known() -> dict[str, frozenset[str]]:
 def reached(
     run: Run, backend: Backend, isolated: bool, known: dict[str, frozenset[str]], tmp_path: Path
 ) -> frozenset[str]:
-    """Try all bodies in one run for each backend (decision 132); return the names of those that passed."""
+    """The names of the bodies that passed, all tried in one run of each backend (decision 132)."""
     if backend.name not in known:
         secret = tmp_path / "secret"
         secret.write_text("here")
@@ -187,7 +187,7 @@ assert len(children) < 120, len(children)
 
 
 def test_filling_the_disk(run, isolated, backend):
-    if backend.name == "landlock":  # which has no file system of its own size, and stops the run instead
+    if backend.name == "landlock":  # it can't limit a file system, and stops the run instead
         body = "def test_a():\n    n = 0\n    while True:\n        n += 1; open(f'f{n}', 'wb').write(bytes(1 << 20))\n"
         report = run({"test_a.py": body}, limits=RunLimits(workspace=16 << 20, temporary=16 << 20))
         assert (report.status, report.reason) == (

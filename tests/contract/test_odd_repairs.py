@@ -31,7 +31,7 @@ LIBRARY = "kit.py"
 
 @dataclass(frozen=True)
 class OddTasks:
-    """Tasks on one library, each for another function, of which the suite is run once."""
+    """Tasks on one library, each for another function, whose suite is run once."""
 
     task: Task
     answer: Answer
@@ -61,7 +61,7 @@ class OddTasks:
         return self.known[qualname]
 
     def confirmed(self, qualname: str, body: str, **others: str) -> Confirmation:
-        """Return what becomes of a body of a function, and of bodies of other functions."""
+        """Return the confirmation of a submission with this body, and these of other functions."""
         task, answer, controls = self.case(qualname)
         assert controls.confirmable, controls
         tree = SourceTree.open(task.tree_path)
@@ -123,7 +123,7 @@ def test_a_submission_does_not_choose_its_tests_by_what_else_it_changes(tasks: O
     assert tasks.confirmed("counted", right).result is Confirmed.CONFIRMED
     assert tasks.confirmed("counted", wrong).result is Confirmed.CONTRADICTED
     for body in (right, wrong):
-        # What the other function returns can't travel, so that only a test which asserts nothing can be run.
+        # The other function's result can't be serialised, so only a test without assertions can be run.
         found = tasks.confirmed("counted", body, view=same)
         assert (found.result, found.reason) == (Confirmed.UNCONFIRMED, Unconfirmable.NO_CONTROL), found
         assert found.marks

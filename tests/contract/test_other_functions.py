@@ -1,6 +1,4 @@
-"""Passes that rest on changes to right functions, on tests that can't be run apart, or on exceptions that tests
-swallow: none of them counts without a reader.
-"""
+"""Passes that need a reader: changes to right functions, inseparable tests, and swallowed exceptions."""
 
 from __future__ import annotations
 
@@ -73,7 +71,7 @@ Confirm = Callable[[str, str, Mapping[str, str]], Confirmation]
 
 @pytest.fixture
 def confirm(backend: Backend, environments: EnvironmentStore, tmp_path_factory: Any) -> Confirm:
-    """Return a function that confirms bodies: that of the corrupted function, and those of others."""
+    """A function that confirms bodies of functions, given the corrupted function and its corrupted body."""
     folder = tmp_path_factory.mktemp("kit")
     files = {"kit.py": KIT, "tests/test_kit.py": TESTS}
     made = Maker(folder, SuiteRunner(backend, environments)).task(files, "kit.py::twice")

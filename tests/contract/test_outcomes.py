@@ -1,4 +1,4 @@
-"""What a run reports of honest suites, on each backend."""
+"""Reports of honest suites on each backend."""
 
 from __future__ import annotations
 
@@ -206,7 +206,7 @@ def test_progress_is_told_test_by_test(run):
 
 def test_a_hang_is_stopped_and_named(run):
     files = {"test_a.py": "import time\ndef test_a(): pass\ndef test_hang():\n    time.sleep(600)\n"}
-    for seconds in (3, 12, 48):  # a busy machine may need longer to come to a test
+    for seconds in (3, 12, 48):  # a busy machine may need longer to reach a test
         report = run(files, timeout_s=seconds)
         if report.in_flight:
             break
@@ -264,7 +264,7 @@ def test_passes():
 
 @on_one_backend
 def test_code_that_disturbs_pytests_parser_does_not_end_the_run(run):
-    """Python 3.11 loses count where a tree is built within another; threads that die do it by chance."""
+    """Python 3.11 miscounts if a tree is built within another; threads that die can cause that."""
     report = run({"test_a.py": DISTURBED + "\nx = 1" * 300})
     assert (report.status, report.reason) == (RunStatus.FINISHED, "")
     assert [result.outcome for result in report.results.values()] == [Outcome.FAILED, Outcome.PASSED]

@@ -1,4 +1,4 @@
-"""What of its tree a run may change, on each backend: nothing but what the original's own suite changes."""
+"""A run may change nothing in its tree, on each backend, except what the original's own suite changes."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def test_what_the_suite_itself_changes_is_found_out(taken_in, backend):
     found = taken_in(HEAD.partition("def ")[0] + bodies)
     hidden = (
         ("h/keep.txt",) if backend.name == "docker" else ()
-    )  # its root may not look into a folder with mode 0700
+    )  # its root may not enter a folder with mode 0700
     paths = [path for change in CHANGES.values() for path in change.paths]
     assert found.writable == Writable(
         tuple(folder for change in CHANGES.values() for folder in change.folders), (*paths, *hidden)
@@ -94,7 +94,7 @@ def test_what_it_only_tries_is_not_writable(taken_in, backend):
 
 def test_a_suite_that_can_not_be_held_to_it_is_not_protected_and_says_so(taken_in, backend):
     found = taken_in(HEAD + "os.rename('made', 'moved'); os.rename('moved', 'made')\n")
-    if backend.name == "plain":  # nothing is refused there, so nothing fails
+    if backend.name == "plain":  # it refuses nothing, so nothing fails
         assert found.writable is not None
     else:
         assert found.writable is None
@@ -140,7 +140,7 @@ def place(tmp_path_factory):
 
 @pytest.mark.parametrize("attack", TREES, ids=lambda attack: attack.name)
 def test_attacks_where_every_folder_is_writable(attack, backend, place, environments):
-    """One can't be told from what the suite may do itself: a package that is added hides a module."""
+    """An added package that hides a module can't be distinguished from what the suite may do."""
     reached = bool(run_attacked(backend, attack, place, environments, FOLDERS).passed)
     assert reached is (attack.name == "shadow-helper")
 

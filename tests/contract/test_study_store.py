@@ -1,6 +1,4 @@
-"""What every store of a study promises: one log and one set of journals for all, and nothing of who was
-erased.
-"""
+"""The contract of every study store: one log, one set of journals, and nothing about erased people."""
 
 from __future__ import annotations
 
@@ -35,7 +33,7 @@ from gistpoint.sessions.studies.store import FolderStore
 
 K = StudyOperationKind
 Open = Callable[[str], StudyStore]
-"""Opens the one store of a test from a machine."""
+"""Opens the test's only store from a machine."""
 
 
 @pytest.fixture(scope="module")

@@ -1,6 +1,4 @@
-"""What a run sees of the machine, on each backend that promises isolation: copies that lie elsewhere are not
-there.
-"""
+"""What a run can see of the machine on each isolating backend: copies outside its tree stay hidden."""
 
 from __future__ import annotations
 
@@ -33,14 +31,14 @@ PLACES = (
 
 @pytest.fixture
 def isolated(backend: Backend) -> Backend:
-    """A backend that promises isolation; plain is listed as promising none."""
+    """A backend that promises isolation; of all, only plain may promise none."""
     assert backend.record(RunLimits()).isolated or backend.name == "plain"
     return backend
 
 
 @pytest.fixture
 def copies() -> Iterator[list[Path]]:
-    """Copies of a module, wherever this user may put one."""
+    """Copies of a module, in every folder where this user may write one."""
     name, made = f"planted_{secrets.token_hex(8)}", list[Path]()
     for place in PLACES:
         with contextlib.suppress(OSError):
@@ -145,12 +143,12 @@ READING = {
     "egrep -c 'l.ne' notes/long.txt; diff pkg/mod.py pkg/mod.py; date +%Z": "5000\nUTC\n",
     "sed -n 2p pkg/mod.py; cd pkg && ls": "a\nmod.py\n",
 }
-"""Commands that only read, with what they print; the last one changes the folder."""
+"""Commands that only read, with their output; the last one changes the folder."""
 ENDED = "-- ended with "
 
 
 class TestProgramsAlone:
-    """A command that may only read; the tricks are among the attacks."""
+    """A command that may only read; its circumventions are among the attacks."""
 
     @pytest.fixture
     def read(self, isolated, environments, make_tree):
@@ -167,7 +165,7 @@ class TestProgramsAlone:
 
     @pytest.fixture
     def read_all(self, read):
-        """Run commands in one call, one after another; return the text of each, and whether it succeeded."""
+        """Runs commands in sequence in one call; returns the output of each and whether it succeeded."""
 
         def read_each(commands):
             each = [f'{command} && echo "{ENDED}well" || echo "{ENDED}badly"' for command in commands]
@@ -195,7 +193,7 @@ class TestProgramsAlone:
         if isolated.name == "plain":
             return
         hidden = ("/gistpoint", str(Path(__file__)), "/etc/shadow")
-        # A container has a /proc of its own.
+        # A container has a separate /proc.
         own = ("/proc/self/environ", "/proc/1/cmdline", "/proc/1/environ")
         *found, (programs, _) = read_all(
             [*(f"cat {place}" for place in (*hidden, *own)), "ls /usr/bin /usr/local/bin"]

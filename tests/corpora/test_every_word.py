@@ -1,4 +1,4 @@
-"""Each text of a raw record occurs in a step, in the header, or is named in the list of what is not shown."""
+"""Each text of a raw record is in a step, in the header or in the list of texts that are not shown."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ FILES = [path for path in sorted(SAMPLES.rglob("*")) if path.is_file()] if SAMPL
 
 @cache
 def reads(path: Path) -> bool:
-    """Whether one of the supported formats takes a file."""
+    """Return whether a supported format accepts a file."""
     return any(found.header is not None for found in list_runs([path]))
 
 
@@ -82,9 +82,7 @@ if FILES:  # a user's checkout has none
 
 
 def places(value: Any, listed: set[str], path: str = "") -> Iterator[dict[str, Any]]:
-    """Yield every object below a value that is neither listed as not shown nor within the arguments of a
-    call.
-    """
+    """Yield every object below a value, except in parts listed as not shown and in the arguments of calls."""
     if isinstance(value, list):
         for item in value:
             yield from places(item, listed, path)
@@ -100,7 +98,7 @@ UNHEARD = "a text that no reader has ever heard of"
 
 
 def is_one_text(one: Made) -> bool:
-    """Whether a file is one run in one JSON text, or in JSON lines."""
+    """Return whether a file is a single run, as one JSON text or as JSON lines."""
     return set(one.records) == {""} and one.path.is_file() and one.path.read_bytes()[:1] in (b"{", b"[")
 
 

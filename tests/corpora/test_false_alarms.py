@@ -1,4 +1,4 @@
-"""The true function, handed in as it was, is never suspicious: not after a removal, not after any corruption.
+"""The true function, submitted unchanged, is never suspicious after a removal or any corruption.
 
 `tests/studies/false_alarms.py` does the same with generated tasks, and with functions of other versions of a
 library.
@@ -20,9 +20,7 @@ from gistpoint.core.tools.declaration import Replacement
 from gistpoint.core.trees import SourceTree, write_tree
 
 MODULES = ("contextlib", "dataclasses", "locale", "tempfile", "textwrap")
-"""Some of what they do would be a reason in anybody's submission: frames, modules, files, classes that are
-made.
-"""
+"""Modules with code that would be suspicious in a submission: frames, modules, files, generated classes."""
 
 
 @pytest.mark.parametrize("module", MODULES)

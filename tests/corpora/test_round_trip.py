@@ -1,4 +1,4 @@
-"""Real code: the standard library of the Python at hand, sampled the same on every run of one version."""
+"""Round trips of real code: this Python's standard library, with the same sample for each run of a version."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _NASTY = (
 
 
 def sample(count: int) -> list[Path]:
-    """The nastiest files that are there, and others drawn by a fixed seed, none above 60 kB among those."""
+    """Return the most difficult files, and others chosen by a fixed seed; none of these is above 60 kB."""
     nasty = [STANDARD_LIBRARY / name for name in _NASTY if (STANDARD_LIBRARY / name).is_file()]
     others = [
         path for path in python_files(STANDARD_LIBRARY) if path not in nasty and path.stat().st_size < 60_000
@@ -61,7 +61,7 @@ def test_the_stub_of_each_function_keeps_header_and_docstring(files: list[FileIn
 
 
 def test_one_definition_with_another_body_leaves_every_other_byte(files: list[FileIndex]) -> None:
-    """The new body is that of another function of the file, which brings strings and comments of its own."""
+    """The new body is that of another function in the file, with its strings and comments."""
     drawn = random.Random(3)
     changed = refused = 0
     for index in files:

@@ -1,6 +1,4 @@
-"""Tests of the Docker backend on a real engine; deselected, and said so, where none answers or none can be
-started.
-"""
+"""Tests of the Docker backend on a real engine; deselected with a notice if none works or can be started."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""What is particular to containers and their engine, tried from inside; the shared attacks are in
-tests/contract.
-"""
+"""Attacks from inside on containers and their engine; the shared attacks are in tests/contract."""
 
 from __future__ import annotations
 
@@ -130,7 +128,7 @@ def test_is_out_of_reach(run, attack):
 
 
 def environments_of(engine: Engine) -> Iterator[list[str]]:
-    """The environments of the containers that are there, once there is one; used ones go away meanwhile."""
+    """Yield the variables of existing containers, once there is one; used ones may vanish meanwhile."""
     found, deadline = False, time.monotonic() + 300
     while not found and time.monotonic() < deadline:
         for container in engine.client.api.containers(all=True, filters={"label": "io.gistpoint.kind=run"}):
@@ -215,7 +213,7 @@ def test_names_and_output_come_back_raw_and_bounded(run):
 
 
 def test_frames_written_by_the_tested_code_are_output(run):
-    """What the first process writes is framed; the tested code has but pipes to it."""
+    """The first process frames its output; the tested code only has pipes to it."""
     frame = b'E\x00\x00\x00\x0b{"exit": 1}'
     body = f"""
         for number in (1, 2):

@@ -1,4 +1,4 @@
-"""Engines elsewhere, engines that die, engines with a registry that is watched."""
+"""Remote engines, engines that die, and engines with a watched registry."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ HANGS = {"test_a.py": "import time\ndef test_a(): pass\ndef test_b(): time.sleep
 
 
 class Registry:
-    """Counts who knocks."""
+    """Counts the connections to it."""
 
     def __init__(self) -> None:
         self.server = socket.create_server(("127.0.0.1", 0))
@@ -61,9 +61,7 @@ def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def elsewhere(cache: Path, registry: Registry) -> Iterator[OwnEngine]:
-    """An engine to which neither our cache nor our temporary folders exist, over TCP, with a watched
-    registry.
-    """
+    """An engine over TCP, with a watched registry, that can't see our cache and temporary folders."""
     with tempfile.TemporaryDirectory(prefix="engine-", dir="/var/tmp") as place:
         hidden = [Path(tempfile.gettempdir()).resolve()]
         with OwnEngine(Path(place), hidden, ["--registry-mirror", registry.address]) as engine:

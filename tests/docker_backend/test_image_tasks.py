@@ -1,4 +1,4 @@
-"""Gist tasks of images, end to end, in the two layouts: made, run, scored and proven."""
+"""Gist tasks in images, end to end, in the two layouts: made, run, scored and proven."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def remove_images(engine: Engine, *names: str) -> None:
     import docker.errors
 
     for name in names:
-        with contextlib.suppress(docker.errors.APIError):  # a container of it may still be on its way out
+        with contextlib.suppress(docker.errors.APIError):  # a container of it may still be ending
             engine.client.images.remove(name, force=True)
 
 

@@ -1,6 +1,4 @@
-"""Images: named by what they hold, never pulled, made from this machine's Python or from the shipped
-Dockerfile.
-"""
+"""Images: named by their content, never pulled, made from this machine's Python or the shipped Dockerfile."""
 
 from __future__ import annotations
 
@@ -107,9 +105,7 @@ def test_the_shipped_dockerfile_builds_on_what_the_engine_has(
 
 @pytest.fixture
 def apart(monkeypatch):
-    """Images under names and labels of their own: those of every other program, tests beside this one too,
-    stay.
-    """
+    """Use separate names and labels for images, so that those of other programs and tests are kept."""
     monkeypatch.setattr(images, "KIND", "io.gistpoint.test.kind")
     monkeypatch.setattr(images, "STAMP", "io.gistpoint.test.stamp")
     monkeypatch.setattr(images, "_BASE", "localhost/gistpoint-test-base")
@@ -158,7 +154,7 @@ def test_an_interpreter_is_closed_to_all_but_root_where_a_command_may_only_read(
 def test_a_base_from_a_registry_serves_such_a_command_too(
     engine, environment, runtime, monkeypatch, tmp_path
 ):
-    """Though it holds whatever it holds: nothing keeps the command from its programs."""
+    """It works whatever the base contains, as nothing hides its programs from the command."""
     name = f"python:{environment.version}-slim"
     if images.known_image(engine, name) is None:
         engine.client.images.get(images.base_image(engine, environment, runtime)).tag(*name.split(":"))

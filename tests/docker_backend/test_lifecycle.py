@@ -1,4 +1,4 @@
-"""Containers come and go: one a run, the next one waiting, nothing left, whoever is killed."""
+"""Lifecycle of containers: one per run, the next one waiting, and none left, whatever is killed."""
 
 from __future__ import annotations
 
@@ -37,7 +37,10 @@ def engine(shared: DockerBackend) -> Engine:
 
 @pytest.fixture
 def ours(engine: Engine) -> Callable[[], dict[str, str]]:
-    """The containers that this program has made since, with their states; other tests' backends may keep one."""
+    """A function that returns the states of containers this program made since the start of the test.
+
+    Backends of other tests may keep a container.
+    """
 
     def found() -> dict[str, str]:
         found = engine.client.api.containers(all=True, filters={"label": f"{OWNER}={this_program()}"})
@@ -133,7 +136,7 @@ def test_only_what_dead_programs_of_ours_left_is_removed(run, engine):
         made[name] = engine.client.api.create_container(image, command=["/bin/sh"], labels=labels)["Id"]
     stranger = engine.client.api.create_container(image, command=["/bin/sh"])["Id"]
     try:
-        containers.remove_leftovers(engine)  # another program that connects meanwhile does the same
+        containers.remove_leftovers(engine)  # another program that connects at the same time does so too
         left = {str(found["Id"]) for found in engine.client.api.containers(all=True)}
         assert {made["alive"], made["another machine"], made["nobody"], stranger} <= left
         assert not {made["gone"], made["another boot"]} & left
@@ -200,7 +203,7 @@ def test_a():
 
 
 def test_a_container_that_nobody_ends_ends_itself(run, engine, monkeypatch):
-    """As after the engine's own death: nothing is closed, nothing killed."""
+    """As after the engine's death, nothing is closed or killed."""
     kept: list[containers.DockerContainer] = []
     monkeypatch.setattr(docker_backend, "_GRACE_S", 1.0)
     monkeypatch.setattr(containers.DockerContainer, "kill", lambda container: kept.append(container))

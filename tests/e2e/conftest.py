@@ -1,4 +1,4 @@
-"""The program, started for real, with a home of its own."""
+"""The real program, started with a temporary home."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def environment(tmp_path: Path) -> dict[str, str]:
 
 @pytest.fixture
 def start(environment: dict[str, str]) -> Iterator[Start]:
-    """Start `gistpoint` with some arguments in a pseudo-terminal."""
+    """A function that starts `gistpoint` with given arguments in a pseudo-terminal."""
     with ExitStack() as stack:
 
         def run(*arguments: str, columns: int = 120, rows: int = 40) -> Terminal:

@@ -44,14 +44,14 @@ KEYS = {
     },
 }
 _LIMIT_S = 300.0
-"""How long anything may take. It ends a test that hangs, and judges no machine for being slow."""
+"""The time limit of every wait; it ends a test that hangs, and is long enough for a slow machine."""
 _QUIET_S = 0.15
 _IDLE = 0.5
-"""The share of a moment for which a program that has nothing to do asks for the processor at most."""
+"""The maximum share of a moment for which an idle program requests the processor."""
 
 
 class Terminal:
-    """One program on a screen of `columns` x `rows`; a context that ends the program."""
+    """A program on a screen of `columns` x `rows`; the context ends the program."""
 
     def __init__(
         self, command: Sequence[str], *, environment: Mapping[str, str], columns: int = 120, rows: int = 40
@@ -79,17 +79,17 @@ class Terminal:
 
     @property
     def text(self) -> str:
-        """What is on the screen, line by line."""
+        """The text on the screen, line by line."""
         return "\n".join(line.rstrip() for line in self.screen.display)
 
     def press(self, *keys: str) -> None:
-        """Press keys by name, one after another, each on its own."""
+        """Press keys by name, one after another."""
         for key in keys:
             os.write(self._file, KEYS.get(key, key).encode())
             self._pump(0.02)
 
     def type(self, text: str) -> None:
-        """Type text as it stands."""
+        """Type text as it is."""
         for start in range(0, len(text), 64):
             os.write(self._file, text[start : start + 64].encode())
             self._pump(0.01)
@@ -102,7 +102,10 @@ class Terminal:
             self._pump(0.02)
 
     def wait_for(self, pattern: str, *, gone: bool = False) -> str:
-        """Wait until `pattern` is on the screen (or gone from it) and return the screen's text."""
+        """Wait until `pattern` is on the screen (or gone from it); return the screen's text.
+
+        Raises `AssertionError` if the program ends or the time limit is reached.
+        """
         deadline = time.monotonic() + _LIMIT_S
         while time.monotonic() < deadline:
             self._pump(0.05)
@@ -114,16 +117,15 @@ class Terminal:
         raise AssertionError(f"{pattern!r} {state} on the screen (exit code {self.exit_code}):\n{self.text}")
 
     def watch(self, seconds: float) -> None:
-        """Take what is drawn for so long, whatever it is."""
+        """Process the output for a number of seconds."""
         deadline = time.monotonic() + seconds
         while (left := deadline - time.monotonic()) > 0:
             self._pump(left)
 
     def settle(self) -> str:
-        """Wait until the program has drawn nothing and had nothing to do for a moment; return the screen's
-        text.
+        """Wait until the program has drawn nothing and been idle for a moment; return the screen's text.
 
-        A program that only waits for its turn on a busy machine draws nothing either, and is not done.
+        A program that waits for the processor of a busy machine draws nothing either, but is not done.
         """
         asked = asked_s(self.pid)
         while self._pump(_QUIET_S) or wants_to_run(self.pid) or asked_s(self.pid) - asked > _QUIET_S * _IDLE:
@@ -140,9 +142,7 @@ class Terminal:
         raise AssertionError(f"the program still runs:\n{self.text}")
 
     def close(self) -> int:
-        """Close the window, as its user does, wait for the program to end by itself, and return its exit
-        code.
-        """
+        """Close the window, as its user does; wait for the program to end, and return its exit code."""
         os.close(self._file)
         self._file = -1
         deadline = time.monotonic() + _LIMIT_S
@@ -153,7 +153,7 @@ class Terminal:
         return self.exit_code
 
     def kill(self, sign: signal.Signals = signal.SIGKILL) -> None:
-        """End the program by a signal."""
+        """End the program with a signal."""
         if self.exit_code is None:
             os.kill(self.pid, sign)
             self._reap(os.waitpid(self.pid, 0)[1])

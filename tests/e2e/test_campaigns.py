@@ -1,4 +1,4 @@
-"""Campaigns in processes: killed ones go on, and the tasks are the same wherever they are decided."""
+"""Campaigns in processes: killed ones continue, and the tasks are the same wherever they are decided."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ import pytest
 from dask_cluster import cluster
 from small_library import write_small_library
 
-pytestmark = pytest.mark.xdist_group("campaigns")  # what two workers make is made once
+pytestmark = pytest.mark.xdist_group("campaigns")  # the tasks of two workers are made once
 CHILD = Path(__file__).parents[1] / "campaign_child.py"
 COUNT, KILLS = 2, 2
 
 
 def start(folder: Path, *options: str, after: Path | None = None) -> subprocess.Popen[str]:
-    """Begin, or resume, a campaign on the small library; everything of it is kept in the folder.
+    """Start or resume a campaign on the small library; all of its data is kept in the folder.
 
-    A campaign that comes after another one has its environment, and what that one learned of the library.
+    A campaign `after` another one uses its environment, and what was learned of the library.
     """
     if not folder.is_dir():
         write_small_library(folder / "shop")
@@ -42,7 +42,7 @@ def ids_of(child: subprocess.Popen[str]) -> list[str]:
 
 
 def tasks_in(folder: Path) -> set[str]:
-    """The tasks that are there; what a killed process had begun to write has a hidden name."""
+    """Return the ids of the finished tasks; a task that a killed process had begun has a hidden name."""
     return {path.name for path in (folder / "tasks").iterdir() if not path.name.startswith(".")}
 
 
@@ -54,7 +54,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def two(place: Path) -> list[str]:
-    """The ids that two workers of this machine give, from the first one to the last without a stop."""
+    """The ids of the tasks that two local workers make without an interruption."""
     ids = ids_of(start(place, "--workers", "2"))
     assert len(ids) == COUNT
     assert tasks_in(place) == set(ids)
@@ -63,9 +63,7 @@ def two(place: Path) -> list[str]:
 
 @pytest.mark.slow
 def test_killed_campaign_goes_on_and_ends_as_one_that_was_not(tmp_path: Path, two: list[str]) -> None:
-    """Killed while it learns the library and while it decides; at the end no task is lost and none is there
-    twice.
-    """
+    """After kills during learning and deciding, no task is lost and none exists twice."""
     folder, chance = tmp_path / "killed", random.Random(5)
     known = folder / "library" / "intake.json"
     assert killed(folder, known.is_file, chance.random() / 2)
@@ -82,10 +80,9 @@ def test_killed_campaign_goes_on_and_ends_as_one_that_was_not(tmp_path: Path, tw
 
 
 def killed(folder: Path, when: Callable[[], bool], later: float) -> bool:
-    """Start the campaign, kill its first process so many seconds behind a moment, and see that all of it is
-    gone.
+    """Start the campaign, and kill its first process `later` seconds after a moment.
 
-    Returns whether it was killed before it ended.
+    Checks that all of its processes have ended. Returns whether it was killed before its end.
     """
     child = start(folder, "--workers", "2")
     while child.poll() is None and not when():

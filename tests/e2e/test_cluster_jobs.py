@@ -1,6 +1,4 @@
-"""Attempts and replays on a Dask cluster: each is done once, whatever becomes of the workers, and no lie is
-kept.
-"""
+"""Attempts and replays on a Dask cluster: each is done once, whatever happens, and no lie is kept."""
 
 from __future__ import annotations
 
@@ -32,7 +30,7 @@ JOBS = 20
 
 @pytest.fixture(scope="module")
 def machines(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DaskCluster]:
-    """A cluster with one worker, which has a home of its own and so none of the tasks."""
+    """A cluster with one worker, whose own home has none of the tasks."""
     folder = tmp_path_factory.mktemp("machines")
     with scheduler(folder) as found:
         found.add(home=folder / "steady")
@@ -52,7 +50,7 @@ def task(home: Path) -> Task:
 
 @pytest.fixture
 def odd(machines: DaskCluster, home: Path) -> Iterator[Callable[[str], str]]:
-    """Adds an odd worker for the time of a test; returns its address."""
+    """A function that adds an odd worker for the duration of a test, and returns its address."""
     added: list[subprocess.Popen[bytes]] = []
     steady = machines.present()
 
@@ -79,7 +77,7 @@ def the_run() -> AgentRun:
 
 
 def require_each_done_once(jobs: int = JOBS) -> None:
-    """Each job has ended, with an attempt of its own whose journal verifies; there is no other attempt."""
+    """Check that each job has ended with an attempt whose journal verifies, and that there is no other."""
     states = the_run().jobs.values()
     assert [state.status for state in states] == [JobStatus.ENDED] * jobs
     folders = {path.parent.name: path for path in Locations.of_user().attempts.glob("*/journal.jsonl")}
@@ -94,7 +92,7 @@ def require_each_done_once(jobs: int = JOBS) -> None:
 def test_a_killed_worker_and_a_clock_that_is_wrong(
     task: Task, machines: DaskCluster, odd: Callable[[str], str], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """What the dead worker had is done elsewhere; what a machine with a wrong clock made is kept, and marked."""
+    """A dead worker's jobs are done elsewhere; attempts made with a wrong clock are kept, and marked."""
     odd("dying")
     ahead = odd("ahead")
     assert main(words(task, machines.address)) == 0
@@ -115,7 +113,7 @@ def test_a_killed_worker_and_a_clock_that_is_wrong(
 def test_lies_are_refused_and_named_and_a_liar_is_left_out(
     task: Task, home: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The honest worker is slow, so that the liars are given jobs until they are left out."""
+    """The honest worker is slow, so that the liars get jobs until they are excluded."""
     with scheduler(home / "liars") as found:
         found.add(odd="slow", home=home / "honest")
         honest = found.present()
@@ -225,7 +223,7 @@ def test_each_attempt_has_its_share_of_what_a_run_may_cost(
 def test_interrupted_runs_and_lost_schedulers_lose_nothing(
     task: Task, home: Path, machines: DaskCluster
 ) -> None:
-    """Ctrl+C, then a scheduler that is killed, then a start that does the rest."""
+    """Ctrl+C, then a killed scheduler, then a start that completes the run."""
     with scheduler(home / "slow") as slow:
         for name in ("one", "two"):
             slow.add(odd="slow", home=home / name)
@@ -253,7 +251,7 @@ def started(command: list[str]) -> subprocess.Popen[str]:
 
 
 def wait_for_ended(least: int) -> int:
-    """Wait until so many jobs have ended; return how many."""
+    """Wait until at least so many jobs have ended; return their number."""
     deadline = time.monotonic() + LIMIT_S
     while time.monotonic() < deadline:
         if (Locations.of_user().runs / "r" / "jobs.jsonl").is_file():

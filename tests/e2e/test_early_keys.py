@@ -1,4 +1,4 @@
-"""Keys that are pressed while a screen opens go to what is seen, never into a filter that is hidden."""
+"""Keys pressed while a screen opens go to what is visible, never into a hidden filter."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""A person at a real terminal writes the gist of the demo's task, hands it in, and its record replays as the
-same.
-"""
+"""A person at a real terminal writes and submits the gist of the demo's task; its replay is the same."""
 
 from __future__ import annotations
 
@@ -21,7 +19,7 @@ FAITHFUL = r"faithful  self-contained  tests 1/1  ran 99\.\d %  exists 99\.\d %"
 
 
 def written() -> str:
-    """The gist that the recorded attempt at the demo's task hands in."""
+    """Return the gist that the recorded attempt at the demo's task submits."""
     text = ""
     for step in playthrough("gist")[1]:
         if step["kind"] == "type":
@@ -41,7 +39,7 @@ def replayed(environment: Mapping[str, str], journal: Path, task: str) -> dict[s
 
 
 def opened(start: Start) -> Terminal:
-    """The editor of the demo's gist."""
+    """Return a terminal with the editor of the demo's gist."""
     terminal = start("demo", "gist")
     terminal.wait_for(r"50 (steps )?left")
     terminal.settle()
@@ -52,7 +50,7 @@ def opened(start: Start) -> Terminal:
 
 
 def marked(screen: str, code: str) -> str:
-    """The gutter's two glyphs in front of a line of code that is on the screen."""
+    """Return the two glyphs in the gutter before a line of code on the screen."""
     found = re.search(rf"(\S\S) +(?:▸ +)?(?:\d+ +){re.escape(code)}", screen)
     assert found is not None, screen
     return found[1]

@@ -1,4 +1,4 @@
-"""`kill -9` at any moment loses no acknowledged event, and the attempt goes on as if nothing had been."""
+"""`kill -9` at any moment loses no acknowledged event, and the attempt continues undisturbed."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""A person at a real terminal: solves the demo's tasks through the screen alone, and ends them every other
-way.
-"""
+"""A person at a real terminal solves the demo's tasks, and ends them in every other way."""
 
 from __future__ import annotations
 
@@ -48,7 +46,7 @@ def opened(start: Start, *arguments: str) -> Terminal:
 
 
 def confirm(terminal: Terminal, question: str) -> None:
-    """Say yes; where it is the last of a budget the focus is on the way back."""
+    """Answer yes; if that ends the attempt, the focus is on the other button."""
     terminal.wait_for(question)
     if "the attempt ends with it" in terminal.settle():
         terminal.press("shift+tab")
@@ -69,7 +67,7 @@ def go(terminal: Terminal, key: str, pane: str) -> None:
 
 
 def write_body(terminal: Terminal, code: str) -> None:
-    """Put `code` in the editor in place of what is there."""
+    """Replace the editor's text by `code`."""
     go(terminal, "f6", "F6 Editor")
     terminal.press("alt+a")
     terminal.settle()
@@ -191,12 +189,12 @@ def find_block(self, size: int, stretches: range) -> list[str]:
 
 
 def copied_task(environment: Mapping[str, str], **budgets: int) -> str:
-    """Move a demo task with other budgets among the user's tasks, and return its folder."""
+    """Move a demo task with other budgets to the user's tasks and return its folder."""
     home = Path(environment["GISTPOINT_HOME"])
     task = demo_task("seats-together", home / "cache" / "demo")
     folder = home / "data" / "tasks" / task.id
     folder.parent.mkdir(parents=True, exist_ok=True)
-    shutil.move(task.folder, folder)  # under one id there is one task: another of it is refused
+    shutil.move(task.folder, folder)  # a second task with the same id would be refused
     text = (folder / "task.toml").read_text(encoding="utf-8")
     written = tomllib.loads(text)["budgets"]
     lines = "".join(f"{name} = {number}\n" for name, number in {**written, **budgets}.items())

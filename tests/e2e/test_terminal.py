@@ -1,4 +1,4 @@
-"""The terminal that drives the program waits for a program that is busy and draws nothing."""
+"""The terminal that drives the program waits while the program is busy and draws nothing."""
 
 from __future__ import annotations
 

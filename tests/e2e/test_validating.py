@@ -1,4 +1,4 @@
-"""Two validators at real terminals: ten tasks judged with what their suites really show, and compared."""
+"""Two validators at real terminals judge ten tasks by what their suites really show, and are compared."""
 
 from __future__ import annotations
 
@@ -60,9 +60,7 @@ def vars_of(a: int, b: int) -> dict[str, object]:
 
 @pytest.fixture(scope="module")
 def tasks(tmp_path_factory: pytest.TempPathFactory) -> list[Task]:
-    """Ten tasks on one library, proven by runs of its suite, in the order of a list that is written beside
-    them.
-    """
+    """Ten tasks on one library, proven by runs of its suite, in the order of a list written next to them."""
     root = tmp_path_factory.mktemp("made")
     maker = Maker(root, SuiteRunner(PlainBackend(), EnvironmentStore(tmp_path_factory.mktemp("cache"))))
     repository = maker.repository(library())
@@ -99,7 +97,7 @@ def shown(terminal: Terminal, task: Task) -> None:
 
 
 def kept(environment: Mapping[str, str], words: str) -> None:
-    """Wait until a draft on the disk has the words."""
+    """Wait until a draft on the disk contains the words."""
     drafts = Path(environment["GISTPOINT_HOME"], "data", "validations", "drafts")
     deadline = time.monotonic() + 300
     while not any(words in draft.read_text(encoding="utf-8") for draft in drafts.glob("*/*.json")):
@@ -234,7 +232,7 @@ def test_ten_tasks_are_judged_by_two_and_compared(
     with opened(start, tasks, "bob", columns=160, rows=48) as terminal:
         for number, task in enumerate(tasks):
             shown(terminal, task)
-            assert "docstring says it" not in terminal.text  # what others say is not shown
+            assert "docstring says it" not in terminal.text  # comments of others are not shown
             judge(terminal, "17"[number >= 3], "u goes to the next")
             terminal.press("]")
         terminal.wait_for("10 judged, 3 accepted")

@@ -1,4 +1,4 @@
-"""Tasks on tiny repositories, run for real; what differs between backends is in tests/contract."""
+"""Tasks on tiny repositories, really run; differences between backends are tested in tests/contract."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ HERE = Path(__file__).parent
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Give a file's tests to one worker: they share the tasks that it makes."""
+    """Give all tests of a file to one worker, as they share its tasks."""
     for item in items:
         if item.path.parent == HERE:
             item.add_marker(pytest.mark.xdist_group(f"hazards: {item.path.stem}"))
@@ -42,7 +42,7 @@ def made() -> dict[Hashable, Task]:
 def maker(
     request: pytest.FixtureRequest, tmp_path: Path, environments: EnvironmentStore, made: dict[Hashable, Task]
 ) -> Maker:
-    """On the backend of choice."""
+    """A maker of tasks on the chosen backend."""
     return Maker(tmp_path, SuiteRunner(request.param(), environments), made)
 
 

@@ -1,4 +1,4 @@
-"""Finding and replacing one definition changes that one, whole, and nothing else."""
+"""Replacing a definition changes all of that definition and nothing else."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What failed, skipped or flipped before the corruption is no part of the score."""
+"""Tests that failed, were skipped or flipped before the corruption are not part of the score."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""No file and no path breaks a tool, and the limit of `read_file` is the task's, told to everybody."""
+"""No file and no path breaks a tool, and everybody is told the task's limit for `read_file`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The order of a scoring run: what matters first, and no verdict that only the changed order explains."""
+"""A scoring run starts with the most relevant tests, and no verdict depends on the changed order alone."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def submitted(task: Task, text: str) -> SourceTree:
 
 
 class Listening:
-    """A progress listener that keeps the ids in the order of their results, one list per run."""
+    """A progress listener that records the ids in the order of their results, in a list for each run."""
 
     def __init__(self) -> None:
         self.runs: list[list[str]] = []
@@ -135,7 +135,7 @@ def test_a_test_that_a_submission_breaks_fails_in_both_orders(maker):
 
 @pytest.mark.parametrize("leaves", [0, 1])
 def test_a_test_that_fails_only_behind_another_is_not_moved_to_where_it_passes(maker, leaves):
-    """What the corrupted function leaves, a test sees behind one that passes, or behind one that fails."""
+    """A test notices what the corrupted function leaves only after another test that passes or fails."""
     files = {
         "pkg.py": "LEFT = []\n\n\ndef double(n):\n    return 2 * n\n",
         "tests/test_pkg.py": FILES["tests/test_pkg.py"]

@@ -1,4 +1,4 @@
-"""A submission that reaches for what judges it: its pass must show again in another order before it counts."""
+"""A submission that accesses its judge must pass again in another order before the pass counts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A pass that is not confirmed is run once more under an audit hook, and what that sees is suspicious."""
+"""A pass that is not confirmed is run again under an audit hook, whose findings make it suspicious."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ BY_HELPERS = {
     "helper.run('import gc; gc.get_objects()')": "the run calls gc.get_objects",
     "helper.run('import unittest; unittest.TestCase.assertIsNone = print')": "TestCase.assertIsNone is replaced",
 }
-"""What the library does for a submission: nothing in the submission's own text is unusual."""
+"""Submissions that act through the library, without anything unusual in their own text."""
 
 
 @pytest.fixture

@@ -1,6 +1,4 @@
-"""Files of tests are told by whole names and by what was collected, and the same guard stands before every
-tool.
-"""
+"""Test files are recognised by whole names and by the collected tests; one guard protects them."""
 
 from __future__ import annotations
 

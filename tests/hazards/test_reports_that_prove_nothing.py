@@ -1,6 +1,4 @@
-"""A pass is the set of tests that passed before, in a run that finished: nothing a function does to its run
-is one.
-"""
+"""Only the previously passing tests in a finished run make a pass, whatever a function does to its run."""
 
 from __future__ import annotations
 

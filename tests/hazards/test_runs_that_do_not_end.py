@@ -1,4 +1,4 @@
-"""A run at its time limit is a result like any other, and nothing of it stays behind."""
+"""A run that reaches its time limit is a result like any other, and leaves nothing behind."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ LIMIT_S = 4.0
 
 
 def limited(maker: Maker, task: Task) -> Attempt:
-    """Begin an attempt with a short limit, which a run that ends keeps on a busy machine too."""
+    """Start an attempt with a short time limit, which normal runs keep even on a busy machine."""
     return maker.attempt(task, timeout_s=max(LIMIT_S, 8 * task.suite.seconds))
 
 

@@ -1,4 +1,4 @@
-"""Every attempt has its own budgets, and every submission its own result."""
+"""Every attempt has separate budgets, and every submission a separate result."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""Programs and windows that misbehave: each is gone within seconds, takes no memory, and leaves the others
-alone.
-"""
+"""Misbehaving programs and windows are gone within seconds, use no memory and leave the others alone."""
 
 from __future__ import annotations
 
@@ -28,7 +26,7 @@ from gistpoint.tui.serving.server import ParticipantServer, ServedPlace
 from gistpoint.tui.serving.session import ParticipantSession
 
 WITHIN_S = 8.0
-"""With the waits below: their sum, and a slow machine."""
+"""Limit of the tests: the sum of the waits below, with a margin for a slow machine."""
 _BEGIN = """
 import os, signal, subprocess, sys, time
 def frame(data):
@@ -78,7 +76,7 @@ class Served:
                 await cut(socket)
 
     async def started(self, number: int) -> ParticipantSession:
-        """Wait for the program of a window."""
+        """Wait until a window's program has started."""
         async with asyncio.timeout(WITHIN_S * 2):
             while len(self.sessions) < number or self.sessions[number - 1]._process is None:
                 await asyncio.sleep(0.02)
@@ -86,7 +84,7 @@ class Served:
 
 
 async def cut(socket: aiohttp.ClientWebSocketResponse) -> None:
-    """End a client without waiting for anything."""
+    """Close a client without waiting for anything."""
     connection = socket._response.connection
     if connection is not None and connection.transport is not None:
         connection.transport.abort()
@@ -94,7 +92,7 @@ async def cut(socket: aiohttp.ClientWebSocketResponse) -> None:
 
 
 def deaf(socket: aiohttp.ClientWebSocketResponse) -> None:
-    """Have a client read nothing any more."""
+    """Make a client stop reading."""
     connection = socket._response.connection
     assert connection is not None
     transport = connection.transport
@@ -104,7 +102,7 @@ def deaf(socket: aiohttp.ClientWebSocketResponse) -> None:
 
 @pytest.fixture
 def scripts(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The scripts of the windows to come, the last for all further ones; with short waits."""
+    """Set the scripts of the next windows, the last one for all further windows, with short waits."""
     monkeypatch.setattr(session, "END_S", 0.6)
     monkeypatch.setattr(session, "INSIST_S", 0.4)
     monkeypatch.setattr(server, "FAREWELL_S", 0.5)
@@ -139,7 +137,7 @@ async def serving(
 
 
 async def flood(socket: aiohttp.ClientWebSocketResponse, mebibytes: int = 8) -> None:
-    """Send input for as long as the server takes it, or a second."""
+    """Send input while the server accepts it, for at most a second."""
 
     async def send() -> None:
         for _ in range(mebibytes * 8):
@@ -261,7 +259,7 @@ async def test_of_many_windows_at_once_the_last_alone_gets_a_program(
 
 
 class Typed(driver.ServedDriver):
-    """A driver without a terminal, that keeps what comes of its input."""
+    """A driver without a terminal that records the events of its input."""
 
     def __init__(self, packets: Iterable[bytes]) -> None:
         self._input_reader = packets  # type: ignore[assignment]
@@ -278,7 +276,7 @@ def packed(*texts: str) -> list[bytes]:
 
 START, END = "\x1b[200~", "\x1b[201~"
 PASTED = 24_000
-"""The bound of a paste in these tests: the real one takes the parser seconds."""
+"""Maximum length of a paste in these tests, as the parser needs seconds for the real one."""
 FILLING = ["x" * 8000] * (PASTED // 8000 + 2)
 
 
@@ -302,7 +300,7 @@ def test_a_paste_without_end_is_forgotten(begun: list[str], monkeypatch: pytest.
 
 
 class Answering:
-    """Stands for the app and for a widget, which answers at once unless it is gone."""
+    """A stand-in for the app and a widget, which answers at once unless it is closed."""
 
     def __init__(self, *, is_running: bool = True) -> None:
         self.is_running = is_running

@@ -1,4 +1,4 @@
-"""A run of an agent whose process is killed again and again comes to the figures of one that is left alone."""
+"""A run of an agent whose process is killed repeatedly ends with the figures of an undisturbed one."""
 
 from __future__ import annotations
 

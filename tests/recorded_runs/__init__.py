@@ -1,4 +1,4 @@
-"""Makes a small file of every format of recorded runs, in the layouts that their tools write."""
+"""Writes a small file of every format of recorded runs, in the layouts of their tools."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ __all__ = ["DIFF", "Made", "make_all"]
 
 @dataclass(frozen=True)
 class Made:
-    """A file, and what a direct count of its raw records gives: of the file's only run, or by id."""
+    """A file with a direct count of its raw records: those of its only run under "", else by id."""
 
     path: Path
     format: str
@@ -54,7 +54,7 @@ def _lines(path: Path, values: list[Any], end: str = "\n") -> Path:
 
 
 def make_all(folder: Path) -> list[Made]:
-    """Write a file of every format below `folder`; none has a name that tells what it is."""
+    """Write a file of every format below `folder`; no file name reveals the format."""
     folder.mkdir(parents=True, exist_ok=True)
     made: list[Made] = []
 

@@ -57,7 +57,7 @@ def copilot_running() -> dict[str, Any]:
 
 
 def copilot_events() -> list[Any]:
-    """A session of Copilot CLI: a reply with two calls, a side agent's call, and an end."""
+    """Return a session of Copilot CLI: a reply with two calls, a side agent's call, and an end."""
 
     def event(number: int, name: str, **data: Any) -> dict[str, Any]:
         return {"type": name, "data": data, "id": f"e{number}", "timestamp": f"2026-03-26T17:50:{30 + number}.000Z",
@@ -89,7 +89,7 @@ def copilot_events() -> list[Any]:
 
 
 def opencode() -> dict[str, Any]:
-    """An export of opencode: a question, a reply with calls, a side session, and a reply that was aborted."""
+    """Return an export of opencode: a question, a reply with calls, a side session, and an aborted reply."""
 
     def tool(identity: str, name: str, status: str = "completed", **state: Any) -> dict[str, Any]:
         span = {"start": 1_790_000_001_000, "end": 1_790_000_001_500}
@@ -131,7 +131,7 @@ def opencode() -> dict[str, Any]:
 
 
 def cursor_transcript() -> list[Any]:
-    """A transcript of Cursor's agent: calls without ids, results with ids."""
+    """Return a transcript of Cursor's agent: calls without ids, results with ids."""
 
     def said(role: str, *content: Any) -> dict[str, Any]:
         return {"role": role, "message": {"content": list(content)}}
@@ -150,7 +150,10 @@ def cursor_transcript() -> list[Any]:
 
 
 def cursor_stream() -> list[Any]:
-    """What Cursor's command line prints: pieces of a text and the whole of it, calls in two records each."""
+    """Return the output of Cursor's command line.
+
+    A text is in pieces and then whole, and each call is in two records.
+    """
 
     def call(identity: str, subtype: str, tool: dict[str, Any]) -> dict[str, Any]:
         return {"type": "tool_call", "subtype": subtype, "call_id": identity, "tool_call": tool, "session_id": "s1",
@@ -181,7 +184,7 @@ def cursor_stream() -> list[Any]:
 
 
 def cline_session() -> dict[str, Any]:
-    """A session of Cline: results of calls by id, one of them JSON within a text."""
+    """Return a session of Cline: results of calls by id, one of them as JSON within a text."""
     edit = {"path": "a.py", "old_text": "1", "new_text": "2"}
     info = {"modelInfo": {"id": "model-x", "provider": "cline"}, "ts": 1_790_000_002_000,
             "metrics": {"inputTokens": 90, "outputTokens": 5, "cacheReadTokens": 60, "cost": 0.5}}  # fmt: skip
@@ -203,7 +206,7 @@ def cline_session() -> dict[str, Any]:
 
 
 def cline_history() -> list[Any]:
-    """A conversation of Cline's: calls as XML or without results of their own, results as text."""
+    """Return a conversation of Cline: calls as XML or without separate results, and results as text."""
 
     def text(*lines: str) -> list[dict[str, str]]:
         return [{"type": "text", "text": line} for line in lines]
@@ -226,7 +229,7 @@ def cline_history() -> list[Any]:
 
 
 def pi_session() -> list[Any]:
-    """A session of pi: calls, one of them never run because the reply broke off."""
+    """Return a session of pi: calls, one of them never run because the reply broke off."""
 
     def entry(number: int, kind: str = "message", **more: Any) -> dict[str, Any]:
         return {"type": kind, "timestamp": f"2025-11-20T23:33:{50 + number}.000Z", **more}
@@ -386,8 +389,9 @@ It is two.
 
 
 def assistant_files() -> list[tuple[str, bool, Any, str, Any, Any]]:
-    """Return names of files, whether they are lines, what is in them, their formats, and how many records and
-    steps.
+    """Return, for each file: its name, whether it consists of lines, its content, format, records and steps.
+
+    Records and steps are counted.
     """
     chats = {"responderUsername": "GitHub Copilot", "requests": [copilot_request(), copilot_running()]}
     return [
@@ -450,9 +454,7 @@ It is one.
 
 
 def continue_session() -> dict[str, Any]:
-    """A session of Continue: calls with results of both kinds, a refused one, a thought, and attached
-    context.
-    """
+    """Return a session of Continue: calls with both kinds of results, a refusal, a thought, and context."""
 
     def call(identity: str, name: str, **arguments: Any) -> dict[str, Any]:
         return {
@@ -499,9 +501,7 @@ def continue_session() -> dict[str, Any]:
 
 
 def cline_window() -> list[dict[str, Any]]:
-    """What the window of Cline showed: two replies with calls of several kinds, a failure, and a user's
-    answer.
-    """
+    """Return the records of Cline's window: replies with several kinds of calls, a failure, and an answer."""
 
     def record(number: int, what: str, kind: str, text: Any = "", **more: Any) -> dict[str, Any]:
         told = text if isinstance(text, str) else json.dumps(text)
@@ -539,7 +539,7 @@ def cline_window() -> list[dict[str, Any]]:
 
 
 def opencode_storage(folder: Path) -> Path:
-    """Write the session of `opencode` as the files of a storage, and return the session's."""
+    """Write the session of `opencode` as the files of a storage folder; return the session's file."""
     export = opencode()
     session = folder / "session" / "project" / "ses_1.json"
     files: dict[Path, Any] = {session: export["info"]}

@@ -1,4 +1,4 @@
-"""Sessions and outputs of the command-line agents that people run: each a list of records, a line each."""
+"""Sessions and outputs of the command-line agents that people run; each is a list of records."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ def _at(second: int) -> str:
 
 
 def enveloped(records: list[tuple[str, dict[str, Any]]]) -> list[dict[str, Any]]:
-    """Give the records of a Codex session their times."""
+    """Return the records of a Codex session with times."""
     return [
         {"timestamp": _at(number), "type": kind, "payload": payload}
         for number, (kind, payload) in enumerate(records)
@@ -21,7 +21,7 @@ def enveloped(records: list[tuple[str, dict[str, Any]]]) -> list[dict[str, Any]]
 
 
 def tokens(total: int, last: int) -> dict[str, Any]:
-    """A count of a Codex session."""
+    """Return a token count of a Codex session."""
     usage = {"cached_input_tokens": 5, "reasoning_output_tokens": 2, "output_tokens": 3}
     info = {
         "total_token_usage": {"input_tokens": total, **usage},
@@ -31,7 +31,7 @@ def tokens(total: int, last: int) -> dict[str, Any]:
 
 
 def said(role: str, text: str) -> dict[str, Any]:
-    """A message of a Codex session."""
+    """Return a message of a Codex session."""
     return {
         "type": "message",
         "role": role,
@@ -40,7 +40,7 @@ def said(role: str, text: str) -> dict[str, Any]:
 
 
 def call(identity: str, command: list[str]) -> dict[str, Any]:
-    """A call of a shell in a Codex session."""
+    """Return a shell call of a Codex session."""
     return {
         "type": "function_call",
         "name": "shell",
@@ -53,7 +53,10 @@ CONTEXT = {"cwd": "/repo", "model": "gpt-x", "effort": "high", "user_instruction
 
 
 def codex_rollout() -> list[dict[str, Any]]:
-    """Three replies: what an event says is what an item says, and the first count comes before the items."""
+    """Return a session of three replies.
+
+    Its events repeat its items, and the first count comes before the items.
+    """
     answer = json.dumps(
         {"output": "F é  [100%]\n1 failed\n", "metadata": {"exit_code": 1, "duration_seconds": 0.5}}
     )
@@ -100,7 +103,7 @@ def codex_rollout() -> list[dict[str, Any]]:
 
 
 def codex_exec() -> list[dict[str, Any]]:
-    """Two commands at once, then a message."""
+    """Return a run of two simultaneous commands, followed by a message."""
 
     def command(identity: str, line: str, output: str = "", code: int | None = None) -> dict[str, Any]:
         done = {"exit_code": code, "status": "completed" if code == 0 else "failed"}
@@ -127,7 +130,7 @@ def codex_exec() -> list[dict[str, Any]]:
 
 
 def claude_stream() -> list[dict[str, Any]]:
-    """A hook, then two replies in five records, with a side agent's two between them."""
+    """Return a stream of a hook and two replies in five records, with a side agent's two between them."""
 
     def told(
         name: str, content: list[dict[str, Any]], parent: str | None = None, **more: Any
@@ -168,7 +171,7 @@ def claude_stream() -> list[dict[str, Any]]:
 
 
 def exchanges() -> list[dict[str, Any]]:
-    """A conversation of two requests, and one that finds a title between them."""
+    """Return a conversation of two requests, and between them a request that finds a title."""
     asked: dict[str, Any] = {
         "role": "user",
         "content": [{"type": "text", "text": "Fix é", "cache_control": {"type": "ephemeral"}}],
@@ -207,7 +210,10 @@ def exchanges() -> list[dict[str, Any]]:
 
 
 def gemini_messages() -> list[dict[str, Any]]:
-    """A prompt, a reply whose two calls failed and changed a file, a notice and a last reply."""
+    """Return a prompt, a reply with two calls, a notice and a last reply.
+
+    One call failed, and the other changed a file.
+    """
 
     def told(number: int, kind: str, content: Any, **more: Any) -> dict[str, Any]:
         return {"id": f"g{number}", "timestamp": _at(number), "type": kind, "content": content, **more}
@@ -248,7 +254,7 @@ GEMINI = {
 
 
 def gemini_stream() -> list[dict[str, Any]]:
-    """A reply in three pieces with a call that failed, and a last one."""
+    """Return a stream of a reply in three pieces with a call that failed, and a last reply."""
 
     def event(second: int, kind: str, **more: Any) -> dict[str, Any]:
         return {"type": kind, "timestamp": _at(second), **more}
@@ -278,7 +284,7 @@ def gemini_stream() -> list[dict[str, Any]]:
 
 
 def qwen_session() -> list[dict[str, Any]]:
-    """A branch that was left, and one with a call; a reply is written twice."""
+    """Return a session with an abandoned branch, and one with a call; one reply is written twice."""
 
     def record(
         name: str, parent: str | None, kind: str, parts: list[dict[str, Any]], **more: Any
@@ -304,8 +310,9 @@ def qwen_session() -> list[dict[str, Any]]:
 
 
 def agent_files() -> list[tuple[str, bool, Any, str, Any, Any]]:
-    """Return names of files, whether they are lines, what is in them, their formats, and how many records and
-    steps.
+    """Return, for each file: its name, whether it consists of lines, its content, format, records and steps.
+
+    Records and steps are counted.
     """
     of_stream = {"": 10, "t1": 3}, {"": 5, "t1": 2}
     return [

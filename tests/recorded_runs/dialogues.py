@@ -306,9 +306,7 @@ def debug_gym() -> dict[str, Any]:
 
 
 def response_items() -> list[dict[str, Any]]:
-    """Return items of OpenAI's Responses API: calls of the user's tools, and of those that its servers carry
-    out.
-    """
+    """Return items of OpenAI's Responses API, with calls of user tools and of tools on its servers."""
     return [
         {"role": "user", "content": "Fix the mean é."},
         {"type": "reasoning", "id": "rs_1", "summary": [{"type": "summary_text", "text": "hm"}]},

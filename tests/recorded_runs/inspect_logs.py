@@ -1,4 +1,4 @@
-"""Inspect logs: archives of both shapes and both compressions, and the same as JSON."""
+"""Inspect logs: archives in both layouts and both compressions, and the same as JSON."""
 
 from __future__ import annotations
 
@@ -106,9 +106,7 @@ def inspect_header() -> dict[str, Any]:
 
 
 def _zstd_member(archive: zipfile.ZipFile, name: str, data: bytes) -> None:
-    """Write a member by method 93, which the standard library can't: as a stored one, its headers changed
-    after.
-    """
+    """Write a member with method 93, which the standard library lacks: stored, then its headers changed."""
     packed = zstandard.ZstdCompressor().compress(data)
     info = zipfile.ZipInfo(name)
     at = archive.fp.tell()  # type: ignore[union-attr]

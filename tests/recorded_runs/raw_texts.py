@@ -1,7 +1,6 @@
-"""Every text of a recorded run's file, read with nothing but `json` and archives: it knows no reader of
-gistpoint's.
+"""Yields every text of a recorded run's file, read with `json` and archives, not with gistpoint's readers.
 
-A text stands at a path of keys, joined by dots, within a record or within the run's own object.
+The place of a text is a path of keys, joined by dots, within a record or within the run's own object.
 """
 
 from __future__ import annotations
@@ -30,24 +29,18 @@ from recorded_runs.trials import transcripts_of, trials_of
 
 @dataclass(frozen=True)
 class Layout:
-    """What a format's runs look like, without its reader: every format needs one, or its runs can't be
-    checked.
-    """
+    """The layout of a format's runs, without its reader; runs of a format without one can't be checked."""
 
     said: tuple[str, ...]
-    """What was said, thought, called and answered: no list of what is not shown excuses that these are in no
-    step.
-    """
+    """The paths of messages, thoughts, calls and results, each of which must be in a step."""
     arrays: tuple[str, ...] = ()
-    """The keys that the records of a run are below, the first of them that it has; none if they are lines."""
+    """The possible keys of a run's array of records, the first present one counting; empty for lines."""
     said_of_run: tuple[str, ...] = ()
-    """The same as `said`, outside of the records."""
+    """The same as `said`, for texts outside of the records."""
     repeated: tuple[str, ...] = ("\0",)
-    """Said again with every call of a model, so that the number of times does not count."""
+    """The paths of texts that every call of a model repeats, so that their number does not count."""
     runs: Callable[[Path], list[Any]] | None = None
-    """Splits a file into runs, if that is not obvious: a run is a list of records, or an object with an
-    array.
-    """
+    """Splits a file into runs, if that is not obvious: lists of records, or objects with an array."""
 
 
 def side_agents_apart(path: Path) -> list[list[Any]]:
@@ -60,7 +53,7 @@ def side_agents_apart(path: Path) -> list[list[Any]]:
 
 
 def conversations_apart(path: Path) -> list[list[Any]]:
-    """Return the exchanges with each system prompt, of lines or of a cassette."""
+    """Return the exchanges with each system prompt, from lines or from a cassette."""
     text = path.read_text(encoding="utf-8")
     whole = (
         json.loads(text)
@@ -93,7 +86,7 @@ def rows(path: Path) -> list[Any]:
 
 
 def lines_of(path: Path) -> list[Any]:
-    """Return the lines of a text, but those that only separate, as one run."""
+    """Return the lines of a text as one run, without separators and headings."""
     told = [
         re.sub(r"^_?\*\*|\*\*_?$|</?[\w-]+[^>]*>", "", line)
         for line in path.read_text(encoding="utf-8").split("\n")
@@ -108,7 +101,10 @@ def lines_of(path: Path) -> list[Any]:
 
 
 def exported_lines_of(path: Path) -> list[Any]:
-    """Return the lines of an export of opencode, but those that tell its parts; arguments by their texts."""
+    """Return the lines of an export of opencode, without the headings of its parts.
+
+    Arguments are returned as their texts.
+    """
     told: list[Any] = []
     for line in path.read_text(encoding="utf-8").split("\n"):
         if line.startswith("{"):
@@ -123,7 +119,7 @@ def exported_lines_of(path: Path) -> list[Any]:
 
 
 def shown_by_cline(path: Path) -> list[Any]:
-    """Return what was said and asked, with the texts that are JSON as values."""
+    """Return the records of a conversation, with texts that are JSON objects parsed."""
     records = json.loads(path.read_text(encoding="utf-8"))
     return [
         [
@@ -134,7 +130,7 @@ def shown_by_cline(path: Path) -> list[Any]:
 
 
 def aider_chats(path: Path) -> list[Any]:
-    """Return the lines of each chat that is listed, without their marks."""
+    """Return the lines of each listed chat, without their marks."""
     listed = {unquote(found.name.rpartition("#")[2]) for found in list_runs([path])}
     text = path.read_text(encoding="utf-8")
     seen, chats = Counter[str](), list[Any]()
@@ -248,7 +244,7 @@ LABELS = re.compile(
     r"(?:.*_)?(?:id|ids|uuid|hash|at|type|version|timestamp)|.*[a-z](?:Id|ID|Ids|Uuid|UUID|At|Type|Version|Timestamp)"
     r"|role|kind|object|ts|created|completed|time|index|(?:\w+_)?signature|encrypted_(?:content|index)"
 )
-"""Keys of a record that say what it is and when it was: the first of the things that no format shows."""
+"""The keys of a record for its kind, identity and time, which no format shows."""
 ARGUMENTS = (
     "tool_calls.arguments.",
     "toolCalls.args.",
@@ -258,7 +254,7 @@ ARGUMENTS = (
     "arguments.",
     "args.",
 )
-"""Below these no key is a label: what it says was an argument of a call."""
+"""Below these, no key is a label, because its value was an argument of a call."""
 OPAQUE = re.compile(r"data:[\w/+.-]{1,100};base64,|[\w+/=-]{160,}\Z", re.ASCII)
 REFERENCE = re.compile(r"(?:attachment|tc)://(\w{1,64})\Z")
 SHORT = 16
@@ -266,7 +262,7 @@ SHORT = 16
 
 @dataclass(frozen=True)
 class RawText:
-    """A text of a file; `said` if it is a message, a thought, an argument or a result."""
+    """A text of a file; `said` is whether it is a message, a thought, an argument or a result."""
 
     path: str
     text: str
@@ -276,7 +272,7 @@ class RawText:
 
 @dataclass
 class Tally:
-    """What became of the texts of a run, or of all runs of a format."""
+    """Where the texts of a run, or of all runs of a format, were found."""
 
     runs: int = 0
     texts: int = 0
@@ -289,13 +285,13 @@ class Tally:
     lost: list[tuple[str, str]] = field(default_factory=list)
 
     def add(self, other: Tally) -> None:
-        """Add up."""
+        """Add the figures of another tally."""
         for name in ("runs", "texts", "said", "found", "beside", "heading", "listed", "labels", "lost"):
             setattr(self, name, getattr(self, name) + getattr(other, name))
 
 
 def tally_file(path: Path) -> Iterator[tuple[str, Tally]]:
-    """Yield the format of each run in a file, and what became of its texts."""
+    """Yield the format of each run in a file, and the tally of its texts."""
     listed = [found for found in list_runs([path]) if found.header is not None]
     for found, raw in zip(
         listed, raw_runs(path, [item.header.format for item in listed if item.header]), strict=True
@@ -343,7 +339,7 @@ def tally(document: RunDocument, raw: Iterable[RawText]) -> Tally:
 
 
 def _facts(step: Step) -> Iterator[str]:
-    """Yield what heads a step and its calls and results, and the files it changed."""
+    """Yield the heading of a step, of its calls and of its results, and the files that it changed."""
     yield from (step.label, step.id, step.model, step.kind.value, step.actor.value, *step.links)
     for call in step.calls:
         yield from (call.id, call.tool)
@@ -357,7 +353,7 @@ def _is_listed(item: RawText, not_shown: Iterable[NotShown]) -> bool:
 
 
 class _Shown:
-    """Texts as they are shown, one after the other."""
+    """The shown texts, joined."""
 
     def __init__(self) -> None:
         self._pieces: list[str] = []
@@ -368,8 +364,9 @@ class _Shown:
         self._whole = None
 
     def holds(self, text: str, often: int = 1) -> bool:
-        """Whether a text stands there so often: as it is, within JSON, or as the texts of the JSON that it
-        is.
+        """Whether a text is shown at least `often` times.
+
+        It may be shown as it is, within JSON, or, if it is JSON itself, as the texts within it.
         """
         if self._whole is None:
             self._whole = "\0".join(self._pieces)
@@ -385,11 +382,11 @@ class _Shown:
         )
 
     def holds_words(self, command: str) -> bool:
-        """Whether the words of a command stand there, as a shell splits it: its options without their dashes."""
+        """Whether the words of a shell command are shown; options may be shown without their dashes."""
         return all(self.holds(word.removeprefix("--")) for word in shlex.split(command))
 
     def _stands(self, text: str, often: int) -> bool:
-        """Whether a text stands there as often; a short one as a word of its own."""
+        """Whether a text occurs as often; a short one only counts as a separate word."""
         assert self._whole is not None
         at = -1
         while often and (at := self._whole.find(text, at + 1)) >= 0:
@@ -400,7 +397,7 @@ class _Shown:
 
 
 def strings(value: Any, path: str = "", *, of_run: bool = False) -> Iterator[RawText]:
-    """Yield every string below a value that is no key."""
+    """Yield every string below a value, except keys."""
     if isinstance(value, str):
         yield RawText(path, value, of_run, False)
     elif isinstance(value, list):
@@ -412,7 +409,7 @@ def strings(value: Any, path: str = "", *, of_run: bool = False) -> Iterator[Raw
 
 
 def raw_runs(path: Path, formats: list[str]) -> Iterator[list[RawText]]:
-    """Yield the texts of each run of a file, in its order; each is of the format that it was taken for."""
+    """Yield the texts of each run of a file, in order; `formats` are the formats of the runs."""
     for format, run in zip(formats, runs_in(path, formats), strict=True):
         layout = LAYOUTS[format]
         records, rest = apart(run, layout.arrays)
@@ -434,7 +431,7 @@ def _is_label(path: str) -> bool:
 
 
 def apart(run: Any, arrays: tuple[str, ...]) -> tuple[list[Any], dict[str, Any]]:
-    """Return the records of a run, and its other members."""
+    """Return the records of a run and its other members."""
     if isinstance(run, list):
         return run, {}
     array = next((key for key in arrays if isinstance(run.get(key), list)), None)
@@ -445,7 +442,7 @@ def apart(run: Any, arrays: tuple[str, ...]) -> tuple[list[Any], dict[str, Any]]
 
 
 def runs_in(path: Path, formats: list[str]) -> list[Any]:
-    """Return the runs of a file as they were decoded; `formats` has the format of each."""
+    """Return the runs of a file as decoded values; `formats` are the formats of the runs."""
     split = LAYOUTS[formats[0]].runs if formats else None
     if split is not None:
         return split(path)
@@ -515,7 +512,7 @@ def resolved(sample: dict[str, Any]) -> dict[str, Any]:
 
 
 def members(path: Path) -> Iterator[tuple[str, bytes]]:
-    """Yield the members of a zip archive, those packed by zstandard too."""
+    """Yield the names and contents of a zip archive's members, including those packed with zstandard."""
     data = path.read_bytes()
     with zipfile.ZipFile(path) as archive:
         for info in archive.infolist():

@@ -1,6 +1,4 @@
-"""Attempts at one small repair, recorded by different tools: the file, the function and the edits are the
-same.
-"""
+"""Attempts at one small repair in the formats of different tools, with the same file, function and edits."""
 
 from __future__ import annotations
 
@@ -47,7 +45,7 @@ def mean_of(text: str) -> str:
 
 
 def journal_run(folder: Path, submissions: tuple[str, ...] = (WRONG, RIGHT)) -> Path:
-    """An attempt of our own in discovery mode: two reads, a repeated search, then `replace_function`s."""
+    """Write one of our attempts in discovery mode: searches, reads, then `replace_function` calls."""
     events: list[tuple[str, dict[str, Any]]] = [
         (
             "attempt_started",
@@ -98,7 +96,7 @@ def journal_run(folder: Path, submissions: tuple[str, ...] = (WRONG, RIGHT)) -> 
 
 
 def chat_run(folder: Path, calls: list[tuple[str, dict[str, Any], str]], name: str = "chat") -> Path:
-    """A run recorded as messages, one call and its answer each."""
+    """Write a run recorded as messages, with one answer after each call."""
     messages: list[dict[str, Any]] = [
         {"role": "system", "content": "You fix."},
         {"role": "user", "content": "Fix the mean."},
@@ -114,7 +112,7 @@ def chat_run(folder: Path, calls: list[tuple[str, dict[str, Any], str]], name: s
 
 
 def swe_agent_run(folder: Path, diffs: list[str], name: str = "swe") -> Path:
-    """A run that records the diff so far after each step."""
+    """Write a run that records the diff so far after each step."""
     steps = [
         {"action": f"bash step {number}", "observation": "ok", "response": "", "thought": "t", "execution_time": 0.5,
          "state": {"working_dir": ROOT, "diff": diff}, "query": [{"role": "user", "content": "Fix"}], "extra_info": {}}

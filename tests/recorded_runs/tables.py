@@ -12,7 +12,7 @@ SHELL = "\n\n(Open file: n/a)\n(Current directory: /stats)\nbash-$"
 
 
 def functions(name: str = "stats-1", *, as_text: bool = False) -> dict[str, Any]:
-    """Return a row of SWE-smith: calls are XML in the text, results the user's next message."""
+    """Return a row of SWE-smith: calls are XML in the text, and results are the user's next message."""
     look = "I look é.\n\n<function=bash>\n<parameter=command>python stats.py</parameter>\n</function>"
     edit = (
         "<function=str_replace_editor>\n<parameter=command>str_replace</parameter>\n<parameter=path>/r/stats.py"
@@ -37,7 +37,7 @@ def functions(name: str = "stats-1", *, as_text: bool = False) -> dict[str, Any]
 
 
 def calls(name: str = "stats-2") -> dict[str, Any]:
-    """Return a row of SWE-Gym or SWE-rebench: every message has every member."""
+    """Return a row of SWE-Gym or SWE-rebench, in which every message has every member."""
     empty = {"content": "", "function_call": None, "name": None, "tool_call_id": None, "tool_calls": None}
 
     def call(id: str, command: str) -> dict[str, Any]:
@@ -67,7 +67,7 @@ def calls(name: str = "stats-2") -> dict[str, Any]:
 
 
 def fences(name: str = "stats-3") -> dict[str, Any]:
-    """Return a row of nebius' SWE-agent: the action is the last block between fences."""
+    """Return a row of nebius' SWE-agent, in which the action is the last fenced block."""
     empty = {"cutoff_date": None, "mask": False, "system_prompt": None, "text": None}
     edit = "```\nnot this\n```\nbut\n```\nedit 1:1\nreturn 2\nend_of_edit\n```"
     trajectory = [
@@ -122,7 +122,7 @@ def tau_trial(task: int, trial: int = 0, reward: float = 0.0) -> dict[str, Any]:
 
 
 def tau2_results() -> dict[str, Any]:
-    """Return results of tau2-bench, in which the user calls a tool too."""
+    """Return results of tau2-bench in which the user also calls a tool."""
 
     def call(id: str, by: str) -> dict[str, Any]:
         return {"id": id, "name": f"{by}_tool", "arguments": {"x": id}, "requestor": by}

@@ -1,6 +1,4 @@
-"""Runs recorded as traces: a system prompt and a question, a call with its result, and an answer, in each
-form.
-"""
+"""Runs recorded as traces: a system prompt, a question, a call with its result, and an answer."""
 
 from __future__ import annotations
 
@@ -30,8 +28,9 @@ def _otlp(
 
 
 def genai_spans() -> dict[str, Any]:
-    """Spans of OpenTelemetry's GenAI convention, children first; the second call of the model repeats the
-    first.
+    """Return spans of OpenTelemetry's GenAI convention, children first.
+
+    The second call of the model repeats the first.
     """
 
     def text(role: str, content: str) -> dict[str, Any]:
@@ -77,7 +76,7 @@ def genai_spans() -> dict[str, Any]:
 
 
 def inferred_spans() -> list[Any]:
-    """Spans in lines with attributes of OpenInference; the tool's span has no id of the call."""
+    """Return spans with attributes of OpenInference, for a file of lines; the tool's span has no call id."""
 
     def messages(key: str, listed: list[dict[str, Any]]) -> dict[str, Any]:
         flat: dict[str, Any] = {}
@@ -120,7 +119,7 @@ def inferred_spans() -> list[Any]:
 
 
 def langfuse() -> dict[str, Any]:
-    """A trace of Langfuse: a generation around another, a tool, and texts that are JSON."""
+    """Return a trace of Langfuse: nested generations, a tool, and texts that are JSON."""
 
     def seen(id: str, kind: str, at: int, parent: str | None, **more: Any) -> dict[str, Any]:
         return {
@@ -150,7 +149,7 @@ def langfuse() -> dict[str, Any]:
 
 
 def langsmith() -> dict[str, Any]:
-    """Runs as LangSmith's clients send them: a chain, a model with LangChain's messages, and a tool."""
+    """Return runs as LangSmith's clients send them: a chain, a model with LangChain messages, a tool."""
 
     def half(id: str, kind: str, at: int, parent: str | None, **more: Any) -> dict[str, Any]:
         return {"id": id, "trace_id": "a", "dotted_order": f"{at}Z{id}", "parent_run_id": parent, "run_type": kind,
@@ -198,8 +197,9 @@ def langsmith() -> dict[str, Any]:
 
 
 def trace_files() -> list[tuple[str, bool, Any, str, Any, Any]]:
-    """Return names of files, whether they are lines, what is in them, their formats, and how many records and
-    steps.
+    """Return, for each file: its name, whether it consists of lines, its content, format, records and steps.
+
+    Records and steps are counted.
     """
     return [
         ("m-genai", False, genai_spans(), "otel", 6, 5),
@@ -210,7 +210,7 @@ def trace_files() -> list[tuple[str, bool, Any, str, Any, Any]]:
 
 
 def spans_of(path: Path) -> list[Any]:
-    """Return the spans of each trace of a file, with attributes as an object of objects."""
+    """Return the spans of each trace of a file, with nested objects as attributes."""
     text = path.read_text(encoding="utf-8")
     found = (
         [json.loads(line) for line in text.splitlines()]
@@ -245,7 +245,7 @@ def spans_of(path: Path) -> list[Any]:
 
 
 def observations_of(path: Path) -> list[Any]:
-    """Return a trace of Langfuse with its texts that are JSON decoded."""
+    """Return a trace of Langfuse, with its JSON texts decoded."""
     trace = json.loads(path.read_text(encoding="utf-8"))
 
     def decoded(value: Any) -> Any:

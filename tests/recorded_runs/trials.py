@@ -1,4 +1,4 @@
-"""Runs recorded by benchmarks as trials: results of Terminal-Bench and Harbor, and what their folders hold."""
+"""Runs recorded by benchmarks as trials: results of Terminal-Bench and Harbor, and their folders."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ def terminal_trial(name: str, solved: bool | None) -> dict[str, Any]:
 
 
 def terminal_results() -> dict[str, Any]:
-    """The results of a run of Terminal-Bench."""
+    """Return the results of a run of Terminal-Bench."""
     trials = [terminal_trial("one", True), terminal_trial("two", False), terminal_trial("three", None)]
     return {"id": "r", "results": trials, "n_resolved": 1, "n_unresolved": 1, "accuracy": 0.5}
 
 
 def terminal_folder(folder: Path) -> Path:
-    """Write the folder of a run with one trial of the harness's own agent, and return the trial."""
+    """Write the folder of a run with one trial of the harness's own agent; return the trial's folder."""
     said = {"analysis": "I look", "plan": "ls", "commands": [{"keystrokes": "ls\n", "duration": 1}]}
     done = {"analysis": "There", "plan": "none", "commands": [], "task_complete": True}
     files = {
@@ -54,7 +54,7 @@ def harbor_result(**more: Any) -> dict[str, Any]:
 
 
 def harbor_folder(folder: Path, **more: Any) -> Path:
-    """Write the folder of a job of Harbor with one trial, and return the trial."""
+    """Write the folder of a job of Harbor with one trial; return the trial's folder."""
     files = {
         "result.json": json.dumps({"n_total_trials": 1, "stats": {}}),
         "fix__abc/config.json": json.dumps({"trial_name": "fix__abc"}),
@@ -76,7 +76,7 @@ def _written(folder: Path, files: dict[str, str]) -> Path:
 
 
 def docent() -> list[Any]:
-    """Runs of Docent: one with a score, one with two transcripts."""
+    """Return runs of Docent: one with a score, and one with two transcripts."""
     call = {"id": "c1", "function": "bash", "arguments": {"command": "ls"}, "type": "function"}
     said = [
         {"id": "m0", "role": "system", "content": "You fix."}, {"id": "m1", "role": "user", "content": "Fix the mean"},
@@ -96,8 +96,9 @@ def docent() -> list[Any]:
 
 
 def trial_files_made() -> list[tuple[str, bool, Any, str, Any, Any]]:
-    """Return names of files, whether they are lines, what is in them, their formats, and how many records and
-    steps.
+    """Return, for each file: its name, whether it consists of lines, its content, format, records and steps.
+
+    Records and steps are counted.
     """
     names = ("one.1-of-1", "two.1-of-1", "three.1-of-1")
     runs = {"r1": 4, "r2/t2": 3, "r2/t3": 1}
@@ -122,6 +123,6 @@ def trials_of(path: Path) -> list[Any]:
 
 
 def transcripts_of(path: Path) -> list[Any]:
-    """Return the transcripts of Docent's runs in lines."""
+    """Return the transcripts of Docent's runs in a file of lines."""
     runs = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
     return [transcript["messages"] for run in runs for transcript in run["transcripts"]]

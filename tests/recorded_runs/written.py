@@ -1,4 +1,4 @@
-"""Writes a run to a file and opens it."""
+"""Writes runs to files and opens them."""
 
 from __future__ import annotations
 
@@ -20,19 +20,20 @@ def read_whole(path: Path, id: str = "") -> RunDocument:
 
 
 def written(path: Path, value: Any) -> RunDocument:
-    """Write a text or a JSON value, and open it."""
+    """Write a text or a JSON value and open it."""
     path.write_text(value if isinstance(value, str) else json.dumps(value), encoding="utf-8")
     return read_whole(path)
 
 
 def written_lines(path: Path, records: Iterable[Any]) -> RunDocument:
-    """Write JSON lines, and open them."""
+    """Write JSON lines and open them."""
     return written(path, "".join(json.dumps(record) + "\n" for record in records))
 
 
 def answers(step: Step) -> list[tuple[str, str, bool | None] | None]:
-    """Return for each call its tool, the text of its result and whether that is an error; None without a
-    result.
+    """Return, for each call, its tool, its result's text and whether that is an error.
+
+    It is None for a call without a result.
     """
     pairs = [(call.tool, step.result_of(call)) for call in step.calls]
     return [None if result is None else (tool, result.text, result.is_error) for tool, result in pairs]

@@ -1,4 +1,4 @@
-"""Every test has a home of its own, no animation, and an app that must not have crashed."""
+"""Every test has a separate home and no animations, and its app must not have crashed."""
 
 from __future__ import annotations
 

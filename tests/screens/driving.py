@@ -1,4 +1,4 @@
-"""Drives the app as a person does: keys in, and what stands on the screen out."""
+"""Drives the app as a user does: with keys, and by reading the text on the screen."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ SMALL, LARGE = (80, 24), (160, 48)
 
 
 class Driver:
-    """An app under way."""
+    """A driver of the running app."""
 
     def __init__(self, app: GistpointApp, pilot: Pilot[object], services: Services, clock: FakeClock) -> None:
         self.app, self.pilot, self.services, self.clock = app, pilot, services, clock
@@ -38,7 +38,7 @@ class Driver:
 
     @property
     def solve(self) -> SolveScreen:
-        """The solve screen, wherever it is in the stack."""
+        """The solve screen, at any position in the stack."""
         return next(screen for screen in self.app.screen_stack if isinstance(screen, SolveScreen))
 
     @property
@@ -55,7 +55,7 @@ class Driver:
         await self.pilot.pause()
 
     async def type(self, text: str) -> None:
-        """Type text into what has the focus, with Enter for newlines."""
+        """Type text into the focused widget, with Enter for newlines."""
         send_keys(self.app, text)
         await self.pilot.pause()
 
@@ -74,11 +74,11 @@ class Driver:
         await self.until(lambda: type(self.screen).__name__ == name)
 
     def text(self) -> str:
-        """What stands on the screen, as text."""
+        """Return the text on the screen."""
         return text_of(self.app)
 
     def events(self, attempt_id: str) -> list[str]:
-        """The types of an attempt's events, from its journal."""
+        """Return the types of an attempt's events, from its journal."""
         folder = self.services.attempts.folder(attempt_id)
         return [event.type for event in read_journal(folder / JOURNAL).events]
 
@@ -93,7 +93,7 @@ async def driving(
     size: tuple[int, int] = SMALL,
     crashes: int = 0,
 ) -> AsyncIterator[Driver]:
-    """Run the app; at the end it must have crashed exactly `crashes` times."""
+    """Run the app and yield its driver; at the end it must have crashed exactly `crashes` times."""
     app = GistpointApp(services, open=open, new=new)
     async with app.run_test(size=size, notifications=True, tooltips=True) as pilot:
         driver = Driver(app, pilot, services, clock)
@@ -119,7 +119,7 @@ async def solving(
     task: Task | None = None,
     crashes: int = 0,
 ) -> AsyncIterator[Driver]:
-    """Run the app on a new attempt of a tiny task."""
+    """Run the app on a new attempt of a tiny task, and yield its driver."""
     clock = FakeClock()
     services = build_services(root, clock=clock, runner=runner or FakeRunner(CHECKS), role=role)
     made = task or build_task(services.locations.tasks, mode, budgets=budgets)

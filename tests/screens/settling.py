@@ -1,4 +1,4 @@
-"""Types, and finds out when the app has done what a key asked of it, sooner than Textual's Pilot does."""
+"""Types, and detects when the app has handled a key, sooner than Textual's Pilot does."""
 
 from __future__ import annotations
 
@@ -20,26 +20,26 @@ from textual.screen import Screen
 
 KEYS = {" ": "space", "\n": "enter"}
 PAUSE_S = 0.001
-"""Gives a thread that the key started the time to begin."""
+"""Long enough for a thread that the key started to begin."""
 PAUSES = 3
 AT_WORK_S = 0.0005
-"""Threads that ask for the processor longer than this in a few pauses are at work."""
+"""Threads that request the processor for longer than this during a few pauses are at work."""
 UNTIL_S = 20.0
 ASK_AGAIN_S = 0.005
-"""Between two looks at whether something came about."""
+"""The pause between two checks of a condition."""
 JUST_NOW_S = 0.0003
-"""Nothing that matters happens in so little time after everything was found quiet."""
+"""The time after a quiet moment within which nothing relevant happens."""
 
 _PARSED: dict[Hashable, list[RuleSet]] = {}
-"""What the style sheets of all apps of this process say, by their text, its place and the theme."""
+"""The rules of all style sheets in this process, by the text, its place and the theme."""
 _parse_rules = Stylesheet._parse_rules
 
 
 def parsed_once(sheet: Stylesheet, css: str, *about: Any, **named: Any) -> list[RuleSet]:
-    """Return the rules that a text of a style sheet says, which an earlier app may have read.
+    """Return the rules of a style sheet's text, which an earlier app may have parsed.
 
-    Takes the place of Textual's `Stylesheet._parse_rules`, which remembers the rules (they never change) for
-    one app alone: each test would read the same 140 texts again, a tenth of its time.
+    Replaces Textual's `Stylesheet._parse_rules`, which caches the rules (they never change) for one app
+    alone: each test would parse the same 140 texts again, a tenth of its time.
     """
     theme = frozenset(sheet._variables.items())
     asked = (theme, css, about, *sorted(named.items()))
@@ -49,18 +49,18 @@ def parsed_once(sheet: Stylesheet, css: str, *about: Any, **named: Any) -> list[
 
 
 _QUIET: tuple[asyncio.AbstractEventLoop, float] | None = None
-"""The loop that was found quiet last, and when by its clock."""
+"""The loop that was quiet last, and the time on its clock."""
 
 _UNDRAWN = WeakSet[Screen[Any]]()
 _draw = Screen._compositor_refresh
 
 
 async def settled(min_sleep: float = 0, max_sleep: float = 1) -> None:
-    """Wait until the event loop and the threads beside it have nothing to do, at most `max_sleep` seconds.
+    """Wait until the event loop and other threads have nothing to do, for at most `max_sleep` seconds.
 
-    Takes the place of Textual's `wait_for_idle`, which sleeps 20 ms at a time until the whole process,
-    threads included, has been idle for so long: most of a screen test's time, twice a key (decision 66).
-    Pilot asks two or three times in a row, and everything is as quiet the second time.
+    Replaces Textual's `wait_for_idle`, which sleeps 20 ms at a time until the whole process, with its
+    threads, has been idle for so long: most of a screen test's time, twice a key (decision 66). Pilot asks
+    two or three times in a row, and everything is as quiet the second time.
     """
     global _QUIET
     loop = asyncio.get_running_loop()
@@ -82,11 +82,11 @@ def _has_work(loop: asyncio.AbstractEventLoop) -> bool:
 
 
 async def answered(pilot: Pilot[Any], timeout: float = 30.0) -> bool:
-    """Wait until the app and the widgets in sight have dealt with what they were sent before.
+    """Wait until the app and the visible widgets have handled their messages; return whether they have.
 
-    Takes the place of `Pilot._wait_for_screen`, which sends a message more to each of a hundred widgets, twice
-    a key, and each widget then asks itself whether it must be drawn. Most have nothing to do: they are left
-    alone.
+    Replaces `Pilot._wait_for_screen`, which sends another message to each of a hundred widgets, twice a key,
+    so that each widget checks whether it must be drawn. Widgets without messages are left alone here. Raises
+    `WaitForScreenTimeout` after `timeout` seconds.
     """
     try:
         screen = pilot.app.screen
@@ -115,9 +115,9 @@ async def answered(pilot: Pilot[Any], timeout: float = 30.0) -> bool:
 
 
 def _is_behind(pump: MessagePump) -> bool:
-    """Whether messages wait for a widget, or one is being dealt with: it does not wait for the next one.
+    """Whether a widget has messages waiting, or is handling one.
 
-    A widget that crashed will never answer.
+    A widget that crashed will never answer, so it does not count.
     """
     if pump._task is not None and pump._task.done():
         return False
@@ -126,10 +126,10 @@ def _is_behind(pump: MessagePump) -> bool:
 
 
 def drawn_at_a_pause(screen: Screen[Any]) -> None:
-    """Remember that the screen is to be drawn when the test pauses, which is when somebody could look at it.
+    """Note that the screen is to be drawn when the test pauses and could look at it.
 
-    Takes the place of Textual's `Screen._compositor_refresh`, which draws after each change what no terminal
-    shows: a third of a screen test's time. Apps that count their pictures get each of them.
+    Replaces Textual's `Screen._compositor_refresh`, which draws after each change what no terminal shows: a
+    third of a screen test's time. Apps that count their pictures get each of them.
     """
     app = screen.app
     if screen is app.screen and not app.is_inline and type(app)._display is App._display:
@@ -141,9 +141,9 @@ def drawn_at_a_pause(screen: Screen[Any]) -> None:
 
 
 async def paused(pilot: Pilot[Any], delay: float | None = None) -> None:
-    """Wait until everything is quiet, or for `delay` seconds, and have the screen drawn if it has changed.
+    """Wait until everything is quiet, or for `delay` seconds, and have a changed screen drawn.
 
-    Takes the place of `Pilot.pause`. The screen draws itself, so that what goes wrong is a crash of the app.
+    Replaces `Pilot.pause`. The screen draws itself, so that an error in drawing is a crash of the app.
     """
     await answered(pilot)
     await (settled() if delay is None else asyncio.sleep(delay))
@@ -168,7 +168,10 @@ def _asked_s() -> float:
 
 
 async def until(pilot: Pilot[Any], met: Callable[[], object], seconds: float = UNTIL_S) -> None:
-    """Wait for something that a thread or a message brings about."""
+    """Wait until a thread or a message has made a condition true.
+
+    Raises `AssertionError` after `seconds`.
+    """
     for _ in range(int(seconds / ASK_AGAIN_S)):
         await pilot.pause()
         if met():
@@ -179,12 +182,12 @@ async def until(pilot: Pilot[Any], met: Callable[[], object], seconds: float = U
 
 
 def text_of(app: App[Any]) -> str:
-    """What stands on the screen, line by line."""
+    """Return the text on the screen, line by line."""
     return "\n".join(strip.text.rstrip() for strip in app.screen._compositor.render_strips())
 
 
 def send_keys(app: App[Any], text: str) -> None:
-    """Put the characters of `text` into the app's queue, as fast typing does; nothing waits for any of them."""
+    """Put the characters of `text` into the app's queue at once, as fast typing does."""
     assert app._driver is not None
     for character in text:
         key = KEYS.get(character) or (character if character.isalnum() else _character_to_key(character))

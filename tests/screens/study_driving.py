@@ -1,4 +1,4 @@
-"""Drives the app of a study as a participant does: keys in, and what stands on the screen out."""
+"""Drives the app of a study like a participant: keys in, text on the screen out."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class StudyDriver:
 
     @property
     def page(self) -> str:
-        """The name of the screen in sight."""
+        """The class name of the current screen."""
         return type(self.app.screen).__name__
 
     @property
@@ -99,7 +99,7 @@ async def taking(
     size: tuple[int, int] = (80, 24),
     models: Mapping[str, ChatModel] | None = None,
 ) -> AsyncIterator[StudyDriver]:
-    """Join a study; at the end the app must not have crashed."""
+    """Yield a driver of an app that joins a study; at the end the app must not have crashed."""
     app = app_of(machine, root, code, models)
     async with app.run_test(size=size, notifications=True) as pilot:
         try:

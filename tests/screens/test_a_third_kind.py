@@ -1,6 +1,4 @@
-"""A kind of task of another package on the screens: begun at home, submitted by F9, summed up, and opened
-again.
-"""
+"""A task kind of another package on the screens: started at home, submitted, summarised and reopened."""
 
 from __future__ import annotations
 

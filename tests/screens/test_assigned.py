@@ -1,4 +1,4 @@
-"""The tasks behind a participant's link: each is attempted once, and goes on wherever its window was closed."""
+"""The tasks behind a participant's link: each is attempted once and continues after its window was closed."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from gistpoint.tui.screens.solve.screen import SolveScreen
 
 
 class Lab:
-    """Two tasks of a participant, and others' attempts beside them."""
+    """Two tasks of a participant, and attempts of others."""
 
     def __init__(self, root: Path) -> None:
         self.clock, self.runner = FakeClock(), FakeRunner(CHECKS)
@@ -42,7 +42,7 @@ class Lab:
 
     @asynccontextmanager
     async def window(self) -> AsyncIterator[Pilot[object]]:
-        """Open a window, and close it as a browser does: the program is told to end, whatever is under way."""
+        """Yield a window, then close it like a browser, which ends the program whatever it is doing."""
         app = self.app()
         async with app.run_test(size=SMALL) as pilot:
             await until(pilot, lambda: "of 2 done" in text_of(app))

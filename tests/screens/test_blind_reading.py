@@ -1,4 +1,4 @@
-"""Changes are read blind: what is said is kept at once, and anything but a merge needs a reason."""
+"""Changes are read blind: answers are saved at once, and anything but a merge needs a reason."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ async def test_each_change_is_judged_and_can_be_judged_again(size: tuple[int, in
         await until(pilot, lambda: "return x + 1" in text_of(app))
         shown = text_of(app)
         assert "Change 2 of 3" in shown
-        assert "[red]shop" in shown  # not markup
+        assert "[red]shop" in shown  # shown literally, not as markup
         assert "\x1b" not in shown
         assert "and 2 more" in shown
         await pilot.press("3")
         await until(pilot, lambda: isinstance(app.screen, TextDialog))
-        await pilot.press("enter")  # no reason: nothing is kept
+        await pilot.press("enter")  # without a reason, so nothing is saved
         await until(pilot, lambda: app.screen is screen)
         assert kept == []
         await pilot.press("3", *"wrong sign", "enter")

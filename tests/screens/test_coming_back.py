@@ -1,6 +1,4 @@
-"""What is pressed while a call that runs nothing is under way, or while the thread of an answered one comes
-back.
-"""
+"""Keys pressed while a call that runs nothing is pending, or while the thread of an answered one returns."""
 
 from __future__ import annotations
 
@@ -26,7 +24,7 @@ ASKED, ANSWERED, TESTED = "a reading call is asked", "it is answered", "tests ar
 async def held(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, moment: str
 ) -> AsyncIterator[tuple[Driver, threading.Event]]:
-    """Yield a driver of an attempt whose first call has come to a moment, and what lets its thread go on."""
+    """Yield a driver of an attempt whose first call is held at a moment, and an event that releases it."""
     gate, begun = threading.Event(), threading.Event()
     async with solving(tmp_path) as driver:
         call = driver.attempt.call
@@ -128,7 +126,7 @@ async def test_code_that_is_written_while_tests_run_is_left_in_peace_and_else_th
         assert len(writing.text) == len(before) + 2
         assert driver.solve.focused is writing
         writing.flush()
-        await driver.press("f9", "enter")  # it has changed by now
+        await driver.press("f9", "enter")  # it has changed since
         await driver.until(lambda: len(driver.state.calls) == 2 and not driver.solve.busy)
         await driver.until(lambda: driver.solve.focused is not writing)
 

@@ -1,6 +1,4 @@
-"""The console reads what was typed, asks about what it does not understand, and sends what a model would
-send.
-"""
+"""The console parses typed text, asks about what it does not understand, and sends a model's calls."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every text of the screens, in both themes of our own, against what stands behind it: WCAG 2.2, level AA."""
+"""Every text of the screens in both our themes against its background: WCAG 2.2, level AA."""
 
 from __future__ import annotations
 
@@ -22,8 +22,9 @@ from gistpoint.tui.themes import OWN
 
 
 async def unreadable(app: App[Any], pilot: Pilot[Any]) -> str:
-    """What can't be read well enough on the screen in sight, a line each: text below 4.5, frames and bars
-    below 3.
+    """Return a line for each text on the current screen with too little contrast.
+
+    The minimum is 4.5 for text and 3 for frames and bars.
     """
     found: set[str] = set()
     for theme in OWN:

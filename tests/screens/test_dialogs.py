@@ -1,6 +1,4 @@
-"""Questions over a screen: it stays in sight, what is chosen has a mark, and no stray key answers what came
-unasked.
-"""
+"""Dialogs over a screen: it stays visible, choices have marks, and no stray key answers unexpected ones."""
 
 from __future__ import annotations
 

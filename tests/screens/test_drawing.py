@@ -1,4 +1,4 @@
-"""What is held back is drawn with what belongs to it, or alone once patience ends."""
+"""Held-back updates are drawn together with related ones, or alone after a delay."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from gistpoint.tui.screens.review.step_list import DrawnTogether
 
 
 class Pair(App[None]):
-    """Two lines, and every picture of them that was drawn."""
+    """Two lines, with every picture drawn of them."""
 
     def __init__(self) -> None:
         super().__init__()

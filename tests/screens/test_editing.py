@@ -1,4 +1,4 @@
-"""The editor on the solve screen: real keys, and what the frame tells of the code."""
+"""The editor on the solve screen: real keys, and what the frame says about the code."""
 
 from __future__ import annotations
 

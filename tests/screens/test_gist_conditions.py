@@ -1,4 +1,4 @@
-"""A gist whose attempts have several settings: which one the app goes on with, and what the brief says."""
+"""A gist with attempts under several settings: which one the app continues, and what the brief says."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""Writing a gist: kept as one types, scored where that may be shown, handed in once; nothing is given away
-before.
-"""
+"""A gist is saved as one types, scored where the score may be shown, and submitted once."""
 
 from __future__ import annotations
 
@@ -37,7 +35,7 @@ INVENTED = FAITHFUL.replace("class Basket", "def extra():\n    return 1\n\n\ncla
 
 
 class Ground(Screen[None]):
-    """Lies below the screen that is looked at, and hears how it was left."""
+    """The screen below the tested one, which records how that was left."""
 
     def __init__(self, above: Screen[object]) -> None:
         super().__init__()
@@ -49,13 +47,13 @@ class Ground(Screen[None]):
 
 
 def app_of(screen: Screen[object]) -> ReviewApp:
-    """An app that shows one screen."""
+    """Return an app that shows one screen."""
     return ReviewApp(Locations.of_user(), lambda: lambda: Ground(screen))
 
 
 @dataclass
 class Writing:
-    """A gist that is being written."""
+    """A gist being written."""
 
     app: ReviewApp
     pilot: Pilot[object]
@@ -71,7 +69,7 @@ class Writing:
         return self.app.screen_stack[0]
 
     def put(self, text: str) -> None:
-        """Have the editor hold a text, as if it had been typed."""
+        """Set the editor's text as if it had been typed."""
         editor = self.screen.pane.editor
         editor.replace(text, editor.document.start, editor.document.end)
 

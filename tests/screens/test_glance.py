@@ -1,6 +1,4 @@
-"""Functions are read blind: nothing tells the version, the code goes after its time, and the diffs come
-afterwards.
-"""
+"""Functions are read blind: nothing reveals the version, code disappears in time, and diffs come later."""
 
 from __future__ import annotations
 
@@ -30,9 +28,7 @@ until = partial(settling.until, seconds=120.0)
 
 
 def items(versions: str) -> list[BlindItem]:
-    """Functions of which seed 0 shows the corrupted version (c) or the original (o), in the order that ada
-    gets.
-    """
+    """Return functions in ada's order with these versions under seed 0, corrupted (c) or original (o)."""
     pool = []
     for number in range(200):
         code = f"def f{number}(x):\n    a = x + 1\n    b = a\n    [red]\n    \x1b\n    return b\n"
@@ -71,7 +67,7 @@ async def test_a_set_is_read_and_then_judged(tmp_path: Path, size: tuple[int, in
         await until(pilot, lambda: "a = x - 1" in text_of(app))
         shown = text_of(app)
         assert "Function 1 of 3" in shown
-        assert "[red]" in shown  # not markup
+        assert "[red]" in shown  # shown literally, not as markup
         assert "\x1b" not in shown
         assert bad.task[:12] not in shown
         await pilot.press("down", "m")
@@ -83,7 +79,7 @@ async def test_a_set_is_read_and_then_judged(tmp_path: Path, size: tuple[int, in
         await until(pilot, lambda: "Function 2 of 3" in text_of(app))
         assert "a = x + 1" in text_of(app)
         assert "is marked" not in text_of(app)
-        await pilot.press("1", *"typed", "escape")  # changed her mind: nothing is kept
+        await pilot.press("1", *"typed", "escape")  # she changes her mind, so nothing is saved
         await until(pilot, lambda: app.screen is screen)
         await pilot.press("2")
         await until(pilot, lambda: isinstance(app.screen, TextDialog))
@@ -138,13 +134,13 @@ async def test_the_code_goes_after_its_time_and_the_mark_stays(tmp_path: Path, s
             pilot,
             lambda: "Press Enter to see the next function. It is shown for 600 seconds." in text_of(app),
         )
-        await pilot.press("1", "m")  # nothing to say of what was not seen
+        await pilot.press("1", "m")  # nothing can be said about unseen code
         assert "a = x" not in text_of(app)
         await pilot.press("enter")
         await until(pilot, lambda: "a = x - 1" in text_of(app))
         assert "s left" in text_of(app)
         await pilot.press("down", "m")
-        reader.limit_s = 0.001  # the time is over
+        reader.limit_s = 0.001  # the time has passed
         await until(pilot, lambda: "The code is hidden. What did you see?" in text_of(app))
         assert "a = x" not in text_of(app)
         assert "line 2 is marked" in text_of(app)
@@ -153,7 +149,7 @@ async def test_the_code_goes_after_its_time_and_the_mark_stays(tmp_path: Path, s
         await until(pilot, lambda: "Function 2 of 2" in text_of(app))
         assert "a = x" not in text_of(app)
         await pilot.press("backspace")
-        await until(pilot, lambda: "The code is hidden" in text_of(app))  # it had its time
+        await until(pilot, lambda: "The code is hidden" in text_of(app))  # its time has passed
         assert "line 2 is marked" in text_of(app)
         await pilot.press("2")
         await until(pilot, lambda: isinstance(app.screen, TextDialog))
@@ -161,7 +157,7 @@ async def test_the_code_goes_after_its_time_and_the_mark_stays(tmp_path: Path, s
         await until(pilot, lambda: "Press Enter to see" in text_of(app))
         await pilot.press("enter")
         await until(pilot, lambda: "a = x + 1" in text_of(app))
-        await pilot.press("1")  # an answer hides the code: nobody reads on while writing
+        await pilot.press("1")  # an answer hides the code, so that nobody continues to read while writing
         await until(pilot, lambda: isinstance(app.screen, TextDialog))
         assert "a = x" not in text_of(app)
         await pilot.press("escape", "q")
@@ -180,7 +176,7 @@ async def test_a_go_is_resumed_where_it_was_left_and_a_diff_can_come_at_once(tmp
         await until(pilot, lambda: "This function was corrupted" in text_of(app))
         await pilot.press("1", *"ok", "enter")
         await until(pilot, lambda: "Function 2 of 3" in text_of(app))
-        await pilot.press("3")  # untouched: only a word about it
+        await pilot.press("3")  # unchanged, so only its version is named
         await until(pilot, lambda: "Function 3 of 3" in text_of(app))
         await pilot.press("backspace")
         await until(pilot, lambda: "There is no answer" in text_of(app))

@@ -1,4 +1,4 @@
-"""The help of every screen and dialog is about that screen, and its bottom line has few keys."""
+"""The help of every screen and dialog is about that screen, and its bottom line shows few keys."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from gistpoint.tui.widgets.key_bar import KeyBar
 
 
 def every_screen() -> list[type[BaseScreen[object]]]:
-    """Every screen class of the program. The test of keys has imported all modules of `tui`."""
+    """Return every screen class of the program; the test of keys imports all modules of `tui`."""
     from screens import test_keys  # noqa: F401 (imports the screens)
 
     found: list[type[BaseScreen[object]]] = []
@@ -84,7 +84,7 @@ async def test_home_has_few_keys_and_the_help_has_the_others(tmp_path: Path) -> 
 
 
 def test_the_keys_of_no_scope_exceed_the_bottom_line() -> None:
-    """Beside those of a screen, there are Enter and the help."""
+    """Enter and the help are shown in addition to the keys of a scope."""
     shown = Counter(key.scope for key in KEYS if key.show)
     assert shown.pop(KeyScope.APP) == 1, "only the help is on every screen"
     assert shown.pop(KeyScope.HOME) + 2 <= HomeScreen.MOST_KEYS + 1, "one list's key is hidden on that list"
@@ -92,7 +92,7 @@ def test_the_keys_of_no_scope_exceed_the_bottom_line() -> None:
 
 
 class Crowded(App[None]):
-    """A screen with more keys than the bottom line may have."""
+    """A screen with more keys than the bottom line can show."""
 
     BINDINGS = [  # noqa: RUF012
         *[Binding(letter, f"do('{letter}')", letter.upper()) for letter in "abcdefghijklmn"],

@@ -60,7 +60,7 @@ async def test_tasks_are_filtered_and_sorted_and_their_titles_hide_what_is_to_be
     async with driving(services, clock, size=LARGE) as driver:
         await driver.until(lambda: "Tasks (2)" in driver.text() and "discovery" in driver.text())
         text = driver.text()
-        # A title names the function that a brief names, and never one that is to be found.
+        # A title names the function that a brief names, and never one that has to be found.
         assert text.count("discount") == text.count("shop · discount removed") == 1
         assert "shop · find one, 4 fail" in text
         await driver.press("slash")
@@ -234,7 +234,7 @@ async def test_a_suspicious_pass_is_told_on_the_home_screen_and_in_its_summary(t
 
 
 def at_once(driver: Driver, *keys: str) -> None:
-    """Press keys without waiting for what any of them does."""
+    """Press keys without waiting for their effects."""
     for key in keys:
         driver.app.post_message(events.Key(key, key if len(key) == 1 else None))
 
@@ -245,7 +245,7 @@ def attempts_of(services: Services) -> list[AttemptSummary]:
 
 @dataclass
 class SlowStart:
-    """Isolation that takes its time: until it may go on."""
+    """Isolation that waits until it may continue."""
 
     services: Services
     gate: threading.Event = field(default_factory=threading.Event)
@@ -458,7 +458,7 @@ async def test_home_below_an_attempt_takes_any_size_of_the_terminal(tmp_path: Pa
 async def test_home_tells_how_a_teams_store_stands(tmp_path: Path) -> None:
     clock = FakeClock()
     services = services_with_tasks(tmp_path, clock)
-    choose(services.locations.config, f"postgresql:///team?host={tmp_path}")  # where no server is
+    choose(services.locations.config, f"postgresql:///team?host={tmp_path}")  # without a server
     mirror = Pusher(services.locations, clock)
     places = services.locations
     store = AttemptStore(places.attempts, clock, "test", places.reviews, mirror)

@@ -1,4 +1,4 @@
-"""Strings from outside are drawn as they are on every screen: none crashes, vanishes or acts."""
+"""External strings are drawn literally on every screen: none crashes, vanishes or acts."""
 
 from __future__ import annotations
 

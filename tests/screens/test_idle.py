@@ -1,4 +1,4 @@
-"""An idle screen draws its clock and nothing else: every cell goes over the participant's connection."""
+"""An idle screen redraws nothing but its clock, as every cell is sent over the participant's connection."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ WIDE_TITLE = "駅" * 30
 
 @contextmanager
 def drawn_cells(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[int]]:
-    """The number of cells of each update that would be sent to the terminal."""
+    """Yield the list of the numbers of cells in each update that would be sent to the terminal."""
     sent: list[int] = []
 
     def display(app: App[object], screen: Screen[object], update: object) -> None:
@@ -42,7 +42,7 @@ def drawn_cells(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[int]]:
 
 
 async def idle_seconds(driver: Driver, seconds: int = 12) -> None:
-    """Let the clock tick and the heartbeat be written as often as in some idle seconds."""
+    """Tick the clock and write heartbeats as in so many idle seconds."""
     for second in range(seconds):
         driver.clock.advance(1000)
         driver.solve._second()
@@ -125,7 +125,7 @@ async def test_both_parts_of_a_line_fit_together(width: int, title: str) -> None
             clock.redraw()
             await pilot.pause()
             kept, end = split(clock.render())
-            halved = cell_len(kept.plain) + END > width  # a wide character on the edge is drawn as blanks
+            halved = cell_len(kept.plain) + END > width  # a wide character at the edge is drawn as spaces
             assert halved or rows(app)[0] == (kept.plain + end.plain).rstrip()
             assert cell_len(rows(app)[0]) <= width
             assert rows(app)[0].endswith(time)

@@ -79,7 +79,7 @@ async def test_an_attempt_that_was_left_is_not_open_elsewhere(
     close = OpenAttempt.close
 
     def close_slowly(held: OpenAttempt) -> None:
-        time.sleep(0.5)  # the home screen reads meanwhile
+        time.sleep(0.5)  # the home screen reads in the meantime
         close(held)
 
     monkeypatch.setattr(OpenAttempt, "close", close_slowly)
@@ -99,7 +99,7 @@ async def thinking(driver: Driver, ms: int = 121_000) -> None:
 
 
 async def on_its_way(driver: Driver, *keys: str) -> None:
-    """Press keys half a second after the question came, however late they are looked at."""
+    """Press keys half a second after the question appears, however late they are handled."""
     for key in keys:
         event = events.Key(key, None)
         event.time = driver.solve._interruptions._shown_at + ON_THEIR_WAY_S / 2

@@ -87,7 +87,7 @@ OWNERS: dict[KeyScope, type] = {
 
 
 def every_binding() -> dict[str, set[Binding]]:
-    """All bindings of classes of the program, those of its screens too, by their classes."""
+    """Return all bindings of the program's classes, including its screens, by class."""
     for module in pkgutil.walk_packages(tui.__path__, "gistpoint.tui."):
         if module.name.endswith("app") or module.name.split(".")[2] in ("screens", "widgets"):
             importlib.import_module(module.name)
@@ -121,7 +121,7 @@ PARTS: dict[str, type] = {
     "steps": StepList,
     "pages": RunPages,
 }
-"""The parts of the review screen that actions name."""
+"""Parts of the review screen by the names that actions use."""
 
 
 @pytest.mark.parametrize("key", [key for key in KEYS if key.scope in OWNERS], ids=lambda key: key.id)
@@ -405,7 +405,7 @@ async def test_a_letter_with_alt_is_a_key_and_no_text_as_terminals_send_it(tmp_p
 
 
 def alt_keys() -> list[str]:
-    """Each key that is bound with Alt."""
+    """Return the keys that are bound with Alt."""
     names = {name for key in KEYS for name in key.keys.split(",")}
     names |= {name for binding in Splits.BINDINGS for name in cast(Binding, binding).key.split(",")}
     return sorted(name for name in names if name.startswith("alt+"))
@@ -415,9 +415,9 @@ def alt_keys() -> list[str]:
 def test_a_terminal_can_send_every_key_with_alt(name: str) -> None:
     plain = name.removeprefix("alt+")
     if plain in ("left", "right", "up", "down", "pageup", "pagedown", "home", "end"):
-        return  # these have sequences of their own
+        return  # these have special sequences
     if plain in ("b", "f"):
-        return  # Textual reads them as Option and an arrow, which macOS sends in this way
+        return  # Textual reads them as Option with an arrow, which macOS sends like this
     character = next((sign for sign, known in ALT_PUNCTUATION.items() if known == plain), plain)
     parser = XTermParser()
     events = [*parser.feed(f"\x1b{character}"), *parser.feed("")]

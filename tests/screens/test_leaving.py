@@ -1,6 +1,4 @@
-"""A screen closes nothing but itself, and lets go of its attempt however it is taken away; a crash loses no
-typing.
-"""
+"""A screen closes only itself, and releases its attempt however it is removed; a crash loses no typing."""
 
 from __future__ import annotations
 
@@ -64,7 +62,7 @@ DIALOGS: dict[str, Callable[[], Screen[Any]]] = {
 
 
 def post(driver: Driver, *keys: str) -> None:
-    """Put keys into the app's queue, all before it can obey the first."""
+    """Put keys into the app's queue, all before it can handle the first."""
     assert driver.app._driver is not None
     for key in keys:
         event = events.Key(key, "\r" if key == "enter" else "\x1b" if key == "escape" else None)
@@ -73,7 +71,7 @@ def post(driver: Driver, *keys: str) -> None:
 
 
 def is_held(driver: Driver, attempt_id: str) -> bool:
-    """Whether somebody has the attempt's journal open."""
+    """Whether the attempt's journal is open."""
     try:
         JournalWriter(driver.services.attempts.folder(attempt_id), FakeClock()).close()
     except AttemptError:
@@ -89,7 +87,7 @@ async def test_two_keys_at_once_close_one_dialog(tmp_path: Path, key: str) -> No
 
 
 async def press_twice(driver: Driver, dialog: Screen[Any], name: str, key: str) -> None:
-    """Press a key twice at once in a dialog above the attempt, which must be there as before."""
+    """Press a key twice at once in a dialog above the attempt, which must still be open afterwards."""
     solve, answers = driver.solve, list[object]()
     driver.app.push_screen(dialog, answers.append)
     await driver.until(lambda: driver.screen is dialog and dialog.is_mounted)
@@ -116,7 +114,7 @@ async def test_every_dialog_is_tried() -> None:
 
 
 def test_only_the_base_classes_say_how_a_screen_is_closed() -> None:
-    """A screen that were closed in another way would close what is on top of it, or release nothing."""
+    """A screen closed in another way would close the topmost screen, or release nothing."""
     for module in pkgutil.walk_packages(tui.__path__, "gistpoint.tui."):
         if ".screens." in module.name:
             importlib.import_module(module.name)
@@ -146,7 +144,7 @@ async def test_what_is_asked_twice_is_answered_once_and_leaves_the_attempt_open(
 
 
 async def write(driver: Driver, text: str) -> None:
-    """Have the editor hold a text that was typed a moment ago, and is written nowhere yet."""
+    """Put a text into the editor that was typed a moment ago, and is not saved yet."""
     await driver.press("f6")
     await driver.until(lambda: driver.solve.editor.is_mounted)
     editor = driver.solve.editor.editor
@@ -154,7 +152,7 @@ async def write(driver: Driver, text: str) -> None:
 
 
 def typed(driver: Driver, attempt_id: str) -> list[str]:
-    """The texts that the attempt keeps, by its journal."""
+    """Return the texts that the attempt keeps in its journal."""
     return list(driver.services.attempts.summary(attempt_id).state.buffers.values())
 
 
@@ -200,7 +198,7 @@ async def test_the_end_of_the_program_frees_the_attempt_and_keeps_what_was_typed
 
 
 async def until_told(driver: Driver) -> None:
-    """Wait for the message without the pilot, which waits for the widgets of a dead screen."""
+    """Wait for the message without the pilot, which would wait for the widgets of a dead screen."""
     for _ in range(500):
         await asyncio.sleep(0.02)
         if isinstance(driver.screen, MessageDialog) and driver.screen.is_mounted:

@@ -1,6 +1,4 @@
-"""Tasks are watched as they are made: the work goes on in its thread, kept ones open at once, and nothing is
-lost.
-"""
+"""Tasks are watched while they are made in a thread; kept ones can be opened at once, and nothing is lost."""
 
 from __future__ import annotations
 
@@ -45,7 +43,7 @@ REPORT = CampaignProgress(
 
 
 class ScriptedWork:
-    """Work that reports what the test says, and ends when the test says so."""
+    """Work that reports what the test says and ends when the test says so."""
 
     def __init__(self) -> None:
         self.run = RunContext()
@@ -94,14 +92,14 @@ async def test_the_work_is_shown_and_a_kept_task_opens_meanwhile(
         work.run.progress(REPORT)
         await until(pilot, lambda: "12 of 88 functions tried" in text_of(app), WAIT_S)
         shown = text_of(app)
-        assert "[red]shop==1.0   0 of 3 kept" in shown  # not markup
+        assert "[red]shop==1.0   0 of 3 kept" in shown  # shown literally, not as markup
         assert "elapsed 1:15 · remaining about 2:10 · 42 tests a second" in shown
         assert "try 4, lost case   0:07, 312 tests" in shown
         assert "█" in shown
         assert "shop/stock/shelf.py::capacity" in shown
         assert "functions: 5 too few tests fail, 2 hangs" in shown
         assert "corruptions: 31 gives itself away" in shown
-        assert "77" not in shown  # they were not thrown away
+        assert "77" not in shown  # they were not discarded
         assert "\x1b" not in shown
         work.run.note("kept: the first one")
         kept = KeptTask(task.id, (NAME, "shop/stock/shelf.py::capacity"), 4, 0.12)
@@ -114,14 +112,14 @@ async def test_the_work_is_shown_and_a_kept_task_opens_meanwhile(
         assert "remaining not known yet" in shown
         await pilot.press("enter")
         await until(pilot, lambda: isinstance(app.screen, ValidateScreen), WAIT_S)
-        work.run.progress(replace(REPORT, kept=(kept,), tried=13))  # the work goes on
+        work.run.progress(replace(REPORT, kept=(kept,), tried=13))  # the work continues
         await pilot.press("q")
         await until(pilot, lambda: "13 of 88 functions tried" in text_of(app), WAIT_S)
         other = replace(kept, id="f" * 64, replaces=task.id)
         work.run.progress(replace(REPORT, source="second==2", kept=(other,)))
         await until(pilot, lambda: "second==2" in text_of(app) and "ffff " in text_of(app), WAIT_S)
         assert f"{task.id[:4]} " in text_of(app)
-        await pilot.press("down", "enter")  # one that is not there any more
+        await pilot.press("down", "enter")  # a task that no longer exists
         await until(pilot, lambda: isinstance(app.screen, MessageDialog), WAIT_S)
         await pilot.press("escape")
         work.ended.set()

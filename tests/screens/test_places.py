@@ -1,4 +1,4 @@
-"""Lines that name a place lead there, free if it was shown, else at a price that is said first."""
+"""Lines that name a place lead to it, free if it was shown before, else at a stated price."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""No key costs a tool use before its price was shown and asked about."""
+"""No key costs a tool use before its price was shown and confirmed."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ async def at(driver: Driver, pane: str) -> None:
     await driver.solve.action_pane(pane)
     await driver.pilot.pause()
     if pane == "files":
-        await driver.press("end")  # to a file
+        await driver.press("end")  # moves to a file
 
 
 @pytest.mark.parametrize(("pane", "key"), [("code", "f"), ("files", "f"), ("code", "full_stop")])

@@ -1,4 +1,4 @@
-"""What a key starts in a thread has come to its end when the tests look at the screen."""
+"""Work that a key starts in a thread has ended when the tests look at the screen."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""Pictures of a few screens: a change of looks is seen before it is taken over with `pytest
---snapshot-update`.
-"""
+"""Pictures of some screens; `pytest --snapshot-update` accepts a change of looks once it was seen."""
 
 from __future__ import annotations
 
@@ -27,7 +25,7 @@ def app_at(root: Path, *, solve: bool) -> GistpointApp:
 
 
 async def _until(pilot: Pilot[Any], met: Callable[[], object]) -> None:
-    """Wait for something, and until nothing changes on the screen any more."""
+    """Wait until a condition holds and the screen stops changing."""
     await until(pilot, met)
     before = ""
     for _ in range(50):

@@ -1,4 +1,4 @@
-"""The solve screen by what one does: reading and writing at four sizes (decision 127)."""
+"""The solve screen by activity: reading and writing at four sizes (decision 127)."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ LONG = "".join(
     f"    return price + {number}\n\n\n"
     for number in range(40)
 )
-"""A file that is longer than any pane, with lines that a narrow one wraps."""
+"""A file longer than any pane, with lines that a narrow pane wraps."""
 
 
 def long_task(root: Path) -> Task:
@@ -31,7 +31,7 @@ def long_task(root: Path) -> Task:
 
 
 def edge(driver: Driver) -> tuple[int, int]:
-    """The line at the top of the code, and the one with the cursor."""
+    """Return the line at the top of the code and the line with the cursor."""
     view = driver.solve.code.view
     return view.rows.at(view.scroll_offset.y)[0] + view.first_line, view.cursor_line
 

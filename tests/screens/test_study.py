@@ -1,4 +1,4 @@
-"""Taking part in a study: every page by keyboard alone, and what the disk has when the program is gone."""
+"""Taking part in a study: every page by keyboard alone, and the state on disk after the program is killed."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def joined(
 
 
 def until(machine: Machine, root: Path, kind: type[Step], skip: int = 0) -> Step:
-    """Do everything before a step without a screen."""
+    """Do all steps before one of a kind without a screen, and return that."""
     part = participation(machine, root)
     while not isinstance(step := part.step(), kind) or skip:
         skip -= isinstance(step, kind)
@@ -53,7 +53,7 @@ def until(machine: Machine, root: Path, kind: type[Step], skip: int = 0) -> Step
 
 
 async def working(driver: StudyDriver) -> None:
-    """Begin the task on the page, read its brief, and decline every forecast."""
+    """Start the task on the page, read its brief, and decline every forecast."""
     await driver.press("enter")
     await driver.until_page("SolveScreen")
     await driver.press("f9")

@@ -1,4 +1,4 @@
-"""What a condition gives beside the task: a chat that has seen what the person has, and a gist to read."""
+"""Aids of a condition: a chat with the context that the person has seen, and a gist to read."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ async def test_the_chat_answers_fails_and_gives_code(
         await asked(driver, "what is wrong?")
         await driver.until(lambda: "I am not sure." in driver.text())
         shown = driver.text()
-        assert "[red]this[/]" in shown  # drawn as it is
+        assert "[red]this[/]" in shown  # drawn literally
         assert "2 of 3 messages left" in shown
         assert "The model sees: brief, 0 answers" in shown
         await asked(driver, "and now?")

@@ -157,7 +157,7 @@ def study_of(machine: Machine, root: Path) -> Any:
 
 
 async def drawn(pilot: Pilot[Any]) -> None:
-    """Wait until nothing on the screen changes any more."""
+    """Wait until the screen stops changing."""
     for _ in range(50):
         before = text_of(pilot.app)
         await pilot.pause(0.05)

@@ -1,4 +1,4 @@
-"""Taking part in a team's study while its store is away."""
+"""Taking part in a team's study while its store is unreachable."""
 
 from __future__ import annotations
 
@@ -41,6 +41,6 @@ async def test_the_next_task_waits_for_the_store_and_nothing_is_lost(tmp_path: P
             await driver.press("f9", "enter")
             await driver.until_page("SolveScreen")
             server.start()
-            await driver.until(lambda: not driver.part.folder.store.away)  # without a key
+            await driver.until(lambda: not driver.part.folder.store.away)  # without a key press
             (begun,) = driver.part.person.begun
             assert study.part("other", CODE).person.answers("forecast", begun) is not None

@@ -1,4 +1,4 @@
-"""Nothing that the solver of an attempt that counts sees names the library: every pane, dialog, page and prompt."""
+"""No pane, dialog, page or prompt that a solver sees in an attempt that counts names the library."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ from gistpoint.tui.participant_app import ParticipantApp
 from gistpoint.tui.screens.solve.screen import SolveScreen
 
 MARK = "Zanzibar"
-"""The library of the tasks here. It occurs neither in the tree nor in the failing tests."""
+"""The library of these tasks, a name that is neither in the tree nor in the failing tests."""
 KEYS = ("f2", "f3", "f4", "f5", "f6", "f7", "f8", "f1", "escape", "ctrl+p", "escape", "ctrl+g", "escape")
-"""The keys that show each pane, help, the palette and the dialog of giving up."""
+"""Keys that show each pane, the help, the palette and the dialog for giving up."""
 
 
 async def walked(driver: Driver) -> str:
-    """Return all that is visible while the panes and dialogs of an attempt are opened one after another."""
+    """Return all visible text while the panes and dialogs of an attempt are opened one by one."""
     seen = [driver.text()]
     for key in KEYS:
         await driver.press(key)
@@ -81,7 +81,7 @@ async def test_home_names_the_library_and_finds_a_task_by_its_two_words(tmp_path
     services = build_services(tmp_path, clock=clock)
     task = build_task(services.locations.tasks, Mode.DISCOVERY, library=MARK)
     build_task(services.locations.tasks, Mode.REMOVE)
-    remember_tour(services.locations)  # newcomers are shown no id and no two words
+    remember_tour(services.locations)  # newcomers see neither ids nor word names
     async with driving(services, clock, size=LARGE) as driver:
         await driver.until(lambda: author_title(task) in driver.text())
         await driver.press("slash")

@@ -1,4 +1,4 @@
-"""The tour: each card waits until the step was done, and nothing of it is kept."""
+"""The tour: each card waits until its step is done, and nothing of it is saved."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is typed after a key goes to what the key opens, however slow the machine."""
+"""Text typed after a key goes to the field that the key opens, even on a slow machine."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ OPENERS = {
     "step": {"review.search", "review.label", "review.comment", "go.number"},
     "overview": {"validate.filter", "judge.comment"},
 }
-"""Keys of which it is known that they open a field: were they not found, nothing would be tried."""
+"""Keys known to open a field; the test requires them, so that it can't pass without trying anything."""
 LEAVE = {"home.leave", "tour.leave", "attempt.leave", "runs.leave", "review.leave", "validate.leave"}
 LEAVE |= {
     "review.back",
@@ -62,7 +62,7 @@ LEAVE |= {
 
 
 async def fields_below(ground: Playground) -> Input | None:
-    """The field of the dialog in sight, focused or one Tab away."""
+    """Return the first field of the dialog on the screen, or None."""
     found = ground.screen.query(Input) if ground.screen.is_modal else ()
     return next(iter(found), None)
 
@@ -71,9 +71,9 @@ async def fields_below(ground: Playground) -> Input | None:
 async def test_the_letters_after_a_key_are_in_the_field_that_it_opens(
     tmp_path: Path, room: Room, stage: str
 ) -> None:
-    """Every key of the screen is tried: those that open a field are found by pressing them."""
+    """Presses every key of the screen; those that open a field are found by trying."""
     opened: set[str] = set()
-    word = WORD if room is PLAY else "ÆØÅ"  # elsewhere `f` opens a list with a field
+    word = WORD if room is PLAY else "ÆØÅ"  # outside play `f` opens a list with a field
     async with in_room(room, tmp_path, seed=1, size=LARGE) as ground:
         await room.stages[stage](ground)
         keys = {id: key for id, key in keys_of(ground).items() if id not in LEAVE}
@@ -94,7 +94,7 @@ async def test_the_letters_after_a_key_are_in_the_field_that_it_opens(
 
 
 async def back_to(ground: Playground, room: Room, stage: str) -> None:
-    """Have the stage in sight again, with its focus and without what was typed before."""
+    """Return to a stage with its usual focus and without previously typed text."""
     while ground.screen.is_modal:
         ground.screen.dismiss(None)
         await ground.settle()
@@ -138,11 +138,11 @@ async def test_pairs_and_triples_of_keys_at_once(tmp_path: Path, room: Room) -> 
     assert found.broken == []
 
 
-# What was typed is offered again
+# Typed text is offered again
 
 
 async def asked_again(driver: Driver, *keys: str) -> str:
-    """Type into what some keys open, leave it by Escape, and return what the keys offer the next time."""
+    """Type into the field that keys open and leave it by Escape; return its text when opened again."""
     await driver.press(*keys)
     await driver.type("so far")
     await driver.press("escape")

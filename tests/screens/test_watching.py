@@ -1,4 +1,4 @@
-"""Looking on at a run and at an attempt of it, while they go on."""
+"""Watching a run and an attempt of it in progress."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ from gistpoint.tui.screens.solve.screen import SolveScreen
 
 
 class Held:
-    """Replies from a script, each reply when it is let."""
+    """Replies from a script, each once it is released."""
 
     name = "held"
 
@@ -121,7 +121,7 @@ async def test_what_was_shown_can_be_read_and_nothing_can_be_called(home: Home) 
 
 
 def at_work(home: Home, model: ChatModel) -> tuple[AgentRun, str, threading.Thread]:
-    """A run of one job that is worked on, and its attempt."""
+    """Return a run of one job in progress, its attempt, and the thread that works on it."""
     home.model_of = lambda settings: model
     run = home.run(home.task(1))
     thread = threading.Thread(target=AgentRunner(run, home.ports).work)
@@ -171,7 +171,7 @@ async def test_a_person_takes_an_attempt_over_and_gives_it_back(home: Home, size
     async with watching(app, size) as pilot:
         await until(pilot, lambda: isinstance(app.screen, TextDialog))
         assert isinstance(app.screen, TextDialog)
-        app.screen._opened_at -= ON_THEIR_WAY_S  # no key is on its way
+        app.screen._opened_at -= ON_THEIR_WAY_S  # no key is pending
         await pilot.press("escape")
         await until(
             pilot, lambda: not isinstance(app.screen, TextDialog) and "A person (p07) has it." in text_of(app)
@@ -242,7 +242,7 @@ async def test_an_attempt_that_no_process_works_on_is_taken_over_at_once(home: H
     again = AgentWatchApp(Locations.of_user(), attempt=job.attempt, services=not_needed)
     async with watching(again, (110, 30)) as pilot:
         await until(pilot, lambda: "A person (p07) has it." in text_of(again))
-        await pilot.press("f9")  # whose it is was asked before
+        await pilot.press("f9")  # the person's code was asked for before
         await until(pilot, lambda: again.taken)
     assert len(home.attempts.summary(job.attempt).state.handovers) == 1
 

@@ -1,10 +1,9 @@
-"""Many attempts at once against an endpoint that limits and fails now and then: all end, and none is charged
-for it.
+"""Many attempts at once against an endpoint that sometimes limits or fails: all end, none is charged for it.
 
 Usage: PYTHONPATH=src:tests python tests/studies/agent_crowd.py [ATTEMPTS [AT_ONCE [SANDBOX]]] (default: 100,
-8, the strongest isolation). 5 % of the requests are answered 429 and 2 % 500, each reply after 0.2 s. The
-same is done one attempt after the other. Prints both wall times, their ratio, and the most memory of the
-process. Exit code 1 if an attempt did not end, or ended otherwise than an undisturbed one.
+8, the strongest isolation). 5 % of the requests are answered with 429 and 2 % with 500, each reply after 0.2
+s. Then the same is done one attempt after the other. Prints both wall times, their ratio, and the maximum
+memory of the process. Exit code 1 if an attempt did not end, or ended differently from an undisturbed one.
 """
 
 from __future__ import annotations
@@ -39,7 +38,7 @@ LATENCY_S = 0.2
 
 
 def crowded(tasks: list[Path], seed: int) -> tuple[Any, Counter[int]]:
-    """A step that answers by the conversation, or with a failure; and how often it did what."""
+    """Return a step that answers by the conversation or fails at random, and the counts of statuses."""
     chance, lock, statuses, step = random.Random(seed), threading.Lock(), Counter[int](), scripted(tasks)
 
     def answer(request: Mapping[str, Any], headers: Mapping[str, str]) -> Answer:
@@ -60,7 +59,7 @@ def crowded(tasks: list[Path], seed: int) -> tuple[Any, Counter[int]]:
 def carried_out(
     options: IsolationChoice, name: str, repeats: int, at_once: int
 ) -> tuple[FiguresOfRun, float]:
-    """Carry out one run; return its figures and its seconds."""
+    """Execute one run; return its figures and its seconds."""
     services = build_services(options)
     tasks = [demo_task(mode, services.locations.demo) for mode in ("remove", "discovery")]
     step, statuses = crowded([task.folder for task in tasks], seed=at_once)

@@ -1,4 +1,4 @@
-"""Kills runs of agents at random moments and prints what that showed.
+"""Kills runs of agents at random moments and prints the findings.
 
 Usage: PYTHONPATH=src:tests python tests/studies/agent_kills.py [KILLS [ATTEMPTS]] (default: 200 over 40).
 Exit code 1 if anything acknowledged was lost, a call was made twice, or the figures are not those of an

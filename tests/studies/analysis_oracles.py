@@ -28,14 +28,14 @@ from gistpoint.core.analysis.regression import likelihood_ratio_p
 
 @dataclass(frozen=True)
 class Oracle:
-    """Another program's estimator."""
+    """An estimator of another program."""
 
     packages: tuple[str, ...]
     script: str
-    """Reads data from standard input, writes its answer to standard output."""
+    """A program that reads data from standard input and writes its answer to standard output."""
     cases: Callable[[], list[Any]]
     compare: Callable[[Any, Any], float]
-    """From a case and the oracle's answer to the largest difference."""
+    """Returns the largest difference, given a case and the oracle's answer."""
     bound: float
     words: str
 
@@ -44,7 +44,7 @@ class Oracle:
 
 
 def firth_cases() -> list[dict[str, Any]]:
-    """Random regressions, of which some are separated."""
+    """Return random regressions, some of which are separated."""
     draw = np.random.default_rng(11)
     cases = []
     for rows, slopes in (
@@ -77,12 +77,12 @@ json.dump(made, sys.stdout)
 
 
 def firth_difference(case: dict[str, Any], theirs: dict[str, Any]) -> float:
-    """Return the largest difference in coefficients, standard errors and penalised likelihood, and what p is
-    too small.
+    """Return the largest difference in coefficients, standard errors and penalised likelihood.
 
-    firthlogist fits the model without a column by the leverage of the other columns, but judges the fit by
-    the penalty of all ("is this equivalent??" its source asks). It is not: its smaller model is not at its
-    maximum, and so its p is never greater than that of the ratio.
+    A p that is too small counts as a difference too. firthlogist fits the model without a column by the
+    leverage of the other columns, but judges the fit by the penalty of all ("is this equivalent??" its source
+    asks). It is not: its smaller model is not at its maximum, so its p is never greater than that of the
+    ratio.
     """
     x = np.column_stack([np.ones(len(case["y"])), np.array(case["x"])])
     y = np.array(case["y"], dtype=float)
@@ -104,7 +104,7 @@ def firth_difference(case: dict[str, Any], theirs: dict[str, Any]) -> float:
 
 
 def horizon_cases() -> list[dict[str, Any]]:
-    """Tasks from seconds to days, a model of any strength, some scores fractional."""
+    """Return tasks from seconds to days, with a model of any strength and some fractional scores."""
     made = []
     for seed in range(100):
         draw = np.random.default_rng(seed)
@@ -136,7 +136,7 @@ json.dump(found, sys.stdout)
 
 
 def horizon_difference(case: dict[str, Any], theirs: list[float]) -> float:
-    """Return the larger difference of slope and intercept."""
+    """Return the larger of the differences of slope and intercept."""
     ours = fit_horizon(*(np.array(case[name]) for name in ("minutes", "scores", "weights")))
     return float("inf") if ours is None else max(abs(ours.slope - theirs[0]), abs(ours.intercept - theirs[1]))
 
@@ -162,7 +162,10 @@ ORACLES: dict[str, Oracle] = {
 
 
 def ask(lab: Path, name: str, oracle: Oracle, cases: Sequence[Any]) -> list[Any]:
-    """Return what another program answers, in an environment that is made if it is not there."""
+    """Return the answers of another program, in an environment that is made if necessary.
+
+    Raises `SystemExit` if the program fails.
+    """
     python = lab / name / "bin" / "python"
     if not python.is_file():
         subprocess.run(["uv", "venv", "-q", str(lab / name)], check=True)
@@ -179,9 +182,7 @@ def ask(lab: Path, name: str, oracle: Oracle, cases: Sequence[Any]) -> list[Any]
 
 
 def firth_means(samples: int = 1_000, tasks: int = 100, slope: float = -0.671) -> tuple[float, float, float]:
-    """Return the mean slopes of the plain and the penalised fit over samples, and the standard error of a
-    mean.
-    """
+    """Return the mean slopes of the plain and the penalised fit, and the standard error of the latter."""
     draw = np.random.default_rng(671)
     plain, firth = [], []
     for _ in range(samples):
@@ -195,7 +196,7 @@ def firth_means(samples: int = 1_000, tasks: int = 100, slope: float = -0.671) -
 
 
 def main() -> int:
-    """Print each oracle's largest difference."""
+    """Print each oracle's largest difference; return 1 if one exceeds its bound."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

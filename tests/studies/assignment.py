@@ -1,9 +1,9 @@
-"""How well assignment balances tasks, conditions and positions, over many random designs.
+"""Measures how well assignment balances tasks, conditions and positions, over many random designs.
 
     PYTHONPATH=src:tests uv run python tests/studies/assignment.py [DESIGNS]
 
-Prints the spread of attempts for one design under four regimes, and, for random designs, how often a person
-met a task twice, a quota was not kept, and the attempts of two tasks of one mode differed by more than one.
+Prints the spread of attempts for one design under five regimes, and, for random designs, how often a person
+got a task twice, a quota was not kept, and the attempts of two tasks of one mode differed by more than one.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class Spread:
 def spread(
     given: Iterable[Assignment], tasks: Iterable[str], conditions: Iterable[str], positions: int
 ) -> Spread:
-    """Return how evenly assignments lie over tasks, conditions and positions."""
+    """Return how evenly assignments are spread over tasks, conditions and positions."""
     known, tasks, conditions = list(given), list(tasks), list(conditions)
     per_task = Counter(one.task for one in known)
     in_condition = Counter((one.task, one.condition) for one in known)
@@ -63,7 +63,7 @@ def spread(
 def plan_into(
     log: StudyLog, code: str, seen: Ledger | None = None, machine: str = "111111"
 ) -> list[Assignment]:
-    """Plan for a person by what a machine had `seen`, write it into the log, and return it."""
+    """Plan for a person according to the operations that a machine had `seen`; log and return the plan."""
     ledger = seen if seen is not None else log.ledger
     given = plan_tasks(log.study, log.tasks, ledger, code)
     rows = [(one.id, one.task, one.condition, one.position) for one in given]
@@ -72,7 +72,10 @@ def plan_into(
 
 
 def reference_design(seed: int = 20261121) -> tuple[Study, dict[str, StudyTask]]:
-    """Return the design of the figures: 6 of 24 tasks, 2 conditions, 3 and 3 by mode, at most 2 of a library."""
+    """Return the design of the figures: 6 of 24 tasks in 2 conditions, 3 of each mode.
+
+    At most 2 of a person's tasks are of the same library.
+    """
     study = declared(
         "[design.quota]\nremove = 3\ndiscovery = 3",
         changes={
@@ -85,7 +88,7 @@ def reference_design(seed: int = 20261121) -> tuple[Study, dict[str, StudyTask]]
 
 
 def everybody_stays(people: int = 20, seed: int = 20261121) -> Spread:
-    """Return the spread if nobody leaves."""
+    """Return the spread if no participant leaves."""
     study, tasks = reference_design(seed)
     log = StudyLog(study, tasks)
     for n in range(people):
@@ -95,7 +98,7 @@ def everybody_stays(people: int = 20, seed: int = 20261121) -> Spread:
 
 
 def some_leave(people: int = 24, every: int = 5, begun: int = 0, seed: int = 20261121) -> Spread:
-    """Return the spread if one of `every` people leaves after having begun so many tasks."""
+    """Return the spread if one in `every` people leaves after having begun `begun` tasks."""
     study, tasks = reference_design(seed)
     log = StudyLog(study, tasks)
     for n in range(people):
@@ -111,7 +114,7 @@ def some_leave(people: int = 24, every: int = 5, begun: int = 0, seed: int = 202
 
 
 def two_machines(people: int = 20, every: int = 6, seed: int = 20261121) -> Spread:
-    """Return the spread if two machines, taking turns, see each other's lines after every sixth person."""
+    """Return the spread if two machines take turns, and exchange their lines after every sixth person."""
     study, tasks = reference_design(seed)
     log = StudyLog(study, tasks)
     for n in range(people):
@@ -127,7 +130,7 @@ def two_machines(people: int = 20, every: int = 6, seed: int = 20261121) -> Spre
 
 
 def by_chance(people: int = 20, seed: int = 1) -> Spread:
-    """Return the spread if tasks are drawn by chance, within modes, and half of them are assisted."""
+    """Return the spread if tasks are drawn at random within modes, and half of them are assisted."""
     _, tasks = reference_design()
     random = Random(seed)
     given = []
@@ -149,22 +152,22 @@ def by_chance(people: int = 20, seed: int = 1) -> Spread:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of a random design."""
+    """The outcome of a random design."""
 
     words: str
     twice: int
-    """People who were given a task twice, or two tasks of one function."""
+    """The number of people who were given a task twice, or two tasks with one function."""
     short: int
-    """People who were given fewer tasks than asked for."""
+    """The number of people who were given fewer tasks than requested."""
     quotas_missed: int
     uneven: int
-    """By how much the most and the fewest attempts of tasks of a mode differ."""
+    """The difference between the maximum and the minimum number of attempts of the tasks of a mode."""
     conditions_uneven: int
-    """By how much the most and the fewest attempts in a condition differ for a person's tasks of a mode."""
+    """The maximum difference between the numbers of a person's tasks of a mode in two conditions."""
 
 
 def random_design(seed: int, most_people: int = 24) -> Outcome:
-    """Draw a design in which quotas, libraries and numbers fit, plan for everybody, and return the outcome."""
+    """Draw a design with compatible quotas, libraries and numbers, plan for everybody; return the outcome."""
     random = Random(seed)
     modes = ("remove", "discovery", "several")[: random.randint(1, 3)]
     sources = random.randint(2, 8)

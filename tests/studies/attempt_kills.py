@@ -1,5 +1,4 @@
-"""Kills attempts at random moments and prints what that showed: of the engine alone, by lines, and on a
-screen.
+"""Kills attempts at random moments and prints the findings: of the engine alone, by lines, and on a screen.
 
 Usage: PYTHONPATH=src:tests python tests/studies/attempt_kills.py [KILLS] [MODE...], where MODE is engine,
 lines or terminal and KILLS are made in each of them (default: 100). Exit code 1 if anything acknowledged was
@@ -19,7 +18,7 @@ from gistpoint.core.demo.tasks import demo_task
 
 MODES = ("engine", "lines", "terminal")
 SHARES = (("remove", "recorded", 0.5), ("discovery", "recorded", 0.4), ("remove", "plain", 0.1))
-"""Of the kills of the engine alone; any loss is an assertion there."""
+"""Mode, runner and share of the kills of the engine alone, where any loss raises an AssertionError."""
 
 
 def main() -> int:

@@ -1,9 +1,11 @@
-"""True functions and wrong repairs beside the originals: `beyond_tests.py TASKS [WRONG.json] [--only-wrong]`.
+"""True functions and wrong repairs against the originals.
+
+    python tests/studies/beyond_tests.py TASKS [WRONG.json] [--only-wrong]
 
 For each repair task in the folder the original code must be equivalent to itself, and the corrupted code must
-differ. WRONG.json is a list of {task, function, code, why}: repairs that pass the tests and are wrong; each
-is judged by its suite first, and must then be found to differ. Prints a line for each and the totals; exit
-code 1 if one is not found.
+differ. WRONG.json is a list of {task, function, code, why}: wrong repairs that pass the tests; each is judged
+by its suite first, and must then be found to differ. Prints a line for each and the totals; exit code 1 if
+one is not found.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
-"""Eight participants at once in real browsers: nobody meets another's attempt, and every one comes to the
-end.
+"""Eight participants at once in real browsers: nobody sees another's attempt, and everybody finishes.
 
 usage: python tests/studies/browsers.py [FOLDER]    pictures are put there
 
-Each comes by a link, begins a task, notes who they are, reloads while their submission is tested, and hands
-in. Windows have the sizes of a 13-inch screen, of the same at 150 %, of 80 columns, and a large one.
+Each comes by a link, starts a task, writes a note with their code, reloads while the submission is tested,
+and sees it solved. Windows have the sizes of a 13-inch screen, of the same at 150 %, of 80 columns, and a
+large one.
 """
 
 from __future__ import annotations
@@ -31,20 +31,19 @@ from gistpoint.sessions.attempts import AttemptStore  # noqa: E402
 
 PEOPLE = 8
 PICTURED = ("P01", "P02", "P03", "P04")
-"""One of each size of window."""
+"""Participants whose windows are pictured, one for each size."""
 MARGIN = " " * 4
-"""The editor shows a method where it stands in its class."""
+"""Indentation of a method in the editor, which shows it as it is in its class."""
 SECRET = "sk-the-key-of-who-serves"
 NO_3D = "--disable-3d-apis"
-"""Terminals are drawn without a graphics card's help, which a machine without one would only imitate, slowly.
-"""
+"""Draw terminals without 3D acceleration, which a machine without a graphics card emulates slowly."""
 SIZES = [(1280, 800), (853, 533), (640, 480), (1920, 1080)]
 
 
 async def taking_part(
     served: ServedPrograms, window: BrowserWindow, who: str, body: str, store: AttemptStore, pictures: Path
 ) -> None:
-    """Go the whole way as one participant."""
+    """Take part from start to end as one participant."""
 
     def submitted() -> bool:
         return any(one.participant == who and one.state.calls for one in store.summaries())

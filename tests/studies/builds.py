@@ -46,7 +46,7 @@ LIBRARIES = (
     "dictdiffer==0.9.0|-o addopts= tests||dictdiffer/utils.py::dot_lookup",
     "cachetools==5.5.0|tests||src/cachetools/keys.py::methodkey",
     "inflection==0.5.1|test_inflection.py||inflection/__init__.py::ordinal",
-    # a dependency that has no wheel: docopt, and one in C
+    # dependencies without wheels: docopt, and one in C
     "num2words==0.5.14|tests|delegator.py|num2words/utils.py::splitbyx",
     "toolz==1.2.0|toolz|python-Levenshtein==0.12.2|toolz/itertoolz.py::frequencies",
 )
@@ -70,7 +70,7 @@ _report()
 
 @dataclass
 class Listener:
-    """What a canary reports to."""
+    """The file and the port that a canary reports to."""
 
     file: Path
     port: int
@@ -81,7 +81,7 @@ class Listener:
         return _CANARY.format(file=str(self.file), port=self.port, token=self.file.name)
 
     def reported(self) -> str:
-        """Return what was reported since the last call."""
+        """Return a description of the reports since the last call, or ""."""
         lines = len(self.file.read_text().splitlines()) if self.file.exists() else 0
         told = f"{lines} in a file, {self.connections} over the network" if lines or self.connections else ""
         self.file.unlink(missing_ok=True)
@@ -110,7 +110,7 @@ def listening() -> Iterator[Listener]:
 
 
 def patched(source: str, into: Path, canary: str) -> Path:
-    """Return the unpacked sdist of `source` with a canary in its setup.py and before its build backend."""
+    """Return the unpacked sdist of `source`, with a canary in its setup.py and build backend."""
     folder = Fetcher().fetch(source, into)[1]
     system = read_build_system(folder)
     setup = folder / "setup.py"
@@ -135,7 +135,7 @@ def patched(source: str, into: Path, canary: str) -> Path:
 
 
 def main() -> int:
-    """Study each library; 1 if a canary reported, or if a task was not made."""
+    """Study each library; return 1 if a canary reported or a task was not made."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--python", default=sys.executable)
     parser.add_argument("--sandbox", default="bwrap")

@@ -1,4 +1,4 @@
-"""Measure the call graph against ground truth, against runs and against its peers, in one go.
+"""Compares the call graph with ground truth, with runs and with other programs.
 
     python tests/studies/callgraph_accuracy.py micro  SNIPPETS [--python PYTHON] [--pycg FOLDER]
     python tests/studies/callgraph_accuracy.py apps   EVALUATION [--python PYTHON] [--pycg FOLDER]
@@ -68,7 +68,7 @@ code2flow(sys.argv[2:], out, language="py", skip_parse_errors=True, no_trimming=
 
 
 def dotted(node_id: str) -> str:
-    """Name a node as the benchmarks do."""
+    """Return the benchmarks' name of a node."""
     path, _, qualname = node_id.partition("::")
     module = re.sub(r"(/?__init__)?\.py$", "", path).replace("/", ".")
     parts = [
@@ -78,7 +78,7 @@ def dotted(node_id: str) -> str:
 
 
 def lambda_names(graph: CallGraph) -> dict[str, str]:
-    """Number lambdas per scope, as the benchmarks do; other nodes keep their names."""
+    """Return the nodes' names with lambdas numbered within each scope, as in the benchmarks."""
     names: dict[str, str] = {}
     counts: Counter[str] = Counter()
     for node in graph.nodes.values():
@@ -91,7 +91,7 @@ def lambda_names(graph: CallGraph) -> dict[str, str]:
 
 
 def own_edges(files: dict[str, bytes], *, keep_lambdas: bool) -> Edges:
-    """Return our edges under the benchmarks' names."""
+    """Return the edges of gistpoint's graph, with the benchmarks' names."""
     graph = build_call_graph(files, keep_lambdas=keep_lambdas)
     names = lambda_names(graph)
     return {(names[edge.caller], names[edge.callee]) for edge in graph.edges}
@@ -117,7 +117,7 @@ def code2flow_edges(python: str, folder: Path, files: Iterable[str], timeout: fl
 
 
 def _code2flow_name(name: str, modules: dict[str, str]) -> str:
-    """Name a node of code2flow, which knows a module by its file's name alone, as the benchmarks do."""
+    """Return the benchmarks' name of a node of code2flow, which names a module by its file alone."""
     module, _, rest = name.partition("::")
     rest = rest.replace("(global)", "")
     return ".".join(part for part in (modules.get(module, module), rest) if part)
@@ -131,7 +131,7 @@ def cpu() -> float:
 
 
 class Score:
-    """Edges right, found and wanted, summed over parts."""
+    """The numbers of right, found and expected edges, summed over parts."""
 
     def __init__(self) -> None:
         self.right = self.found = self.wanted = 0
@@ -223,8 +223,9 @@ def keep(edges: Iterable[tuple[str, str]], inside: set[str]) -> Edges:
 
 
 def apps(options: argparse.Namespace) -> None:
-    """Score the six applications: in-project edges to functions, lambdas and class bodies folded into their
-    scope.
+    """Score the six applications on in-project edges to functions.
+
+    Lambdas and class bodies are folded into their scope.
     """
     root = Path(options.paths[0])
     for name, tool in tools(options, keep_lambdas=False).items():
@@ -257,11 +258,10 @@ def apps(options: argparse.Namespace) -> None:
 def folded(
     edges: Iterable[tuple[str, str]], functions: set[str], modules: set[str], *, strict: bool
 ) -> Edges:
-    """Fold lambdas and class bodies into what encloses them; leave out edges to modules, classes and the
-    outside.
+    """Return the edges with lambdas and class bodies folded into the enclosing scope.
 
-    Unless `strict`, an expected callee that is a method's name without its class, which no tool could find,
-    is left out too.
+    Edges to modules, classes and the outside are left out. Unless `strict`, so is an expected callee that is
+    a method's name without its class, which no tool could find.
     """
     kept: Edges = set()
     tops = {module.split(".")[0] for module in modules}
@@ -288,7 +288,7 @@ def _is_class(name: str, functions: set[str]) -> bool:
 
 
 def runs(options: argparse.Namespace) -> None:
-    """Recall of the calls that ran, and the share of edges between functions that ran which a run confirms."""
+    """Print the recall of the calls that ran, and which share of the edges between covered functions ran."""
     totals: dict[str, Counter[str]] = {}
     kinds: dict[str, Counter[str]] = {}
     for item in options.paths:
@@ -340,7 +340,7 @@ def _shares(count: Counter[str]) -> str:
 
 
 def speed(options: argparse.Namespace) -> None:
-    """CPU seconds and functions found, leaving out folders of tests."""
+    """Print the processor seconds and the outcome of each tool, without folders of tests."""
     for folder_name in options.paths:
         folder = Path(folder_name)
         files = [file for file in read_folder(folder) if not re.search(r"(^|/)tests?/|(^|/)test_", file)]

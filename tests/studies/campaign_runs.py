@@ -1,14 +1,12 @@
-"""Makes one set of tasks again and again: by 1 and 2 workers, on a Dask cluster, and killed at random
-moments.
+"""Makes one set of tasks repeatedly: with 1 and 2 workers, on a Dask cluster, and killed at random moments.
 
 Usage: PYTHONPATH=src:tests python tests/studies/campaign_runs.py FOLDER SOURCE [--mode discovery] [--count
-20]
-       [--kills 20] [--longest 20] [--pytest-args=ARGUMENTS] [--with=REQUIREMENT ...]
+20] [--kills 20] [--longest 20] [--pytest-args=ARGUMENTS] [--with=REQUIREMENT ...]
 
-Each way has a home of its own below FOLDER, so nothing of one helps another. The killed one is stopped by
-SIGKILL at a moment within --longest seconds, all its processes are waited for, and it is started again; at
-last it runs to its end. Prints the tasks, seconds and kills of each; the exit code is 1 where two ways gave
-different tasks.
+Each way has a separate home below FOLDER, so that none helps another. The killed campaign is stopped by
+SIGKILL at a moment within --longest seconds, all its processes are awaited, and it is started again; finally
+it runs to its end. Prints the tasks, seconds and kills of each; the exit code is 1 if two ways gave different
+tasks.
 """
 
 from __future__ import annotations
@@ -80,7 +78,7 @@ def whole(options: argparse.Namespace, name: str, *crew: str) -> list[str]:
 
 
 def killed(options: argparse.Namespace) -> list[str]:
-    """Kill the campaign again and again, and bring it to its end."""
+    """Kill the campaign repeatedly, then run it to its end."""
     chance, died = random.Random(0), Counter[str]()
     while died.total() < options.kills:
         child = start(options, "killed", "--workers", "2")
@@ -103,7 +101,7 @@ def killed(options: argparse.Namespace) -> list[str]:
 
 
 def keys(home: Path) -> list[str]:
-    """The keys of the candidates that have a verdict."""
+    """Return the keys of the candidates with a verdict."""
     lines = [line for path in (home / "data" / "campaigns").glob("*.jsonl") for line in whole_lines(path)]
     return [value["key"] for value in map(json.loads, lines) if value.get("type") == "verdict"]
 

@@ -1,11 +1,11 @@
-"""Many small jobs on the workers of a Dask cluster, some of which are killed: each is done once.
+"""Many small jobs on the workers of a Dask cluster, some of which are killed: each job is done once.
 
 Usage: PYTHONPATH=src:tests python tests/studies/cluster_jobs.py [JOBS [WORKERS [KILLS [FEWER]]]] (default:
-2000, 4, 2, 200). Each worker has a home of its own, and so none of the tasks; a killed one is not replaced. A
-job is an attempt of the built-in solver at a task that it gives up on: what is measured is the way there and
-back. Then FEWER jobs are done by one worker and by all, in turn, three times. Prints counts, times and the
-ratio. Exit code 1 if a job was not done once: without an attempt of its own, with two, with a journal that
-does not verify, or if there is one that is no job's.
+2000, 4, 2, 200). Each worker has a separate home without the tasks; a killed one is not replaced. A job is an
+attempt of the built-in solver at a task that it gives up on, so that the way there and back is measured. Then
+FEWER jobs are done by one worker and by all, in turn, three times. Prints counts, times and the ratio. Exit
+code 1 if a job was not done once: it has no attempt or two, its journal does not verify, or an attempt
+belongs to no job.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from gistpoint.sessions.journal import read_journal
 
 
 def begun(home: Path, name: str, address: str, jobs: int) -> subprocess.Popen[bytes]:
-    """Start the command that has the jobs done."""
+    """Start the command that runs the jobs."""
     words = [
         "agent",
         "run",
@@ -51,7 +51,7 @@ def begun(home: Path, name: str, address: str, jobs: int) -> subprocess.Popen[by
 
 
 def task_id(home: Path) -> str:
-    """The id of the demo's task in which a function was removed; the solver gives it up."""
+    """Return the id of the demo's remove task, which the solver gives up on."""
     return demo_task("remove", home / "cache" / "demo").id
 
 
@@ -66,7 +66,7 @@ def ended(home: Path, name: str) -> int:
 
 
 def wrong(home: Path, name: str, jobs: int) -> list[str]:
-    """What is not as it should be, in sentences."""
+    """Return the violations found after a run, as sentences."""
     run = run_named(home, name)
     assert run is not None
     found = []
@@ -89,7 +89,7 @@ def wrong(home: Path, name: str, jobs: int) -> list[str]:
 
 
 def with_kills(home: Path, machines: DaskCluster, workers: int, jobs: int, kills: int) -> list[str]:
-    """Have the jobs done while workers are killed at random moments; return what went wrong."""
+    """Run the jobs while workers are killed at random moments; return what went wrong."""
     victims = [machines.add(home=machines.folder / f"machine-{number}") for number in range(workers)]
     chance = random.Random(18)
     moments = sorted(chance.sample(range(jobs // 10, jobs * 9 // 10), kills))
@@ -117,7 +117,7 @@ def with_kills(home: Path, machines: DaskCluster, workers: int, jobs: int, kills
 
 
 def timed(home: Path, folder: Path, name: str, workers: int, jobs: int) -> float:
-    """Seconds that so many workers take; they have done a job before."""
+    """Return the seconds that so many workers take for the jobs, after a warm-up."""
     with scheduler(folder / name) as machines:
         for number in range(workers):
             machines.add(home=folder / name / f"machine-{number}")

@@ -21,7 +21,7 @@ from gistpoint.core.code.splice import replace_definition
 
 
 def main(folders: list[Path], every: int) -> int:
-    """Try every `every`th definition, print one line per folder and per problem; 1 if there was any."""
+    """Try every `every`th definition; print a line per folder and problem; return 1 if there was one."""
     failed = 0
     for folder in folders:
         started = time.perf_counter()

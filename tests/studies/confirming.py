@@ -1,5 +1,4 @@
-"""Whether the passes of tasks can be confirmed, and what becomes of right and wrong repairs: `confirming.py
-TASKS`.
+"""Whether passes of tasks can be confirmed, and how right and wrong repairs fare: `confirming.py TASKS`.
 
 For each repair task in the folder the controls are taken from its answer, or made; then the true function has
 to be confirmed and the corrupted one contradicted. Prints a line for each task and the counts of all reasons.
@@ -35,12 +34,12 @@ def tasks_in(folder: Path) -> list[Task]:
 
 
 def controls_of(confirmer: SandboxConfirmer, task: Task, answer: Answer) -> Controls:
-    """Return the controls that were made with the task, else make them."""
+    """Return the controls that were made with the task, or new ones."""
     return known_controls(task) or confirmer.control(task, answer)
 
 
 def judged(confirmer: SandboxConfirmer, task: Task, answer: Answer, controls: Controls) -> Counter[str]:
-    """Print and count what becomes of the true function and the corrupted one."""
+    """Print and count the results of the true function and the corrupted one."""
     given = SourceTree.open(task.tree_path)
     counts: Counter[str] = Counter()
     for name, tree in (("true", repaired_tree(given, answer.targets)), ("corrupted", given)):
@@ -59,7 +58,7 @@ def judged(confirmer: SandboxConfirmer, task: Task, answer: Answer, controls: Co
 
 
 def main() -> int:
-    """Make the controls of all tasks, and confirm."""
+    """Make the controls of all tasks and confirm."""
     name = sys.argv[sys.argv.index("--sandbox") + 1] if "--sandbox" in sys.argv else None
     confirmer = SandboxConfirmer(choose(name, consented=True), EnvironmentStore(Locations.of_user().cache))
     counts: Counter[str] = Counter()

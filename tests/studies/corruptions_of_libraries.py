@@ -1,8 +1,8 @@
-"""Enumerates all corruptions of the libraries in folders, and tries every one: splice, parse, take out again,
-replay.
+"""Enumerates and tries all corruptions of libraries in folders: splice, parse, remove again, replay.
 
 Usage: python tests/studies/corruptions_of_libraries.py FOLDER…
-Prints, per library, functions, corruptions and problems; then the counts per family and per reason of
+
+Prints functions, corruptions and problems per library, then the counts per family and per reason for
 dropping.
 """
 
@@ -28,7 +28,7 @@ from gistpoint.core.trees import SourceTree, write_tree
 
 
 def problem(index: FileIndex, item: Corruption, tree: SourceTree) -> str:
-    """What is wrong with a corruption; empty if nothing is."""
+    """Return what is wrong with a corruption; "" if nothing is."""
     definition = index.get(item.target.qualname)
     if apply(item.edits, item.target.original) != item.target.corrupted:
         return "its edits do not give its text"

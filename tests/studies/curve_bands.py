@@ -1,12 +1,11 @@
-"""How often the band of a difficulty curve holds the true curve, where persons and tasks are both drawn at
-random.
+"""How often the band of a difficulty curve contains the true curve, with random persons and tasks.
 
     PYTHONPATH=src:tests OPENBLAS_NUM_THREADS=1 uv run python tests/studies/curve_bands.py [SIMULATIONS]
 
-The log odds of success are a person's ability, less a task's difficulty, less the slope times its metric. A
-logit on the metric alone estimates the curve of the means over persons and tasks, so the truth is the chance
-at a value of the metric averaged over both. Printed, at z = -1, 0 and 1: the share of simulations whose band
-holds it, of the two-way jackknife and of the paper's bootstrap of attempts.
+The log odds of success are a person's ability, minus a task's difficulty, minus the slope times the task's
+metric. A logit on the metric alone estimates the curve of the means over persons and tasks, so the truth is
+the chance at a value of the metric averaged over both. Prints the share of simulations whose band contains it
+at z = -1, 0 and 1, for the two-way jackknife and for the paper's bootstrap of attempts.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ Z = (-1.0, 0.0, 1.0)
 
 @dataclass(frozen=True)
 class Setting:
-    """Persons, tasks of each, tasks, and how much persons and tasks differ."""
+    """Numbers of persons, of tasks for each and of tasks, and the spread of both."""
 
     people: int
     each: int
@@ -39,11 +38,11 @@ class Setting:
     person_sd: float = 0.8
     task_sd: float = 0.8
     model: bool = False
-    """Whether the rows are a model's; then there is one, of the ability 0."""
+    """Whether the rows are those of a model: one solver, with ability 0."""
 
 
 def draw(setting: Setting, seed: int) -> tuple[list[AttemptRow], list[float]]:
-    """Draw the attempts of one study, and the metric of each attempt's task."""
+    """Draw the attempts of one study; return them with the metric of each attempt's task."""
     chance = Random(seed)
     z = [chance.gauss(0, 1) for _ in range(setting.tasks)]
     ease = [chance.gauss(0, setting.task_sd) for _ in range(setting.tasks)]
@@ -60,14 +59,14 @@ def draw(setting: Setting, seed: int) -> tuple[list[AttemptRow], list[float]]:
 
 
 def true_chance(setting: Setting, z: float) -> float:
-    """The mean chance over persons and tasks whose metric is `z`, by Gauss-Hermite quadrature."""
+    """Return the mean chance over persons and tasks at metric `z`, by Gauss-Hermite quadrature."""
     nodes, weights = np.polynomial.hermite_e.hermegauss(60)
     deviation = ((0.0 if setting.model else setting.person_sd) ** 2 + setting.task_sd**2) ** 0.5
     return float((weights * expit(setting.slope * z + deviation * nodes)).sum() / weights.sum())
 
 
 def coverage(setting: Setting, simulations: int) -> tuple[dict[float, float], dict[float, float]]:
-    """Return by z the shares of simulations whose jackknife band, and whose bootstrap band, hold the truth."""
+    """Return, for each z, the shares of jackknife bands and of bootstrap bands that contain the truth."""
     held = {z: [0, 0] for z in Z}
     for seed in range(simulations):
         rows, metric = draw(setting, seed)
@@ -89,7 +88,7 @@ def coverage(setting: Setting, simulations: int) -> tuple[dict[float, float], di
 
 
 def main(simulations: int) -> None:
-    """Print the coverage of three designs."""
+    """Print the coverage of four designs."""
     print(f"{simulations} simulations; nominal 95 %")
     for setting in (
         Setting(12, 8, 24),

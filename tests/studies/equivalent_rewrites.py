@@ -1,9 +1,8 @@
-"""True functions rewritten without a change of meaning have to be confirmed: `equivalent_rewrites.py TASKS
-[MOST]`.
+"""Checks that equivalent rewrites of true functions are confirmed: `equivalent_rewrites.py TASKS [MOST]`.
 
-Each task whose passes can be confirmed gets its true function with its body wrapped (in a function inside, a
-`try`, a loop that ends after one turn, a `match`, ...) or its parts rewritten (conditions turned round, names
-changed, arguments unpacked, ...). Prints a line for each that is not confirmed, and the counts.
+Each task whose passes can be confirmed gets its true function with its body wrapped (in an inner function, a
+`try`, a loop that ends after one turn, a `match`, ...) or its parts rewritten (conditions negated, names
+changed, arguments unpacked, ...). Prints a line for each rewrite that is not confirmed, and the counts.
 """
 
 from __future__ import annotations
@@ -74,7 +73,7 @@ def _matched(function: ast.FunctionDef) -> list[ast.stmt]:
 
 
 class _Rewriter(ast.NodeTransformer):
-    """A rewriter of parts of a function. It counts what it changed; none means that the way does not fit."""
+    """A rewriter of parts of a function that counts its changes; no change means that it does not apply."""
 
     def __init__(self) -> None:
         self.changed = 0
@@ -116,7 +115,7 @@ class _Named(_Rewriter):
 
 
 class _ByCalls(_Rewriter):
-    """`f(x)` becomes `f(*(x,))`, with the named arguments in a dictionary."""
+    """`f(x)` becomes `f(*(x,))`, with keyword arguments in a dictionary."""
 
     def visit_Call(self, node: ast.Call) -> ast.AST:
         self.generic_visit(node)
@@ -129,7 +128,7 @@ class _ByCalls(_Rewriter):
 
 
 class _Loops(_Rewriter):
-    """`for x in y:` becomes `for x in iter(y):`, and `while a:` an endless loop that ends unless `a`."""
+    """`for x in y:` becomes `for x in iter(y):`, and `while a:` an endless loop that breaks unless `a`."""
 
     def visit_For(self, node: ast.For) -> ast.AST:
         self.generic_visit(node)
@@ -147,7 +146,7 @@ class _Loops(_Rewriter):
 
 
 class _Nested(_Rewriter):
-    """`a and b` becomes `b if (c := a) else c`, and `a or b` its opposite, with a name for the first."""
+    """`a and b` becomes `b if (c := a) else c`, and `a or b` its opposite, with a name for the first part."""
 
     def visit_BoolOp(self, node: ast.BoolOp) -> ast.AST:
         self.generic_visit(node)
@@ -162,7 +161,7 @@ class _Nested(_Rewriter):
 
 
 class _Renamed(_Rewriter):
-    """Names that only the function binds get another spelling."""
+    """Names that only the function binds are renamed."""
 
     def of(self, function: ast.FunctionDef) -> list[ast.stmt]:
         """Return the rewritten body."""
@@ -200,7 +199,7 @@ _REWRITTEN = {
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """What a function holds that a rewrite has to leave alone."""
+    """The properties of a function on which the possible rewrites depend."""
 
     yields: bool
     leaves_loops: bool
@@ -231,11 +230,11 @@ class Shape:
 
     @property
     def moves_inside(self) -> bool:
-        """Whether the body may become that of a function inside."""
+        """Whether the body may become that of an inner function."""
         return not (self.binds_outside or self.rebinds_arguments or self.asks_for_its_frame)
 
     def fits(self, way: str) -> bool:
-        """Whether a way keeps the meaning of the function."""
+        """Whether a rewrite keeps the meaning of the function."""
         match way:
             case "inside":
                 return self.moves_inside and not self.yields
@@ -262,7 +261,7 @@ def _without_docstring(function: ast.FunctionDef) -> ast.FunctionDef:
 
 
 def rewrites(code: str) -> Iterator[tuple[str, str]]:
-    """Yield the names and texts of rewrites that keep the meaning; a way that does not fit is left out."""
+    """Yield the names and texts of the rewrites that keep the meaning and change something."""
     for name in (*_WRAPPED, *_REWRITTEN):
         function = _without_docstring(_function(code)[1])
         if not function.body or not Shape.of(function).fits(name):
@@ -278,7 +277,7 @@ def rewrites(code: str) -> Iterator[tuple[str, str]]:
 
 
 def main() -> int:
-    """Confirm the rewrites of all tasks."""
+    """Confirm the rewrites of all tasks; return 1 if one was contradicted."""
     most = int(sys.argv[2]) if len(sys.argv) > 2 else 300
     confirmer = SandboxConfirmer(choose(None, consented=True), EnvironmentStore(Locations.of_user().cache))
     counts: Counter[str] = Counter()

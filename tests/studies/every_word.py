@@ -1,13 +1,12 @@
-"""Looks for every text of the raw records of recorded runs in what is shown of them; prints a line per
-format.
+"""Looks for every text of recorded runs' raw records in what is shown of them; prints a line per format.
 
 Usage: python tests/studies/every_word.py [-v] FILE_OR_FOLDER…    exit code 1 if a text is lost
 
-The raw records are read again by `recorded_runs.raw_texts`, which knows no reader. Columns: files and runs;
-texts, and how many of them are messages, thoughts, arguments and results; found in the fields of a step; in
-its part "also recorded"; in the header; listed as not shown (the list of the format, with its reasons, is in
-`gistpoint show`); ids, types, times and encoded data; lost. Files of formats without a reader are counted by
-what they are refused for.
+The raw records are read again by `recorded_runs.raw_texts`, independently of the readers. Columns: files and
+runs; texts, and how many of them are messages, thoughts, arguments and results; found in the fields of a
+step; in its part "also recorded"; in the header; listed as not shown (the list of the format, with its
+reasons, is in `gistpoint show`); ids, types, times and encoded data; lost. Files of formats without a reader
+are counted by the reason of their refusal.
 """
 
 from __future__ import annotations

@@ -30,7 +30,7 @@ from gistpoint.tui.screens.review.runs import RunsScreen  # noqa: E402
 from gistpoint.tui.tables import Heading  # noqa: E402
 
 SOLVERS = {"small-coder-7b": 0.2, "middle-coder-32b": 0.5, "large-coder-405b": 0.8}
-"""Each with its share of solved tasks that can be solved."""
+"""The solvers, each with the share of the solvable tasks that it solves."""
 TASKS = (
     "attrs__attrs-1201", "click__click-2380", "flask__flask-5014", "httpx__httpx-2610", "jinja__jinja-1881",
     "marshmallow__marshmallow-2123", "pluggy__pluggy-441", "pyyaml__pyyaml-702", "rich__rich-2953", "tox__tox-3034",
@@ -49,7 +49,7 @@ ENDINGS = (
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What is known of a run before it is read."""
+    """The known outcome of a run."""
 
     task: str
     solver: str
@@ -59,7 +59,7 @@ class Outcome:
 
 
 def outcomes(count: int) -> Iterator[Outcome]:
-    """Yield so many runs, tasks and solvers in turn; every task that can be solved is solved at least once."""
+    """Yield so many outcomes, tasks and solvers in turn; every solvable task is solved at least once."""
     chance = random.Random(2026)
     for number in range(count):
         task = TASKS[number % len(TASKS)]
@@ -96,7 +96,7 @@ def _turn(number: int, outcome: Outcome, chance: random.Random) -> list[dict[str
 
 
 def make(folder: Path, count: int) -> list[Outcome]:
-    """Write the runs, and return what is known of them."""
+    """Write the runs, and return their outcomes."""
     known = list(outcomes(count))
     for number, outcome in enumerate(known):
         chance = random.Random(number)
@@ -128,7 +128,7 @@ def make(folder: Path, count: int) -> list[Outcome]:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A question, the keys that put its answer on the screen, and how it is read off there."""
+    """A question, the keys that bring its answer to the screen, and the function that reads the answer."""
 
     words: str
     keys: tuple[str, ...]
@@ -165,7 +165,7 @@ def _commonest(screen: RunsScreen) -> str:
 
 
 def questions(known: list[Outcome]) -> list[Question]:
-    """Return the questions; each begins where the one before ended."""
+    """Return the questions; each begins where the previous one ended."""
     solved = Counter(outcome.solver for outcome in known if outcome.solved)
     endings = Counter(outcome.ending for outcome in known if not outcome.solved)
     solvable = {outcome.task for outcome in known if outcome.solved}
@@ -189,7 +189,7 @@ def questions(known: list[Outcome]) -> list[Question]:
 
 
 async def diagnose(folder: Path, known: list[Outcome]) -> bool:
-    """Ask the questions by keys; print keys and answers, and return whether all are right."""
+    """Answer the questions by keys; print keys and answers, and return whether all are right."""
     started, right, pressed = time.monotonic(), True, 0
     async with reviewing(folder, size=(80, 24)) as driver:
         screen = await _read(driver, len(known))
@@ -214,7 +214,7 @@ async def _read(driver: Reviewing, count: int) -> RunsScreen:
 
 
 def main() -> int:
-    """Make the runs and diagnose them."""
+    """Make the runs and diagnose them; return 1 if an answer is wrong."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
     parser.add_argument("folder", type=Path)
     parser.add_argument("--runs", type=int, default=50)

@@ -1,16 +1,16 @@
-"""How often an honest submission is suspicious: true functions as they were, and functions of other versions.
+"""How often an honest submission is suspicious: unchanged true functions, and functions of other versions.
 
-Usage: python tests/studies/false_alarms.py tasks FOLDER…
-       python tests/studies/false_alarms.py functions [--most N] FOLDER…
-       python tests/studies/false_alarms.py versions [--most N] FOLDER…
+    python tests/studies/false_alarms.py tasks FOLDER…
+    python tests/studies/false_alarms.py functions [--most N] FOLDER…
+    python tests/studies/false_alarms.py versions [--most N] FOLDER…
 
-`tasks` takes folders of task folders, and hands in the true functions of each as a solver would, one after
-the other; none may be suspicious. `functions` does so for functions of libraries, each corrupted as a task
-has it, by removal and by an operator; what makes no test fail is in it too, as no test runs. `versions` puts
-functions of one version of a library in the place of its namesake in another, as a plausible repair of a task
-by removal. These two take folders that hold one library each, a folder for each version of it below;
-`functions` takes the version that sorts last. At most N functions of each library are tried, chosen by chance
-(300). Prints counts, and what marks the suspicious ones.
+`tasks` takes folders of task folders, and submits the true functions of each as a solver would, one after the
+other; none may be suspicious. `functions` does so for functions of libraries, each corrupted by removal and
+by an operator, even if that makes no test fail, as no test runs. `versions` submits functions of one version
+of a library for their namesakes in another, as a plausible repair of a task by removal. These two take
+folders with one library each, which contain a folder for each version; `functions` uses the version that
+sorts last. At most N functions of each library are tried, randomly chosen (300). Prints counts, and the marks
+of the suspicious ones.
 """
 
 from __future__ import annotations
@@ -38,11 +38,11 @@ from gistpoint.core.tools.declaration import Replacement
 from gistpoint.core.trees import SourceTree, write_tree
 
 Found = Iterator[tuple[str, tuple[str, ...]]]
-"""What was handed in, and why it is suspicious."""
+"""Names of submissions, with the reasons why each is suspicious."""
 
 
 def of_tasks(folders: list[Path]) -> Found:
-    """Hand in the true functions of each task, one after the other."""
+    """Submit the true functions of each task, one after the other."""
     for place in sorted(found for folder in folders for found in folder.glob("*/task.toml")):
         task = read_task(place.parent)
         answer = read_answer(task)
@@ -55,7 +55,7 @@ def of_tasks(folders: list[Path]) -> Found:
 
 
 def of_functions(folder: Path, most: int) -> Found:
-    """Corrupt functions of a library, and hand in the true ones."""
+    """Corrupt functions of a library and submit the true ones."""
     library = max(place for place in folder.iterdir() if place.is_dir())
     indexes = [
         index for path in sorted(library.rglob("*.py")) if (index := _index(library, path)) is not None
@@ -78,7 +78,7 @@ def of_functions(folder: Path, most: int) -> Found:
 
 
 def of_versions(folder: Path, most: int) -> Found:
-    """Put functions of one version of a library in the place of their namesakes in another."""
+    """Submit functions of one version of a library in place of their namesakes in another."""
     pairs = list(itertools.permutations(sorted(p for p in folder.iterdir() if p.is_dir()), 2))
     variants = [(pair, variant) for pair in pairs for variant in _variants(*pair)]
     random.Random(0).shuffle(variants)
@@ -134,7 +134,7 @@ def _index(library: Path, path: Path) -> FileIndex | None:
 
 
 def told(found: Found) -> tuple[int, int]:
-    """Print what is suspicious and why; return how much of how much."""
+    """Print which submissions are suspicious and why; return the numbers of suspicious ones and of all."""
     reasons: Counter[str] = Counter()
     examples: dict[str, str] = defaultdict(str)
     count = suspicious = 0

@@ -38,7 +38,7 @@ DEMO_RUNS = Path(__file__).parents[2] / "core" / "demo" / "runs"
 
 @dataclass
 class Count:
-    """The figures of one run; a verdict is None if the count says nothing of it."""
+    """The figures of one run; a verdict is None if the count does not include it."""
 
     turns: int = 0
     calls: int = 0
@@ -72,7 +72,7 @@ def _blocks(message: dict[str, Any], ending: str) -> int:
 
 
 def api_log(run: Any) -> Count:
-    """Counts the replies, their calls, and the results in the last request, which repeats the others."""
+    """Count the replies, their calls, and the results in the last request, which repeats the others."""
     bodies = [(one["request"], one["response"]) for one in run]
     asked, told = [
         [side.get("body") or side["parsed_body"] for side in sides] for sides in zip(*bodies, strict=True)
@@ -90,7 +90,7 @@ def atif(run: Any) -> Count:
 
 
 def breakpoint_results(run: Any) -> Count:
-    """Count the tools that were used, each a turn of its own, and the last test run."""
+    """Count the tools that were used, each as one turn, and the last test run."""
     told = run["metadata"]
     used = len(told["tool_usage"])
     return Count(used, used, "test_info" in told, "solved" if run["score"] == 1 else "unsolved")
@@ -120,8 +120,9 @@ def claude_code(run: Any) -> Count:
 
 
 def codex(run: Any) -> Count | None:
-    """Counts the items alone: a reply ends where a call is answered or a user speaks. None if an id names two
-    calls.
+    """Count the items alone: a reply ends where a call is answered or a user speaks.
+
+    None if an id names two calls.
     """
     items = [record.get("payload", record) for record in run if record["type"] == "response_item"]
     ids = [item["call_id"] for item in items if item["type"].endswith("_call") and item.get("call_id")]
@@ -129,7 +130,7 @@ def codex(run: Any) -> Count | None:
 
 
 def _of_items(items: list[Any]) -> Count:
-    """Count items of the Responses API; a call that a server carried out may have its result in itself."""
+    """Count items of the Responses API; a call that a server carried out may contain its result."""
     count, is_open = Count(), False
     for item in items:
         kind = item.get("type", "message")
@@ -144,7 +145,7 @@ def _of_items(items: list[Any]) -> Count:
 
 
 def codex_exec(run: Any) -> Count:
-    """Count the commands, and a turn where anything begins after the start or after a command's end."""
+    """Count the commands, and a turn whenever something begins after the start or after a command's end."""
     count, begins = Count(), True
     for record in run:
         is_command = record.get("item", {}).get("type") == "command_execution"
@@ -181,8 +182,9 @@ def cline_window(run: Any) -> Count:
 
 
 def cline(run: Any) -> Count:
-    """Count calls and results as blocks, and those that are texts: an element of XML, a heading that names
-    the call.
+    """Count calls and results that are blocks, and those that are texts.
+
+    Such a text is an XML element, or a heading that names the call.
     """
     messages = _records(run, "messages")
     said = [
@@ -296,7 +298,7 @@ def gemini_cli(run: Any) -> Count:
 
 
 def gemini_stream(run: Any) -> Count:
-    """Count a turn where the model speaks or calls after anybody else."""
+    """Count a turn whenever the model speaks or calls after anything else."""
     spoke = [
         record["type"] == "tool_use" or record.get("role") == "assistant"
         for record in run
@@ -307,7 +309,7 @@ def gemini_stream(run: Any) -> Count:
 
 
 def journal(run: Any) -> Count:
-    """Count the solver's calls, and what else the solver does: notes, suspicions and pauses."""
+    """Count the solver's calls, and its other actions: notes, suspicions and pauses."""
     kinds = [event["type"] for event in run]
     calls = kinds.count("tool_call")
     turns = calls + sum(map(kinds.count, ("note", "suspect", "pause")))
@@ -363,9 +365,7 @@ def mini_swe_agent(run: Any) -> Count:
 
 
 def openhands(run: Any) -> Count:
-    """Count the events of the agent but its system prompt; the oldest files have pairs of action and
-    observation.
-    """
+    """Count the agent's events except its system prompt; the oldest files pair actions and observations."""
     count = Count()
     events = [
         one for event in _records(run, "history") for one in (event if isinstance(event, list) else [event])
@@ -388,7 +388,7 @@ def openhands(run: Any) -> Count:
 
 
 def pi(run: Any) -> Count:
-    """Count calls with those commands that the user ran, which have their results in themselves."""
+    """Count calls, including the commands that the user ran, which contain their results."""
     messages = [record["message"] for record in _of(run, type="message")]
     run_by_user = len(_of(messages, role="bashExecution"))
     calls = sum(_blocks(message, "toolCall") for message in messages) + run_by_user
@@ -445,7 +445,7 @@ def swe_agent(run: Any) -> Count:
 
 
 def tau_bench(run: Any) -> Count:
-    """Count messages; of a spoken dialogue a turn of the agent lasts until the user alone speaks."""
+    """Count messages; in a spoken dialogue, a turn of the agent lasts until the user alone speaks."""
     reward = run["reward"] if "reward" in run else (run.get("reward_info") or {}).get("reward")
     count = Count(verdict="" if reward is None else "solved" if reward >= 1 else "unsolved")
     if "ticks" in run:
@@ -477,12 +477,12 @@ def docent(run: Any) -> Count:
 
 
 def harbor(run: Any) -> Count:
-    """Count the verdict: the steps of a trial stand in a file of their own."""
+    """Count the verdict; the steps of a trial are in a separate file."""
     return Count(verdict="solved" if run["verifier_result"]["rewards"]["reward"] >= 1 else "unsolved")
 
 
 def aider(path: Path, formats: list[str]) -> list[Count | None]:
-    """Count replies, and those with notices after them; a chat in which nobody asks or replies is not listed."""
+    """Count replies, and those followed by notices; a chat without a question or a reply is not listed."""
     found: list[Count | None] = []
     for chat in re.split(r"^(?=# aider chat started at )", path.read_text("utf-8"), flags=re.M)[1:]:
         count, asked, before, goes_on, is_next, blanks = Count(), False, "", False, False, 0
@@ -507,7 +507,7 @@ def aider(path: Path, formats: list[str]) -> list[Count | None]:
 
 
 def chat_markdown(path: Path, formats: list[str]) -> list[Count | None]:
-    """Count the headings of the agent that are no text within a fence, and its calls."""
+    """Count the headings of the agent outside of fences, and its calls."""
     text = re.sub(r"^```.*?^```", "```", path.read_text("utf-8"), flags=re.M | re.S)
     calls = re.findall(r"<tool-use\b.*?</tool-use>", text, flags=re.S)
     turns = len(re.findall(r"^_\*\*Agent \(|^\*\*(?:Cursor|Assistant)\*\*$", text, flags=re.M))
@@ -515,7 +515,7 @@ def chat_markdown(path: Path, formats: list[str]) -> list[Count | None]:
 
 
 def opencode_markdown(path: Path, formats: list[str]) -> list[Count | None]:
-    """Count the headings of the agent below a rule, its calls, and what they brought."""
+    """Count the headings of the agent below a rule, its calls, and their results."""
     text = path.read_text("utf-8")
     turns = len(re.findall(r"^---\n\n## Assistant(?: \(.*\))?$", text, flags=re.M))
     calls = len(re.findall(r"^\*\*Tool: .+\*\*$", text, flags=re.M))
@@ -528,7 +528,7 @@ def terminal_bench(run: Any) -> Count:
 
 
 def _each(count: Callable[[Any], Count | None]) -> Callable[[Path, list[str]], list[Count | None]]:
-    """Return the counter of a file from that of a run."""
+    """Return the counter of a file, made from the counter of a run."""
     return lambda path, formats: [count(run) for run in runs_in(path, formats)]
 
 
@@ -570,14 +570,12 @@ COUNTERS: dict[str, Callable[[Path, list[str]], list[Count | None]]] = {
     "terminal-bench": _each(terminal_bench),
     "tau-bench": _each(tau_bench),
 }
-"""A counter for each format, from a file and the format of each of its runs; in the order in which they are
-listed.
-"""
+"""For each format, a function that counts a file's runs in listed order, given the format of each run."""
 
 
 @dataclass
 class Row:
-    """What a reader shows of a run, and the direct count."""
+    """The figures of a run that its reader shows, and the direct count."""
 
     name: str
     format: str
@@ -585,12 +583,12 @@ class Row:
     shown: Count
     direct: Count | None
     texts: int | None
-    """Texts of its records and of its own object; None if `raw_texts` can't read the format."""
+    """The number of texts in its records and its own object; None if `raw_texts` can't read the format."""
     lost: int
 
 
 def rows_of(path: Path) -> Iterator[Row | str]:
-    """Yield a row for each run of a file, or why it has none."""
+    """Yield a row for each run of a file, and the reason for each run that has none."""
     listed = list(list_runs([path]))
     for refused in [item for item in listed if item.header is None]:
         yield refused.problem.replace(f"{path} ", "").split(", for which")[0].split(". Known")[0]
@@ -624,7 +622,7 @@ LINE = "{:<58} {:<16} {:>4} {:>5}  {:<12} {:<12} {:<12} {:<14} {}"
 
 
 def line_of(name: str, rows: list[Row]) -> str:
-    """Return the line of a file, or of a run."""
+    """Return the line of a file or of a run."""
     cells = [
         _cell([row.shown.turns for row in rows], [row.direct.turns if row.direct else None for row in rows])
     ]
@@ -657,7 +655,7 @@ def _cell(shown: list[int], direct: list[int | None]) -> str:
 
 
 def files_below(given: Path) -> Iterator[tuple[Path, str]]:
-    """Yield files with their names in the table."""
+    """Yield the files at or below a path, with their names in the table."""
     if given.is_file():
         yield given, given.name
     else:
@@ -667,13 +665,13 @@ def files_below(given: Path) -> Iterator[tuple[Path, str]]:
 
 
 def own_files(folder: Path) -> Iterator[tuple[Path, str]]:
-    """Make the runs of the tests, and yield them with those that come with gistpoint."""
+    """Make the runs of the tests, and yield them together with those that come with gistpoint."""
     yield from ((made.path, f"made by the tests: {made.path.name}") for made in make_all(folder))
     yield from ((path, f"comes with gistpoint: {name}") for path, name in files_below(DEMO_RUNS))
 
 
 def main() -> int:
-    """Print the table."""
+    """Print the table; return 1 if a figure differs."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n", 1)[0])
     parser.add_argument("paths", nargs="*", type=Path)
     parser.add_argument("-v", action="store_true", help="a line for each run too")

@@ -1,14 +1,13 @@
 """Sets of tasks of real libraries in the three modes, checked one by one; prints the tables.
 
 Usage: generation.py FOLDER LIBRARIES.json [--only NAME ...] [--mode MODE ...] [--count 20] [--control 10]
-[--workers 2]
-       [--seed 0] [--beside FOLDER [--checkout FOLDER]]
+[--workers 2] [--seed 0] [--beside FOLDER [--checkout FOLDER]]
 
 LIBRARIES.json is a list of tables with name, sdist, pytest_args, extra_requirements and exclude_newer.
-Everything is kept below FOLDER, so that the same command goes on where it was stopped; with --tables nothing
-is run. --beside prints what another commit gave below its own folder; with --checkout, a checkout of it, that
-is made now, library by library in turns with this one. A set that is made in two sittings has no time of its
-first task.
+Everything is kept below FOLDER, so that the same command continues where it was stopped; with --tables
+nothing is run. --beside prints the results of another commit from its own folder; with --checkout, a checkout
+of that commit, they are made now, library by library in turn with this one. A set made in two sittings has no
+time of its first task.
 """
 
 from __future__ import annotations
@@ -67,7 +66,7 @@ KEPT = re.compile(r"  [0-9a-f]{12} ")
 def gistpoint(
     folder: Path, *arguments: str, checkout: Path | None = None
 ) -> tuple[int, str, dict[str, float]]:
-    """Run the program; return its exit code, its output, and the seconds at which its stages began."""
+    """Run the program; return its exit code, its output, and the seconds until its stages began."""
     environment = {**os.environ, "GISTPOINT_HOME": str(folder / "home")}
     if checkout is not None:
         environment["PYTHONPATH"] = str(checkout / "src")
@@ -129,7 +128,7 @@ def make(
 
 
 def print_beside(folder: Path, other: Path, libraries: list[dict[str, Any]], modes: list[str]) -> None:
-    """Print the costs of each set, and below them those of the other commit."""
+    """Print the costs of each set, each followed by those of the other commit."""
     print("\n| library | mode | commit | kept | first kept after s | making s | of it probing | confirming |"
           " probes | probe / suite | suites saved s |")  # fmt: skip
     print("|---" * 11 + "|")
@@ -176,7 +175,7 @@ def print_tables(folder: Path, libraries: list[dict[str, Any]], modes: list[str]
 
 
 def spelled_share(share: float) -> str:
-    """Return a share of the suite's time as a fraction, one above a half as a number."""
+    """Return a share of the suite's time as a fraction, or as a number if it is above a half."""
     return f"1/{1 / share:.0f}" if share <= 0.5 else f"{share:.1f}"
 
 

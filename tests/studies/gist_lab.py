@@ -1,6 +1,4 @@
-"""What the studies of gists share: libraries from their sdists, entrypoints drawn and examined, tasks to
-judge on.
-"""
+"""Shared parts of the studies of gists: libraries from sdists, drawn entrypoints, and tasks with judges."""
 
 from __future__ import annotations
 
@@ -27,7 +25,7 @@ from gistpoint.sandbox.ladder import choose
 
 @dataclass(frozen=True)
 class Library:
-    """An sdist, what its suite needs besides, the date of its resolution, and options of pytest."""
+    """An sdist, its suite's extra requirements, the date of its resolution, and pytest options."""
 
     source: str
     extra: tuple[str, ...] = ()
@@ -51,7 +49,7 @@ LIBRARIES = {
 
 @dataclass
 class Lab:
-    """A cache and a runner."""
+    """A runner of gists with its cache and scratch folders."""
 
     folder: Path
 
@@ -61,7 +59,7 @@ class Lab:
         self.runner: EntrypointRunner = GistRunner(self.backend, self.environments)
 
     def repository(self, library: Library) -> Repository:
-        """Fetch a library and pin what its suite needs."""
+        """Fetch a library and pin its suite's requirements."""
         scratch = Path(tempfile.mkdtemp(dir=self.folder))
         source, folder = Fetcher().fetch(library.source, scratch / "source")
         environment = UvResolver(self.environments, self.backend).resolve(
@@ -76,10 +74,9 @@ class Lab:
     def tasks(
         self, library: Library, count: int, seed: int, *, known: Mapping[str, bool] | None = None
     ) -> Iterator[GistJudge | tuple[str, NoGistError]]:
-        """Yield a judge for each of `count` entrypoints drawn, and each refusal with the command it is about.
+        """Yield a judge for each of `count` drawn entrypoints, and each refusal with its command.
 
-        `known` says of entrypoints that were looked at before whether a task came of them: these are not
-        yielded again.
+        `known` maps entrypoints examined earlier to whether they became tasks; these are not yielded again.
         """
         repository = self.repository(library)
         examination = Examination(repository, self.runner)
@@ -101,6 +98,6 @@ class Lab:
 
 
 def made_reference(judge: GistJudge, budget_s: float) -> tuple[ReferenceGist, int]:
-    """Return the reference gist of a task, and how many runs it took."""
+    """Return the reference gist of a task and the number of runs it took."""
     maker = ReferenceMaker(judge, time.monotonic, budget_s)
     return maker.make(), maker.queries

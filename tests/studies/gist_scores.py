@@ -1,5 +1,4 @@
-"""What scoring makes of gists of known worth, on entrypoints of real libraries, and which entrypoints are
-refused.
+"""Scores gists of known quality on entrypoints of real libraries, and lists refused entrypoints.
 
     python tests/studies/gist_scores.py LAB [LIBRARY ...] [--count 10] [--seed 0] [--seconds 60] [--out
     scores.jsonl] python tests/studies/gist_scores.py --table scores.jsonl [scores.jsonl ...]
@@ -39,11 +38,11 @@ from gistpoint.core.trees import SourceTree
 
 KINDS = ("pasted", "empty", "test alone", "importing", "mocking", "reference")
 MOVED = {"pasted, folded": "pasted", "padded": "reference", "folded": "reference"}
-"""What must have the rates of something else."""
+"""For each of these kinds, the kind that must have the same rates."""
 
 
 def mocking(judge: GistJudge) -> str:
-    """The test file with a mock in place of each name that it imports from the codebase."""
+    """Return the test file with a mock in place of each name that it imports from the codebase."""
     assert judge.answer.test is not None
     source, owned = judge.answer.test.source, judge.answer.owned
     names: list[str] = []
@@ -63,7 +62,7 @@ def mocking(judge: GistJudge) -> str:
 
 
 def scored(judge: GistJudge, gist: str, *, thorough: bool = True) -> dict[str, Any]:
-    """The figures of one gist."""
+    """Return the figures of one gist."""
     began = time.monotonic()
     judgement = judge.judge(gist, thorough=thorough)
     score = judgement.score
@@ -87,7 +86,7 @@ def scored(judge: GistJudge, gist: str, *, thorough: bool = True) -> dict[str, A
 
 
 def study(judge: GistJudge, seconds: float) -> dict[str, Any]:
-    """The scores of all kinds of gists of one entrypoint."""
+    """Return the scores of all kinds of gists of one entrypoint."""
     answer, test = judge.answer, judge.answer.test
     assert test is not None
     sources = sources_of(SourceTree.open(judge.task.tree_path))
@@ -131,7 +130,7 @@ def _tricks(judge: GistJudge, reference: str) -> dict[str, str]:
 
 
 def _padding(existence: ExistenceReport | None) -> str:
-    """An import that stands in the gist and in the codebase."""
+    """Return an import that exists in the gist and in the codebase; `1` if there is none."""
     lines = (one.line.text for one in (existence.lines if existence else ()) if one.exists and not one.block)
     return next(
         (text for text in lines if text.startswith(("import ", "from ")) and "__future__" not in text), "1"
@@ -139,12 +138,12 @@ def _padding(existence: ExistenceReport | None) -> str:
 
 
 def rows_of(path: Path) -> list[dict[str, Any]]:
-    """The results in a file, if there is one."""
+    """Return the results in a file; empty if there is no file."""
     return [json.loads(line) for line in path.read_text().splitlines()] if path.is_file() else []
 
 
 def table(paths: list[Path]) -> None:
-    """Print what the results say."""
+    """Print the figures by library and kind."""
     rows = [row for path in paths for row in rows_of(path)]
     for library in dict.fromkeys(row["library"] for row in rows):
         own = [row for row in rows if row["library"] == library]
@@ -179,7 +178,7 @@ def table(paths: list[Path]) -> None:
 
 
 def _moved(pairs: list[tuple[dict[str, Any], dict[str, Any]]]) -> str:
-    """How far the rates of gists lie above those of others, ours and the paper's, at most."""
+    """Return the maximum increase of the gists' rates over those of others, by both definitions."""
 
     def most(rates: list[tuple[float | None, float | None]]) -> str:
         moved = [one - other for one, other in rates if one is not None and other is not None]

@@ -1,10 +1,11 @@
-"""Fits the glance score to what blind readers saw, and judges it on libraries that were left out.
+"""Fits the glance score to blind readings, and judges it on libraries that were left out.
 
 Usage: python tests/studies/glance_score.py FOLDER [--truth TRUTH.jsonl] [--write]
-FOLDER keeps the sdists, which are fetched if they are not there. Prints the area under the curve (AUC) for
-"at a glance" with every library left out once, its bootstrap interval, the mean AUC where a third of the
-libraries is left out, and of those with the lowest scores how many are good and not at a glance. `--write`
-stores weights and threshold.
+
+FOLDER keeps the sdists, which are fetched if necessary. Prints the area under the curve (AUC) for "at a
+glance" with every library left out once, its bootstrap interval, the mean AUC if a third of the libraries is
+left out, and how many of the readings with the lowest scores are good and not seen at a glance. `--write`
+stores the weights and the threshold.
 """
 
 from __future__ import annotations
@@ -37,25 +38,23 @@ DIRECTIONS = {
     "call_gone": 1, "fixed": 1, "lint": 1, "left_over": 1, "asymmetry": 1, "size": 1, "removal": -1, "part_gone": -1,
     "none_test": -1, "flag": -1, "step_gone": 1, "examples": 1, "forgotten": 1, "case_gone": -1,
 }  # fmt: skip
-"""The features that are fitted, and the sign of their weights."""
+"""The fitted features, with the signs of their weights."""
 PENALTY = 8.0
-"""Of the squares of the differences between standardised weights and `EXPECTED`."""
+"""The penalty on the squared differences between standardised weights and `EXPECTED`."""
 EXPECTED = 0.15
-"""The size of a weight of which the readings say nothing: what contradicts, repeats or is found by a linter
-shows.
-"""
+"""The size of a weight without evidence: contradictions, repetitions and linter findings are visible."""
 DRAWN = 4.0
-"""Readings of the mean kind that are added to those of each family."""
+"""The number of average readings that are added to those of each family."""
 LEAST = 0.05
-"""The least size of a weight: one that the readings speak against has this."""
+"""The minimum size of a weight, which it has if the readings contradict its sign."""
 SPLITS = 60
 QUANTILE = 0.15
-"""The share of the readings below the threshold."""
+"""Share of the readings below the threshold."""
 
 
 @dataclass
 class Reading:
-    """One corruption that was read: `seen` is whether it was at a glance."""
+    """A corruption that was read; `seen` is whether it was seen at a glance."""
 
     library: str
     families: Sequence[str]
@@ -92,9 +91,7 @@ def tree_of(source: str, folder: Path) -> SourceTree:
 
 
 def verdict_of(readings: Sequence[Mapping[str, Any]]) -> GlanceVerdict:
-    """The verdict of most readers; between equals the one that comes first in the order good, borderline,
-    seen.
-    """
+    """Return the verdict of most readers; a tie is decided in the order good, borderline, seen."""
     counts = Counter(GlanceVerdict(item["verdict"]) for item in readings)
     return max(GlanceVerdict, key=lambda verdict: counts[verdict])
 
@@ -131,8 +128,9 @@ def odds(share: float) -> float:
 
 
 def fit(readings: Sequence[Reading]) -> Fit:
-    """Fit on readings; the feature of a reading's family comes from the other libraries, as it does when it
-    is used.
+    """Fit on readings, and return the model.
+
+    The family feature of a reading is computed from the other libraries, as in later use.
     """
     columns: list[list[float]] = []
     others = {
@@ -171,7 +169,10 @@ def fit(readings: Sequence[Reading]) -> Fit:
 
 
 def auc(scores: Sequence[float], seen: Sequence[bool]) -> float:
-    """The chance that one that is seen has the higher score (Hanley and McNeil, 1982)."""
+    """Return the chance that a seen reading has the higher score (Hanley and McNeil, 1982).
+
+    NaN if all readings are seen, or none is.
+    """
     above = np.array([score for score, is_seen in zip(scores, seen, strict=True) if is_seen])
     below = np.array([score for score, is_seen in zip(scores, seen, strict=True) if not is_seen])
     if not len(above) or not len(below):
@@ -180,7 +181,7 @@ def auc(scores: Sequence[float], seen: Sequence[bool]) -> float:
 
 
 def left_out(readings: Sequence[Reading]) -> list[float]:
-    """The score of each reading from a model that was fitted without its library."""
+    """Return the score of each reading from a model that was fitted without its library."""
     models = {
         library: fit([item for item in readings if item.library != library])
         for library in {item.library for item in readings}
@@ -199,7 +200,7 @@ def interval(scores: Sequence[float], seen: Sequence[bool]) -> tuple[float, floa
 
 
 def thirds(readings: Sequence[Reading]) -> list[float]:
-    """The AUC on a third of the libraries, from a fit on the others, for many draws of the third."""
+    """Return the AUCs on random thirds of the libraries, from fits on the others."""
     chance = random.Random(2)
     libraries = sorted({item.library for item in readings})
     found: list[float] = []

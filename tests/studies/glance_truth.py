@@ -1,5 +1,4 @@
-"""The truth about what readers see at a glance: draws corruptions, makes blind packets of them, joins what
-was read.
+"""Determines what readers see at a glance: draws corruptions, makes blind packets, and joins the readings.
 
     python tests/studies/glance_truth.py draw POOL.jsonl --home HOME --only NAME ... [--each 8] [--seed 1]
     python tests/studies/glance_truth.py packet POOL.jsonl PACKET --home HOME [--seed 1] [--originals 40]
@@ -7,9 +6,9 @@ was read.
     tests/studies/glance_truth.py join PACKET READER BLIND.jsonl VERDICTS.jsonl --into TRUTH.jsonl python
     tests/studies/glance_truth.py table TRUTH.jsonl
 
-HOME is a GISTPOINT_HOME whose libraries were learned by `gistpoint task generate`. A packet holds numbered
-functions, corrupted and untouched ones in one random order; which is which stands in a file of its own, for
-`reveal` and `join`. A blind line is {"n": 3, "blind": "fault" | "unsure" | "clean", "line": 7, "words":
+HOME is a GISTPOINT_HOME whose libraries were learned by `gistpoint task generate`. A packet contains numbered
+functions, corrupted and untouched ones in one random order; a separate file, for `reveal` and `join`, contains
+which is which. A blind line is {"n": 3, "blind": "fault" | "unsure" | "clean", "line": 7, "words":
 "..."}. A verdict line, given after the differences were revealed, is {"n": 3, "verdict": "good", "words":
 "..."}, the verdict one of `GlanceVerdict`.
 """
@@ -44,9 +43,9 @@ from gistpoint.sandbox.pools import SandboxHarness
 from gistpoint.sandbox.testruns import SuiteRunner
 
 LEAST_LINES = 4
-"""Code lines of a function that is read."""
+"""The minimum number of code lines of a function that is read."""
 TRIES = 5
-"""Functions probed for each one wanted, at most."""
+"""The maximum number of functions probed for each wanted function."""
 
 
 def main() -> None:
@@ -86,7 +85,7 @@ def harness() -> SandboxHarness:
 
 
 def libraries(home: Path, only: Sequence[str] = ()) -> Iterator[tuple[Path, str, SourceLibrary]]:
-    """Yield the learned libraries below a home: folder, `name==version`, and what is known of it."""
+    """Yield the learned libraries below a home: the folder, `name==version`, and the library."""
     backend = harness().runner().backend.name
     for folder in sorted((home / "cache" / "libraries").iterdir()):
         try:
@@ -100,7 +99,7 @@ def libraries(home: Path, only: Sequence[str] = ()) -> Iterator[tuple[Path, str,
 
 
 def corruptible(library: SourceLibrary) -> dict[str, Definition]:
-    """Return the functions of some length that a test sees, by name."""
+    """Return the functions of at least `LEAST_LINES` that a test enters, by name."""
     found: dict[str, Definition] = {}
     tree = library.intake.repository.tree
     for definition in definitions(tree, library.test_files):
@@ -115,7 +114,7 @@ def corruptible(library: SourceLibrary) -> dict[str, Definition]:
 
 
 def draw(options: argparse.Namespace) -> None:
-    """Draw corruptions that break a test, each of another function, the same number of each library."""
+    """Draw corruptions that break a test, each of another function, the same number from each library."""
     for folder, source, library in libraries(options.home):
         if options.only and source.partition("==")[0] not in options.only:
             continue
@@ -178,7 +177,7 @@ def lines_of(path: Path) -> list[dict[str, Any]]:
 
 
 def packet(options: argparse.Namespace) -> None:
-    """Write a packet: `packet.md` to read blind, `key.jsonl` with what each number is."""
+    """Write a packet: `packet.md` to read blind, and `key.jsonl` with the origin of each number."""
     chance = random.Random(f"packet {options.seed}")
     pool = lines_of(options.pool)
     sources = sorted({entry["source"] for entry in pool})
@@ -216,7 +215,7 @@ def packet(options: argparse.Namespace) -> None:
 
 
 def changed(original: str, corrupted: str) -> set[int]:
-    """Return the numbers of the corrupted text's lines that changed, with those around what was taken out."""
+    """Return the numbers of the corrupted text's changed lines; where lines were deleted, those around."""
     matcher = difflib.SequenceMatcher(None, original.split("\n"), corrupted.split("\n"), autojunk=False)
     found: set[int] = set()
     for tag, _, _, start, end in matcher.get_opcodes():
@@ -226,7 +225,7 @@ def changed(original: str, corrupted: str) -> set[int]:
 
 
 def reveal(options: argparse.Namespace) -> None:
-    """Print the difference of each corrupted function of a packet, with what was said of it blind."""
+    """Print the difference of each corrupted function of a packet, with its blind reading."""
     blind = {line["n"]: line for line in lines_of(options.blind)}
     for item in lines_of(options.packet / "key.jsonl"):
         if "record" in item:
@@ -281,7 +280,7 @@ def kappa(pairs: Sequence[tuple[str, str]]) -> float:
 
 
 def table(options: argparse.Namespace) -> None:
-    """Print verdicts by library and by family, and the agreement of the readings that were made twice."""
+    """Print verdicts by library and by family, and the agreement of corruptions that were read twice."""
     truth = lines_of(options.truth)
     names = [verdict.value for verdict in GlanceVerdict]
     for title, groups in (

@@ -1,13 +1,15 @@
-"""Whether the corruptions of tasks are good, told anew from the stored tasks by other means than made them.
+"""Checks by independent means, from the stored tasks, whether the corruptions of tasks are good.
 
-Each library gets a virtual environment of its own and plain pytest below bubblewrap; `good_again_plugin.py`
-takes down who raised what through which frames, and which functions each test enters while the corruption
-stands. Good is 5 to 40 newly failing tests (or 2 to 15), at least half of them by assertion, at most half of
-the tracebacks through the corrupted function; its place is Ochiai's over the functions of the library.
-Functions with the same suspiciousness share the mean of their places. Of a task with several corruptions each
-is told alone, the others repaired.
+Each library gets a virtual environment and plain pytest under bubblewrap; `good_again_plugin.py` records who
+raised what through which frames, and which functions each test enters with the corruption in place. Good is 5
+to 40 newly failing tests (or 2 to 15), at least half of them by assertion, at most half of the tracebacks
+through the corrupted function; its rank is Ochiai's among the functions of the library. Functions with the
+same suspiciousness share the mean of their ranks. In a task with several corruptions, each is judged alone,
+with the others repaired.
 
-Usage: good_again.py TASKS LAB [--draw N] [--seed S]    TASKS is the folder of a set's tasks, LAB is kept
+Usage: good_again.py TASKS LAB [--draw N] [--seed S]
+
+TASKS is the folder of a set's tasks; LAB is kept.
 """
 
 from __future__ import annotations
@@ -44,7 +46,7 @@ PLUGIN = Path(__file__).with_name("good_again_plugin.py")
 
 @dataclass(frozen=True)
 class Stored:
-    """A task as its files tell it."""
+    """A task as stored in its files."""
 
     id: str
     task: dict[str, Any]
@@ -91,7 +93,7 @@ def load(folder: Path) -> Stored:
 
 
 def tell(stored: Stored, lab: Path) -> list[dict[str, Any]]:
-    """Return what each corruption of a task shows; what is in the lab already is not run again."""
+    """Return the findings on each corruption of a task; findings that are in the lab are not made again."""
     targets = stored.answer["targets"]
     told = []
     for number, target in enumerate(targets):
@@ -121,7 +123,7 @@ def original(stored: Stored, lab: Path) -> list[str]:
 
 
 def run(stored: Stored, repaired: list[dict[str, Any]], lab: Path, place: Path) -> dict[str, Any]:
-    """Run the suite of a task with some targets repaired; return what the plugin took down."""
+    """Run the suite of a task with some targets repaired; return the records of the plugin."""
     shutil.rmtree(place, ignore_errors=True)
     targets = tuple(
         Target(item["path"], item["qualname"], item["original"], item["corrupted"]) for item in repaired
@@ -149,7 +151,7 @@ def run(stored: Stored, repaired: list[dict[str, Any]], lab: Path, place: Path) 
 
 
 def environment(stored: Stored, lab: Path) -> Path:
-    """Return the virtual environment of a task's pins, with the library's own release for its metadata alone."""
+    """Return the virtual environment of a task's pins, with the library's release only for its metadata."""
     pins, source = stored.task["environment"], stored.task["source"]
     lock = "\n".join(line.partition(" --hash")[0] for line in pins["lock"])
     place = (lab / "environments" / sha256(f"{source['name']}\n{lock}".encode()).hexdigest()[:16]).resolve()
@@ -165,7 +167,7 @@ def environment(stored: Stored, lab: Path) -> Path:
 def compare(
     passed: list[str], seen: dict[str, Any], target: dict[str, Any], stored: Stored, stated: dict[str, Any]
 ) -> dict[str, Any]:
-    """Return the numbers of one corruption, beside what the task says of it."""
+    """Return the figures of one corruption, together with those that the task states."""
     tests = seen["tests"]
     failing = [id for id in passed if id in tests and not tests[id]["passed"]]
     functions = functions_of(stored.tree, {path for path, _ in map(split, seen["entered"])})
@@ -203,7 +205,7 @@ def within(frame: list[Any], span: tuple[str, int, int]) -> bool:
 
 
 def functions_of(tree: Path, paths: set[str]) -> dict[tuple[str, int], str]:
-    """Return qualified names by path and first line, decorators included, of files that are no tests."""
+    """Return qualified names by path and first line, including decorators, for files that are not tests."""
     found: dict[tuple[str, int], str] = {}
 
     def visit(node: ast.AST, path: str, prefix: str) -> None:
@@ -224,7 +226,7 @@ def functions_of(tree: Path, paths: set[str]) -> dict[tuple[str, int], str]:
                 visit(child, path, prefix)
 
     with tarfile.open(tree) as tar:
-        for path in sorted(paths & set(tar.getnames())):  # what a doctest compiles has a file name of its own
+        for path in sorted(paths & set(tar.getnames())):  # code compiled by doctests has a special file name
             name = Path(path).name
             if (
                 name.startswith("test")
@@ -244,9 +246,7 @@ def rank(
     functions: dict[tuple[str, int], str],
     entered: dict[str, list[str]],
 ) -> float | None:
-    """Return the place of `own` by Ochiai among the functions that a test entered; None where no failing one
-    did.
-    """
+    """Return the Ochiai rank of `own` among the functions; None if no failing test entered it."""
     values = {}
     for place in functions:
         tests = frozenset(entered.get(f"{place[0]}:{place[1]}", ()))

@@ -1,4 +1,4 @@
-"""A plugin of plain pytest: who raised what through which frames, and which functions each test enters."""
+"""A plugin for plain pytest that records the frames of exceptions and the functions that each test enters."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ class Current:
 
 
 def place_of(code: CodeType) -> str:
-    """Return the path and the first line of a function of the tree, "" for any other code."""
+    """Return the path and first line of a function in the tree; "" for other code."""
     path = path_of(code)
     PLACES[code] = f"{path}:{code.co_firstlineno}" if path else ""
     return PLACES[code]
 
 
 def path_of(code: CodeType) -> str:
-    """Return the path in the tree of the file that code came from, "" where it came from none."""
+    """Return the path in the tree of the code's file; "" if it has none there."""
     path = "" if code.co_filename.startswith("<") else os.path.realpath(code.co_filename)
     return path.removeprefix(ROOT) if path.startswith(ROOT) else ""
 
@@ -76,7 +76,7 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) ->
 
 
 def frames_of(error: BaseException | None) -> Any:
-    """Yield path and line of each frame of an exception and of those that it came from."""
+    """Yield the path and line of each frame of an exception, its causes and its contexts."""
     seen: set[int] = set()
     while error is not None and id(error) not in seen:
         seen.add(id(error))

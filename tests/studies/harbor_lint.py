@@ -1,11 +1,11 @@
-"""Whether Harbor's own task model and linter take exported tasks.
+"""Whether Harbor's own task model and linter accept exported tasks.
 
 Usage: PYTHON tests/studies/harbor_lint.py HARBOR TASK…
 
-HARBOR is a folder with Harbor's package, as unpacked from its wheel, and PYTHON an interpreter that has what
-it imports. Harbor asks for Python 3.12: under 3.11 the two names that it lacks are put in. TASK are folders
-as `gistpoint task export --to harbor` writes them. Prints each finding, and how many are of the rules that
-`harbor lint` applies by default.
+HARBOR is a folder with Harbor's package, as unpacked from its wheel, and PYTHON an interpreter with the
+packages it imports. Harbor requires Python 3.12; under 3.11 the two missing names are added. TASK are folders
+as `gistpoint task export --to harbor` writes them. Prints each finding, and the number of findings of the
+rules that `harbor lint` applies by default.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from typing import Any
 
 
 def main(harbor: str, *tasks: str) -> int:
-    """Lint; return 1 if a default rule finds something."""
+    """Lint; return 1 if a default rule finds something, else 0."""
     sys.path.insert(0, harbor)
     if sys.version_info < (3, 12):
         later: Any = importlib.import_module("typing_extensions")

@@ -1,11 +1,11 @@
-"""Gist tasks of Docker images in two layouts, end to end: made, proven, and their reference gists scored.
+"""Gist tasks from Docker images in two layouts, end to end: made, proven, and their references scored.
 
     .ci/docker-engine uv run python tests/studies/image_gists.py LAB [swe-bench] [repo-exec] [--count 5]
-    [--seed 0]
+[--seed 0]
 
-LAB is a folder for what is fetched and built. The images are imported from this machine's own files, so no
-registry is needed: one has a conda environment `testbed` with Python 3.8, where this machine has it, and
-`/testbed`; the other the system's Python and `/repo`.
+LAB is a folder for downloads and builds. The images are imported from files of this machine, so no registry
+is needed. One has a conda environment `testbed` with Python 3.8, if this machine has that, and `/testbed`;
+the other has the system's Python and `/repo`.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ CASES = {
 
 
 def imported(case: Case, lab: Path, environments: EnvironmentStore, backend: DockerBackend) -> str:
-    """Import the image of a case, and return its name."""
+    """Import the image of a case and return its name."""
     python = case.python
     try:
         find_interpreter(python)
@@ -77,9 +77,7 @@ def imported(case: Case, lab: Path, environments: EnvironmentStore, backend: Doc
 
 
 def study(case: Case, lab: Path, count: int, seed: int, seconds: float) -> tuple[int, int]:
-    """Print what becomes of each entrypoint; return how many references are faithful, and how many tasks
-    there are.
-    """
+    """Print the result for each entrypoint; return the numbers of faithful references and of tasks."""
     environments, backend = EnvironmentStore(lab / "cache"), DockerBackend()
     reference = imported(case, lab, environments, backend)
     spec = ImageSpec(reference, case.layout.workdir)

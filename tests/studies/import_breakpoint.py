@@ -1,11 +1,10 @@
-"""Ten records in the form of the public data set, for real libraries: imported, checked, solved by their
-originals.
+"""Ten records in the form of the public data set, for real libraries: imported, checked and solved.
 
     python tests/studies/import_breakpoint.py LAB [--damage-only]
 
 Fetches the sdists, builds five remove and five discovery records from them, runs `gistpoint task import
-breakpoint` and `gistpoint task check`, submits each task's original, then imports the same records damaged in
-every way of a list.
+breakpoint` and `gistpoint task check`, submits each task's original, then imports the same records with each
+kind of damage from a list.
 """
 
 from __future__ import annotations
@@ -199,7 +198,7 @@ def imported(lab: Path, environment: Mapping[str, str]) -> None:
 
 
 def solved(task: Task, lab: Path) -> str:
-    """Submit the original as a solver would."""
+    """Submit the original as a solver would and return whether it solved, in words."""
     answer, time = read_answer(task), SystemTime()
     runner = SuiteRunner(choose(None, consented=True), EnvironmentStore(lab / "home" / "cache"))
     attempt = Attempt(task, RepairJudge(task, answer, runner), Memory(time), time)

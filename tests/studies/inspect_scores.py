@@ -1,11 +1,11 @@
-"""Whether Inspect's scores on exported tasks are those of gistpoint, under a scripted model.
+"""Whether Inspect's scores on exported tasks equal those of gistpoint, with a scripted model.
 
 Usage: PYTHON tests/studies/inspect_scores.py FOLDER
 
-PYTHON has inspect-ai and gistpoint, GISTPOINT_HOME has the tasks of the demo, and FOLDER was written with
-`gistpoint task export SET --to inspect -o FOLDER` of them. Half of the tasks are solved by the recorded
-answer, the others get a wrong submission. Prints for each task Inspect's score and that of the journal beside
-the log.
+PYTHON has inspect-ai and gistpoint, GISTPOINT_HOME has the tasks of the demo, and FOLDER was written from
+them with `gistpoint task export SET --to inspect -o FOLDER`. Half of the tasks are solved with the recorded
+answer, the others get a wrong submission. Prints, for each task, Inspect's score and that of the journal next
+to the log.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from gistpoint.sessions.tasks import TaskStore
 
 
 def calls(task: Task, *, right: bool) -> list[tuple[str, dict[str, Any]]]:
-    """Return the calls of one attempt: a look, a call that does not fit, and the submission."""
+    """Return the calls of one attempt: a look, a malformed call and the submissions."""
     answer = read_answer(task)
     looks: list[tuple[str, dict[str, Any]]] = [("list_directory", {}), ("read_file", {"wrong": 1})]
     if isinstance(answer.of_kind, GistAnswer):
@@ -44,12 +44,12 @@ def calls(task: Task, *, right: bool) -> list[tuple[str, dict[str, Any]]]:
 
 
 async def counted(text: str) -> int:
-    """Estimate the tokens of a text."""
+    """Return an estimate of a text's tokens."""
     return len(text) // 4 + 1
 
 
 def main(folder: str) -> int:
-    """Run Inspect; return 1 if a score differs from the journal's, or from what the calls deserve."""
+    """Run Inspect; return 1 if a run fails, or a score differs from the journal's or the expected one."""
     inspect_ai: Any = importlib.import_module("inspect_ai")
     model: Any = importlib.import_module("inspect_ai.model")
     spec = importlib.util.spec_from_file_location("task", Path(folder, "task.py"))
@@ -66,7 +66,7 @@ def main(folder: str) -> int:
         outputs = [model.ModelOutput.for_tool_call("mockllm", name, arguments) for name, arguments in made]
         outputs += [model.ModelOutput.from_content("mockllm", "I have no more to say.") for _ in range(10)]
         scripted = model.get_model("mockllm/model", custom_outputs=outputs)
-        scripted.api.count_text_tokens = counted  # Inspect's own downloads a table
+        scripted.api.count_text_tokens = counted  # Inspect's method downloads a table
         asked = program.gistpoint_tasks(tools="gistpoint")
         (log,) = inspect_ai.eval(asked, model=scripted, sample_id=row["name"], display="none")
         if log.status != "success":

@@ -1,10 +1,10 @@
-"""How often intervals hold the true value, where persons and tasks are both drawn at random.
+"""Measures how often intervals contain the true value if persons and tasks are both drawn at random.
 
     PYTHONPATH=src:tests OPENBLAS_NUM_THREADS=1 uv run python tests/studies/interval_coverage.py
 
-Success is logistic with standard deviations .8 of persons and 1.2 of tasks unless said otherwise. Printed:
-the share of draws whose 95 % interval holds the truth, of the two-way jackknife and as if attempts were
-independent, and the mean half-width.
+Success is logistic with standard deviations .8 of persons and 1.2 of tasks unless stated otherwise. Prints the
+share of draws whose 95 % interval contains the truth, for the two-way jackknife and for independent attempts,
+and the mean half-width.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from gistpoint.core.analysis.versus import differences
 from gistpoint.core.estimates import wilson
 
 DESIGNS = ((6, 4, 8), (8, 6, 16), (16, 6, 24), (30, 8, 40))
-"""People, tasks of each, tasks."""
+"""The numbers of people, of tasks for each of them, and of tasks."""
 PERSON_SD, TASK_SD = 0.8, 1.2
 
 
 @dataclass(frozen=True)
 class Coverage:
-    """Shares of draws that held the truth, and the mean half-width."""
+    """The shares of draws whose intervals contained the truth, and the mean half-width."""
 
     jackknife: float
     iid: float
@@ -35,7 +35,7 @@ class Coverage:
 
 
 def true_rate(middle: float, deviation: float) -> float:
-    """The mean of a logistic chance over a normal distribution, by Gauss-Hermite quadrature."""
+    """Return the mean of a logistic chance over a normal distribution, by Gauss-Hermite quadrature."""
     nodes, weights = np.polynomial.hermite_e.hermegauss(80)
     return float((weights * expit(middle + deviation * nodes)).sum() / weights.sum())
 
@@ -43,7 +43,7 @@ def true_rate(middle: float, deviation: float) -> float:
 def assigned(
     people: int, each: int, tasks: int, draw: np.random.Generator
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Give each person tasks so that all tasks are attempted nearly equally often."""
+    """Return persons and their tasks such that all tasks are attempted nearly equally often."""
     persons = np.repeat(np.arange(people), each)
     order = draw.permutation(tasks)
     return persons, order[np.arange(people * each) % tasks]
@@ -52,7 +52,7 @@ def assigned(
 def rate_coverage(
     people: int = 16, each: int = 6, tasks: int = 24, middle: float = 0.3, seeds: int = 2000, first: int = 0
 ) -> Coverage:
-    """Of the rate of success of people."""
+    """Return the coverage of people's success rate."""
     truth = true_rate(middle, float(np.hypot(PERSON_SD, TASK_SD)))
     held = np.zeros((seeds, 2), dtype=bool)
     half = np.zeros(seeds)
@@ -73,7 +73,10 @@ def rate_coverage(
 def difference_coverage(
     people: int = 12, each: int = 6, tasks: int = 24, runs: int = 1, middle: float = 0.5, seeds: int = 1000
 ) -> Coverage:
-    """Of people minus a model on the same tasks: what is hard for one is in part hard for the other."""
+    """Return the coverage of people's rate minus a model's on the same tasks.
+
+    A part of a task's difficulty is common to people and the model.
+    """
     own = 0.7
     truth = true_rate(middle, float(np.hypot(PERSON_SD, TASK_SD))) - true_rate(
         0.0, float(np.hypot(TASK_SD, own))
@@ -106,7 +109,7 @@ def difference_coverage(
 
 
 def main() -> None:
-    """Print all."""
+    """Print all coverages."""
     print("rate of people                       jackknife    i.i.d.   half-width")
     for people, each, tasks in DESIGNS:
         for middle in (0.3, 1.5):

@@ -1,13 +1,13 @@
-"""Posts pairs and triples of keys and clicks at once to every screen and dialog, on a loop made slow on purpose.
+"""Posts pairs and triples of keys and clicks at once to every screen and dialog, on a deliberately slow loop.
 
-Each chunk of sequences runs in a process of its own, which a part of the chunks kills at a random moment. After
-every sequence the screen must be one that its history explains, the journals whole, no lock left behind, each
-call paid knowingly and each letter in the field that its key has opened.
+Each chunk of sequences runs in a separate process; a share of them is killed at a random moment. After every
+sequence the screen must be one that its history explains, the journals whole, no lock left behind, each call
+paid for knowingly and each letter in the field that its key has opened.
 
 Usage: PYTHONPATH=src:tests python tests/studies/key_fuzz.py FOLDER [SEQUENCES] [ROOM...]
 
-FOLDER keeps what was done: the same command goes on where it was stopped, until SEQUENCES (default: 4,000) were
-run. Prints a line a chunk and the counts; exit code 1 if anything was found.
+FOLDER keeps the results: the same command continues where it was stopped, until SEQUENCES (default: 4,000)
+were run. Prints a line per chunk and the counts; exit code 1 if anything was found.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ sys.path[:0] = [str(TESTS)]
 WEIGHTS = {"play": 50, "review": 20, "validate": 12, "study": 8, "glance": 5, "watch": 5}
 CHUNK = 25
 KILLED = 0.1
-"""The part of the chunks that are killed."""
+"""Share of the chunks that are killed."""
 LONGEST_S = 1_800.0
 DONE = "done.jsonl"
 
 
 def chunk(folder: Path, room: str, seed: int) -> None:
-    """Run a chunk in this process, and print what it found after each app."""
+    """Run a chunk in this process and print its findings after each app."""
     os.environ |= {
         "GISTPOINT_HOME": str(folder / "home"),
         "TEXTUAL_ANIMATIONS": "none",
@@ -56,7 +56,7 @@ def chunk(folder: Path, room: str, seed: int) -> None:
 
 
 def run_chunk(folder: Path, number: int, rooms: list[str]) -> dict[str, Any]:
-    """Run a chunk in a process, which may be killed, and return its figures."""
+    """Run a chunk in a separate process, which may be killed, and return its figures."""
     rng = random.Random(number)
     room = rng.choices(rooms, [WEIGHTS[name] for name in rooms])[0]
     place = folder / f"chunk-{number}"
@@ -93,7 +93,7 @@ def run_chunk(folder: Path, number: int, rooms: list[str]) -> dict[str, Any]:
 
 
 def _journals_after(place: Path) -> list[str]:
-    """Check what a chunk, killed or not, has left on the disk."""
+    """Check the journals that a chunk, killed or not, left on the disk."""
     from key_fuzzing import Broken, build_services, check_journals
 
     try:
@@ -105,7 +105,10 @@ def _journals_after(place: Path) -> list[str]:
 
 
 def main(folder: Path, wanted: int, rooms: list[str]) -> int:
-    """Run chunks until enough sequences were run; print the counts."""
+    """Run chunks up to the wanted number of sequences and print the counts.
+
+    Returns 1 if anything was found, else 0.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     record = folder / DONE
     past = [json.loads(line) for line in record.read_text().splitlines()] if record.exists() else []

@@ -1,8 +1,8 @@
-"""Counts keys and clicks of who solves a task by reading: once by keys alone, once by mouse alone.
+"""Counts the keys and clicks that solving a task takes, with the keyboard alone and with the mouse alone.
 
-The real screens and the real isolation are driven: home, brief, files, a test that fails, a search or a
-definition, the place of the fault, the repair, the result, home. With the mouse alone nothing is typed but
-the text of the repair. The demo's tasks are solved, and the tasks of the folders that are named.
+The real screens and the real isolation are driven: home, brief, files, a failing test, a search or a
+definition, the place of the fault, the repair, the result, home. With the mouse alone, only the text of the
+repair is typed. The demo's tasks are solved, and the tasks in the given folders.
 
 usage: python tests/studies/keys_and_clicks.py [TASK_FOLDER...] [--size COLUMNSxROWS] [--only TITLE]
 """
@@ -63,14 +63,12 @@ FORMER = {
     "pages of the result": "1 each",
     "leave": "1",
 }
-"""Keys of the screens as they were before frames, hits and one table of keys; n for letters or steps of the
-cursor.
-"""
+"""The keys before frames, hits and one table of keys; n stands for letters or steps of the cursor."""
 
 
 @dataclass(frozen=True)
 class Change:
-    """Lines of a function, from 0, that are to be replaced by others; at least one."""
+    """Lines of a function, counted from 0, that are to be replaced by others; at least one."""
 
     first: int
     wrong: tuple[str, ...]
@@ -79,7 +77,7 @@ class Change:
 
 @dataclass(frozen=True)
 class Fault:
-    """A function that is to be repaired."""
+    """A function that has to be repaired."""
 
     path: str
     qualname: str
@@ -88,13 +86,14 @@ class Fault:
 
     @property
     def name(self) -> str:
-        """What a traceback or a caller names it."""
+        """The name that a traceback or a caller uses."""
         return self.qualname.rpartition(".")[2]
 
 
 def faults_of(task: Task) -> list[Fault]:
-    """What is wrong, by the answer of the task; the last change comes first, so that the lines before it
-    stay.
+    """Return the faults according to the task's answer.
+
+    The last change comes first, so that the earlier lines keep their numbers.
     """
     found = []
     for target in read_answer(task).targets:
@@ -111,22 +110,22 @@ def faults_of(task: Task) -> list[Fault]:
 
 
 class Counter:
-    """What was pressed, by what it was for."""
+    """The number of inputs of each kind, by the action that they belong to."""
 
     def __init__(self) -> None:
         self.of: dict[str, dict[str, int]] = defaultdict(lambda: defaultdict(int))
 
     def add(self, action: str, what: str, count: int = 1) -> None:
-        """Count something: `keys`, `typed`, `clicks` or `wheel`."""
+        """Count inputs: `keys`, `typed`, `pasted`, `clicks` or `wheel`."""
         self.of[action][what] += count
 
     def total(self, what: str) -> int:
-        """All of a sort."""
+        """Return the total of one kind of input."""
         return sum(counts.get(what, 0) for counts in self.of.values())
 
 
 class Person:
-    """One at the screen, who presses and clicks and is counted."""
+    """A simulated user at the screen, whose inputs are counted."""
 
     def __init__(self, pilot: Pilot[object], app: GistpointApp) -> None:
         self.pilot, self.app, self.counts = pilot, app, Counter()
@@ -137,7 +136,7 @@ class Person:
         return next(screen for screen in self.app.screen_stack if isinstance(screen, SolveScreen))
 
     async def until(self, met: Callable[[], object]) -> None:
-        """Wait for something on the screen."""
+        """Wait until a condition holds."""
         await settled_until(self.pilot, met, WAIT_S)
 
     async def press(self, action: str, *keys: str) -> None:
@@ -161,7 +160,7 @@ class Person:
         self.counts.add(action, "pasted", len(text))
 
     def place(self, words: str, region: Region | None = None) -> tuple[int, int]:
-        """Where words stand on the screen, in cells."""
+        """Return the cell at which a text is shown. Raises `AssertionError` if it is not on the screen."""
         area = region or self.app.screen.region
         for y, row in enumerate(text_of(self.app).split("\n")):
             column = row.find(words)
@@ -173,7 +172,7 @@ class Person:
         raise AssertionError(f"{words!r} is not on the screen:\n{text_of(self.app)}")
 
     async def click(self, action: str, words: str, region: Region | None = None, *, times: int = 1) -> None:
-        """Click on words on the screen."""
+        """Click on a text on the screen."""
         x, y = self.place(words, region)
         await self.click_at(action, x + min(1, len(words) - 1), y, times=times)
 
@@ -190,7 +189,7 @@ class Person:
 
     @property
     def view(self) -> LineView:
-        """The code in sight."""
+        """The view of the code."""
         return self.solve.code.view
 
     @property
@@ -200,22 +199,22 @@ class Person:
 
     @property
     def focused(self) -> str:
-        """The words of the button with the focus."""
+        """The label of the focused button; empty if no button has the focus."""
         return str(getattr(self.app.focused, "label", ""))
 
     @property
     def footer(self) -> Region:
-        """The line of keys."""
+        """The region of the line with the keys."""
         return Region(0, self.app.size.height - 1, self.app.size.width, 1)
 
     async def at_work(self) -> None:
-        """Wait for the attempt."""
+        """Wait until the attempt is open."""
         await self.until(
             lambda: isinstance(self.app.screen, SolveScreen) and self.app.screen.focused is not None
         )
 
     async def editing(self, fault: Fault) -> None:
-        """Wait for the function in the editor."""
+        """Wait until the editor with the function has the focus."""
 
         def open_there() -> bool:
             found = self.solve.query(FunctionEditor)
@@ -228,7 +227,7 @@ class Person:
         await self.until(open_there)
 
     def check(self, fault: Fault) -> None:
-        """The editor must hold the function as it should be."""
+        """Check that the editor contains the repaired function."""
         written, right = (
             at_left_margin(self.solve.query_one(FunctionEditor).text),
             at_left_margin(fault.original),
@@ -236,7 +235,7 @@ class Person:
         assert written.rstrip() == right.rstrip(), f"{written}\n---\n{right}"
 
     async def write(self, change: Change) -> None:
-        """Type the right lines over what is selected; the editor indents, Backspace takes a level."""
+        """Type the right lines over the selection; the editor indents, and Backspace removes one level."""
         editor = self.solve.query_one(FunctionEditor)
         base = min(editor.selection.start[1], editor.selection.end[1]) - _indent(change.wrong[0])
         for number, line in enumerate(change.right):
@@ -255,7 +254,7 @@ class Person:
         )
 
     async def call(self, pressed: Awaitable[None]) -> None:
-        """Wait for the answer of the call that is made by pressing or clicking."""
+        """Wait for the answer to the call that the key or click makes."""
         before = len(self.solve._attempt.state.calls)
         await pressed
         await self.until(lambda: not self._solving or self._answered > before)
@@ -270,7 +269,7 @@ class Person:
         return 0 if state.pending is not None else len(state.calls)
 
     def sees(self, words: str, widget: Widget) -> bool:
-        """Whether words stand in a widget."""
+        """Whether a text is shown in a widget."""
         try:
             self.place(words, widget.region)
         except AssertionError:
@@ -278,17 +277,20 @@ class Person:
         return True
 
     def cell_of(self, line: int) -> tuple[int, int]:
-        """Where a line of the code, from 0, stands on the screen."""
+        """Return the cell at which a line of the code, counted from 0, is shown."""
         row = next(row for row in range(len(self.view.rows)) if self.view.rows.at(row)[0] == line)
         inside = self.view.content_region
         return inside.x + self.view.gutter_width() + 8, inside.y + row - self.view.scroll_offset.y
 
     def sees_row(self, line: int) -> bool:
-        """Whether a line of the code is in sight."""
+        """Whether a line of the code is visible."""
         return self.view.content_region.contains(*self.cell_of(line))
 
     async def wheel(self, action: str, widget: Widget, seen: Callable[[], bool]) -> None:
-        """Turn the wheel down over a widget until something is in sight."""
+        """Turn the wheel down over a widget until a condition holds.
+
+        Raises `AssertionError` after 400 notches.
+        """
         x, y = widget.region.center
         for _ in range(400):
             if seen():
@@ -306,19 +308,19 @@ def _indent(line: str) -> int:
 
 
 def trail(task: Task) -> tuple[str, str]:
-    """The file and the name of the first test that the brief names."""
+    """Return the file and the name of the first test that the brief names."""
     named = task.of_kind.entrypoint if isinstance(task.of_kind, GistTask) else task.brief.failing[0].id
     path, _, name = named.removeprefix("pytest ").partition("[")[0].partition("::")
     return path, name.rpartition("::")[2]
 
 
 def row_of(view: LineView, words: str, start: int = 0) -> int:
-    """The index of the first line from `start` that holds words."""
+    """Return the index of the first line, from `start` on, that contains a text."""
     return next(n for n, line in enumerate(view.text.split("\n")) if n >= start and words in line)
 
 
 class ByKeys:
-    """A person without a mouse."""
+    """A user without a mouse."""
 
     def __init__(self, person: Person, task: Task) -> None:
         self.person, self.task = person, task
@@ -358,7 +360,7 @@ class ByKeys:
         await press("leave", "escape")
 
     async def open_file(self, path: str) -> None:
-        """Open a file that was never shown, by the tree."""
+        """Open a file that was never shown, with the tree."""
         person, action = self.person, "open a file"
         await person.press(action, "f3")
         for wanted in parts_of(path):
@@ -372,9 +374,7 @@ class ByKeys:
         await person.until(lambda: person.solve.focused is person.view)
 
     async def go_to(self, fault: Fault) -> None:
-        """Search for a name that was read, open its definition, go down to the line that is wrong, and edit
-        there.
-        """
+        """Search for a definition, open it, go down to the wrong line, and edit there."""
         person, press = self.person, self.person.press
         await press("search the repository", "S")
         await person.type("search the repository", f"def {fault.name}")
@@ -397,7 +397,7 @@ class ByKeys:
         await person.editing(fault)
 
     async def write(self, change: Change) -> None:
-        """Write the right lines in the place of the wrong ones."""
+        """Replace the wrong lines with the right ones."""
         person, press = self.person, self.person.press
         editor = person.solve.query_one(FunctionEditor)
         while (row := editor.cursor_location[0]) != change.first:
@@ -416,7 +416,7 @@ class ByKeys:
 
 
 class ByMouse:
-    """A person who types nothing but the repair."""
+    """A user who types only the text of the repair."""
 
     def __init__(self, person: Person, task: Task) -> None:
         self.person, self.task = person, task
@@ -452,7 +452,7 @@ class ByMouse:
         await click("leave", "Home", person.footer)
 
     async def open_file(self, path: str) -> None:
-        """Open a file by the tree: a first click on what costs something tells the price."""
+        """Open a file with the tree, in which the first click on an entry with a price shows the price."""
         person, action = self.person, "open a file"
         if not person.solve.query_one(KnowledgeTree).region:
             await person.click(action, "F3 ")
@@ -473,7 +473,7 @@ class ByMouse:
         await person.until(lambda: person.view.region)
 
     async def go_to(self, fault: Fault) -> None:
-        """Open the file, scroll to the line that is wrong, click on it, and edit there."""
+        """Open the file, scroll to the wrong line, click on it, and edit there."""
         person = self.person
         await self.open_file(fault.path)
         words = fault.changes[0].wrong[0].strip()
@@ -484,7 +484,7 @@ class ByMouse:
         await person.editing(fault)
 
     async def write(self, change: Change) -> None:
-        """Select the wrong line, and write the right ones."""
+        """Select the wrong line and write the correct ones."""
         person = self.person
         editor = person.solve.query_one(FunctionEditor)
         begins = change.wrong[0].strip()[:24]
@@ -502,13 +502,13 @@ class ByMouse:
 
 
 def parts_of(path: str) -> list[str]:
-    """A path's folders from the root, and itself."""
+    """Return the folders of a path, from the root on, and the path itself."""
     parts = path.split("/")
     return ["/".join(parts[:depth]) for depth in range(len(parts) + 1)]
 
 
 def reference(task: Task) -> str:
-    """The text of a gist."""
+    """Return the text of the reference gist."""
     answer = read_answer(task).of_kind
     assert isinstance(answer, GistAnswer)
     assert answer.reference is not None
@@ -516,7 +516,7 @@ def reference(task: Task) -> str:
 
 
 def services_of(folders: list[Path]) -> tuple[Services, list[Task]]:
-    """A home of its own with the demo and further tasks."""
+    """Return the services of a home with the demo and further tasks, and all of these tasks."""
     services = build_services(IsolationChoice(), role=Role.DEMO)
     tasks = [task for _, task in unpack_demo(services.locations.demo)]
     for folder in folders:
@@ -528,7 +528,7 @@ def services_of(folders: list[Path]) -> tuple[Services, list[Task]]:
 async def solved(
     way: type[ByKeys | ByMouse], folders: list[Path], number: int, size: tuple[int, int]
 ) -> Counter:
-    """Solve one of the tasks in a home of its own; return what was counted."""
+    """Solve one of the tasks in a new home; return the counts."""
     with tempfile.TemporaryDirectory() as own:
         os.environ["GISTPOINT_HOME"] = own
         services, tasks = services_of(folders)
@@ -551,7 +551,10 @@ ACTIONS = (
 
 
 def table(columns: dict[str, Counter]) -> str:
-    """A row an action, a column a task: keys or clicks, +letters typed or pasted, ~notches of the wheel."""
+    """Return a table with a row for each action and a column for each task.
+
+    A cell contains the keys or clicks, `+` letters typed or pasted, and `~` notches of the wheel.
+    """
     rows = [["", "before", *columns]]
     for action in ACTIONS:
         cells = [words_of(counter.of.get(action, {})) for counter in columns.values()]
@@ -564,14 +567,14 @@ def table(columns: dict[str, Counter]) -> str:
 
 
 def words_of(counts: dict[str, int]) -> str:
-    """Counts in a few signs: keys or clicks first, then +letters, ~notches of the wheel."""
+    """Return counts as a short text: keys or clicks, `+` letters, `~` notches of the wheel."""
     pressed = counts.get("keys", 0) + counts.get("clicks", 0)
     letters, notches = counts.get("typed", 0) + counts.get("pasted", 0), counts.get("wheel", 0)
     return f"{pressed or ''}{f'+{letters}' if letters else ''}{f'~{notches}' if notches else ''}" or "–"
 
 
 def main() -> None:
-    """Solve all tasks both ways, and print a table of each."""
+    """Solve all tasks in both ways, and print a table for each way."""
     parser = argparse.ArgumentParser()
     parser.add_argument("folders", nargs="*", type=Path)
     parser.add_argument("--size", default="160x48")

@@ -1,13 +1,12 @@
-"""A task of the demo, attempted by real MCP clients whose vendor's endpoint is a script on loopback.
+"""Has real MCP clients attempt a task of the demo, with a script on loopback as the vendor's endpoint.
 
     npm install @anthropic-ai/claude-code @openai/codex @modelcontextprotocol/inspector
     uv run python tests/studies/mcp_clients.py NODE_MODULES [claude|codex|inspector ...] [--http]
 
-Each client is given what `gistpoint mcp --print` prints, and a home of its own. The script reads the brief,
-looks at two things at once, errs once, and submits the right code; printed are the client's version, the
-reason of the attempt's end, its calls, and what the journal knows of the client. The inspector makes one
-call, and sends no token over HTTP. Last tried with Claude Code 2.1.197, Codex 0.169.0 and the inspector
-0.15.0.
+Each client gets the output of `gistpoint mcp --print` and a new home. The script reads the brief, looks at
+two things at once, errs once, and submits the right code. The client's version, why the attempt ended, its
+calls, and the journal's facts about the client are printed. The inspector makes one call, and sends no token
+over HTTP. Last tried with Claude Code 2.1.197, Codex 0.169.0 and the inspector 0.15.0.
 """
 
 from __future__ import annotations
@@ -40,7 +39,7 @@ Call = tuple[str, Mapping[str, str]]
 
 
 def script_of(task: Task) -> list[list[Call]]:
-    """The calls of each reply of the model."""
+    """Return the calls of each reply of the model."""
     (target,) = read_answer(task).targets
     place = {"func_name": target.qualname, "file_path": target.path}
     return [
@@ -53,17 +52,17 @@ def script_of(task: Task) -> list[list[Call]]:
 
 @dataclass
 class Vendor:
-    """Both vendors' endpoints: Anthropic's messages and OpenAI's responses, streamed."""
+    """The endpoints of both vendors: Anthropic's messages and OpenAI's responses, streamed."""
 
     script: list[list[Call]]
     told: list[str] = field(default_factory=list)
     """The results that the client has sent back."""
     seen: set[str] = field(default_factory=set)
-    """The tools that it offered."""
+    """The tools that the client offered."""
     requests: list[tuple[str, Any]] = field(default_factory=list)
 
     def messages(self, body: Mapping[str, Any]) -> list[dict[str, Any]]:
-        """The events of a reply to a request of Anthropic's messages."""
+        """Return the events of a reply to a request for Anthropic's messages."""
         names = [tool.get("name", "") for tool in body.get("tools", ())]
         self.seen.update(names)
         used = [part for message in body["messages"] if message["role"] == "assistant" for part in _parts(message)
@@ -104,7 +103,7 @@ class Vendor:
         ]
 
     def responses(self, body: Mapping[str, Any]) -> list[dict[str, Any]]:
-        """The events of a reply to a request of OpenAI's responses."""
+        """Return the events of a reply to a request for OpenAI's responses."""
         spelled = dict(_spelled(body.get("tools", ())))
         self.seen.update(spelled)
         given = [item for item in body["input"] if isinstance(item, dict)]
@@ -153,7 +152,7 @@ def _tool_use(name: str, given: Mapping[str, str]) -> dict[str, Any]:
 
 
 def _spelled(tools: Sequence[Mapping[str, Any]], within: str = "") -> Iterator[tuple[str, dict[str, str]]]:
-    """The members by which a call names each tool, which may be in a namespace."""
+    """Yield the short name of each tool, and the members by which a call names it, such as a namespace."""
     for tool in tools:
         name = str(tool.get("name", tool.get("type")))
         if tool.get("type") == "namespace":
@@ -165,11 +164,11 @@ def _spelled(tools: Sequence[Mapping[str, Any]], within: str = "") -> Iterator[t
 
 @contextmanager
 def serving(vendor: Vendor) -> Iterator[str]:
-    """The URL of the vendor's endpoint."""
+    """Serve the vendor's endpoint, and yield its URL."""
 
     class Handler(BaseHTTPRequestHandler):
         def log_message(self, format: str, *args: Any) -> None:
-            """Say nothing."""
+            """Log nothing."""
 
         def do_HEAD(self) -> None:
             self.send_response(200)
@@ -213,7 +212,7 @@ def serving(vendor: Vendor) -> Iterator[str]:
 
 
 def printed(client: str, task: Task, environment: Mapping[str, str], address: str) -> str:
-    """What `gistpoint mcp --print` says."""
+    """Return the output of `gistpoint mcp --print`."""
     words = [sys.executable, "-m", "gistpoint", "mcp", task.short_id, "--print", client]
     words += ["--http", address] if address else []
     return subprocess.run(words, env=dict(environment), capture_output=True, text=True, check=True).stdout
@@ -222,7 +221,7 @@ def printed(client: str, task: Task, environment: Mapping[str, str], address: st
 def run_claude(
     modules: Path, task: Task, home: Path, url: str, environment: dict[str, str], address: str
 ) -> str:
-    """Run Claude Code with its own tools off."""
+    """Run Claude Code without its own tools; return its output."""
     told = printed("claude", task, environment, address)
     config = home / "gistpoint.mcp.json"
     config.write_text("".join(line + "\n" for line in told.splitlines() if not line.startswith("#")))
@@ -244,7 +243,7 @@ def run_claude(
 def run_codex(
     modules: Path, task: Task, home: Path, url: str, environment: dict[str, str], address: str
 ) -> str:
-    """Run Codex."""
+    """Run Codex, and return its output."""
     provider = f'model = "scripted-1"\nmodel_provider = "scripted"\napproval_policy = "never"\n' \
                f'[model_providers.scripted]\nname = "scripted"\nbase_url = "{url}/v1"\nwire_api = "responses"\n' \
                f'env_key = "SCRIPTED_KEY"\n'  # fmt: skip
@@ -263,7 +262,7 @@ def run_codex(
 def run_inspector(
     modules: Path, task: Task, home: Path, url: str, environment: dict[str, str], address: str
 ) -> str:
-    """Call one tool with the inspector's command line."""
+    """List the tools and call one of them with the inspector's command line; return its output."""
     program = [
         str(modules / ".bin" / "mcp-inspector"),
         "--cli",
@@ -298,7 +297,7 @@ def _run(words: list[str], home: Path, environment: Mapping[str, str]) -> str:
 
 @contextmanager
 def http_server(task: Task, environment: Mapping[str, str]) -> Iterator[str]:
-    """The address of a server over HTTP."""
+    """Serve the task over HTTP, and yield the address."""
     server = subprocess.Popen(
         [sys.executable, "-m", "gistpoint", "mcp", task.short_id, "--http", "127.0.0.1:0"],
         env=dict(environment), stderr=subprocess.PIPE, text=True,
@@ -317,7 +316,7 @@ def http_server(task: Task, environment: Mapping[str, str]) -> Iterator[str]:
 
 
 def attempt_by(client: str, modules: Path, http: bool) -> tuple[AttemptSummary, Vendor, str]:
-    """Have a client attempt the task in a home of its own."""
+    """Have a client attempt the task in a new home; return the attempt, the vendor and the output."""
     with tempfile.TemporaryDirectory(prefix="mcp-client-") as folder:
         home = Path(folder)
         locations = Locations(home / "data", home / "config", home / "cache")
@@ -339,7 +338,7 @@ def attempt_by(client: str, modules: Path, http: bool) -> tuple[AttemptSummary, 
 
 
 def main() -> int:
-    """Run the clients, and print what came of it."""
+    """Run the clients, and print the results."""
     parser = argparse.ArgumentParser()
     parser.add_argument("modules", type=Path)
     parser.add_argument("clients", nargs="*", choices=[*CLIENTS, []], default=list(CLIENTS))

@@ -1,11 +1,10 @@
-"""The same calls of one task by lines, by the engine, over MCP's two transports and in a replay: answers byte
-for byte.
+"""Makes the same calls by lines, over MCP's two transports and in a replay, and compares the answers.
 
     uv run python tests/studies/mcp_parity.py
 
-Each way is a process of the real program, with the real sandbox; compared are the answers in the journals,
-with what is left after each. 50 calls are sound or refused; 10 more can't be carried out, and are made by all
-ways but lines, where a person would be asked what was meant.
+Each way is a process of the real program, with the real sandbox; the answers in the journals and the remaining
+budgets after each are compared byte for byte. 50 calls are valid or refused; 10 more can't be carried out, and
+are made in all ways but by lines, where the program would ask what was meant.
 """
 
 from __future__ import annotations
@@ -42,7 +41,7 @@ MALFORMED: list[Call] = [
 
 
 def calls_of(path: str, qualname: str, code: str) -> list[Call]:
-    """50 calls; the last of them solve the task."""
+    """Return 50 calls; the last of them solves the task."""
     place = {"func_name": qualname, "file_path": path}
     looks: list[Call] = [
         ("list_directory", {}), ("list_directory", {"path": "tests"}), ("list_directory", {"path": "nowhere"}),
@@ -62,7 +61,7 @@ def calls_of(path: str, qualname: str, code: str) -> list[Call]:
 
 
 async def over_mcp(client: Client, calls: list[Call]) -> None:
-    """Make the calls with arguments as they are."""
+    """Make the calls with unchanged arguments."""
     for name, arguments in calls:
         request = types.Request[Any, str](method="tools/call", params={"name": name, "arguments": arguments})
         await client.session.send_request(request, types.CallToolResult)  # type: ignore[arg-type]
@@ -103,7 +102,7 @@ def by_lines(task: str, home: Path, calls: list[Call]) -> None:
 
 
 def answers(home: Path) -> list[tuple[Any, ...]]:
-    """The answers in the one journal of a home, with what is left; and the end."""
+    """Return the answers in the only journal of a home, with the budgets, and the end."""
     (journal,) = home.glob("data/attempts/*/journal.jsonl")
     events = [json.loads(line) for line in journal.read_text().splitlines()]
     found = [
@@ -115,7 +114,7 @@ def answers(home: Path) -> list[tuple[Any, ...]]:
 
 
 def main() -> int:
-    """Make the calls in every way, and compare."""
+    """Make the calls in every way and compare them; return 1 if a comparison or the replay fails."""
     with tempfile.TemporaryDirectory(prefix="mcp-parity-") as folder:
         task = demo_task("dear-tickets", Path(folder) / "demo")
         (target,) = read_answer(task).targets

@@ -1,8 +1,9 @@
-"""Every message of recorded runs through the review screen, with notifications and tooltips on.
+"""Shows every message of recorded runs on the review screen, with notifications and tooltips on.
 
-Each step is gone to, unfolded, and scrolled through row by row; what the rows show must be the step's texts,
-control characters as glyphs. Prints a line per file with the steps and texts compared; stops at the first
-that differs. usage: python tests/studies/messages_on_screen.py FILE_OR_FOLDER...
+Each step is unfolded and scrolled through row by row; the rows must show the step's texts, with control
+characters as glyphs. Prints a line per file with the steps and texts compared; stops at the first difference.
+
+usage: python tests/studies/messages_on_screen.py FILE_OR_FOLDER...
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from gistpoint.sessions.runs.opening import list_runs
 
 
 async def check(name: str) -> int:
-    """Compare every text of a run, and print how many there were."""
+    """Compare every text of a run; print and return their number."""
     async with reviewing(name, size=(160, 60)) as driver:
         await run_of(driver)
         compared = await check_steps(driver)
@@ -34,7 +35,7 @@ async def check(name: str) -> int:
 
 
 def main() -> None:
-    """Go through all files."""
+    """Check all files."""
     total = 0
     with tempfile.TemporaryDirectory() as home:
         os.environ["GISTPOINT_HOME"] = home

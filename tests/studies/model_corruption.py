@@ -1,15 +1,13 @@
-"""A function of a real library corrupted by the loop, the model being a script on loopback: no endpoint is
-needed.
+"""A model, scripted on loopback, corrupts a function of a real library in the loop; no endpoint is needed.
 
     python tests/studies/model_corruption.py LAB [--campaign COUNT [--source SOURCE --pytest-args ARGS]
-    [--kinds …]]
+[--kinds …]]
 
-With `--campaign`, `gistpoint task generate` asks scripts: one that makes one small edit after the other,
-alone and in groups, and ones that send the same text again, only talk, break too much, refuse and are slow.
-Printed is what each came to, the requests that reached the endpoint, and the seconds. Else the script
-browses, sends what is refused, hits a rate limit and an error of the server, submits corruptions of
-`toolz.groupby` and stops; printed is what `gistpoint task new` and `gistpoint task check` said, and what was
-recorded.
+With `--campaign`, `gistpoint task generate` asks scripted models: one that makes one small edit after the
+other, alone and in groups, and others that send the same text again, only talk, break too much, refuse or are
+slow. Prints the result of each, the requests that reached the endpoint, and the seconds. Otherwise the script
+browses, sends refused calls, gets a rate limit and a server error, submits corruptions of `toolz.groupby` and
+stops; then prints the output of `gistpoint task new` and `gistpoint task check`, and the records.
 """
 
 from __future__ import annotations
@@ -54,7 +52,7 @@ EDITS = (
 
 
 def careless(request: dict[str, Any], headers: Mapping[str, str]) -> Answer:
-    """A model that makes one small edit of its list after the other, and stops after three."""
+    """A model that makes one small edit of its list after the other and stops after three."""
     messages = request["messages"]
     code = messages[0]["content"].partition("Function to corrupt:\n")[2].partition("\n\nTo help guide you")[0]
     head, quotes, rest = code.rpartition('"""')
@@ -71,7 +69,7 @@ def code_in(request: dict[str, Any]) -> str:
 
 
 def repeating(request: dict[str, Any], headers: Mapping[str, str]) -> Answer:
-    """A model that sends the same text, with a comment that tells of the change, again and again."""
+    """A model that always sends the same text, with a comment that reveals the change."""
     return completion(None, ("submit_attempt", {"func_code": f"{code_in(request)}  # changed"}))
 
 
@@ -84,7 +82,7 @@ def refusing(request: dict[str, Any], headers: Mapping[str, str]) -> Answer:
 
 
 def loud(request: dict[str, Any], headers: Mapping[str, str]) -> Answer:
-    """A model whose functions do nothing, and which stops after one."""
+    """A model that empties the function and then stops."""
     if any(message["role"] == "assistant" for message in request["messages"]):
         return completion("That is all.")
     code = code_in(request)

@@ -1,12 +1,12 @@
-"""Takes a picture of every screen at 80x24 and 160x48, dark and light and three without colour, and measures
-contrast.
+"""Takes a picture of every screen at 80x24 and 160x48, in both themes, and measures contrast.
 
-Prints a line a picture: the poorest contrast of its text and of its frames and bars in each theme, with what
-is below WCAG 2.2, level AA (4.5, and 3 for frames and bars), and the least of each theme at the end. To be
-looked at afterwards.
+Three parts are also taken without colour. Prints a line for each picture: the poorest contrast of its text,
+and of its frames and bars, in each theme, with the parts below WCAG 2.2, level AA (4.5, and 3 for frames and
+bars); and at the end the minimum of each theme. The pictures are meant to be looked at afterwards.
 
-usage: python tests/studies/pictures_of_screens.py FOLDER [PART...]    parts: the functions below, by name;
-default all
+usage: python tests/studies/pictures_of_screens.py FOLDER [PART...]
+
+The parts are the functions below, by name; by default all are taken.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ LETTERS = re.compile(r"[^\W_]")
 
 @dataclass(frozen=True)
 class Measured:
-    """The poorest of a picture: of its text, and of its frames and bars."""
+    """The poorest contrasts in a picture: of its text, and of its frames and bars."""
 
     name: str
     theme: str
@@ -76,7 +76,7 @@ class Measured:
 
 
 class ThemesCamera(documented.Camera):
-    """Takes each picture in both themes of our own, or, where colour is off, as it is."""
+    """A camera that takes each picture in both themes of gistpoint or, without colour, as it is."""
 
     def __init__(
         self, folder: Path, size: tuple[int, int], measured: list[Measured], *, colour: bool = True
@@ -106,7 +106,7 @@ class ThemesCamera(documented.Camera):
 
 
 def _without_what_is_behind(pilot: Pilot[object]) -> str:
-    """A picture in which what is inactive behind a dialog is blank; WCAG asks nothing of it."""
+    """Return a picture in which the inactive screen behind a dialog is blank: WCAG does not apply to it."""
     screen = pilot.app.screen
     if not screen.is_modal:
         return pilot.app.export_screenshot()
@@ -118,7 +118,7 @@ def _without_what_is_behind(pilot: Pilot[object]) -> str:
 
 
 async def home(camera: ThemesCamera) -> None:
-    """Home, its help, the palette, its attempts, a filter, jump mode, and the tour."""
+    """Take home, its help, the palette, its attempts, a filter, jump mode, and the tour."""
     await documented.home(camera)
     app = GistpointApp(documented._services())
     async with app.run_test(size=camera.size, notifications=True) as pilot:
@@ -138,7 +138,7 @@ async def home(camera: ThemesCamera) -> None:
 
 
 async def solve(camera: ThemesCamera) -> None:
-    """A discovery task, from its brief to its result, and home afterwards; then what else its screen shows."""
+    """Take a discovery task from its brief to its result, home afterwards, and other views of the screen."""
     await documented.solve(camera)
     services = documented._services()
     app = GistpointApp(services)
@@ -191,24 +191,24 @@ async def solve(camera: ThemesCamera) -> None:
 
 
 async def gist(camera: ThemesCamera) -> None:
-    """A gist, from the first line to its summary."""
+    """Take a gist, from the first line to its summary."""
     await documented.gist(camera)
 
 
 async def validate(camera: ThemesCamera) -> None:
-    """Tasks under validation."""
+    """Take tasks under validation."""
     await documented.validate(camera)
 
 
 async def review(camera: ThemesCamera) -> None:
-    """Recorded runs."""
+    """Take recorded runs."""
     with tempfile.TemporaryDirectory() as name:
         documented.write_runs(Path(name))
         await documented.review(camera, Path(name))
 
 
 async def study(camera: ThemesCamera) -> None:
-    """Every page of a study."""
+    """Take every page of a study."""
     for name, (make, pressed) in PAGES.items():
         with tempfile.TemporaryDirectory() as root:
             machine = Machine.at(Path(root) / "home")
@@ -221,13 +221,13 @@ async def study(camera: ThemesCamera) -> None:
 
 
 async def participant(camera: ThemesCamera) -> None:
-    """What is behind a participant's link."""
+    """Take the page that a participant's link opens."""
     with tempfile.TemporaryDirectory() as root:
         await _pictured(camera, Lab(Path(root)).app(), "assigned")
 
 
 async def making(camera: ThemesCamera) -> None:
-    """Tasks as they are made: the stages before, candidates tried, one kept."""
+    """Take tasks as they are made: the stages before, candidates tried, and one kept."""
     work = ScriptedWork()
     with tempfile.TemporaryDirectory() as root:
         app = making_app(work, Path(root))
@@ -251,7 +251,7 @@ async def making(camera: ThemesCamera) -> None:
 
 
 async def glance(camera: ThemesCamera) -> None:
-    """Functions read blind, and what is said of them afterwards."""
+    """Take functions read blind, and their verdicts afterwards."""
     services = documented._services()
     code = documented.original()
     versions = {"<=": "<", "weight": "kilos", "Whether": "Tells whether"}
@@ -280,7 +280,7 @@ async def glance(camera: ThemesCamera) -> None:
 
 
 async def watch(camera: ThemesCamera) -> None:
-    """A model at work: its run, and one attempt of it."""
+    """Take a model at work: its run, and one attempt of it."""
     own = Home(Locations.of_user().data)
     model = Held(
         *[reply(LOOK, content="First I look around.")] * 2, *[reply(RIGHT, content="That must be it.")] * 2
@@ -314,7 +314,7 @@ PARTS: tuple[Callable[[ThemesCamera], Awaitable[None]], ...] = (
     home, solve, gist, validate, review, study, participant, making, glance, watch,
 )  # fmt: skip
 COLOURLESS = ("home", "solve", "review")
-"""Parts that are taken without colour too, in the small terminal."""
+"""Parts that are also taken without colour, in the small terminal."""
 
 
 async def _part(part: Callable[[ThemesCamera], Awaitable[None]], camera: ThemesCamera) -> None:

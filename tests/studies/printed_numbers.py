@@ -29,7 +29,7 @@ from gistpoint.core.generation.breakpoint.records import BreakpointRecord, read_
 
 AGREES = "agrees"
 WRONG = ("differs by more", "does not sum", "p is not", "the three fits do not")
-"""How the reasons begin that we have no explanation for."""
+"""The beginnings of reasons for which there is no explanation."""
 NOT_HERE = "not computed: the data set is not here (give --data)"
 
 
@@ -42,7 +42,7 @@ class PrintedNumber:
     printed: str
     ours: str
     why: str
-    """`agrees`, or why not; empty never."""
+    """Why the numbers differ, or `agrees`; never empty."""
 
 
 # Breakpoint
@@ -52,7 +52,7 @@ FITS: Mapping[str, tuple[float, float, int]] = {
     "harmonic": (4340.9, 0.183, 2),
     "both": (4141.4, 0.221, 3),
 }
-"""AIC, McFadden's R2, parameters."""
+"""The AIC, McFadden's R2 and the number of parameters of each fit."""
 CORRELATIONS: Mapping[tuple[str, str], float] = {
     ("code_line_count", "cyclomatic"): 0.751,
     ("cyclomatic", "halstead_volume"): 0.887,
@@ -61,11 +61,11 @@ CORRELATIONS: Mapping[tuple[str, str], float] = {
     ("degree", "in_degree"): 0.897,
 }
 CLOSE = 0.05
-"""How near a correlation on 767 of 930 tasks must be."""
+"""The maximum difference of a correlation on 767 of 930 tasks."""
 
 
 def breakpoint_closed_forms() -> Iterator[PrintedNumber]:
-    """What follows from other numbers of the Breakpoint paper."""
+    """Yield the numbers that follow from other numbers of the Breakpoint paper."""
     nulls = [null_from_fit(*fit) for fit in FITS.values()]
     null = fmean(nulls)
     for name, (aic, r_squared, parameters) in FITS.items():
@@ -136,7 +136,7 @@ def breakpoint_closed_forms() -> Iterator[PrintedNumber]:
 
 
 def breakpoint_data(folder: Path | None) -> Iterator[PrintedNumber]:
-    """What can be computed from the public data set."""
+    """Yield the numbers that can be computed from the public data set."""
     names = ("remove-data.json", "discovery-data.json")
     files = [folder / name for name in names] if folder else []
     here = [path for path in files if path.is_file()]
@@ -169,7 +169,7 @@ def breakpoint_data(folder: Path | None) -> Iterator[PrintedNumber]:
 
 
 def metric(record: BreakpointRecord, name: str) -> float | None:
-    """Return a metric of a record, of the function or of its place in the call graph."""
+    """Return a metric of a record, of the function or of its place in the call graph; None if missing."""
     centrality = record.metrics.get("centrality")
     found = record.metrics.get(name, centrality.get(name) if isinstance(centrality, dict) else None)
     return float(found) if isinstance(found, int | float) and not isinstance(found, bool) else None
@@ -191,14 +191,14 @@ TABLE_1: Mapping[str, tuple[float, float, float, float]] = {
     "Copilot, Claude-3.7": (43.3, 56.0, 63.0, 74.4),
     "Copilot, Claude-4": (58.7, 61.3, 69.6, 80.3),
 }
-"""Fidelity without and with execution, line existence, line execution."""
+"""Fidelity without and with execution, line existence and line execution."""
 TABLE_2: Mapping[str, tuple[tuple[float, int], ...]] = {
     "GPT-5-mini": ((2.1, 2), (11.3, 11), (76.3, 72), (10.3, 10)),
     "GPT-5": ((5.2, 4), (10.4, 8), (77.9, 60), (6.5, 5)),
     "Claude-Sonnet-3.7": ((20.0, 10), (20.0, 10), (2.0, 1), (58.0, 29)),
     "Claude-Sonnet-4": ((32.5, 13), (10.0, 4), (7.5, 3), (50.0, 20)),
 }
-"""Percentages and counts: import, file creation, missing test, run."""
+"""The percentages and counts of the errors: import, file creation, missing test, run."""
 TABLE_3: Mapping[str, tuple[float, float]] = {
     "base": (42.0, 14.6),
     "prompted tracing": (48.0, 0.0),
@@ -208,7 +208,7 @@ TABLE_3: Mapping[str, tuple[float, float]] = {
     "bash": (52.0, 16.0),
     "edit and execute": (56.0, 10.0),
 }
-"""Fidelity and the share that reached the limit of steps, over 50 tests."""
+"""The fidelity, and the share that reached the limit of steps, over 50 tests."""
 TABLE_7: Mapping[str, tuple[float, float, float, float]] = {
     "GPT-5-mini": (71.9, 9.8, 1.7, 16.6),
     "GPT-5": (72.4, 8.3, 3.3, 16.1),
@@ -219,18 +219,18 @@ ERRORS = ("import", "file creation", "missing test", "run")
 
 
 def part_of(printed: float, whole: int) -> int | None:
-    """Return the count whose percentage of `whole` is printed so; None if there is none."""
+    """Return the count whose percentage of `whole` is printed like this; None if there is none."""
     count = round(printed * whole / 100)
     return count if round(100 * count / whole, 1) == printed else None
 
 
 def wholes(printed: float, most: int, least: int = 2) -> list[int]:
-    """Return the numbers of tests, the greatest first, of which a percentage can be."""
+    """Return the possible numbers of tests for a percentage, the largest first."""
     return [whole for whole in range(most, least - 1, -1) if part_of(printed, whole) is not None]
 
 
 def gistify_closed_forms() -> Iterator[PrintedNumber]:
-    """What follows from other numbers of the Gistify paper."""
+    """Yield the numbers that follow from other numbers of the Gistify paper."""
     for name, (without, with_, _, _) in TABLE_1.items():
         for setting, printed in (("without", without), ("with", with_)):
             count = part_of(printed, 150)
@@ -347,7 +347,7 @@ def printed_numbers(folder: Path | None = None) -> list[PrintedNumber]:
 
 
 def main() -> int:
-    """Print the table."""
+    """Print the table; return 1 if a row that should agree does not."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

@@ -59,7 +59,7 @@ FLIPPED: dict[type[ast.cmpop], type[ast.cmpop]] = {
 
 @dataclass
 class Tried:
-    """What was tried of one library."""
+    """The results for one library."""
 
     agree: int = 0
     seconds: list[float] = field(default_factory=list)
@@ -69,7 +69,10 @@ class Tried:
 
 
 def corrupted(original: str, flip: bool) -> str | None:
-    """Return a corrupted form of a function, None where this one has no comparison."""
+    """Return a corrupted form of a function.
+
+    None if it is a class, or if it should be flipped but has no comparison.
+    """
     module = ast.parse(original)
     function = module.body[0]
     if not isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef):
@@ -86,7 +89,7 @@ def corrupted(original: str, flip: bool) -> str | None:
 
 
 def targets(tree: SourceTree, names: list[str]) -> list[Target]:
-    """Return a corrupted form of each function that has one, of both kinds in turn."""
+    """Return a corrupted form of each function that has one, with both kinds in turn."""
     made = []
     for number, name in enumerate(names):
         path, _, qualname = name.partition("::")
@@ -104,7 +107,7 @@ def targets(tree: SourceTree, names: list[str]) -> list[Target]:
 
 
 def by_suite(intake: Intake, target: Target, runner: SuiteRunner) -> tuple[RunStatus, frozenset[str], float]:
-    """Return how a run of the whole suite ended, what it broke, and its seconds."""
+    """Return how a run of the whole suite ended, the tests that it broke, and its seconds."""
     repository = intake.repository
     tree = corrupted_tree(repository.tree, (target,))
     began = time.perf_counter()
@@ -115,7 +118,7 @@ def by_suite(intake: Intake, target: Target, runner: SuiteRunner) -> tuple[RunSt
 
 
 def verdict(status: RunStatus, broken: frozenset[str]) -> object:
-    """Return what must be the same: the broken tests of a run that finished, else that it did not."""
+    """Return the value to compare: the broken tests of a finished run, or else `stopped`."""
     return broken if status is RunStatus.FINISHED else "stopped"
 
 
@@ -131,7 +134,7 @@ def told(target: Target, report: ProbeReport, status: RunStatus, broken: frozens
 
 
 def taken_in(library: str, backend: Backend, store: EnvironmentStore, place: Path) -> Intake:
-    """Fetch a library, pin what it needs, and run its suite."""
+    """Fetch a library, pin its requirements, run its suite, and return the intake."""
     source, arguments, extras = library.split("|")
     fetched, folder = Fetcher().fetch(source, place / "source")
     pins = UvResolver(store, backend).resolve(
@@ -148,7 +151,7 @@ def taken_in(library: str, backend: Backend, store: EnvironmentStore, place: Pat
 def compare(
     intake: Intake, test_map: TestMap, count: int, seed: int, backend: Backend, store: EnvironmentStore
 ) -> bool:
-    """Try `count` functions both ways; print what comes out, and return whether all verdicts agree."""
+    """Try `count` functions both ways and print the results; return whether all verdicts agree."""
     repository, tried = intake.repository, Tried()
     names = sorted(test_map.entered.keys() | test_map.at_import)
     random.Random(seed).shuffle(names)
@@ -207,7 +210,7 @@ def study(
 
 
 def main() -> int:
-    """Study each library."""
+    """Study each library; return 1 if a verdict differed or a library failed."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--count", type=int, default=30)
     parser.add_argument("--seed", type=int, default=0)

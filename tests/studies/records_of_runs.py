@@ -1,4 +1,4 @@
-"""Counts the steps and records of recorded runs, and the records again with nothing but `json` and `zipfile`.
+"""Counts the steps and records of recorded runs, and the records again with only `json` and `zipfile`.
 
 Usage: python tests/studies/records_of_runs.py FILE_OR_FOLDER…
 """
@@ -19,14 +19,14 @@ ARRAYS = ("trajectory", "events", "messages", "steps", "log", "history")
 
 
 def count(document: Any) -> int:
-    """Records of one JSON document that is one run."""
+    """Return the number of records in a JSON document of one run."""
     if isinstance(document, list):
         return len(document)
     return next((len(document[key]) for key in ARRAYS if isinstance(document.get(key), list)), 1)
 
 
 def direct(path: Path) -> Iterator[int]:
-    """Yield the number of records of each run of a file, in its order."""
+    """Yield the number of records of each run of a file, in order."""
     if zipfile.is_zipfile(path):
         yield from (count(json.loads(data)) for name, data in members(path) if name.startswith("samples/"))
         return

@@ -1,13 +1,12 @@
-"""Reference gists of libraries, made and tried where gists are scored: how many hold, what they reach and
-cost.
+"""Reference gists of libraries, made where gists are scored: how many are faithful, and their costs.
 
-    python tests/studies/reference_gists.py FOLDER [LIBRARY ...] [--count 20] [--seed 1] [--seconds 60]
-    [--each N] python tests/studies/reference_gists.py --table FOLDER
+    python tests/studies/reference_gists.py FOLDER [LIBRARY ...] [--count 20] [--seed 1] [--seconds 60] [--each N]
+    python tests/studies/reference_gists.py --table FOLDER
 
-`gistpoint gist new --sample` draws and examines the entrypoints, FOLDER being its data folder; the reference
-of each task is made as `gist reference` makes it. FOLDER keeps what is done (`drawn-LIBRARY.json`,
-`references.jsonl`): the same command goes on where it was stopped. `--each` bounds the references that are
-made of a library in one go; `--again` makes those anew that are not faithful.
+`gistpoint gist new --sample` draws and examines the entrypoints, with FOLDER as its data folder; the
+reference of each task is made as by `gist reference`. FOLDER keeps the results (`drawn-LIBRARY.json`,
+`references.jsonl`): the same command continues where it was stopped. `--each` limits the references that are
+made of a library in one go; `--again` remakes those that are not faithful.
 """
 
 from __future__ import annotations
@@ -50,7 +49,7 @@ _OPTIONS = ("--no-reference",)
 
 
 def drawn(folder: Path, library: str, count: int, seed: int) -> dict[str, Any]:
-    """Return what `gist new` made and refused of a library."""
+    """Return what `gist new` created and refused for a library, from the folder if it ran before."""
     kept = folder / f"drawn-{library}.json"
     if not kept.is_file():
         command = [sys.executable, "-m", "gistpoint", "gist", "new", *LIBRARIES[library], *_OPTIONS]
@@ -72,7 +71,7 @@ def rows(folder: Path) -> dict[str, dict[str, Any]]:
 
 
 def pending(folder: Path, library: str, options: argparse.Namespace) -> Iterator[dict[str, Any]]:
-    """Yield the tasks of a library whose reference is still to be made."""
+    """Yield the tasks of a library whose reference has yet to be made."""
     done, left = rows(folder), options.each
     for made in drawn(folder, library, options.count, options.seed)["made"]:
         row = done.get(made["id"])
@@ -82,7 +81,7 @@ def pending(folder: Path, library: str, options: argparse.Namespace) -> Iterator
 
 
 def referred(folder: Path, runner: GistRunner, task_id: str, seconds: float) -> dict[str, Any]:
-    """Return the reference of a task and its figures."""
+    """Return the reference of a task, with its figures and the number of runs."""
     task = read_task(folder / "data" / "tasks" / task_id)
     makers: list[ReferenceMaker] = []
 
@@ -95,7 +94,7 @@ def referred(folder: Path, runner: GistRunner, task_id: str, seconds: float) -> 
 
 
 def table(folder: Path) -> None:
-    """Print by library what was made, refused and faithful, and the figures of the references."""
+    """Print the numbers of tasks by library, and the figures of their references."""
     known = rows(folder)
     everything: list[dict[str, Any]] = []
     refused: Counter[str] = Counter()

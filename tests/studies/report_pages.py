@@ -46,7 +46,7 @@ LOOK = """
 
 
 class Browser:
-    """A Chromium without a window, spoken to by messages that end in a zero byte."""
+    """A Chromium without a window, controlled by messages that end in a zero byte."""
 
     def __init__(self, program: str, profile: str) -> None:
         to_it, self._out = os.pipe()
@@ -65,7 +65,10 @@ class Browser:
         self.events: list[dict[str, Any]] = []
 
     def call(self, method: str, session: str = "", **params: Any) -> dict[str, Any]:
-        """Send a command and return its result; events that come in between are kept."""
+        """Send a command and return its result; events that arrive in between are kept.
+
+        Raises `RuntimeError` if the command fails.
+        """
         self._number += 1
         message: dict[str, Any] = {"id": self._number, "method": method, "params": params}
         if session:
@@ -96,13 +99,13 @@ class Browser:
         return found
 
     def close(self) -> None:
-        """End it."""
+        """End the browser."""
         self.call("Browser.close")
         self._process.wait()
 
 
 def look(browser: Browser, path: Path, width: int, shots: Path | None) -> dict[str, Any]:
-    """Open a page at a width and return what was counted."""
+    """Open a page at a width, and return the counts."""
     target = browser.call("Target.createTarget", url="about:blank")["targetId"]
     session = browser.call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
     for domain in ("Network", "Page", "Runtime", "Log"):
@@ -150,7 +153,7 @@ def look(browser: Browser, path: Path, width: int, shots: Path | None) -> dict[s
 
 
 def main() -> int:
-    """Look at each page at each width."""
+    """Look at each page at each width; return 1 if a count that must be 0 is not."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("pages", nargs="+", type=Path)
     parser.add_argument("--shots", type=Path, help="a folder for screenshots and the printed page")

@@ -30,13 +30,11 @@ from gistpoint.tui.screens.review.screen import ReviewScreen  # noqa: E402
 
 WAIT_S = 120.0
 FORMER = {"open": 1, "read the last error": 2, "see the final diff": 2, "give a verdict": 9, "next": 2}
-"""Keys of the screens before runs could be gone through: Enter; $ X; $ D; V, Space, six Tabs, Enter; Esc,
-Down.
-"""
+"""Keys before there was one for the next run: Enter; $ X; $ D; V, Space, six Tabs, Enter; Esc, Down."""
 
 
 def make(folder: Path, count: int) -> None:
-    """Write runs that look, fail some times, write a file and submit; no two are alike."""
+    """Write distinct runs that list files, fail tests, write a file and submit."""
     for number in range(count):
         fails = 1 + number % 3
         turns = [command(f"ls {number}", "", thought=f"run {number}")]
@@ -49,7 +47,7 @@ def make(folder: Path, count: int) -> None:
 
 
 class Counted:
-    """Presses keys, and counts them by what they are for."""
+    """Presses keys and counts them by their purpose."""
 
     def __init__(self, driver: Reviewing) -> None:
         self.driver = driver
@@ -65,7 +63,7 @@ class Counted:
 
 
 async def review_one(counted: Counted, number: int) -> None:
-    """Review the run in sight, and check what is seen of it."""
+    """Review the run on the screen and check what is shown."""
     driver, screen = counted.driver, counted.driver.review
     await counted.until(lambda: screen.run.step is not None and screen.run.step.index == 3 + number % 3)
     if screen.pages.current != "step":
@@ -78,8 +76,9 @@ async def review_one(counted: Counted, number: int) -> None:
 
 
 async def go_through(folder: Path, count: int, size: tuple[int, int]) -> tuple[Counter[str], list[float]]:
-    """Review every run of a folder; return the keys by purpose, and the seconds until the next run was in
-    sight.
+    """Review every run of a folder.
+
+    Returns the number of keys by purpose, and the seconds until each next run was shown.
     """
     async with reviewing(folder, size=size) as driver:
         counted, seconds = Counted(driver), []
@@ -99,7 +98,7 @@ async def go_through(folder: Path, count: int, size: tuple[int, int]) -> tuple[C
 
 
 def main() -> None:
-    """Make the runs, review them, and print the keys before and after."""
+    """Create the runs, review them, and print the numbers of keys before and after."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("runs", nargs="?", type=int, default=500)
     parser.add_argument("--size", default="120x40")

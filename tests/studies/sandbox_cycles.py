@@ -1,7 +1,9 @@
-"""Runs a small suite over and over on one backend, kills every tenth run, and looks for what was left behind.
+"""Runs a small suite repeatedly on one backend, kills every tenth run, and looks for what was left behind.
 
-Left may be nothing: no container, mount, process or temporary folder. Prints what it found; 1 if there was
-anything. usage: python tests/studies/sandbox_cycles.py BACKEND [RUNS]
+Nothing may be left: no container, mount, process or temporary folder. Prints the findings; exit code 1 if
+there is any.
+
+usage: python tests/studies/sandbox_cycles.py BACKEND [RUNS]
 """
 
 from __future__ import annotations
@@ -44,7 +46,7 @@ def tree_of(folder: Path, mark: str, seconds: int) -> SourceTree:
 
 
 def processes_with(mark: str) -> list[str]:
-    """Return the ids of processes whose command line holds `mark`."""
+    """Return the ids of processes whose command line contains `mark`."""
     found = []
     for entry in Path("/proc").glob("[0-9]*/cmdline"):
         try:
@@ -56,7 +58,7 @@ def processes_with(mark: str) -> list[str]:
 
 
 def containers() -> list[str]:
-    """Return the ids of the engine's containers that are of this program."""
+    """Return the ids of the engine's containers that belong to this program."""
     from gistpoint.sandbox.backends.docker.engine import connect
 
     found = connect().client.api.containers(all=True, filters={"label": f"{OWNER}={this_program()}"})
@@ -64,7 +66,7 @@ def containers() -> list[str]:
 
 
 def main(name: str, runs: int) -> int:
-    """Run, kill, look, and tell."""
+    """Run and kill suites and print what was left behind; return 1 if there was anything, else 0."""
     mark = f"mark-{os.urandom(6).hex()}"
     with tempfile.TemporaryDirectory() as place:
         base, temporary = Path(place), Path(place) / "temporary"

@@ -1,5 +1,4 @@
-"""Counts the tokens of this interpreter's standard library, for
-core/corruption/appearance/standard_library.json.
+"""Counts the tokens of this interpreter's standard library.
 
 Usage: python tests/studies/standard_library_counts.py > core/corruption/appearance/standard_library.json
 """

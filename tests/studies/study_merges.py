@@ -1,5 +1,4 @@
-"""Two machines on one study, 40 people, merges in any order: the same ledger and a clean audit, over many
-seeds.
+"""Two machines on one study with 40 people and random merges: equal ledgers and clean audits for many seeds.
 
 PYTHONPATH=src:tests uv run python tests/studies/study_merges.py [SEEDS]
 """

@@ -45,7 +45,7 @@ SOLVER = {"name": "model-x", "runs": ["runs/x/*"], "condition": "alone"}
 
 
 def a_held_study(place: Path, *, simulated: bool = False) -> StudyFolder:
-    """Hold a small study with everything in it that a table can hold."""
+    """Hold a small study with everything that a table can contain, and return it."""
     held = Held.at(place, solver=[SOLVER], simulated=simulated)
     actor = SIMULATED if simulated else "person"
     attempts = [
@@ -77,7 +77,7 @@ print(json.dumps({"valid": report.valid, "tables": len(report.tasks),
 
 
 def frictionless(python: Path, study: StudyFolder, scratch: Path) -> Iterator[tuple[str, bool]]:
-    """Yield what the validator of data packages says of the tidy tables, and of damaged ones."""
+    """Yield the data package validator's findings on the tidy tables, intact and damaged."""
     folder = scratch / "tidy"
     for name, content in study_exporter("tidy")(StudyExport(load_study(study).data)):
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
@@ -108,7 +108,7 @@ def _asked(python: Path, folder: Path) -> dict[str, Any]:
 
 
 def _edited(folder: Path, name: str, old: bytes, new: bytes, *, hashed: bool = False) -> None:
-    """Replace bytes in a table; with `hashed` the dictionary no longer tells size and hash."""
+    """Replace bytes in a table; with `hashed`, also remove its size and hash from the dictionary."""
     path = folder / name
     content = path.read_bytes()
     if old not in content:
@@ -173,7 +173,7 @@ print(json.dumps({
 
 
 def inspect(python: Path, study: StudyFolder, scratch: Path) -> Iterator[tuple[str, bool]]:
-    """Yield what Inspect reads of each log, held against the rows."""
+    """Yield a comparison of each log, as Inspect reads it, with the rows."""
     export = _export(study)
     rows = {row.attempt: row for row in export.data.counted}
     seen = set[str]()
@@ -212,9 +212,7 @@ print(json.dumps({"runs": len(runs), "aliases": sorted(runs.alias.unique()), "wo
 
 
 def metr(python: Path, study: StudyFolder, scratch: Path) -> Iterator[tuple[str, bool]]:
-    """Yield how far the weights are from METR's formulas, written again with pandas as their
-    `compute_task_weights`.
-    """
+    """Yield the deviation of the weights from METR's formulas, rewritten from `compute_task_weights`."""
     (path,) = _written(_export(study), "metr", scratch)
     found = _answer(python, _WEIGHTS, path)
     yield f"{path.name}: {found}", found["runs"] > 0 and found["worst"] < 1e-9 and found["missing"] == 0
@@ -248,11 +246,11 @@ ORACLES: Mapping[str, tuple[str, Oracle]] = {
     "inspect": ("inspect-ai==0.3.285", inspect),
     "metr": ("pandas==2.3.3", metr),
 }
-"""By name: the requirement of its environment, and the function that asks it."""
+"""For each oracle, the requirement of its environment, and the function that queries it."""
 
 
 def environment(folder: Path, requirement: str) -> Path:
-    """Return the interpreter of an environment with a requirement, made at the first time."""
+    """Return the interpreter of an environment with a requirement, made at the first call."""
     place = folder / requirement.replace("==", "-")
     python = place / "bin" / "python"
     if not python.exists():
@@ -265,7 +263,7 @@ def environment(folder: Path, requirement: str) -> Path:
 
 
 def main() -> int:
-    """Ask every oracle; print a line for each answer."""
+    """Query every oracle, and print a line for each answer; return 1 if one is wrong."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )

@@ -1,13 +1,12 @@
-"""Whether estimates find the parameters that a study was simulated with, and how often their intervals hold
-them.
+"""Checks how well estimates and their intervals recover the parameters of simulated studies.
 
     PYTHONPATH=src:tests OPENBLAS_NUM_THREADS=1 uv run python tests/studies/study_recovery.py [SEEDS]
     [--engine]
 
-First 40 people and 60 tasks, everybody every task: each estimate beside the truth, with its distance in
+First, 40 people attempt all of 60 tasks: each estimate is printed next to the truth, with its distance in
 standard errors (of the interval). Then SEEDS (100) studies of 16 people who attempt 6 of 24 tasks: the share
-of the 95 % intervals that hold the truth. With `--engine` also 40 people and 64 tasks through the real
-engine, in a folder that is thrown away.
+of the 95 % intervals that contain the truth. With `--engine`, also 40 people and 64 tasks through the real
+engine, in a temporary folder.
 
 The truth of a rate or a slope is that of all people and tasks that could have been drawn, by quadrature;
 rates and slopes are marginal, so that slopes are nearer to zero than for one person and one task.
@@ -70,7 +69,7 @@ _WEIGHTS = _WEIGHTS / _WEIGHTS.sum()
 
 @dataclass(frozen=True)
 class Recovered:
-    """One estimate, the truth, and the scale on which its interval is symmetric."""
+    """An estimate, the true value, and the scale on which its interval is symmetric."""
 
     name: str
     number: Number
@@ -79,12 +78,15 @@ class Recovered:
 
     @property
     def held(self) -> bool | None:
-        """Whether the interval holds the truth; None without an interval."""
+        """Whether the interval contains the truth; None without an interval."""
         low, high = self.number.low, self.number.high
         return None if low is None or high is None else low <= self.truth <= high
 
     def distance(self, quantile: float) -> float:
-        """How far the estimate is from the truth, in standard errors; `quantile` is that of the interval."""
+        """Return the distance of the estimate from the truth, in standard errors.
+
+        `quantile` is that of the interval.
+        """
         low, high, value = self.number.low, self.number.high, self.number.value
         assert low is not None
         assert high is not None
@@ -96,7 +98,7 @@ class Recovered:
 
 
 def study(people: int, tasks: int, each: int, seed: int, behaviour: Behaviour) -> StudyData:
-    """Simulate outcomes without the engine: everybody attempts `each` tasks, in turn alone and assisted."""
+    """Simulate outcomes without the engine: each person attempts `each` tasks, alternating the conditions."""
     made = [
         StudyTask(
             id=f"t{n:03}",
@@ -159,7 +161,10 @@ def _row(course: AttemptCourse, task: StudyTask, condition: Condition, **who: An
 
 
 def true_chance(behaviour: Behaviour, difficulty: float, spread: float) -> float:
-    """The chance to solve alone, over people and tasks with this spread of ability minus difficulty."""
+    """Return the chance to solve alone, over people and tasks.
+
+    `spread` is that of ability minus difficulty.
+    """
     latent = spread * _NODES - difficulty
 
     def within(limit_s: float) -> float:
@@ -172,12 +177,12 @@ def true_chance(behaviour: Behaviour, difficulty: float, spread: float) -> float
 
 
 def true_rate(behaviour: Behaviour) -> float:
-    """The share solved alone."""
+    """Return the share of tasks solved alone."""
     return true_chance(behaviour, 0.0, math.hypot(behaviour.ability, behaviour.task))
 
 
 def true_slopes(behaviour: Behaviour) -> dict[str, float]:
-    """The marginal slopes of success on each standardised metric: those of the best logistic fit."""
+    """Return the marginal slopes of success on each standardised metric: those of the best logistic fit."""
     explained = math.sqrt(sum(slope**2 for slope in behaviour.slopes.values()))
     own = math.sqrt(behaviour.task**2 - explained**2)
     spread = math.hypot(own, behaviour.ability)
@@ -192,12 +197,12 @@ def true_slopes(behaviour: Behaviour) -> dict[str, float]:
 
 
 def true_sigma(behaviour: Behaviour) -> float:
-    """The standard deviation of log times within a task: of one person, and between persons."""
+    """Return the standard deviation of log times within a task, within and between persons."""
     return math.hypot(behaviour.sigma, behaviour.per_logit * behaviour.ability)
 
 
 def true_horizon(behaviour: Behaviour) -> float:
-    """The minutes of a task that the model solves half of the time."""
+    """Return the minutes of a task that the model solves half of the time."""
     return behaviour.median_minutes * math.exp(behaviour.per_logit * MODEL.skill / MODEL.discrimination)
 
 
@@ -205,7 +210,7 @@ def true_horizon(behaviour: Behaviour) -> float:
 
 
 def sigma_of(data: StudyData) -> Number:
-    """Sigma of log times within tasks and conditions, with its jackknife on the log scale."""
+    """Return sigma of log times within tasks and conditions, with its jackknife on the log scale."""
     rows = [row for row in data.rows if not row.solver]
     units, y = Units.of(rows), log_minutes(rows)
     solved = np.array([row.solved for row in rows], dtype=bool)
@@ -221,7 +226,7 @@ def sigma_of(data: StudyData) -> Number:
 
 
 def recovered(data: StudyData, behaviour: Behaviour, *, everything: bool = True) -> Iterator[Recovered]:
-    """Yield the estimates of a study that could be estimated, each with its truth."""
+    """Yield the estimates that a study allows, each with its true value."""
     rates = solve_rates(data).numbers
     yield Recovered("share solved", rates[RATE], true_rate(behaviour))
     ratios = time_ratios(data).numbers
@@ -241,7 +246,7 @@ def recovered(data: StudyData, behaviour: Behaviour, *, everything: bool = True)
 def coverage(
     seeds: int, behaviour: Behaviour, people: int = 16, tasks: int = 24, each: int = 6
 ) -> dict[str, list[bool]]:
-    """Of how many studies the intervals hold the truth, by estimate."""
+    """Return, for each estimate, whether its interval contains the truth, by study."""
     found: dict[str, list[bool]] = {}
     for seed in range(seeds):
         for one in recovered(study(16, 24, 6, seed, behaviour), behaviour, everything=False):
@@ -279,7 +284,7 @@ def through_the_engine(behaviour: Behaviour) -> None:
 
 
 def main() -> None:
-    """Print all."""
+    """Print all estimates and coverages."""
     numbers = [int(word) for word in sys.argv[1:] if word.isdigit()]
     behaviour = Behaviour()
     quantile = 2.02  # of Student's t with 39 degrees of freedom

@@ -1,12 +1,11 @@
-"""What a team's store and a machine's files cost as they grow: sizes, and times of what people wait for.
+"""Measures the sizes of a growing team store and of a machine's files, and the times that people wait.
 
 Usage: PYTHONPATH=src:tests uv run python tests/studies/team_growth.py FOLDER [TASKS ATTEMPTS PERCENT...]
        PYTHONPATH=src:tests uv run python tests/studies/team_growth.py study FOLDER [PEOPLE...]
 
-At each percentage a home and a database of their own are made in bulk below FOLDER, measured and deleted.
-Journals are those of five acted attempts, written again with other ids, people and times and chained anew.
-`study` measures the report of simulated studies. Times are those of whole commands, start included, on the
-machine as it is.
+For each percentage, a home and a database are made in bulk below FOLDER, measured and deleted. Journals are
+copies of those of five acted attempts, with other ids, people, times and hashes. `study` measures the report
+of simulated studies. Times are those of whole commands, including their start, on the machine as it is.
 """
 
 from __future__ import annotations
@@ -47,19 +46,19 @@ from gistpoint.sessions.heads import HEADS  # noqa: E402
 from gistpoint.sessions.journal import JOURNAL, JournalWriter, decoded  # noqa: E402
 
 PEOPLE, NEW = 50, 100
-"""Pseudonyms, and the share of attempts that are new at the last synchronisation: one of so many."""
+"""The number of pseudonyms; and of how many attempts one is new at the last synchronisation."""
 FIRST_MS, APART_MS = 1_600_000_000_000, 1_800_000
 MACHINE, PERSON = "zzzzzz", b'"participant":"%b"'
 SETTINGS = ("fsync=off", "max_wal_size=96MB", "min_wal_size=32MB", "autovacuum=off")
-"""The disk is memory here; the log of the database does not outgrow it."""
+"""The disk is in memory here, so the log of the database is kept small."""
 
 
 @dataclass(frozen=True)
 class Pattern:
-    """An acted journal, cut where a copy differs."""
+    """An acted journal, cut at the places where copies differ."""
 
     lines: tuple[bytes, ...]
-    """Without the hash of the line before, which stands for `%b`."""
+    """The lines, with `<PREV>` in place of the hash of the previous line."""
     began: int
     times: tuple[int, ...]
     attempt: bytes
@@ -107,11 +106,9 @@ class Pattern:
 def acted(
     folder: Path, task: Task, name: str, who: Enrolment, *, calls: int, edits: int, repair: str
 ) -> Path:
-    """Act an attempt of so many calls and edits, which ends with a submission, or is given up without a
-    `repair`.
-    """
+    """Act an attempt with so many calls and edits; without a `repair` it is given up, otherwise submitted."""
     clock = FakeClock()
-    name = f"acted-{name}"  # copies replace it wherever it occurs, so it must be no word of a journal
+    name = f"acted-{name}"  # copies replace it wherever it occurs, so it must not be a word of a journal
     writer = JournalWriter(folder / name, clock)
     attempt = Attempt(
         task, RepairJudge(task, read_answer(task), FakeRunner(CHECKS)), writer, clock, version="1"
@@ -134,7 +131,7 @@ def acted(
 
 
 def patterns(folder: Path, task: Task) -> list[Pattern]:
-    """The attempts that all others repeat: of people who solve it, are wrong, or give up, and of a model."""
+    """Return the attempts that all others copy: of people who solve, fail or give up, and of a model."""
     person, model = (
         Enrolment(participant="P00"),
         Enrolment(MODEL, Role.QA, solver={"kind": "chat", "model": "m-1"}),
@@ -172,7 +169,7 @@ def copied(task: Task, root: Path, number: int) -> str:
 
 @dataclass
 class Growth:
-    """A machine and its store, at one size."""
+    """A machine and its team store, at one size."""
 
     machine: TeamMachine
     server: PostgresServer
@@ -180,7 +177,10 @@ class Growth:
     attempts: int
 
     def make(self) -> None:
-        """Write all tasks, and all attempts on both sides but for a few, half of these here and half there."""
+        """Write all tasks and all attempts, all but a few of them on both sides.
+
+        Of the remaining attempts, `add` writes half here and half in the store.
+        """
         places = self.machine.locations
         with tempfile.TemporaryDirectory(dir=self.machine.root.parent) as folder:
             made = [build_task(Path(folder) / "made", mode) for mode in (Mode.REMOVE, Mode.DISCOVERY)]
@@ -193,12 +193,12 @@ class Growth:
         self.new = self.attempts - new, self.attempts - new // 2, self.attempts
 
     def add(self) -> None:
-        """Add the few that each side has alone."""
+        """Add the few attempts that each side has alone."""
         self.write(*self.new[:2], files=True, rows=False)
         self.write(*self.new[1:], files=False, rows=True)
 
     def write(self, start: int, end: int, *, files: bool, rows: bool) -> None:
-        """Write attempts into files, and copy them into the database."""
+        """Write attempts into files if `files`, and copy them into the database if `rows`."""
         kept: list[tuple[str, str, str, Pattern, int, list[tuple[bytes, str]]]] = []
         for number in range(start, end):
             began = FIRST_MS + number * APART_MS
@@ -249,7 +249,7 @@ class Growth:
             yield connection
 
     def sizes(self) -> dict[str, float]:
-        """Megabytes of the database, of its largest tables with their indexes, and of the files."""
+        """Return the megabytes of the database, of its largest tables with indexes, and of the files."""
         with self.connected() as connection:
             connection.autocommit = True
             connection.execute("VACUUM ANALYZE")
@@ -276,7 +276,7 @@ class Growth:
         return {**rows, **more}
 
     def measure(self) -> None:
-        """Print what takes how many seconds of the clock and of the processor, and how much memory."""
+        """Print the clock time, the processor time and the memory of each command."""
         for name, words in {
             "first sync, of tasks": ("store", "sync"),
             "sync, nothing to do": ("store", "sync"),
@@ -301,11 +301,11 @@ used = resource.getrusage(resource.RUSAGE_CHILDREN)
 spent = time.monotonic() - began
 print(json.dumps([done.returncode, spent, used.ru_utime + used.ru_stime, used.ru_maxrss, done.stdout.decode()[-600:]]))
 """
-"""A small program between: the memory of a child counts from that of its parent on."""
+"""A small program in between, because the peak memory of a child includes that of its parent at the start."""
 
 
 def command(home: Path, *words: str) -> str:
-    """Run a command in a home; return its time, that of the processor, its memory, and what it says last."""
+    """Run a command in a home; return its time, processor time and memory, and the last printed line."""
     program = (
         [sys.executable, "-m", "gistpoint", *words]
         if words != ("home",)
@@ -321,7 +321,7 @@ def command(home: Path, *words: str) -> str:
 
 
 async def open_home(home: Path) -> None:
-    """Open home, and print after how long its first rows and all rows were there."""
+    """Open home, and print how long its first rows and all rows took."""
     from gistpoint import __version__
     from gistpoint.core.attempts.clock import SystemTime
     from gistpoint.sessions.attempts import AttemptStore

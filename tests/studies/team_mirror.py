@@ -1,5 +1,4 @@
-"""Eight machines write attempts that are mirrored, while their server is killed twice and stopped for a
-minute.
+"""Eight machines write mirrored attempts while their server is killed twice and stopped for a minute.
 
 Usage: PYTHONPATH=src:tests uv run python tests/studies/team_mirror.py [ATTEMPTS [SECONDS OF THE STOP]]
 """
@@ -28,7 +27,7 @@ CALLS = ("README.md", "shop/prices.py", "README.md", "shop/basket.py", "README.m
 
 
 def write_attempts(root: Path, url: str, count: int) -> None:
-    """Act as a machine: write attempts, and tell when each call ended and how long it took."""
+    """Act as a machine: write attempts, and save when each call ended and how long it took."""
     machine, times = TeamMachine(root, url), []
     task = machine.task()
     for _ in range(count):
@@ -104,7 +103,7 @@ def journals_of(machine: TeamMachine) -> Mapping[str, bytes]:
 
 
 def print_times(times: list[tuple[float, float]], stopped: tuple[float, float]) -> None:
-    """Print how long calls took while the server was stopped, as ratios to the others."""
+    """Print the durations of calls while the server was stopped, as ratios to the others."""
     during = sorted(ms for at, ms in times if stopped[0] <= at <= stopped[1])
     others = sorted(ms for at, ms in times if not stopped[0] <= at <= stopped[1])
     print(f"calls: {len(times)}, of these while the server was stopped: {len(during)}")

@@ -1,11 +1,10 @@
-"""Eight machines, 40 simulated participants and two browsers in one study of a team; the server is killed
-twice.
+"""Eight machines, 40 simulated participants and two browsers in a team's study; the server is killed twice.
 
 usage: python tests/studies/team_study.py [--machines 8] [--people 40] [--kills 2] [--browsers 2]
 [--no-report]
 
-Nobody meets a task twice, nothing acknowledged is lost, every machine's folder is the same, their audits are
-clean, and the reports of two machines and of a plain copy of the folder are equal byte for byte.
+No participant gets a task twice, no acknowledged record is lost, the folders of all machines are equal, their
+audits are clean, and the reports of two machines and of a plain copy of the folder are equal byte for byte.
 """
 
 from __future__ import annotations
@@ -44,12 +43,12 @@ KEYS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("(needed)", ("Space", "F9")),
     ("Your code was", ()),
 )
-"""What a person presses, by words on the screen, the first that is there."""
+"""Words on the screen and the keys that a participant then presses; the first words found decide."""
 LOOK_S = 0.5
 
 
 async def in_browser(window: BrowserWindow, seen: list[str]) -> None:
-    """Go the whole way in a browser: agree, begin each task, look at it and give it up, answer nothing else."""
+    """Take part in a browser to the end: agree, start each task, look at it, give it up, skip questions."""
     before = ""
     while True:
         await asyncio.sleep(LOOK_S)
@@ -57,7 +56,7 @@ async def in_browser(window: BrowserWindow, seen: list[str]) -> None:
         words, keys = next(((words, keys) for words, keys in KEYS if words in text), ("", ()))
         if words == "Your code was":
             return
-        if text == before:  # it is being drawn, or a key is on its way
+        if text == before:  # the screen is being drawn or a key is pending
             before = ""
             continue
         before = text
@@ -66,9 +65,7 @@ async def in_browser(window: BrowserWindow, seen: list[str]) -> None:
 
 
 async def guests(crowd: Crowd, pictures: Path) -> list[str]:
-    """Let the guests take part by links that the organiser's machine serves; return what each saw last, if
-    not all.
-    """
+    """Let the guests take part by links to the organiser's machine; return those who did not finish."""
     seen: dict[str, list[str]] = {code: [] for code in crowd.guests}
     people = len(crowd.codes) + len(crowd.guests)
     async with AsyncExitStack() as stack:
@@ -90,7 +87,7 @@ async def guests(crowd: Crowd, pictures: Path) -> list[str]:
 
 
 def report(home: Path, study: Path, into: Path) -> dict[str, bytes]:
-    """Write the report of a study on a machine, and return its files."""
+    """Write the report of a study on a machine and return its files."""
     into.mkdir()
     words = ["study", "report", str(study), "-o", str(into / "report.html")]
     done = subprocess.run(
@@ -102,7 +99,7 @@ def report(home: Path, study: Path, into: Path) -> dict[str, bytes]:
 
 
 def checked(home: Path) -> str:
-    """Compare a machine with the store; return what is wrong."""
+    """Compare a machine with the store; return the differences found, or ""."""
     done = subprocess.run(
         [sys.executable, "-m", "gistpoint", "store", "check"],
         env={**os.environ, "GISTPOINT_HOME": str(home)}, capture_output=True, text=True, check=False,

@@ -32,7 +32,7 @@ PAGES = (
     "core/study/*.md",
 )
 FROZEN = re.compile(r"-1\.md$|gist(?:-\w+)*-2\.md$|/bank/|assist-1|breakpoint-appendix")
-"""Texts that never change, because tasks, attempts or studies were made with them."""
+"""Texts that must never change, because tasks, attempts or studies were made with them."""
 _WORD = re.compile(r"[A-Za-z][a-z']+")
 _STOPS = re.compile(r"(?<=[.!?]) +(?=[A-Z`*\"(])")
 _NOT_TEXT = re.compile(r"^[\w./:*@{}%#=,;\[\]()<>|+\\^$?!&~'\"-]*$")
@@ -50,7 +50,7 @@ _TECHNICAL = {
     ),
     *("words.py", "searching.py", "requests.py", "syntax.py", "sealing.py", "openai_compatible.py"),
 }
-"""Folders and modules whose literals are code, or words of other programs."""
+"""Folders and modules whose literals are code, or terms of other programs."""
 _OF_SOLVERS = {
     *("browsing.py", "replacing.py", "search_code.py", "tools.py", "transcripts.py", "verdict.py"),
     *(
@@ -70,7 +70,7 @@ _CODE = re.compile(
     r"\b(SELECT|INSERT|UPDATE|DELETE|GRANT) |[{;] \w[\w-]*: |</?\w+[ >]|\bimport \w+( |$)|^def |^bold |[$]text-|\\\["
     r"|^\W*[\w.]+\(|pytest_collection|:\w+ AS |^`[\w.]+`$|^[\w.]+: [\w.]+$|/\{…\}\w|[#.]\w+-\w+ "
 )
-"""What shows that a literal is code: SQL, CSS, HTML, Python, a style, a pattern."""
+"""Patterns that show that a literal is code: SQL, CSS, HTML, Python, a style or a regular expression."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,13 +103,13 @@ def literals(path: Path) -> Iterator[Text]:
 
 
 def _is_technical_call(node: ast.Call) -> bool:
-    """Whether a call takes no text for people: a regular expression, a log's key, a type."""
+    """Whether a call's arguments are not texts for people: a regular expression, a log's key or a type."""
     name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
     return name in {"compile", "cast", "getattr", "TypeVar", "namedtuple", "match", "search", "sub", "split"}
 
 
 def _raises_internal(node: ast.Raise) -> bool:
-    """Whether an error is one of programmers (`LookupError`, `ValueError` …), which no person reads."""
+    """Whether an error is a programming error (such as `TypeError`), whose message no user reads."""
     error = node.exc.func if isinstance(node.exc, ast.Call) else node.exc
     return getattr(error, "id", "") in {"TypeError", "NotImplementedError", "AssertionError", "KeyError"}
 
@@ -124,7 +124,7 @@ def _text_of(node: ast.AST) -> str:
 
 
 def is_prose(text: str) -> bool:
-    """Whether a literal is words for people: two words or more, or one that begins a sentence."""
+    """Whether a literal is prose: at least three words, which make up more than half of it."""
     if _NOT_TEXT.match(text) and " " not in text.strip():
         return False
     words = _WORD.findall(text)
@@ -153,7 +153,7 @@ def _of_page(path: Path, place: str) -> Iterator[Text]:
 
 
 def of_program(below: str = "") -> Iterator[Text]:
-    """Yield the texts in the modules of the program, or of those whose path begins with `below`."""
+    """Yield the texts in the program's modules whose path begins with `below`."""
     for room in ROOMS:
         for path in sorted((ROOT / room).rglob("*.py")):
             place = path.relative_to(ROOT)

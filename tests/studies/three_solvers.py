@@ -1,5 +1,4 @@
-"""The same attempt by keys, by a model and over MCP: the answers byte for byte, and both sides in review's
-pictures.
+"""Makes the same attempt by keys, by a model and over MCP, and compares the answers byte for byte.
 
 Usage: PYTHONPATH=src:tests python tests/studies/three_solvers.py FOLDER [--claude NODE_MODULES]
 
@@ -46,7 +45,7 @@ KEY = "sk-that-no-file-may-hold-0123456789"
 
 
 def _submission(qualname: str) -> tuple[str, dict[str, str]]:
-    """Return the submission of a function that the demo's recorded attempt makes."""
+    """Return the submission of a function in the demo's recorded attempt."""
     made = [step for step in playthrough(TASK)[1] if step.get("tool") == "replace_function"]
     (found,) = (step["arguments"] for step in made if step["arguments"]["func_name"] == qualname)
     return "replace_function", {**found, "func_code": found["func_code"].rstrip("\n")}
@@ -69,12 +68,12 @@ STEPS: Sequence[tuple[str, Sequence[tuple[str, dict[str, str]]]]] = (
     ("", [("read_function", {"function_name": "Network.reach", "file_path": NETWORK})]),
     ("A station keeps the first way by which it's found.", [_submission("Network.reach")]),
 )
-"""What is thought, and the calls that follow."""
+"""The thoughts, each with the calls that follow."""
 CALLS = [call for _, calls in STEPS for call in calls]
 
 
 def by_keys(task: str, environment: Mapping[str, str]) -> None:
-    """Type the calls into the console, paste the submissions into the editor."""
+    """Type the calls into the console, and paste the submissions into the editor."""
     command = [sys.executable, "-m", "gistpoint", "solve", task]
     with Terminal(command, environment=environment, columns=120, rows=40) as terminal:
         terminal.wait_for(r"\d+ (tool uses )?left")
@@ -106,7 +105,7 @@ def by_model(task: str, environment: Mapping[str, str]) -> None:
 
 
 async def over_mcp(task: str, environment: Mapping[str, str]) -> None:
-    """Call over the protocol."""
+    """Make the calls over MCP."""
     program = StdioServerParameters(
         command=sys.executable, args=["-m", "gistpoint", "mcp", task], env=dict(environment)
     )
@@ -117,9 +116,7 @@ async def over_mcp(task: str, environment: Mapping[str, str]) -> None:
 
 
 def by_claude(modules: Path, task: Task, own: Path, environment: Mapping[str, str]) -> list[str]:
-    """Let Claude Code, in a home of its own, make the calls of its vendor's endpoint; return what it sent
-    there.
-    """
+    """Let Claude Code, in a new home, make the calls of its vendor's endpoint; return what it sent there."""
     own.mkdir()
     vendor = Vendor([[("read_brief", {})], *(list(calls) for _, calls in STEPS)])
     with serving(vendor) as url:
@@ -142,7 +139,7 @@ def _program(arguments: Sequence[str], environment: Mapping[str, str]) -> str:
 
 
 def said(journal: Path) -> dict[str, Any]:
-    """Return what a solver was told: the brief, each call with its answer and budgets, and the end."""
+    """Return what a solver received: the brief, each call with its answer and budgets, and the end."""
     events = [json.loads(line) for line in journal.read_text(encoding="utf-8").splitlines()]
 
     def of(kind: str, *names: str) -> list[Any]:
@@ -158,7 +155,7 @@ def said(journal: Path) -> dict[str, Any]:
 
 
 async def pictures(attempts: Mapping[str, Path], locations: Locations, into: Path) -> None:
-    """Take pictures of each attempt in review, and of all pairs in compare."""
+    """Take pictures of each attempt in review and of each pair in comparison."""
     runs = [str(path) for path in attempts.values()]
     for size in SIZES:
 
@@ -199,7 +196,7 @@ async def pictures(attempts: Mapping[str, Path], locations: Locations, into: Pat
 
 
 def main(folder: Path, modules: Path | None) -> int:
-    """Attempt, compare, replay, take pictures."""
+    """Make the attempts, compare and replay them, and take pictures; return 1 if a check fails."""
     home = folder / "home"
     os.environ["GISTPOINT_HOME"] = str(home)
     locations = Locations.of_user()

@@ -1,9 +1,9 @@
-"""What the analyses of times find where the truth is known.
+"""Compares the results of the analyses of times with a known truth.
 
     PYTHONPATH=src:tests OPENBLAS_NUM_THREADS=1 uv run python tests/studies/time_recovery.py [DRAWS]
 
-Persons and tasks are drawn at random; times are log-normal, cut at a cap. Printed are mean estimates beside
-the truth, and how often 95 % intervals hold it.
+Persons and tasks are drawn at random; times are log-normal, cut at a cap. Prints mean estimates next to the
+truth, and how often 95 % intervals contain it.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ WORLD = World(
 
 
 def drawn(world: World, seed: int, by_task: float = 0.0) -> list[AttemptRow]:
-    """Draw timed attempts; `by_task` is the standard deviation of the effect from task to task."""
+    """Draw timed attempts; `by_task` is the standard deviation of the effect between tasks."""
     rows = people(replace(world, cap=1e9).data(seed))
     draw = Random(seed)
     shift = {row.task: draw.gauss(0, by_task) for row in sorted(rows, key=lambda row: row.task)}
@@ -53,14 +53,14 @@ def drawn(world: World, seed: int, by_task: float = 0.0) -> list[AttemptRow]:
 
 
 def held(number: Number, truth: float) -> tuple[bool, bool]:
-    """Whether the interval holds the truth, and the one as if attempts were independent."""
+    """Return whether the interval contains the truth, and whether the one for independent attempts does."""
     if number.low is None or number.high is None or number.iid is None:
         return False, False
     return number.low <= truth <= number.high, number.iid[0] <= truth <= number.iid[1]
 
 
 def ratios(draws: int, by_task: float) -> None:
-    """Print the ratio of times, with censoring and of the solved alone."""
+    """Print the ratio of times, with censoring and from the solved attempts alone."""
     found, alone, sigma, inside = [], [], [], []
     for seed in range(draws):
         rows = drawn(WORLD, seed, by_task)
@@ -82,7 +82,7 @@ def ratios(draws: int, by_task: float) -> None:
 
 
 def hazards(draws: int) -> None:
-    """Print Cox's effect where people have a frailty: it is nearer to 0 than the effect on one person."""
+    """Print Cox's effect if people have a frailty: it is nearer to 0 than the effect on one person."""
     found = []
     for seed in range(draws):
         draw = np.random.default_rng(seed)
@@ -106,7 +106,7 @@ def hazards(draws: int) -> None:
 
 
 def spreads(draws: int) -> None:
-    """Print the crossed spreads of log times of the solved."""
+    """Print the crossed spreads of the log times of solved attempts."""
     world = replace(WORLD, cap=1e9, people=30, tasks=30, effect=-0.5)
     fits = [fit_mixed(people(world.data(seed)), ["assisted"]) for seed in range(draws)]
     known = [fit for fit in fits if fit is not None]
@@ -119,7 +119,7 @@ def spreads(draws: int) -> None:
 
 
 def medians(draws: int) -> None:
-    """Print the median of one task of 12 attempts: true 30, sigma .9, cap 40."""
+    """Print the median for one task with 12 attempts; the true one is 30, with sigma .9 and cap 40."""
     fits, inside, curves = [], [], []
     for seed in range(draws):
         true = np.random.default_rng(seed).lognormal(log(30), 0.9, 12)
@@ -138,7 +138,7 @@ def medians(draws: int) -> None:
 
 
 def main() -> None:
-    """Print all."""
+    """Print the results of all analyses."""
     draws = int(sys.argv[1]) if len(sys.argv) > 1 else 100
     for by_task in (0.0, 0.4):
         ratios(draws, by_task)

@@ -1,11 +1,10 @@
-"""What it costs to know the executed lines of one gist: CPU time of each way of tracing over the bare
-command.
+"""Costs of recording a gist's executed lines: CPU time of each way of tracing over the bare command.
 
     python tests/studies/tracer_overhead.py PYTHON [GIST ...] [--rounds 5]
 
-PYTHON is an interpreter with pytest, coverage and, where it is to be compared, slipcover. Each GIST is a test
-file. One that computes for a second is measured too. "As scored" is the whole run of a gist: guards, watches,
-observer, sentinels. Rounds are interleaved; the least CPU time (user and system) counts.
+PYTHON is an interpreter with pytest, coverage and, to compare with it, slipcover. Each GIST is a test file.
+One that computes for a second is measured too. "As scored" is the whole run of a gist: guards, watches,
+observer, sentinels. Rounds are interleaved; the minimum CPU time (user and system) counts.
 """
 
 from __future__ import annotations

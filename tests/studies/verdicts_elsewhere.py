@@ -32,7 +32,7 @@ from gistpoint.sandbox.testruns import SuiteRunner
 
 
 def main() -> int:
-    """Judge and compare; return 1 if a verdict differs."""
+    """Judge and compare; return 1 if a verdict differs, else 0."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--trees", type=int, default=200)
     parser.add_argument("--gists", type=int, default=100)
@@ -72,7 +72,7 @@ def main() -> int:
 def note(
     counts: Counter[str], what: str, kind: str, ours: tuple[bool, float], theirs: dict[str, object]
 ) -> None:
-    """Count one pair of verdicts, and print it if they differ."""
+    """Count a pair of verdicts and print it if they differ."""
     same = ours == (bool(theirs["solved"]), theirs["score"])
     counts[f"{what}s"] += 1
     counts[f"{what}s solved"] += ours[0]

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""Print what the program answers to wrong calls: `uv run python tests/studies/wrong_calls.py`, a table in
-Markdown.
+"""Print the program's answers to wrong calls as a Markdown table.
+
+uv run python tests/studies/wrong_calls.py
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ def main() -> None:
 
 
 def _code(text: str) -> str:
-    """Return text as code in a cell of a table in Markdown."""
+    """Return text as code in a cell of a Markdown table."""
     return f"<code>{html.escape(text, quote=False).replace('|', '&#124;')}</code>"
 
 

@@ -1,8 +1,8 @@
 """Wrong repairs that pass their suites, and how many are found: `wrong_repairs.py TASKS [MOST]`.
 
-The repairs are single corruptions of the true functions of the tasks whose suites pass with them. Some are no
-fault at all; a person has to say which. Found is what is contradicted, or has a smallest input on which it
-differs. Prints a line for each with its change, and the counts.
+The repairs are single corruptions of the tasks' true functions with which the suites pass. Some are not
+faults at all; a person has to decide which. A repair is found if it is contradicted or has a smallest input
+on which it differs. Prints a line for each with its change, and the counts.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ from gistpoint.sandbox.ladder import choose
 from gistpoint.sandbox.testruns import SuiteRunner
 
 _TRIED = 12
-"""Corruptions of a function whose suites are run."""
+"""Maximum corruptions of a function for which the suite is run."""
 
 
 def changed_lines(before: str, after: str) -> str:
-    """Return the lines that differ, on one line."""
+    """Return the lines that differ, joined on one line."""
     lines = difflib.unified_diff(before.splitlines(), after.splitlines(), n=0, lineterm="")
     return " / ".join(line for line in lines if line[:2] not in ("--", "++", "@@"))[:160]
 

@@ -61,7 +61,7 @@ _Key = tuple[Environment, tuple[Path, ...], tuple[str, ...]]
 
 
 class DockerBackend:
-    """Runs commands in containers of the engine that the user's Docker settings name."""
+    """A backend that runs commands in containers of the engine that the user's Docker settings name."""
 
     name = "docker"
     expects: ClassVar[Mapping[str, str]] = {}
@@ -121,7 +121,10 @@ class DockerBackend:
             return Ended(Stop.NOT_STARTED, None, reason, time.monotonic() - began, reason=reason)
 
     def _connected(self) -> Engine:
-        """Return the engine; after connecting, remove containers of dead programs. Raises `EngineError`."""
+        """Return the engine; when connecting to it, remove the containers of dead programs.
+
+        Raises `EngineError` if the engine can't be reached.
+        """
         with self._lock:
             if self._engine is None:
                 engine = connect()
@@ -197,7 +200,10 @@ class DockerBackend:
         on_line: Callable[[bytes], None],
         cancel: CancelToken,
     ) -> Ended | None:
-        """Send a container its work and follow it; return None if the container sent nothing."""
+        """Send a container its work, follow it, and return how it ended; None if it sent nothing.
+
+        The container is removed. Raises `EngineLostError` if its end is unknown.
+        """
         limits = command.limits
         course = Course(ResultLines(limits, on_line), Tail(limits.output))
         with ExitStack() as stack:
@@ -208,7 +214,7 @@ class DockerBackend:
                 follow(conversation, course, deadline=began + command.timeout_s, cancel=cancel)
                 state = {} if course.stop is not None else container.state()
                 if course.stop not in (Stop.EXITED, Stop.OUT_OF_MEMORY):
-                    conversation.close()  # an engine whose reader has stopped reading may not answer
+                    conversation.close()  # an engine whose reader has stopped reading might not answer
                     container.kill()
             finally:
                 seconds = time.monotonic() - began

@@ -130,7 +130,7 @@ class ContainerSettings:
     limits: RunLimits
     folders: tuple[str, ...]
     closed: bool = False
-    """Whether the command may not write anywhere."""
+    """Whether the command can't write anywhere."""
     python: str = PYTHON
     """The interpreter of the first process."""
 
@@ -146,7 +146,7 @@ class DockerContainer:
     """The object that the SDK must not release while the stream is in use."""
 
     def discard(self) -> None:
-        """End and remove the container; if the engine fails to do so, a later start removes it."""
+        """End and remove the container; if the engine fails to do so, `remove_leftovers` does it later."""
         with contextlib.suppress(Exception):
             self.stream.close()
         remove(self.engine, self.id)
@@ -222,7 +222,6 @@ def host_settings(engine: Engine, settings: ContainerSettings) -> dict[str, Any]
         places[f"{SHOWN}/{name}"] = f"{_COMMON},exec,size={_FOLDER},mode=0755"
     options: dict[str, Any] = {
         "network_mode": "none",
-        # Every writable place is in memory, which counts towards the limit.
         "read_only": True,
         "cap_drop": ["ALL"],
         # Only for the first process, which becomes another user to start the command (decision 7).
@@ -249,7 +248,7 @@ def host_settings(engine: Engine, settings: ContainerSettings) -> dict[str, Any]
 
 
 def remove(engine: Engine, identity: str) -> None:
-    """Remove a container, running or not; if that fails now, a later start does it.
+    """Remove a container, running or not; if the engine fails to do so, `remove_leftovers` does it later.
 
     An engine that is just registering the container's end may refuse at first. Podman instead accepts but
     keeps the container, so that the removal is requested only after the container has ended.
@@ -284,7 +283,10 @@ def remove_leftovers(engine: Engine) -> int:
 
 
 class WaitingContainer:
-    """Holds at most one started container for the next run; removes and prepares them in the background."""
+    """At most one started container, which waits for the next run.
+
+    Containers are removed and prepared in the background.
+    """
 
     def __init__(self) -> None:
         self._lock = threading.Lock()

@@ -1,4 +1,4 @@
-"""The conversation with a container: sends its work, receives its frames and follows its run to the end."""
+"""Sends a container its work, receives its frames, and follows its run to the end."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class StreamFrame:
 
 
 class Conversation:
-    """Sends the parts of the work and then the bytes of `requests`, and receives frames at the same time."""
+    """A connection that sends the parts of the work and then the bytes of `requests`, and receives frames."""
 
     def __init__(
         self, stream: socket.socket, parts: Sequence[bytes | IO[bytes]], requests: int | None = None
@@ -64,7 +64,7 @@ class Conversation:
             threading.Thread(target=target, args=arguments, name="container", daemon=True).start()
 
     def next(self, timeout_s: float) -> StreamFrame | None:
-        """Return the next frame, or None if none came within `timeout_s` seconds.
+        """Return the next frame, or None if none arrives within `timeout_s` seconds.
 
         The very last frame is a `Z`, with the text of the error if there was one.
         """
@@ -128,8 +128,8 @@ def read_frames(stream: socket.socket) -> Iterator[StreamFrame]:
     standard output.
     """
     held = bytearray()
-    while header := _exactly(stream, _HEADER):
-        payload = _exactly(stream, int.from_bytes(header[4:], "big"))
+    while header := _read_exactly(stream, _HEADER):
+        payload = _read_exactly(stream, int.from_bytes(header[4:], "big"))
         if header[0] != _STDOUT:
             yield StreamFrame("C", payload)
             continue
@@ -144,7 +144,7 @@ def read_frames(stream: socket.socket) -> Iterator[StreamFrame]:
             del held[: _INNER_HEADER + size]
 
 
-def _exactly(stream: socket.socket, size: int) -> bytes:
+def _read_exactly(stream: socket.socket, size: int) -> bytes:
     """Return `size` bytes; empty if the stream ends before that."""
     parts = []
     left = size
@@ -162,7 +162,7 @@ _FRAME_S = 0.05
 
 @dataclass
 class Course:
-    """How far a run has come; `stop` is None until it ends, and if the stream breaks off before that."""
+    """The progress of a run; `stop` is None until the run ends, and if the stream breaks off before that."""
 
     lines: ResultLines
     output: Tail
@@ -177,7 +177,8 @@ class Course:
 def follow(conversation: Conversation, course: Course, *, deadline: float, cancel: CancelToken) -> None:
     """Take frames until the run ends or has to be stopped, and set `course.stop`.
 
-    `deadline` is a time on the monotonic clock, in seconds.
+    `course.stop` stays None if the stream breaks off. `deadline` is a time on the monotonic clock, in
+    seconds.
     """
     takers: dict[str, Callable[[bytes], None]] = {"R": course.lines.add, "O": course.output.add}
     while course.stop is None:
@@ -186,7 +187,7 @@ def follow(conversation: Conversation, course: Course, *, deadline: float, cance
             course.stop = Stop.CANCELLED
             return
         if frame is not None and frame.kind not in takers:
-            if _over(frame, course):
+            if _take_frame(frame, course):
                 return
             continue
         if frame is not None:
@@ -206,7 +207,7 @@ class _End(msgspec.Struct):
     writes: Writable | None = None
 
 
-def _over(frame: StreamFrame, course: Course) -> bool:
+def _take_frame(frame: StreamFrame, course: Course) -> bool:
     """Take a frame that is neither results nor output; return whether it is the last one."""
     if frame.kind == "C":
         course.complaint = (course.complaint + frame.payload.decode("utf-8", "replace"))[-4000:]

@@ -44,8 +44,8 @@ _FOREIGN = "the environment contains code compiled for a system other than the e
 def environment_image(engine: Engine, environment: Environment, runtime: Runtime) -> str:
     """Return the id of the image that contains `environment`, built on the engine if necessary.
 
-    `runtime` has the parts of this machine that the environment needs. Raises `EngineError` if there is no
-    base, if the engine can't run the environment's binaries, or if it fails to build the image.
+    `runtime` contains the parts of this machine that the environment needs. Raises `EngineError` if there is
+    no base, if the engine can't run the environment's binaries, or if it fails to build the image.
     """
     base = base_image(engine, environment, runtime)
     entries = environment_entries(environment)
@@ -86,7 +86,10 @@ def environment_entries(environment: Environment) -> list[Entry]:
 
 
 def base_image(engine: Engine, environment: Environment, runtime: Runtime) -> str:
-    """Return the id of the base image with the interpreter of `environment`; raises `EngineError`."""
+    """Return the id of the base image with the interpreter of `environment`, made if necessary.
+
+    Raises `EngineError` if it can't be made.
+    """
     if not made_here(engine):
         return _from_registry(
             engine, environment.version, may_pull=os.environ.get(_SETTING, "") == "registry"
@@ -96,7 +99,7 @@ def base_image(engine: Engine, environment: Environment, runtime: Runtime) -> st
 
 
 def programs_image(engine: Engine, environment: Environment, runtime: Runtime, programs: Runtime) -> str:
-    """Return the id of an image in which commands find only `programs`, and only root an interpreter.
+    """Return the id of an image in which commands find only `programs`; only root can use its interpreter.
 
     It must be made from this machine's parts, because the content of a registry's image is unknown. Raises
     `EngineError` if the engine loses the image.
@@ -116,12 +119,15 @@ def first_process() -> list[Entry]:
 
 
 def made_here(engine: Engine) -> bool:
-    """Return whether the base of an engine's images is made from this machine's parts."""
+    """Whether the base of an engine's images is made from this machine's parts."""
     return os.environ.get(_SETTING, "") != "registry" and can_be_made(engine.machine)
 
 
 def _imported(engine: Engine, stamp: str, entries: Callable[[], list[Entry]]) -> str:
-    """Return the id of the base with this stamp; if the engine has none, send it one with `entries`."""
+    """Return the id of the base with this stamp; if the engine has none, send it one with `entries`.
+
+    Raises `EngineError` if the engine does not have the base afterwards.
+    """
     known = _stamped(engine, stamp)
     if known is not None:
         return known
@@ -157,7 +163,7 @@ def remove_images(engine: Engine) -> int:
 def _from_registry(engine: Engine, version: str, *, may_pull: bool) -> str:
     """Build the shipped Dockerfile on the official image, and return the id; pull that only if `may_pull`.
 
-    Raises `EngineError` if the official image is missing and may not be pulled.
+    Raises `EngineError` if the official image is missing and must not be pulled.
     """
     name = f"python:{version}-slim"
     official = known_image(engine, name)

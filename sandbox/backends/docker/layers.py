@@ -145,7 +145,7 @@ def root_entries(environment: Environment, runtime: Runtime) -> list[Entry]:
     entries.append(Entry("tmp", 0o1777))
     entries += [Entry(name, data=text.encode()) for name, text in _ETC.items()]
     entries += _interpreter(environment, runtime.interpreter)
-    entries += _system(runtime.system)
+    entries += _system_entries(runtime.system)
     headers = environment.prefix / "include" / f"python{environment.version}"
     shown_whole = {Path(part.path) for part in runtime.system if part.folder}
     if not shown_whole.isdisjoint((headers, *headers.parents)):
@@ -159,7 +159,7 @@ def closed_entries(environment: Environment, runtime: Runtime, programs: Runtime
 
     The first process of a container is root and needs the interpreter; the command runs as another user.
     """
-    open_to_all = {entry.path for entry in with_parents(_system(programs.system))}
+    open_to_all = {entry.path for entry in with_parents(_system_entries(programs.system))}
     needed = tuple(part for part in runtime.system if part in programs.system or not _is_binary(part))
     closed = list[Entry]()
     for entry in root_entries(environment, replace(runtime, system=needed)):
@@ -184,7 +184,7 @@ def _is_binary(part: RuntimePath) -> bool:
     return not _BINARIES.isdisjoint(Path(part.path).parts)
 
 
-def _system(parts: Iterable[RuntimePath]) -> Iterator[Entry]:
+def _system_entries(parts: Iterable[RuntimePath]) -> Iterator[Entry]:
     """Yield each part at its path on this machine, but libraries from other places next to the C library."""
     known = list(parts)
     c_library_folders = [Path(part.path).parent for part in known if "/libc.so" in part.path]

@@ -284,7 +284,7 @@ def find_python(inside: Opened, image: Image) -> str:
     """
     path_folders = variables_of(image).get("PATH", _USUAL_PATH).split(":")
     folders = [folder for folder in dict.fromkeys(path_folders) if folder.startswith("/")]
-    # Benchmarks install the tested code into a conda environment of this name, which may not be on the PATH.
+    # Benchmarks install the tested code in a conda environment of this name, which might not be on the PATH.
     prefixes = [
         posixpath.dirname(folder) for folder in folders if posixpath.basename(folder) in ("bin", "condabin")
     ]
@@ -377,7 +377,7 @@ def _prepare(engine: Engine, image: str, pins: ImagePins, entries: list[Entry], 
         except requests.RequestException as error:
             raise EngineError(f"preparing the image took longer than {_PREPARING_S} s") from error
         if status:
-            raise EngineError(f"the image can't be used: {_why(engine, identity, status)}")
+            raise EngineError(f"the image can't be used: {_failure_reason(engine, identity, status)}")
         made = api.commit(identity, repository=ENVIRONMENT, tag=tag, changes=f'LABEL {KIND}="environment"')
         return str(made["Id"])
     finally:
@@ -396,8 +396,11 @@ def _startable(engine: Engine, pins: ImagePins) -> Iterator[None]:
         ) from error
 
 
-def _why(engine: Engine, identity: str, status: int) -> str:
-    """Return why the preparation failed: the error in its report, or the last line that it printed."""
+def _failure_reason(engine: Engine, identity: str, status: int) -> str:
+    """Return why the preparation failed, in at most 500 characters.
+
+    This is the error in its report, or else the last line that it printed, or its status.
+    """
     import docker.errors
 
     try:

@@ -1,4 +1,4 @@
-"""Replaces the used part of msgspec in the bundle, which may need only the standard library.
+"""Replaces the used part of msgspec in the bundle, where only the standard library is available.
 
 Structs are chosen by a tag and decoded from parsed JSON; types are checked, and no value is converted.
 """
@@ -59,7 +59,7 @@ class Struct:
 def convert(value: Any, kinds: Any) -> Any:
     """Return the struct that `value` describes; `kinds` is a class, or a nested tuple of possible classes.
 
-    Raises `MisfitError` if the value fits none of them.
+    Raises `RecordMismatchError` if the value fits none of them.
     """
     if not isinstance(value, dict):
         raise RecordMismatchError("Expected `object`")

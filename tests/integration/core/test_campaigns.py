@@ -1,4 +1,4 @@
-"""Campaigns on a little library: what is kept, in which order, and that nothing is done twice."""
+"""Campaigns on a little library: which tasks are kept, in which order, and no work done twice."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def shop(tmp_path: Path) -> Shop:
 
 
 def told(verdicts: list[CandidateVerdict]) -> list[object]:
-    """All of the verdicts but for the seconds, as it is written down."""
+    """Return the verdicts as they are saved, except for the seconds."""
     return [{**verdict.to_json(), "cost": None} for verdict in verdicts]
 
 
@@ -296,7 +296,7 @@ def test_function_that_no_operator_fits(tmp_path: Path) -> None:
 
 
 def test_whole_suite_has_the_last_word(tmp_path: Path) -> None:
-    """The probe says five tests fail where the suite sees none of it, hangs, or does not run."""
+    """The probe reports five failing tests where the suite has none, hangs or does not run."""
     shop = Shop(tmp_path, FakeBench(wish=lambda targets: failing(*IDS[:5])))
     few = verdict_of(shop, "remove", "shop.py::price", min_failing=5)
     assert few.reason is Reason.KEPT
@@ -341,8 +341,8 @@ def test_group_whose_parts_break_the_same_tests(tmp_path: Path) -> None:
 
 
 def test_group_in_which_one_hides_another(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each breaks other tests alone, but with one of the three repaired nothing fails."""
-    monkeypatch.setattr("gistpoint.core.generation.trials.groups.SUBTLE", 0.0)  # none of them is left out
+    """Each alone breaks other tests, but with one of the three repaired nothing fails."""
+    monkeypatch.setattr("gistpoint.core.generation.trials.groups.SUBTLE", 0.0)  # so none of them is left out
     own: dict[str, list[str]] = {
         "shop.py::price": IDS[:6],
         "shop.py::stock": IDS[7:13],
@@ -358,7 +358,7 @@ def test_group_in_which_one_hides_another(tmp_path: Path, monkeypatch: pytest.Mo
 
 
 def test_group_that_breaks_no_more_than_a_part(tmp_path: Path) -> None:
-    """The probes claim what the suite does not show: together they break no more than one part is said to."""
+    """The probes' claims exceed the suite's failures: together the parts break no more than one of them."""
     own = {"shop.py::price": [*IDS, "t::1"], "shop.py::stock": [IDS[0], "t::2"]}
     shop = Shop(tmp_path, FakeBench(wish=lambda targets: failing(*own[targets[0].name])))
     verdict = verdict_of(shop, "multi", "shop.py::price", ("shop.py::stock",))

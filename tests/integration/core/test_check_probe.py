@@ -1,6 +1,4 @@
-"""The look from inside the sandbox finds copies of the package and of the answer, wherever and however they
-lie.
-"""
+"""The probe from inside the sandbox finds copies of the package and of the answer, wherever they are."""
 
 from __future__ import annotations
 

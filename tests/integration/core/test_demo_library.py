@@ -1,4 +1,4 @@
-"""The demo's library is what its tasks say it is: its size, its green suite and what each corruption breaks."""
+"""The demo library matches its tasks: its size, its passing suite and what each corruption breaks."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ TOOLS = {
 
 @dataclass(frozen=True)
 class Suite:
-    """Outcomes of one run: id to `passed`, `failed` (by assertion) or `error` (anything else)."""
+    """Outcomes of one run by id: `passed`, `failed` (by assertion) or `error` (anything else)."""
 
     outcomes: Mapping[str, str]
 
@@ -99,14 +99,14 @@ def head(node: ast.FunctionDef) -> tuple[str, str, list[str], str | None]:
 
 
 def without_body(text: str) -> str:
-    """Keep decorators, signature and docstring, and put `pass` for the rest."""
+    """Return a function's source with `pass` in place of all but decorators, signature and docstring."""
     node = definition(text)
     node.body = [node.body[0], ast.Pass()]
     return ast.unparse(node) + "\n"
 
 
 def run_pytest(root: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-    """Run pytest in the library without the plugins of our own environment."""
+    """Run pytest in the library without the plugins of this environment."""
     return subprocess.run(
         [sys.executable, "-B", "-m", "pytest", "-q", "-p", "no:cacheprovider", "--tb=no", *arguments],
         cwd=root,
@@ -117,7 +117,7 @@ def run_pytest(root: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 def run_suite(root: Path) -> Suite:
-    """Run the library's suite; the same sources are run once."""
+    """Run the library's suite, once for the same sources."""
     sources = tuple(path.read_text(encoding="utf-8") for path in sorted(root.rglob("*.py")))
     if sources not in RUNS:
         report = root / "report.xml"

@@ -1,6 +1,4 @@
-"""A trial runs the real suite and tells what failed, how, and whether the function shows; other ends have a
-name.
-"""
+"""A trial runs the real suite and reports failures, their kinds and the target; other ends have a name."""
 
 from __future__ import annotations
 

@@ -281,7 +281,7 @@ def write(root: Path, files: Mapping[str, str]) -> dict[str, str]:
 
 
 class Lab:
-    """A codebase on disk, its trace, and an oracle for programs that stand in for it."""
+    """A codebase on disk, its trace, and an oracle for programs that replace it."""
 
     def __init__(self, place: Path, files: Mapping[str, str]) -> None:
         self.place = place

@@ -1,4 +1,4 @@
-"""Packages and repositories made by hand."""
+"""Handmade packages and repositories."""
 
 from shelves import shelf, write
 

@@ -1,4 +1,4 @@
-"""Builds of what has no wheel, and what is refused of what they say and hand out."""
+"""Builds of packages without wheels, and which of their requirements and outputs are refused."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def resolve(shelf: Shelf, tmp_path: Path) -> Callable[..., EnvironmentPins]:
 
 @pytest.fixture
 def listener() -> Iterator[socket.socket]:
-    """A server on loopback that nobody should come to: `address` is what leads there."""
+    """A server on loopback; the fixture fails if anything connects to it."""
     with socket.create_server(("127.0.0.1", 0)) as server:
         server.setblocking(False)
         yield server
@@ -344,7 +344,7 @@ def test_a_wheel_writes_nothing_outside_of_its_environment(shelf, builds, tmp_pa
 
 
 def test_a_wheel_runs_nothing_here_as_it_is_installed(shelf, builds, tmp_path):
-    """An environment's own interpreter would run lines of *.pth and sitecustomize as it starts."""
+    """An environment's interpreter would run lines of *.pth and sitecustomize at its start."""
     canary = f"open({str(tmp_path / 'canary')!r}, 'a').write('x')\n"
     more = {
         "planted.pth": f"import sys; {canary}",

@@ -1,4 +1,4 @@
-"""The tracer, run as it runs in a target: by an interpreter of its own, as a plugin of pytest."""
+"""The tracer, run as in a target: by a separate interpreter, as a plugin of pytest."""
 
 import os
 import subprocess

@@ -1,4 +1,4 @@
-"""Code swapped in functions that exist already, together with the orders that are made out for it."""
+"""Code swapped in existing functions, with the orders made for it."""
 
 from __future__ import annotations
 
@@ -110,7 +110,10 @@ Ask = Callable[[ModuleType], object]
 
 @pytest.fixture
 def corrupt(tmp_path: Path, module: ModuleType) -> Corrupt:
-    """Corrupt functions of the module by replacing text in them, and swap their code."""
+    """A function that corrupts functions of the module by replacing text and swaps their code.
+
+    It returns the order that was executed.
+    """
 
     def swap(*changes: tuple[str, str, str]) -> Order:
         tree = tree_of({"mod.py": MODULE}, tmp_path)

@@ -1,6 +1,4 @@
-"""Code from nowhere, modules that something stands in for, and objects that equal anything: seen where they
-run.
-"""
+"""The launcher notices code without a file, stand-ins for modules, and objects that equal anything."""
 
 from __future__ import annotations
 
@@ -21,7 +19,7 @@ pytestmark = pytest.mark.xdist_group("code watch")  # the programs of a table ru
 
 
 def _interpreters() -> list[str]:
-    """The tests' own, which traces, and a newer one, which monitors, where the machine has one."""
+    """Return the tests' interpreter, which traces, and a newer one, which monitors, if installed."""
     found = [sys.executable]
     for version in ("3.13", "3.12"):
         try:
@@ -37,7 +35,7 @@ Watch = Callable[[str], Mapping[str, Callable[[str], Any]]]
 
 @pytest.fixture(scope="module", params=_interpreters(), ids=lambda path: Path(path).resolve().name)
 def watch(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Watch:
-    """What was told of each gist of a table that is run as a program: of a table by its name, once."""
+    """A function that runs all gists of a table as programs, once, and returns readers of their records."""
 
     @cache
     def run(table: str) -> Mapping[str, Callable[[str], Any]]:
@@ -175,7 +173,7 @@ def test_code_from_nowhere_that_the_environment_runs_is_told_with_what_was_calle
     assert {row.rpartition(" ")[2] for row in rows} == {ASKED[source]}
 
 
-MAKES = "dataclasses.dataclass(init=False, eq=False)"  # what it writes into `__repr__` may be any expression
+MAKES = "dataclasses.dataclass(init=False, eq=False)"  # it may write any expression into `__repr__`
 HIDDEN = "x or (lambda n: n * n)(self.x)"
 GENERATING = """
 import collections, dataclasses, functools, types

@@ -1,4 +1,4 @@
-"""The files that run beside untrusted code, each by a plain process of its own."""
+"""The files that run next to untrusted code, each in a separate plain process."""
 
 from __future__ import annotations
 

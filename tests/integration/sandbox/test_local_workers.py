@@ -1,4 +1,4 @@
-"""The processes of a campaign end with it, whatever they are at."""
+"""The processes of a campaign end with it, whatever they are doing."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What of this machine a run is shown: what is named, and nothing that only lies beside it."""
+"""The parts of this machine that a run sees: those named, and nothing that is only next to them."""
 
 from __future__ import annotations
 
@@ -168,7 +168,7 @@ class TestCache:
         assert (folder / "etc" / "passwd").read_text() == "nobody\n"
         assert (folder / "proc").is_dir()
         copied = [Path(part.path) for part in found.parts if not part.link and not part.folder]
-        for path in copied:  # bytecode is known by the time of its source
+        for path in copied:  # bytecode is matched by the time of its source
             assert (folder / path.relative_to("/")).stat().st_mtime_ns == path.stat().st_mtime_ns
 
     def test_without_a_place_for_it_the_list_is_still_there(

@@ -1,4 +1,4 @@
-"""What uv is given: where packages are, and nothing that has it run their code."""
+"""What uv is given: the location of packages, and nothing that makes it run their code."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ VARIABLES_THAT_BUILD = {
 
 @pytest.fixture
 def trap(shelf, tmp_path: Path) -> Path:
-    """Where code of the package `trap` leaves a trace; it has an sdist and a wheel that nobody should start."""
+    """The path of a trace that code of the package `trap` would leave if its sdist were built or run."""
     trace = tmp_path / "trace"
     code = f"open({str(trace)!r}, 'w').close()\n"
     shelf.sdist("trap", "1.0", {**built_by_itself("trap", before=code), "setup.py": code})
@@ -49,14 +49,14 @@ def trap(shelf, tmp_path: Path) -> Path:
 
 @pytest.fixture
 def settings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The user's own `uv.toml`."""
+    """The user's `uv.toml`."""
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
     (tmp_path / "config" / "uv").mkdir(parents=True)
     return tmp_path / "config" / "uv" / "uv.toml"
 
 
 def call_for_trap(tmp_path: Path) -> None:
-    """Resolve, find and install the trap, as far as that goes without building it."""
+    """Resolve, find and install the trap as far as possible without building it."""
     assert not call_uv(["pip", "compile", "-", *WHEELS_ALONE], standard_input="trap\n").ok
     Fetcher().fetch("trap==1.0", tmp_path / "source")
     builds = Builds(EnvironmentStore(tmp_path / "cache"), PlainBackend(), own_version())
@@ -87,7 +87,7 @@ def test_no_variable_and_no_project_has_uv_run_code(trap, settings, tmp_path, mo
         name, table = ("uv.toml", "[pip]") if where == "folder" else ("pyproject.toml", "[tool.uv.pip]")
         (place / name).write_text(f'{table}\nno-binary = ["trap"]\nno-build = false\n')
         monkeypatch.chdir(place)
-        monkeypatch.setattr(tempfile, "tempdir", str(place))  # uv looks above the folder that it runs in
+        monkeypatch.setattr(tempfile, "tempdir", str(place))  # uv searches the parents of its working folder
     call_for_trap(tmp_path)
     assert not trap.exists()
 

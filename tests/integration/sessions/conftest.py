@@ -1,4 +1,4 @@
-"""A PostgreSQL server for the tests of a module, empty for each of them, and two machines that use it."""
+"""A PostgreSQL server for a module's tests, emptied for each of them, and two machines that use it."""
 
 from __future__ import annotations
 

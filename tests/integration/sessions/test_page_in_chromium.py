@@ -1,4 +1,4 @@
-"""A run as a web page in a real browser: what attacks it does nothing, and it is searched, walked and read."""
+"""A run as a web page in a real browser: attacks have no effect; it can be searched, navigated and read."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ ATTACKS = (
     "```html\n<iframe src=javascript:window.hit=7>\n```\n@@ -1 +1 @@\n-<b>\n+<base href=//attack.example>",
     "\x1b[2J\x00\x07\u202e\u2028&lt;b&gt; &#60;script&#62; \ud800",
 )
-"""Texts that would do something if they were markup, or would hide something."""
+"""Texts that would act as markup or hide something."""
 DOT = "R0lGODlhAQABAIAAAAAAAP///yH5BAEAAAAALAAAAAABAAEAAAIBRAA7"
 CODE = "def sought(number):\n" + "    number += 1\n" * 200
 
 
 def _run(path: Path) -> Path:
-    """Write a run of 40 steps: attacks in every place first, then a tool that prints a file, and fails once."""
+    """Write a run of 40 steps and its page: attacks in every place, then a tool that prints a file."""
     dot = {"type": "image_url", "image_url": {"url": f"data:image/gif;base64,{DOT}"}}
     asked = {"type": "text", "text": "\n".join(ATTACKS)}
     messages: list[dict[str, object]] = [{"role": "user", "content": [asked, dot]}]
@@ -98,7 +98,9 @@ async def test_a_page_is_safe_searched_and_walked(tmp_path: Path) -> None:
         await expect(folded.first).not_to_have_attribute("open", "")
         await page.keyboard.press("o")
         await expect(folded.first).to_have_attribute("open", "")
-        await page.locator("#step-12 > summary").click()  # one is folded already: the button folds the others
+        await page.locator(
+            "#step-12 > summary"
+        ).click()  # this one is folded already, and the button folds the others
         steps, opened = page.locator(".step"), page.locator(".step[open]")
         await expect(opened).to_have_count(await steps.count() - 1)
         for label, count in (("fold steps", 0), ("open steps", await steps.count())):

@@ -1,4 +1,4 @@
-"""Attempts of the demo's tasks, recorded with real runs of the tests and made again with real ones."""
+"""Attempts at the demo's tasks, recorded and replayed with real runs of the tests."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ import tempfile, time
 started = time.time()
 raise RuntimeError(f"{object()} in {tempfile.mkdtemp()}/a, after {time.time() - started:.6f}s")
 """
-"""The body of a wrong repair, whose failure is worded otherwise in every run."""
+"""The body of a wrong repair whose failure message differs in every run."""
 
 
 def submit(attempt: Attempt, target: Target, code: str) -> str:
@@ -55,7 +55,7 @@ def raising(original: str) -> str:
 
 
 def worked_through(attempt: Attempt, targets: tuple[Target, ...]) -> None:
-    """Browse, be refused, repair wrongly, then rightly."""
+    """Browse, be refused, repair wrongly, then correctly."""
     first = targets[0]
     attempt.call("list_directory", {})
     attempt.call("search_code", {"pattern": r"def \w+\("})
@@ -69,12 +69,12 @@ def worked_through(attempt: Attempt, targets: tuple[Target, ...]) -> None:
 
 
 REPAIRS = [demo.name for demo in demo_tasks() if demo.mode is Mode.REMOVE or len(demo.targets) > 1]
-"""A removed function, and two corrupted ones, whose attempt has every step of an attempt with one."""
+"""The tasks with a removed function and with two corrupted ones; that with one would add no other steps."""
 
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], tuple[Path, RepairJudge]]:
-    """An attempt of each task, made when it is first asked for."""
+    """A function that returns the attempt at a task by its name, made at the first call."""
     return cache(lambda name: record(name, tmp_path_factory.mktemp("recorded")))
 
 

@@ -1,4 +1,4 @@
-"""Reviews shared while they are made: who reads what, what others said, and how the verdicts agree."""
+"""Live sharing of reviews: who reads what, what others said, and how the verdicts agree."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ UNTIL_S = 60.0
 
 
 class Live:
-    """A reviewer on a machine, whose reviews are shared."""
+    """A reviewer on a machine whose reviews are shared."""
 
     def __init__(self, machine: TeamMachine, name: str) -> None:
         self.shared = LiveAnnotations(machine.locations, SystemTime(), "reviews", name)

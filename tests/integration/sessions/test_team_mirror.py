@@ -1,4 +1,4 @@
-"""Attempts mirrored on a real server: sent while they are written, fetched, branched, and never overwritten."""
+"""Attempts mirrored on a real server are sent while written, fetched, branched, and never overwritten."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def lines_of(server: PostgresServer, attempt: str) -> bytes:
 
 
 def end_lease(server: PostgresServer) -> None:
-    """A minute passes by the server's clock."""
+    """Let a minute pass by the server's clock."""
     ask(server, "UPDATE attempts SET lease_until = lease_until - interval '61 s'")
 
 

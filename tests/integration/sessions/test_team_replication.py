@@ -1,6 +1,4 @@
-"""Lines copied to a real server: round trips that follow lines, kills within a batch, stores of an earlier
-revision.
-"""
+"""Lines copied to a real server: round trips per line, kills within a batch, stores of an older revision."""
 
 from __future__ import annotations
 
@@ -35,12 +33,12 @@ from gistpoint.sessions.team.syncing import StoreSync
 FEW, MANY = 3, 40
 NUMBERS = itertools.count()
 BEFORE = Path(__file__).parents[2] / "data" / "team" / "store-0001.sql"
-"""A store that a program of revision 0001 has filled: three attempts, one a branch, reviews, and a study."""
+"""A store filled by a program of revision 0001: three attempts, one a branch, reviews, and a study."""
 
 
 @contextmanager
 def statements(at: Callable[[str], None] = lambda statement: None) -> Iterator[list[str]]:
-    """Collect what is said to any server, the ends of transactions included; `at` may act before a statement."""
+    """Yield a list of the statements sent to any server, including commits; `at` is called before each."""
     found: list[str] = []
 
     def about_to(connection: Any, cursor: Any, statement: str, *more: Any) -> None:
@@ -61,7 +59,7 @@ def statements(at: Callable[[str], None] = lambda statement: None) -> Iterator[l
 
 
 Ends = tuple[Callable[[int], object], Callable[[], object], Callable[[], object]]
-"""Writes so many things on one machine, sends them, and fetches them on another."""
+"""Functions that write so many items on one machine, send them, and fetch them on another."""
 
 
 def of_tasks(one: TeamMachine, two: TeamMachine, server: PostgresServer) -> Ends:
@@ -115,7 +113,7 @@ def test_round_trips_follow_the_lines_and_not_the_things(
 ) -> None:
     write, send, fetch_there = kind(one, two, server)
     spent: dict[int, tuple[int, int]] = {}
-    for count in (FEW, FEW, MANY):  # the first time also finds that nothing is there
+    for count in (FEW, FEW, MANY):  # the first time also finds an empty store
         write(count)
         with statements() as sent:
             send()
@@ -143,7 +141,7 @@ def test_lines_beyond_a_batch_cost_a_statement_each(
 def test_a_server_that_is_killed_within_a_batch_leaves_whole_attempts(
     one: TeamMachine, two: TeamMachine, server: PostgresServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It is killed before each of the statements that send, in turn."""
+    """The server is killed before every fourth of the sending statements."""
     monkeypatch.setattr(replication, "LINES", 7)
     monkeypatch.setattr(attempts, "_AT_ONCE", 3)
     write, send, _ = of_attempts(one, two, server)
@@ -197,7 +195,7 @@ def test_two_machines_that_send_the_same_attempts_at_once_agree(
 
 @pytest.fixture
 def earlier(server: PostgresServer) -> dict[str, dict[tuple[str, ...], bytes]]:
-    """Put a store of revision 0001 in the place of the empty one; return what it has."""
+    """The rows of a store of revision 0001, which replaces the empty store."""
     ask(server, "DROP SCHEMA public CASCADE; CREATE SCHEMA public; GRANT USAGE ON SCHEMA public TO public")
     ask(server, BEFORE.read_text(encoding="utf-8"))
     asked = {
@@ -300,7 +298,7 @@ def test_programs_and_stores_of_different_revisions_refuse_each_other(
     before = (
         "SELECT pg_has_role(c.relowner, 'MEMBER'), has_table_privilege(c.oid, 'SELECT') FROM pg_class c "
         "WHERE c.oid = to_regclass('public.events')"
-    )  # as programs of revision 0001 ask for their rights, before they compare revisions
+    )  # how programs of revision 0001 check their rights, before they compare revisions
     assert ask(server, before, "old") == [(False, True)]
     choose(one.locations.config, worker)
     monkeypatch.setattr(connecting, "REVISION", "0001")

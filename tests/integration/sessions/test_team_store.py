@@ -1,6 +1,4 @@
-"""A team's store on a real server: what `check` finds, who may see what, a dump restored, TLS, hostile
-content.
-"""
+"""A team's store on a real server: findings of `check`, rights, a restored dump, TLS, hostile content."""
 
 from __future__ import annotations
 
@@ -34,7 +32,7 @@ Captured = pytest.CaptureFixture[str]
 
 @pytest.fixture
 def shared(one: TeamMachine) -> str:
-    """Return the id of an attempt that the store has, with its task and a review."""
+    """The id of an attempt that the store has, with its task and a review."""
     opened = one.start(one.task())
     opened.attempt.call("submit_attempt", {"func_code": REPAIR})
     opened.close()
@@ -50,7 +48,7 @@ def kinds(machine: TeamMachine) -> list[str]:
 
 
 KINDS = ("attempts", "annotations", "studies")
-"""Of the lines, each in a partition."""
+"""Kinds of lines, each in a partition."""
 CHANGES = (
     ("DELETE FROM lines_of_attempts WHERE number = 2", ["broken chain", "missing there"]),
     (
@@ -84,7 +82,7 @@ CHANGES = (
     ("UPDATE attempts SET participant = 'eve'", ["line differs"]),
     ("INSERT INTO studies (id, files_sha256, archive_sha256) VALUES ('s', '', 'x')", ["blob damaged"]),
 )
-"""Statements that damage the store, and what is found then."""
+"""Statements that damage the store, with the findings they cause."""
 
 
 def test_every_change_of_the_database_is_found(one: TeamMachine, server: PostgresServer, shared: str) -> None:
@@ -184,7 +182,7 @@ def test_a_reader_sees_no_answer(
     assert ask(server, "SELECT count(*) FROM public_blobs", "eve") == [(1,)]
     with two.store() as store:
         assert (store.rights, store.rights.works) == ("reader", False)
-    choose(two.locations.config, server.url)  # who becomes a worker gets the rest
+    choose(two.locations.config, server.url)  # a reader who becomes a worker gets the rest
     assert (two.sync().tasks_fetched, two.check()) == (1, [])
 
 
@@ -258,7 +256,7 @@ def test_a_synchronisation_that_is_stopped_is_finished_by_the_next(
 
     with two.store() as store, pytest.raises(CancelledError):
         sync(store, two.locations, two.clock, RunContext(cancel, stop))
-    assert kinds(two) == ["missing here"]  # the review; what was fetched before stays
+    assert kinds(two) == ["missing here"]  # the review; what was fetched before remains
     two.sync()
     assert two.check() == []
 
@@ -322,7 +320,7 @@ def test_a_hostile_task_is_not_fetched(
 
 
 def test_what_travels_to_another_machine_is_encrypted_and_the_server_proven(tmp_path: Path) -> None:
-    host = "127.0.0.2"  # not among the addresses that count as this machine
+    host = "127.0.0.2"  # not one of the addresses that count as this machine
     keys = tmp_path / "keys"
     keys.mkdir()
 

@@ -1,4 +1,4 @@
-"""A study of a team on a real server: machines that plan at once, a server that dies, and who was erased."""
+"""A team's study on a real server: concurrent plans, a server that dies, and erased participants."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def away(server: PostgresServer) -> Iterator[None]:
 
 
 def until(part: Participation, kind: type) -> Any:
-    """Do what comes first, and return the first step of a kind."""
+    """Do all steps before the first one of a kind and return that."""
     while not isinstance(step := part.next(), kind):
         assert not isinstance(step, DoneStep | RefusedStep), step
         if isinstance(step, PlanStep):
@@ -124,7 +124,7 @@ def test_plans_that_are_made_at_once_follow_each_other(study: TeamStudy) -> None
         steps = list(pool.map(lambda part: part.step(), parts))
     assert all(isinstance(step, ReadyStep) for step in steps)
     given = Counter(one.task for one in study.open().ledger.assignments())
-    assert set(given.values()) == {4}  # 8 people, 2 of 4 tasks each: as if they had come one after the other
+    assert set(given.values()) == {4}  # 8 people, 2 of 4 tasks each, as if they had come one by one
     assert wrong(study.open()) == []
 
 
@@ -188,7 +188,7 @@ def test_without_the_server_nothing_is_planned_and_an_attempt_goes_on(study: Tea
 
 @contextmanager
 def at_the_insert(part: Participation, kind: str, act: Callable[[], None]) -> Iterator[None]:
-    """Do something once when an operation stands in its file and is about to be inserted."""
+    """Call `act` once an operation is in its file and about to be inserted."""
     done: list[str] = []
 
     def about_to(connection: Connection, cursor: Any, statement: str, values: Any, *more: Any) -> None:
@@ -207,7 +207,7 @@ def at_the_insert(part: Participation, kind: str, act: Callable[[], None]) -> It
 
 @contextmanager
 def at_the_commit(part: Participation, act: Callable[[Connection], None]) -> Iterator[None]:
-    """Do something at the commit of a plan or a beginning, before it is sent."""
+    """Call `act` at the commit of a plan or a start, before it is sent."""
     engine, done = team(part.folder)._engine, list[bool]()
 
     def about_to(connection: Connection) -> None:
@@ -260,8 +260,8 @@ def test_a_commit_whose_answer_is_lost_is_looked_for(study: TeamStudy, kind: str
 
     with at_the_commit(part, die), pytest.raises(UnreachableError):
         part.step() if kind == "planned" else part.begin(step)
-    part.end_sitting()  # another line after the one that is in doubt
-    another = study.part("machine-1", "P01")  # as another process, which finds the line in the file
+    part.end_sitting()  # another line after the uncertain one
+    another = study.part("machine-1", "P01")  # as another process, which reads the line from the file
     another.begin_sitting()
     with pytest.raises(UnreachableError):
         goes_on(another)
@@ -338,7 +338,7 @@ def test_what_is_changed_in_the_database_is_named_and_nothing_is_overwritten(stu
     assert contents(part.folder.root) == before
     again = study.part("machine-1", "P01")
     again.folder.store.send_soon()
-    team(again.folder).close()  # after sending, which reaches the store and settles nothing
+    team(again.folder).close()  # the line was sent; it reaches the store and settles nothing
     assert "differs from" in again.folder.store.away
     with pytest.raises(StudyError, match=r"differs from the (one in the )?team's store"):
         again.folder.exclusively(lambda: None)
@@ -508,7 +508,7 @@ def test_the_commands_find_a_study_by_its_name_on_another_machine(
     told = capsys.readouterr().out
     assert "study differs: study shop-of-many: Line 2 of " in told
     assert "The study 'shop-of-many' in the store" in told
-    assert main(["study", "progress", "shop-of-many"]) == 2  # the declaration here is not replaced by it
+    assert main(["study", "progress", "shop-of-many"]) == 2  # it does not replace the local declaration
 
 
 def test_a_journal_is_sent_under_its_own_header(study: TeamStudy) -> None:

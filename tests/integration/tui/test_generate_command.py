@@ -1,6 +1,4 @@
-"""`gistpoint task generate`: mistakes told, sources that are no good as rows, and a whole run on a small
-library.
-"""
+"""`gistpoint task generate`: errors in the call, bad sources as rows, and a whole run on a small library."""
 
 from __future__ import annotations
 
@@ -185,7 +183,7 @@ def test_a_set_short_of_hidden_corruptions_says_how_to_have_more(
 
 @pytest.fixture
 def offline(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Folders with gistpoint's own pytest in place of what is fetched; the sources that were asked for."""
+    """The requested sources, for which local folders with gistpoint's pytest are used."""
     from gistpoint.sandbox.environments import sources as repositories
 
     fetched: list[str] = []

@@ -1,4 +1,4 @@
-"""`gistpoint gist new`, `reference` and `score` on a small library, run for real; exit codes 0, 1 and 2."""
+"""`gistpoint gist new`, `reference` and `score` really run on a small library; exit codes 0, 1 and 2."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from gistpoint.core.tasks.repository import Repository
 from gistpoint.core.trees import SourceTree, write_tree
 from gistpoint.tui.cli import main
 
-pytestmark = pytest.mark.xdist_group("gist commands")  # they share a task that takes long to make
+pytestmark = pytest.mark.xdist_group("gist commands")  # they share a task that is slow to make
 Captured = pytest.CaptureFixture[str]
 PARTS = '''"""Prices by their parts."""
 
@@ -87,13 +87,13 @@ SANDBOX = ["--sandbox", BACKENDS[-1].name, "--allow-unsandboxed"]
 
 @pytest.fixture(scope="module")
 def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """One home for the module, with the task of `test_total` in it once `task` was asked for."""
+    """One home for the module, which has the task of `test_total` after the first use of `task`."""
     return tmp_path_factory.mktemp("home")
 
 
 @pytest.fixture(autouse=True)
 def world(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[SourceSpec]:
-    """The one repository that can be had, and what was asked for."""
+    """The requested sources; whatever is requested, the same repository is fetched."""
     asked: list[SourceSpec] = []
 
     def fetch(spec: SourceSpec, scratch: Path, cache: Path, **_: Any) -> Repository:

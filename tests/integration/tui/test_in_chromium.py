@@ -1,6 +1,4 @@
-"""One participant in a real browser, from the link in a mail to the end of the task, with a reload in a test
-run.
-"""
+"""One participant in a real browser, from the mailed link to the end of the task, with a reload in a run."""
 
 from __future__ import annotations
 
@@ -23,10 +21,10 @@ from gistpoint.tui.themes import LIGHT
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed")]
 
 MARGIN = " " * 4
-"""The editor shows a method where it stands in its class."""
+"""Indentation of a method in the editor, which shows it as it is in its class."""
 _GROUND = """wanted =>
     getComputedStyle(document.querySelector(".xterm-viewport")).backgroundColor.replaceAll(" ", "") === wanted"""
-"""The margin around the cells has the colour of the screen."""
+"""Whether the margin around the cells has the colour of the screen."""
 
 
 async def test_from_the_link_to_the_end(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""1,100 clients that say half a request, and a server of 1,024 files: who has the link or the token gets in."""
+"""1,100 clients send half a request to a server of 1,024 files; holders of the link or token get in."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ async def test_a_link_works_beside_them(proxy: bool, tmp_path: Path) -> None:
 
 
 async def a_window_is_drawn(link: str, port: int) -> None:
-    """A program is started and draws, whatever else is open."""
+    """A program starts and draws despite the other connections."""
     own = f"http://127.0.0.1:{port}"
     headers = {"Origin": own, "Cookie": f"gistpoint={link.rpartition('/')[2]}"}
     async with aiohttp.ClientSession() as http, http.ws_connect(f"{own}/s/ws", headers=headers) as window:

@@ -70,9 +70,7 @@ def called(number: int, name: str, **arguments: str) -> str:
 
 
 def test_the_program_speaks_the_protocol_and_nothing_else(tmp_path: Path) -> None:
-    """A client that calls too early, sends rubbish and half characters, and is gone while its submission is
-    tested.
-    """
+    """The client calls too early, sends rubbish and half characters, and leaves during its submission."""
     locations = Locations(tmp_path / "data", tmp_path / "config", tmp_path / "cache")
     task = demo_task("dear-tickets", locations.demo)
     (target,) = read_answer(task).targets

@@ -1,6 +1,4 @@
-"""A person's lines, a model's replies, MCP and a replay: the same calls have the same answers at the same
-cost.
-"""
+"""The same calls have the same answers and costs by lines, by a model's replies, over MCP and in a replay."""
 
 from __future__ import annotations
 
@@ -73,21 +71,21 @@ MALFORMED: Calls = [
 
 
 def _fifty(looks: Calls, hand_ins: Calls) -> Calls:
-    """Return looks, as often as there is room, and between them what is handed in."""
+    """Return fifty calls: the looks and hand-ins, then looks again."""
     calls = [*looks, *hand_ins]
     return [*calls, *(looks[n % len(looks)] for n in range(50 - len(calls)))]
 
 
 @dataclass(frozen=True)
 class Table:
-    """Calls that are sound or refused, and malformed ones after them."""
+    """Valid or refused calls, and malformed ones after them."""
 
     mode: Mode
     calls: Calls
     malformed: Calls
     budgets: Budgets
     ends: str = ""
-    """Why the attempt ends; empty if it goes on."""
+    """Why the attempt ends; empty if it continues."""
 
 
 TABLES = {
@@ -149,7 +147,7 @@ TABLES = {
 
 @dataclass(frozen=True)
 class Said:
-    """What an attempt's journal says of a call: its answer, and what was left after it."""
+    """A call in an attempt's journal: its answer, and the remaining budgets."""
 
     text: str
     refused: bool
@@ -163,14 +161,14 @@ def journalled(case: Case) -> list[Said]:
 
 
 def lines_of(table: Table) -> Iterator[str]:
-    """Spell calls as a person types them; those that hold code, or that would be asked about, as JSON."""
+    """Yield calls as a user types them; calls with code, or that would cause a question, are JSON."""
     for name, arguments in table.calls:
         exactly = table.ends or {"func_code", "content", "old", "new"} & arguments.keys()
         yield json.dumps({"tool": name, "arguments": arguments}) if exactly else spelled(name, arguments)
 
 
 def made_by_lines(case: Case, table: Table, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Type the sound and refused calls; what a person mistypes is a question, and no call."""
+    """Type the valid and refused calls; a mistyped one would cause a question, not a call."""
     monkeypatch.setattr(
         "sys.stdin", io.StringIO("".join(f"{line}\n" for line in lines_of(table)), newline="\n")
     )
@@ -178,7 +176,7 @@ def made_by_lines(case: Case, table: Table, monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def made_by_replies(case: Case, table: Table) -> list[str]:
-    """Let a model make all calls, one to four in a reply; returns what it is sent."""
+    """Let a model make all calls, one to four in a reply; return the messages that it receives."""
     calls = [*table.calls, *table.malformed]
     replies, start = [], 0
     while start < len(calls):

@@ -29,7 +29,7 @@ _printed: dict[Path, str] = {}
 
 @pytest.fixture
 def played(home: Path) -> str:
-    """What playing the attempt printed."""
+    """The output of playing the attempt."""
     if home not in _printed:
         printed = io.StringIO()
         with contextlib.redirect_stdout(printed):

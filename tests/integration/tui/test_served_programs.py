@@ -1,4 +1,4 @@
-"""The real server and the real programs behind its links: what is closed, kept, passed on and ended."""
+"""The real server and the real programs behind its links: what is closed, kept, forwarded and ended."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ def token_of(served: ServedPrograms, who: str) -> str:
 
 
 async def revoked(served: ServedPrograms) -> None:
-    """A revoked link is as one that never was."""
+    """A revoked link behaves like one that never existed."""
     async with aiohttp.ClientSession() as http, http.get(served.links["P02"]) as answer:
         assert answer.status == 404
 

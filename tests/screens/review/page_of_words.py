@@ -1,4 +1,4 @@
-"""A page as somebody would add it: this file, and the entry in `PAGES` that `test_a_page.py` adds."""
+"""A page as a contributor would add it: this file, plus the entry in `PAGES` that `test_a_page.py` adds."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from gistpoint.tui.widgets.text_view import TextView
 
 
 class WordsPage(RunPage[int], TextView):
-    """How many words a step holds."""
+    """The number of words in a step."""
 
     def read(self, context: PageContext, job: Job) -> int:
         """Count the words."""

@@ -1,4 +1,4 @@
-"""Drives the review screens on files that a test made."""
+"""Drives the review screens on files that a test has made."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ Kind = TypeVar("Kind", bound=Screen[Any])
 
 
 class Reviewing:
-    """The app under way."""
+    """A driver of the running app."""
 
     def __init__(self, app: ReviewApp, pilot: Pilot[object]) -> None:
         self.app, self.pilot = app, pilot
 
     def on(self, kind: type[Kind]) -> Kind:
-        """The screen in sight, which must be of a kind."""
+        """Return the current screen, which must be of this class."""
         assert isinstance(self.app.screen, kind), f"{self.app.screen}\n{self.text()}"
         return self.app.screen
 
@@ -43,7 +43,7 @@ class Reviewing:
         await self.pilot.pause()
 
     async def type(self, text: str) -> None:
-        """Type text into what has the focus, with Enter for newlines."""
+        """Type text into the focused widget, with Enter for newlines."""
         send_keys(self.app, text)
         await self.pilot.pause()
 
@@ -55,7 +55,7 @@ class Reviewing:
         return self.on(kind)
 
     async def until_read(self, index: int) -> None:
-        """Wait for a step, and for the reviewer's desk."""
+        """Wait until a step and the reviewer's annotations are loaded."""
         await self.until(
             lambda: (
                 self.review.run.step is not None
@@ -82,7 +82,7 @@ async def reviewing(
     replaying: Replaying | None = None,
     judging: Judging | None = None,
 ) -> AsyncIterator[Reviewing]:
-    """Run the app on some paths; it must not crash."""
+    """Run the app on some paths, and yield its driver; the app must not crash."""
     locations = Locations.of_user()
     names = named_runs([str(path) for path in paths], locations)
     app = ReviewApp(
@@ -96,7 +96,7 @@ async def reviewing(
 
 
 def command(text: str, output: str, *, thought: str = "", returncode: int = 0) -> list[dict[str, Any]]:
-    """A turn of mini-swe-agent: a shell command and what it printed."""
+    """Return a turn of mini-swe-agent: a shell command and its output."""
     call = {
         "role": "assistant",
         "content": f"THOUGHT: {thought or 'go on'}\n\n```bash\n{text}\n```",
@@ -113,7 +113,7 @@ def command(text: str, output: str, *, thought: str = "", returncode: int = 0) -
 def mini_run(
     path: Path, turns: Sequence[list[dict[str, Any]]], *, model: str = "model-x", task: str = ""
 ) -> Path:
-    """Write a run of mini-swe-agent."""
+    """Write a run of mini-swe-agent, and return its path."""
     head = [{"role": "system", "content": "You fix."}, {"role": "user", "content": "Fix the mean."}]
     document = {
         "info": {
@@ -141,4 +141,4 @@ TURNS = (
     command("python -m pytest -q", "PASSED tests/test_stats.py::test_mean\n1 passed"),
     command("echo COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT", "done"),
 )
-"""A small run: steps 1 and 2 are the prompts."""
+"""The turns of a small run, whose steps 1 and 2 are the prompts."""

@@ -1,4 +1,4 @@
-"""Reads what the step view draws, row by row, and compares it with the texts of the step itself."""
+"""Reads the rows that the step view draws and compares them with the texts of the step."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from gistpoint.tui.screens.review.step_list import EVERY
 from gistpoint.tui.screens.review.step_view import StepView
 
 MOST = 300_000
-"""Characters of one text that are compared: scrolling through more takes minutes."""
+"""Maximum length of a text that is compared; scrolling through a longer one takes minutes."""
 
 
 def rows_of(view: StepView) -> list[str]:
-    """The lines on the screen, every row scrolled into sight and rendered as the compositor would have it."""
+    """Return the lines that the view draws, with every row scrolled into view and rendered."""
     lines: dict[int, str] = {}
     height = max(1, view.sight.height)
     for top in range(0, len(view.rows), height):
@@ -37,7 +37,7 @@ def _length(view: StepView, line: int, start: int, end: int) -> int:
 
 
 def in_cells(raw: str) -> str:
-    """Text as the screen is meant to show it: glyphs for controls, tabs as blanks up to the stop."""
+    """Return text as the screen should show it: glyphs for controls, tabs as spaces up to the stop."""
     if "\t" not in raw:
         return visible(raw)
     from rich.cells import cell_len
@@ -51,7 +51,7 @@ def in_cells(raw: str) -> str:
 
 
 def texts_of(step: Step, document: RunDocument) -> list[str]:
-    """Every text of the step that a reader is to see."""
+    """Return every text of the step that a reader should see."""
     found = [_once(step, number, text) if scope is TextScope.CALL else text for scope, number, text in parts_of(step)
              if scope is not TextScope.DIFF]  # fmt: skip
     return [
@@ -60,7 +60,7 @@ def texts_of(step: Step, document: RunDocument) -> list[str]:
 
 
 def _once(step: Step, number: int, text: str) -> str:
-    """The text of a call; of one whose only argument the step quotes, that argument, which stands there once."""
+    """Return the text of a call, or its only argument if the step quotes that elsewhere."""
     values = list((step.calls[number].parsed or {}).values())
     quoted = f"\n{step.thought}\n{step.text}\n"
     return (
@@ -71,10 +71,7 @@ def _once(step: Step, number: int, text: str) -> str:
 
 
 async def check_steps(driver: Reviewing, most: int | None = None) -> int:
-    """Go through a run step by step, everything unfolded; every text must stand on the screen.
-
-    Returns how many texts were compared.
-    """
+    """Unfold each step of a run and require every text of it on the screen; return their number."""
     compared = 0
     driver.review.steps.action_list(EVERY)
     driver.review.steps.cursor = 0

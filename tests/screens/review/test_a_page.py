@@ -1,4 +1,4 @@
-"""A page of the review screen is one file and one entry in a list."""
+"""A page of the review screen consists of one file and one entry in a list."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ asyncio.run(look(sys.argv[1]))
 
 
 def test_a_page_is_added_by_one_file_and_one_entry(tmp_path: Path) -> None:
-    """In a process of its own: bindings and help are put together when the modules are first imported."""
+    """Runs in a new process, as bindings and help are assembled at the first import of the modules."""
     run = mini_run(tmp_path / "run.traj.json", TURNS)
     tests = Path(__file__).parents[2]
     done = subprocess.run(

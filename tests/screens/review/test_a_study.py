@@ -1,4 +1,4 @@
-"""Reviewing the attempts of a study: blind to who made them, and what is said stays in the study's folder."""
+"""Reviewing a study's attempts: blind to their authors, with reviews kept in the study's folder."""
 
 from __future__ import annotations
 

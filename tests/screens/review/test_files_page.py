@@ -1,6 +1,4 @@
-"""The repository as it was at a step: folders open and close, and big trees begin closed but for what
-changed.
-"""
+"""The repository at a step: folders open and close; big trees start closed except at changes."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""The gist of a run under review: as it was at each step, with its gutter, scored where one asks, and why
-not.
-"""
+"""The gist of a run under review: as it was at each step, with its gutter, and scored on request."""
 
 from __future__ import annotations
 
@@ -36,7 +34,7 @@ def task() -> Task:
 
 @pytest.fixture
 def journal(tmp_path: Path, task: Task) -> Path:
-    """An attempt that scores a wrong gist, mends it, and hands in another one with a function of its own."""
+    """The journal of an attempt that scores a wrong gist, fixes it and submits one with an extra function."""
     judge = FakeGistJudge(task, gist_answer(read_answer(task)), FakeEntrypoints())
     enrolment = Enrolment(role=Role.TRAINING)
     opened = AttemptStore(tmp_path / "attempts", FakeClock(), "test").start(task, judge, enrolment)
@@ -58,7 +56,7 @@ def page(driver: Reviewing) -> ScoredGist:
 
 
 async def go_to(driver: Reviewing, tool: str, count: int = 1) -> int:
-    """Look at the step of a call by its tool."""
+    """Go to a call's step by its tool and return the step's index."""
     document = driver.review.run.loader.document
     assert document is not None
     steps = [step.index for step in document.steps() if step.label == tool]

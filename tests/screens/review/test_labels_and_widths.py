@@ -1,4 +1,4 @@
-"""The labels dialog, the width of the list of steps, and what a run's screen shows before the run is open."""
+"""The labels dialog, the width of the list of steps, and a run's screen before the run is open."""
 
 from __future__ import annotations
 

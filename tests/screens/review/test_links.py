@@ -1,6 +1,4 @@
-"""A step that started another run has a sign, and Enter opens that run, from the list of steps and from the
-page.
-"""
+"""A step that started another run has a sign; Enter opens that run from the list of steps or the page."""
 
 from __future__ import annotations
 
@@ -25,7 +23,7 @@ def line(uuid: str, kind: str, content: Any, **more: Any) -> str:
 
 @pytest.fixture
 def session(tmp_path: Path) -> Path:
-    """A session whose second step started a side agent, with the side agent's own file in its place."""
+    """A session whose second step started a side agent, whose file is in its usual place."""
     use = {"type": "tool_use", "id": "t1", "name": "Task", "input": {"prompt": "find it"}}
     result = {"type": "tool_result", "tool_use_id": "t1", "content": "found"}
     path = tmp_path / "s1.jsonl"

@@ -1,6 +1,4 @@
-"""What the screen makes of a run's steps: lists of one kind, folded ones, the course to drag through,
-coloured code.
-"""
+"""The screen's view of a run's steps: lists of one kind, folded ones, the course to drag, coloured code."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Going through the runs of a list without going back to it."""
+"""Going through the runs of a list without returning to it."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from gistpoint.tui.screens.review.screen import ReviewScreen
 
 
 def three(folder: Path) -> None:
-    """Runs a, b and c, whose first words differ; b has no error, and c ends with one."""
+    """Write runs a, b and c, whose first words differ; b has no error, and c ends with one."""
     wrong = command("false", "no", returncode=1)
     for name, turns in (("a", TURNS[1:]), ("b", TURNS[1:2]), ("c", [*TURNS[1:5], wrong])):
         mini_run(
@@ -22,7 +22,7 @@ def three(folder: Path) -> None:
 
 
 async def in_sight(driver: Reviewing, name: str, index: int) -> None:
-    """Wait until a step of a run is shown, and the run's annotations are read."""
+    """Wait until a step of a run is shown and the run's annotations are read."""
     await driver.until(lambda: driver.review.run.name.endswith(f"{name}.traj.json"))
     await driver.until_read(index)
 

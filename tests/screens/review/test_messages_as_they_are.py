@@ -1,6 +1,4 @@
-"""What a run's messages say is what the screen says: no markup is obeyed, and nothing is lost but behind
-glyphs.
-"""
+"""The screen shows a run's messages literally, without markup; glyphs replace control characters."""
 
 from __future__ import annotations
 
@@ -20,11 +18,11 @@ from gistpoint.tui.screens.review.screen import ReviewScreen
 
 SAMPLES = Path(__file__).parents[4] / "shared" / "samples"
 STEPS = 12
-"""Steps of each sample that are looked at here; `tests/studies/messages_on_screen.py` looks at all."""
+"""Steps of each sample that are checked here; `tests/studies/messages_on_screen.py` checks all."""
 
 
 def sample_files() -> list[Path]:
-    """Return the samples that a reader takes; `test_every_word.py` holds that all others are refused."""
+    """Return the samples with a reader; `test_every_word.py` requires that all others are refused."""
     files = [path for path in sorted(SAMPLES.rglob("*")) if path.is_file()] if SAMPLES.is_dir() else []
     return [path for path in files if any(found.header is not None for found in list_runs([path]))]
 
@@ -34,7 +32,7 @@ def has_step(driver: Reviewing) -> bool:
 
 
 async def run_of(driver: Reviewing) -> None:
-    """Open the first run of the list where the file holds several."""
+    """Open the first run of the list if the file has several."""
     await driver.until(lambda: isinstance(driver.app.screen, RunsScreen) or has_step(driver), 20)
     if isinstance(driver.app.screen, RunsScreen):
         await driver.until(lambda: driver.on(RunsScreen).table.count > 0)
@@ -68,7 +66,7 @@ async def test_every_format_is_drawn_as_it_is(tmp_path: Path, name: str) -> None
         assert await check_steps(driver, STEPS) > 0
 
 
-if FILES := sample_files():  # a user's checkout has none
+if FILES := sample_files():  # a user's checkout has no samples
 
     @pytest.mark.parametrize("path", samples(FILES, NOT_DRAWN))
     async def test_samples_are_drawn_as_they_are(path: Path) -> None:

@@ -1,4 +1,4 @@
-"""The frame of a run, before what shows it is imported."""
+"""The frame of a run, before the modules that show it are imported."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from gistpoint.tui.screens.review.screen import ReviewScreen
 
 
 def app_of(run: Path, go_on: Event) -> ReviewApp:
-    """An app that loads nothing until it is told to."""
+    """Return an app that loads nothing until `go_on` is set."""
     locations = Locations.of_user()
 
     def load() -> Callable[[], Screen[None]]:

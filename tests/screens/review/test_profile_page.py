@@ -1,4 +1,4 @@
-"""What happened in a run, at a glance, on a page of review."""
+"""A page of review with an overview of what happened in a run."""
 
 from __future__ import annotations
 

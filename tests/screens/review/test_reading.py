@@ -1,4 +1,4 @@
-"""A run is read step by step, and every text of it stands on the screen as it stands in the file."""
+"""A run is read step by step, and the screen shows every text of it literally."""
 
 from __future__ import annotations
 
@@ -226,7 +226,7 @@ async def test_a_run_that_grows_is_followed(run: Path) -> None:
 
 @pytest.fixture
 def counted(monkeypatch: pytest.MonkeyPatch) -> threading.Event:
-    """Steps are counted, beyond the first ones, only once this is set."""
+    """An event; until it is set, only the first steps are counted."""
     allowed = threading.Event()
     index = RunLoader._index
 

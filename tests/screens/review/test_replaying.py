@@ -1,4 +1,4 @@
-"""Calls made again while a run is looked at: badges as it goes, what differs, the files, and stopping."""
+"""Calls replayed while a run is viewed: badges in progress, differences, files, and stopping."""
 
 from __future__ import annotations
 

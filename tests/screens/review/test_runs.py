@@ -1,4 +1,4 @@
-"""The list of runs, and two of them side by side."""
+"""The list of runs, and two runs side by side."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a reviewer says: labels, comments, verdict, blind mode, seen steps, and where one stopped."""
+"""A reviewer's work: labels, comments, verdict, blind mode, seen steps, and the last position."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Search: as one types, in parts of steps, in one run and in all, and the way from hit to hit."""
+"""Search as one types, in parts of steps, in one run and in all, and going from hit to hit."""
 
 from __future__ import annotations
 

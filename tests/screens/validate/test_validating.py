@@ -1,4 +1,4 @@
-"""A validator at work: what is shown, what is run, what is said, and that none of it is lost."""
+"""A validator at work: what is shown, what is run and what is recorded, without loss."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ async def test_the_queue_is_narrowed_by_the_glance_rate(tmp_path: Path) -> None:
     for task, answer in zip(tasks[:2], (BlindAnswer.FAULT, BlindAnswer.NOTHING), strict=True):
         (item,) = blind_items(task, read_answer(task))
         reader.read(item, BlindReply(answer, min(item.changed_lines)), ShownVersion.CORRUPTED)
-        reader.name = "bob"  # another person: each first reading counts
+        reader.name = "bob"  # another person, as each first reading counts
     async with validating(services, tasks, size=LARGE) as driver:
         await driver.until(lambda: "1.00 seen" in driver.text() and "0.00 seen" in driver.text())
         await driver.until(lambda: "100% of blind readings named the fault" in driver.text())
@@ -290,14 +290,14 @@ async def test_the_check_is_run_and_kept(tmp_path: Path) -> None:
             ("identity", True),
             ("brief", True),
             ("tree", True),
-            ("sandbox", False),  # the fake runs its own checks, not the look from inside
+            ("sandbox", False),  # the fake runs its own checks, not the probe from inside
             ("corrupted scores 0", True),
             ("original scores 1", True),
             ("protection", True),
             (
                 "passes can be confirmed",
                 True,
-            ),  # not known of a task that was made before: told, and no fault of it
+            ),  # unknown for an older task; reported, and not a fault of it
         ]
         await driver.until(lambda: "NOT CLEAN" in driver.text())
 

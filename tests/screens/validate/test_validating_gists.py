@@ -1,6 +1,4 @@
-"""Gist tasks in the queue: what is asked and recorded, the reference and one's own gist with gutter and
-scores.
-"""
+"""Gist tasks in the queue: questions and records, and the reference and one's own gist with scores."""
 
 from __future__ import annotations
 

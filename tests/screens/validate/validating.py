@@ -24,7 +24,7 @@ from gistpoint.tui.screens.validate.session import ValidationSession
 
 
 class Validating(Reviewing):
-    """The app under way."""
+    """A driver of the running app."""
 
     @property
     def screen(self) -> ValidateScreen:
@@ -32,7 +32,7 @@ class Validating(Reviewing):
 
     @property
     def said(self) -> Validation:
-        """What was said about the task that is shown."""
+        """The validation of the task that is shown."""
         return self.screen.session.validator.validation(self.screen.dossier_id)
 
     async def shows(self, task: str) -> None:
@@ -40,18 +40,18 @@ class Validating(Reviewing):
         await self.until(lambda: self.screen.dossier_id == task)
 
     async def page(self, key: str, words: str) -> None:
-        """Go to a page and wait for something on it."""
+        """Go to a page, and wait until it shows a text."""
         await self.press(key)
         await self.until(lambda: words in self.text())
 
     async def idle(self) -> None:
-        """Wait until all that was asked for has run."""
+        """Wait until all requested runs have ended."""
         await self.until(lambda: not self.screen.trial_queue.busy)
         await self.pilot.pause()
 
 
 def make_tasks(root: Path, count: int = 3, **more: Any) -> tuple[Services, list[Task]]:
-    """Tasks that differ in a file, in the order of their folders, and services for them."""
+    """Return services, and tasks that differ in one file, in the order of their folders."""
     services = build_services(root)
     folder = services.locations.tasks
     extra = more.pop("extra_files", {})
@@ -64,7 +64,7 @@ def make_tasks(root: Path, count: int = 3, **more: Any) -> tuple[Services, list[
 
 
 def with_answer(task: Task, *, metrics: Mapping[str, Any], provenance: Mapping[str, Any]) -> None:
-    """Write what the answer of a task says besides."""
+    """Write metrics and provenance into the answer of a task."""
     write_task(task, replace(read_answer(task), metrics=metrics, provenance=provenance))
 
 
@@ -79,7 +79,10 @@ async def validating(
     adjudicates: bool = False,
     crashes: int = 0,
 ) -> AsyncIterator[Validating]:
-    """Run the app on some tasks until the first without a verdict is shown."""
+    """Run the app on some tasks, and yield its driver once the first task without a verdict is shown.
+
+    At the end, the app must have crashed exactly `crashes` times.
+    """
     running = runner or FakeRunner(CHECKS)
     services = replace(services, runner_for=lambda task: running)
     names = [str(task.folder) for task in tasks]

@@ -1,4 +1,4 @@
-"""The find bar searches as one types; the frame between two panes is dragged and moved by keys."""
+"""The find bar searches as one types; the frame between two panes is moved by dragging and by keys."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ LINES = [f"line {n}" + (" of gold" if n % 10 == 5 else "") for n in range(1, 101
 
 
 class DeskScreen(BaseScreen[None]):
-    """A screen that keeps what was typed into its bar."""
+    """A screen that remembers the text typed into its bar."""
 
     HELP_PAGE = "home"
 
 
 class Desk(App[None]):
-    """Two panes, a bar below, and a key that begins to find."""
+    """Two panes with a bar below, and a key that starts a search."""
 
     drafts = UnsentTexts()
 

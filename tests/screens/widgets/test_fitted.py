@@ -1,6 +1,4 @@
-"""A widget changes, the screen is laid out, it changes again, and only then comes to tell: so on a busy
-machine.
-"""
+"""A widget changes twice with a layout in between before it can report, as on a busy machine."""
 
 from __future__ import annotations
 
@@ -37,7 +35,7 @@ async def test_a_layout_between_two_changes_is_not_the_last(kind: Callable[..., 
         heights = []
         for before, number in ((2, 5), (1, 4), (9, 6)):
             lines(widget, before)
-            widget.refresh(layout=True)  # as styles do when the focus comes
+            widget.refresh(layout=True)  # like styles on focus
             pilot.app.screen._refresh_layout()
             lines(widget, number)
             await pilot.pause(0.1)

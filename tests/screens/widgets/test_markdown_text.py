@@ -1,4 +1,4 @@
-"""Markdown is drawn as text, word for word; its source is a key away, and what is copied."""
+"""Markdown is drawn as text, word for word; a key shows its source, which is what is copied."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A table as it is drawn: columns, headings, order, groups, picked rows and a query."""
+"""A drawn table: columns, headings, order, groups, selected rows and a query."""
 
 from __future__ import annotations
 

@@ -122,7 +122,7 @@ async def test_the_line_that_is_written_stays_in_sight_when_there_is_less_room()
         area.move_cursor(area.document.end)
         await pilot.pause()
         await pilot.resize_terminal(40, 6)
-        # The area scrolls after the first drawing at its new size, which may come later than the pause ends.
+        # The area scrolls after its first drawing at the new size, which may happen after the pause.
         await until(pilot, lambda: area.scroll_y + area.size.height > area.cursor_location[0])
 
 

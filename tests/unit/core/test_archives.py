@@ -1,4 +1,4 @@
-"""Archives from outside: what is read whole by a tar's reader is bounded, in every place that opens one."""
+"""Archives from outside: data that a tar reader reads at once is limited in every place that opens one."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ _NAMED = ArchiveBounds(1 << 30, 1_000)
 
 
 def header(kind: bytes, size: int, content: bytes = b"", name: str = "task.toml") -> bytes:
-    """The blocks of one entry whose header may say another size than it has."""
+    """Return the blocks of one entry whose header may state a size other than its own."""
     info = tarfile.TarInfo(name)
     info.type, info.size = kind, max(size, 0)
     block = info.tobuf(tarfile.GNU_FORMAT)
@@ -54,7 +54,7 @@ def header(kind: bytes, size: int, content: bytes = b"", name: str = "task.toml"
 
 
 def pax(**records: str) -> bytes:
-    """A pax header and the file that it describes."""
+    """Return a pax header and the file that it describes."""
     lines = b""
     for key, value in records.items():
         record = f" {key.replace('_', '.')}={value}\n".encode()
@@ -87,7 +87,7 @@ BOMBS: dict[str, Callable[[], bytes]] = {
 
 
 def engine_with(archive: Path) -> Any:
-    """An engine whose container has this tar at every path."""
+    """Return an engine whose container has this tar at every path."""
 
     def get_archive(_: str, __: str) -> tuple[Iterator[bytes], None]:
         return iter([archive.read_bytes()]), None
@@ -160,7 +160,7 @@ def test_nothing_of_a_packed_header_is_unpacked(tmp_path: Path, reader: str) -> 
 
 
 def read_all(file: io.BytesIO, bounds: ArchiveBounds, members: ArchiveBounds | None = None) -> None:
-    """Read all that a tar holds; with `members`, only the stream has the other bounds."""
+    """Read everything in a tar; with `members`, only the stream has the bounds `bounds`."""
     with opened_tar(file, bounds) as tar:
         tar._bounds = members or bounds
         for info in tar:
@@ -171,7 +171,7 @@ def read_all(file: io.BytesIO, bounds: ArchiveBounds, members: ArchiveBounds | N
 def test_what_a_decompressor_gives_is_bounded(
     monkeypatch: pytest.MonkeyPatch, pack: Callable[[bytes], bytes]
 ) -> None:
-    """Also where no header says how long it will be."""
+    """The limit also holds if no header states the length."""
     monkeypatch.setattr(archives, "MOST_HEADERS", 0)
     data = header(tarfile.REGTYPE, 0) * 3 + header(tarfile.REGTYPE, 5, b"noise")
     with opened_tar(io.BytesIO(pack(data)), ArchiveBounds(5, 1_000)) as tar:
@@ -224,7 +224,7 @@ def test_directory_of_a_zip_is_bounded() -> None:
 
 
 def test_no_other_code_opens_a_tar_from_outside() -> None:
-    """The payload unpacks what gistpoint packed, where gistpoint is not installed."""
+    """The payload unpacks gistpoint's own tars, where gistpoint is not installed."""
     root = Path(archives.__file__).resolve().parent.parent
     found = {
         path.relative_to(root).as_posix()

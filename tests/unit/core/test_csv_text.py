@@ -1,4 +1,4 @@
-"""The one writer of CSV: no formula, numbers stay numbers, and every text comes back."""
+"""The only writer of CSV: no formulas, numbers stay numbers, and every text is read back."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Figures from few facts."""
+"""Estimates from few observations."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The append log and the lock by themselves: in which order things reach the disk, and who may hold what."""
+"""The append log and the lock: the order of writes to the disk, and who may hold which lock."""
 
 from __future__ import annotations
 
@@ -148,7 +148,7 @@ def test_only_a_newer_version_of_the_same_kind_is_refused(
         UserError, match=r"x\.jsonl is version .* of test\.log, but this version of gistpoint knows version 2"
     ):
         read_log(path, KIND)
-    with pytest.raises(UserError, match="Install a newer gistpoint") as kept:  # its frames hold the log
+    with pytest.raises(UserError, match="Install a newer gistpoint") as kept:  # its frames keep the log alive
         appended(path, b"1\n")
     assert kept.value.__traceback__ is not None
     assert path.read_bytes() == first + b"\ntorn"

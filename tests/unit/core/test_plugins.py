@@ -1,4 +1,4 @@
-"""Plugins of installed packages: those that can't be loaded are left out, and said so."""
+"""Plugins of installed packages that can't be loaded are left out and reported."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from gistpoint.sessions.runs.opening import open_run
 
 @pytest.fixture
 def shelf(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """A folder of installed packages, one of which declares a kind and a format in a module that is missing."""
+    """A folder of installed packages, one of which declares a kind and a format in a missing module."""
     folder = tmp_path / "shelf"
     points = (
         "[gistpoint.kinds]\nassertion = cart_kinds:KIND\n\n[gistpoint.formats]\ncart = cart_kinds:FORMAT\n"

@@ -1,4 +1,4 @@
-"""Durations and large numbers as people read them."""
+"""Durations and large numbers in readable form."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The stages that reports of long work make, and the time that is left."""
+"""Stages derived from the progress of long work, and the remaining time."""
 
 from __future__ import annotations
 

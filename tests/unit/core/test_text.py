@@ -1,4 +1,4 @@
-"""Text from outside is drawn code point by code point, and nothing in it acts."""
+"""External text is drawn code point by code point, and none of it acts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Trees: deterministic tars, nothing in them that leads back or out."""
+"""Trees become deterministic tars, and none of their entries points to a parent or outside."""
 
 from __future__ import annotations
 

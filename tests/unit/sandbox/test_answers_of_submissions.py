@@ -1,6 +1,4 @@
-"""Lines that a submission writes in place of an answer: none of them is read as more than it is, nor stops a
-reader.
-"""
+"""Lines that a submission writes in place of an answer prove nothing more and stop no reader."""
 
 from __future__ import annotations
 
@@ -208,7 +206,7 @@ print(*heard)
     [
         ("import known", 0, ""),
         ("import known; del sys.modules['known']; import known", 0, ""),
-        ("import known", 1, "compile"),  # it may hold an answer
+        ("import known", 1, "compile"),  # it may contain an answer
         ("compile('1 + 1', 'known.py', 'eval')", 0, "compile"),
         ("ast.parse('1 + 1')", 0, "compile"),  # by the library, which may run the tree
         (

@@ -1,6 +1,4 @@
-"""The end of a process namespace is waited for, by a handle on its first process or, on old kernels, by
-looking.
-"""
+"""Waits for the end of a process namespace by a handle on its first process, or by polling on old kernels."""
 
 from __future__ import annotations
 

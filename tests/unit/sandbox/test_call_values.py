@@ -1,4 +1,4 @@
-"""What is kept of arguments that can't be pickled whole."""
+"""What remains of arguments that can't be pickled completely."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from gistpoint.sandbox.payload import call_values
 
 
 class Holder:
-    """Holds whatever it is given."""
+    """Holds any value."""
 
     def __init__(self, **held: object) -> None:
         self.__dict__.update(held)
@@ -26,7 +26,7 @@ class Holder:
 def kept(monkeypatch: pytest.MonkeyPatch) -> Any:
     monkeypatch.setitem(sys.modules, call_values._NAME, call_values)
     for made in (call_values.Absent, call_values.made_function, call_values.set_state):
-        monkeypatch.setattr(made, "__module__", made.__module__)  # put back afterwards
+        monkeypatch.setattr(made, "__module__", made.__module__)  # restored afterwards
 
     def kept(value: object) -> tuple[Any, int]:
         data, absent = call_values.dumps([value])

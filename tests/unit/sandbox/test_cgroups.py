@@ -1,4 +1,4 @@
-"""With folders that look as the kernel's do: no machine has to offer a delegated part of the real tree."""
+"""Cgroups with folders that imitate the kernel's, so that no machine needs a delegated real subtree."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def test_the_group_of_a_run(tmp_path):
         (group / "memory.events").write_text("low 0\noom 3\noom_kill 1\n")
         assert bound.was_hit()
         for path in group.iterdir():
-            path.unlink()  # in the kernel's tree they are no files
+            path.unlink()  # in the kernel's tree they are not files
     assert not group.exists()
 
 

@@ -1,4 +1,4 @@
-"""An OpenAI-compatible endpoint, sound or not: every way of failing is a reason, and the key shows nowhere."""
+"""An OpenAI-compatible endpoint, sound or not: each failure has a reason, and the key is never shown."""
 
 from __future__ import annotations
 
@@ -411,7 +411,7 @@ def test_no_part_of_the_key_is_left_where_an_error_is_cut() -> None:
     assert "sk-s" not in failure.message
 
 
-# What is sent beside the messages
+# Request fields besides the messages
 
 
 def test_nothing_is_sent_that_is_not_set() -> None:
@@ -498,7 +498,7 @@ FULL = {
                    "type": "invalid_request_error", "param": None, "code": None}},
     ),  # OpenRouterTeam/openrouter-examples#10
 }  # fmt: skip
-"""What servers answer to a conversation that is too long, with the reports in which the bodies are."""
+"""Servers' answers to a conversation that is too long, with the reports that contain the bodies."""
 
 
 @pytest.mark.parametrize("server", FULL)

@@ -1,4 +1,4 @@
-"""Ending a run in a container: the engine is asked to kill only after nobody is left who has to read."""
+"""Ending a run in a container: the engine is asked to kill only after all readers are gone."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from gistpoint.sandbox.limits import RunLimits
 
 
 class Flooding:
-    """A container that writes for ever; its engine kills it only once the other end of its stream is closed."""
+    """A container that writes endlessly; its engine kills it only after its stream is closed."""
 
     def __init__(self) -> None:
         self.stream, self._inside = socket.socketpair()
@@ -62,7 +62,7 @@ def test_a_conversation_takes_no_request_from_a_pipe_that_got_its_pipes_number()
     os.write(writing, b"first")
     assert theirs.recv(5) == b"first"
     later, request = os.pipe()
-    os.dup2(later, reading)  # as if the pipe were closed, and its number given to the next one
+    os.dup2(later, reading)  # as if the pipe had been closed and its number reused by the next one
     os.write(request, b"second")
     time.sleep(0.6)
     assert select.select([reading], [], [], 0)[0], "the request of another conversation was taken"

@@ -1,4 +1,4 @@
-"""What of the Docker backend needs no engine: addresses, owners, layers, frames, the settings of a container."""
+"""Parts of the Docker backend without an engine: addresses, owners, layers, frames, container settings."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The names of functions before Python 3.11, read from the text, are those that code itself has since then."""
+"""Function names read from the text for Python before 3.11 equal those of code objects since then."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def test_names_are_those_of_the_code() -> None:
     }
     found = _names_in(ast.parse(TEXT))
     assert len(known) == 10
-    assert {**found, (5, "<lambda>"): "<lambda>"} == known  # that in a default belongs to the module
+    assert {**found, (5, "<lambda>"): "<lambda>"} == known  # the lambda in a default belongs to the module
 
 
 def test_lines_are_those_of_the_code() -> None:

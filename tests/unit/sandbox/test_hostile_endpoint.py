@@ -1,6 +1,4 @@
-"""An endpoint that means harm: what it gets hold of is bounded, and what it says of itself is not believed
-blindly.
-"""
+"""A hostile endpoint: what it gets is bounded, and its statements about itself are checked."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The preparation of an image: installations that lead into the repository's folder go, all others stay."""
+"""Preparing an image removes installations that point to the repository's folder and keeps all others."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from gistpoint.sandbox.payload.image_layer import Links, Workdir, _importable
 
 
 class Site:
-    """A folder of installed packages, and the repository that some of them are in."""
+    """A folder of installed packages, and the repository that contains some of them."""
 
     def __init__(self, root: Path) -> None:
         self.workdir, self.folder = root / "testbed", root / "site-packages"

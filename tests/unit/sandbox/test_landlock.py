@@ -66,7 +66,7 @@ except PermissionError: os.write(int(sys.argv[1]), b"refused\\n")
 
 
 def test_signals_are_refused_where_the_kernel_can_not_confine_them(tmp_path):
-    """An older kernel's interface, as far as this one can play it."""
+    """Uses an older kernel's interface, as far as the present one can imitate it."""
     here = landlock_version()
     if here >= 3 and filter_program():
         old = LandlockBackend(version=5)
@@ -127,7 +127,7 @@ class TestDiskWatch:
 
 def test_root_shows_what_is_needed_and_covers_the_rest(tmp_path):
     if os.geteuid() != 0:
-        return  # nobody else may become another user
+        return  # only root may become another user
     closed = tmp_path / "closed"
     (closed / "inner" / "shown").mkdir(parents=True)
     (closed / "inner" / "shown" / "file").write_text("here")

@@ -1,4 +1,4 @@
-"""Ruff reads several definitions in one call, and says of each what is wrong with it."""
+"""Ruff checks several definitions in one call and returns the problems of each."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What goes along where an entrypoint's file is run somewhere else."""
+"""Which files are moved with an entrypoint's file that runs elsewhere."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The payload runs in the interpreters of images, from Python 3.8 on."""
+"""The payload runs in interpreters of images, from Python 3.8 on."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ NEWER = {
 }
 METHODS = {"removeprefix", "removesuffix", "is_relative_to", "co_qualname", "co_lines", "co_positions"}
 GENERIC = {"list", "dict", "set", "tuple", "type", "frozenset"}
-"""Not subscriptable in 3.8, nor are the classes of collections.abc."""
+"""Classes that are not subscriptable in 3.8, like those of collections.abc."""
 
 
 class Evaluated(ast.NodeTransformer):
-    """What is evaluated: no annotations, and nothing that only type checkers read."""
+    """Removes what is not evaluated: annotations and code for type checkers alone."""
 
     def visit_arg(self, node: ast.arg) -> ast.arg:
         node.annotation = None
@@ -44,7 +44,7 @@ class Evaluated(ast.NodeTransformer):
 
 
 def later_than_3_8(text: str) -> list[str]:
-    """Return what Python 3.8 can't evaluate, as far as the text shows."""
+    """Return expressions in the text that Python 3.8 can't evaluate."""
     tree: ast.Module = Evaluated().visit(ast.parse(text, feature_version=(3, 8)))
     nodes = list(ast.walk(tree))
     generic = {

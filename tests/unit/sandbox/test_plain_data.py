@@ -1,4 +1,4 @@
-"""Plain data between two sides in one process: what travels arrives as it was, and what is forged is refused."""
+"""Plain data between two sides in one process: values arrive unchanged, and forged messages are refused."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ def plain_function(value: object = None) -> object:
 
 
 class FakeCalls:
-    """What the two sides need of those who make calls and answer them."""
+    """Fake calls in progress, as both sides need them."""
 
     def __init__(self, learned: Learned) -> None:
         self.learned, self.asked = [learned], [0]
@@ -135,7 +135,7 @@ class FakeCalls:
 
 
 class Wire:
-    """The two sides of one call, with JSON between them."""
+    """The two sides of one call, which exchange JSON."""
 
     def __init__(self, learned: Learned | None = None) -> None:
         self.learned = learned or Learned(learning=True, answers=[], writes=[])
@@ -145,11 +145,11 @@ class Wire:
         calls.shared.append(self.tests)
 
     def ask(self, *values: object) -> list[Any]:
-        """Return what arrives at the submission."""
+        """Return the values as they arrive at the submission."""
         return Decoder(self.submission, travelled(self.tests, values)).values()
 
     def answer(self, *values: object) -> list[Any]:
-        """Return what arrives at the tests."""
+        """Return the values as they arrive at the tests."""
         return decoded(self.tests, travelled(self.submission, values), len(values))
 
 
@@ -159,12 +159,12 @@ def travelled(shared: Shared, values: Sequence[object]) -> dict[str, Any]:
 
 
 def learnt(*names: str, writes: Sequence[str] = ()) -> Learned:
-    """Return what the true function's answers were seen to hold."""
+    """Return the names and changes that were learned from the true function."""
     return Learned(learning=False, answers=list(names), writes=list(writes))
 
 
 def shape(value: Any, seen: dict[int, int] | None = None) -> object:
-    """Return what can be compared of a value: types, contents, and which containers are the same one."""
+    """Return a comparable form of a value: types, contents, and which containers are identical."""
     seen = {} if seen is None else seen
     kind = type(value)
     if kind is float:

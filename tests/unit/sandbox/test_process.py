@@ -66,7 +66,7 @@ open('left', 'wb').write(os.urandom({size}))
             pass_fds=(pipe.writing,),
         )
         watch = DiskWatch(tmp_path, process.pid, 1 << 20)
-        watch._next = math.inf  # no look comes in time
+        watch._next = math.inf  # no check comes in time
         pipe.close_writing()
         with process:
             ended = follow(

@@ -1,4 +1,4 @@
-"""How a run gets its image: the interpreter, the variables, and no image for commands that may only read."""
+"""The image of a run: its interpreter, its variables, and no image for commands that may only read."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ PINS = EnvironmentPins(python="3.9", import_roots=("src",), image=IMAGE)
 
 
 class DockerInName:
-    """Remembers what it was to run."""
+    """A backend named docker that records its commands."""
 
     name = "docker"
     expects: ClassVar[dict[str, str]] = {}

@@ -1,4 +1,4 @@
-"""Sdists are fetched with the credentials that the user gave uv, and those go nowhere else."""
+"""Sdists are fetched with the user's credentials for uv, which go nowhere else."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from gistpoint.sandbox.environments.sdists import Sdist, download
 
 @dataclass
 class Index:
-    """A server of files that writes down who asked, and leads to `elsewhere` if that is set."""
+    """A file server that records its requests and redirects to `elsewhere` if that is set."""
 
     port: int = 0
     elsewhere: str = ""

@@ -1,4 +1,4 @@
-"""The filter is run here, by a few lines that do what the kernel does with it."""
+"""The filter is executed by a few lines that imitate the kernel."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Bodies of vLLM, llama.cpp's server and Ollama, as they were published: the servers themselves were not run.
+"""Published response bodies of vLLM, llama.cpp's server and Ollama; the servers themselves were not run.
 
-Members and counts are those of the source; long texts are shortened, and so are ids and times.
+Members and counts are those of the sources; long texts, ids and times are shortened.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from gistpoint.sandbox.endpoints.settings import ApiKey, EndpointSettings
 
 
 class Recorded(NamedTuple):
-    """A body, where it was published, and what it is to be read as."""
+    """A body, its source, and how it should be read."""
 
     source: str
     body: Mapping[str, Any]

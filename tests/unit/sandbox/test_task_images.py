@@ -1,4 +1,4 @@
-"""Images that tasks name, with an engine that is played: how they are named, found, refused, and looked into."""
+"""Images that tasks name, with a fake engine: how they are named, found, refused and examined."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class PlayedImage:
 
 
 class PlayedEngine:
-    """Knows images by name, and the files of each container; remembers what it was asked to pull."""
+    """Knows images by name and the files of each container; records its pulls."""
 
     def __init__(self, images: Mapping[str, PlayedImage], files: Mapping[str, bytes] | None = None) -> None:
         self._images, self.files = dict(images), dict(files or {})
@@ -87,7 +87,7 @@ def image_of(**attrs: Any) -> Any:
     [
         (f"org/image@{DIGEST}", f"org/image@{DIGEST}"),
         ("org/image:1", "org/image:1"),
-        (ID, f"org/image@{ID}"),  # imported here: it has an id and no digest
+        (ID, f"org/image@{ID}"),  # imported locally, so it has an id and no digest
     ],
 )
 def test_an_image_on_the_engine_is_found_and_never_pulled(known: str, asked: str) -> None:

@@ -1,4 +1,4 @@
-"""A rate limit that one conversation meets holds all that go to the same host."""
+"""A rate limit in one conversation delays all conversations with the same host."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ HELLO = [ChatMessage("user", "hello")]
 
 @dataclass
 class Time:
-    """Seconds that pass only while somebody sleeps."""
+    """A clock that advances only during sleeps."""
 
     at: float = 100.0
     slept: list[float] = field(default_factory=list)
@@ -61,7 +61,7 @@ def test_without_a_stated_wait_it_grows_with_each_refusal_in_a_row() -> None:
     waits = []
     for _ in range(3):
         gate.refused(None)
-        gate.refused(None)  # was under way already: it does not count
+        gate.refused(None)  # the request was pending already, so it does not count
         waits.append(gate.wait_s())
         time.at += 40
     assert 6 <= waits[0] <= 8 < 12 <= waits[1] <= 16 < 22 <= waits[2] <= 30

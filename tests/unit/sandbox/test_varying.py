@@ -1,4 +1,4 @@
-"""Varied inputs: like the recorded ones, the same each time, and made simpler step by step."""
+"""Varied inputs resemble the recorded ones, are the same each time, and are simplified step by step."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def test_variations_are_of_the_recorded_types_and_the_same_each_time() -> None:
     assert len(found) > 50
     assert {value[0] for value, *_ in found} == {"s"}
     assert {values[2][0] for values in found} == {"n", "f"}
-    assert {tuple(values[3][2]) for values in found} == {(3,)}  # objects are the recorded ones
+    assert {tuple(values[3][2]) for values in found} == {(3,)}  # objects are those recorded
     numbers = {int(part[1]) for values in found for part in values[1][1]}
     assert numbers - {3, 9}
     assert any(-10 <= number <= 20 for number in numbers - {3, 9})

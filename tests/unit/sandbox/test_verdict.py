@@ -34,7 +34,7 @@ SENTINEL_REPORTS = {"test_1": FAIL, "test_2": VALUE, "test_3": PASS}
 
 
 def tagged(records, key=SECRET.key):
-    """The lines of a reporter, made by the one that runs in the sandbox."""
+    """Return the lines that the sandbox's reporter writes for these records."""
     reading, writing = os.pipe()
     put = opened_channel(writing, key.hex())
     for record in records:
@@ -45,7 +45,7 @@ def tagged(records, key=SECRET.key):
 
 
 class Script:
-    """An honest run's records, to be bent by a test."""
+    """The records of an honest run, for tests to alter."""
 
     def __init__(self, ids=("a::x", "a::y"), outcomes=(PASS, FAIL)):
         self.records = [{"e": "begin"}, {"e": "start", "pytest": "8"}, {"e": "items", "ids": list(ids)}]
@@ -114,7 +114,7 @@ def test_any_record_taken_out_spoils_the_run(place):
 def test_any_record_taken_out_before_it_is_numbered_spoils_the_run(place):
     script = Script()
     del script.records[place]
-    if place != 1:  # the start says nothing that is needed
+    if place != 1:  # the start record has no necessary content
         assert script.read().conclude(1).status in (RunStatus.INVALID, RunStatus.CRASHED)
 
 
@@ -347,9 +347,7 @@ def test_contradicting_phases(reports):
 
 
 def test_a_run_that_never_began_says_so():
-    """Only the reporter of the run can say that it begins: a line that somebody else wrote first does not
-    count.
-    """
+    """Only the run's reporter can say that it begins; a line that another process wrote does not count."""
     silent, honest = Transcript(SECRET), Script().read()
     assert (silent.began, honest.began) == (False, True)
     assert silent.conclude(1).reason == "The process left with status 1 before the tests began."

@@ -1,4 +1,4 @@
-"""The figures of runs: rates with their intervals, repeats over tasks, and what is in no rate."""
+"""The figures of runs: rates with intervals, repeats over tasks, and what no rate includes."""
 
 from __future__ import annotations
 

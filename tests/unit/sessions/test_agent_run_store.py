@@ -1,4 +1,4 @@
-"""The files of a run: what is acknowledged stays, a job is never queued twice, and no other settings get in."""
+"""The files of a run keep acknowledged records, queue no job twice, and refuse other settings."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ def test_one_process_works_on_a_run_and_can_be_asked_to_stop(tmp_path: Path) -> 
     assert not run.worked_on
     with run.held():
         assert run.worked_on
-        assert not run.stop_asked  # what was asked before it began is not meant for it
+        assert not run.stop_asked  # a request from before its start is not meant for it
         with pytest.raises(AgentRunError, match="Another process"), home.runs.open("r").held():
             pass
         home.runs.open("r").ask_to_stop()

@@ -1,4 +1,4 @@
-"""Runs carried out: every job ends or is left resumable, whatever breaks, and nothing is done twice."""
+"""Every job of a run ends or stays resumable, whatever breaks, and no work is done twice."""
 
 from __future__ import annotations
 
@@ -202,7 +202,7 @@ def test_an_attempt_that_ended_before_that_was_noted_is_not_asked_again(home: Ho
 
 
 def stopped_while_asked(home: Home, model: WaitingModel, **options: Any) -> tuple[AgentRun, AgentRunner]:
-    """A run that is stopped while its model was asked and has not replied."""
+    """Return a run, with its runner, that was stopped during a pending request to its model."""
     home.model_of = lambda settings: model
     run = home.run(home.task())
     runner = AgentRunner(run, home.ports, **options)
@@ -339,7 +339,7 @@ def test_attempts_of_a_model_that_only_talks_end_by_themselves(home: Home) -> No
 
 
 class Crowded:
-    """Counts how many of its runs there are at once."""
+    """Counts how many of its runs are in progress at once."""
 
     def __init__(self) -> None:
         self.runner = FakeRunner(CHECKS)

@@ -1,4 +1,4 @@
-"""aider's history: each chat is a run, and whole lines say who speaks."""
+"""aider's history: each chat is a run, and whole lines name the speaker."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Logs of model APIs: each message once, side calls apart, replies from whatever a log keeps of them."""
+"""Logs of model APIs: each message once, side calls apart, replies in all forms that logs keep."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_a_side_call_is_a_run_of_its_own(tmp_path: Path) -> None:
 
 
 def as_texts(exchange: dict[str, Any]) -> dict[str, Any]:
-    """An exchange of a HAR file, with its bodies as texts."""
+    """Return an exchange of a HAR file, with its bodies as texts."""
     request, response = exchange["request"], exchange["response"]
     return {
         "startedDateTime": "2026-05-01T10:00:00Z", "time": 1500,
@@ -55,7 +55,7 @@ def as_texts(exchange: dict[str, Any]) -> dict[str, Any]:
 
 
 def as_stream(exchange: dict[str, Any]) -> dict[str, Any]:
-    """An exchange whose reply came as events."""
+    """Return an exchange whose reply came as events."""
     body = exchange["response"]["body"]
     events: list[dict[str, Any]] = [{"type": "message_start", "message": {**body, "content": []}}]
     for number, block in enumerate(body["content"]):
@@ -82,7 +82,7 @@ def as_stream(exchange: dict[str, Any]) -> dict[str, Any]:
 
 
 def as_proxy(exchange: dict[str, Any]) -> dict[str, Any]:
-    """An exchange of a proxy: the reply among the members of the request."""
+    """Return an exchange of a proxy, with the reply among the request's members."""
     return {**exchange["request"]["body"], "response": exchange["response"]["body"]}
 
 

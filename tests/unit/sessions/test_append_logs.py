@@ -1,6 +1,4 @@
-"""Every file of records, whoever keeps it: what was acknowledged is there, half a record is set aside, one
-writes.
-"""
+"""Each file of records keeps acknowledged records, sets partial ones aside and has one writer at a time."""
 
 from __future__ import annotations
 
@@ -34,14 +32,14 @@ CRASHED = 9
 
 @dataclass(frozen=True)
 class Keeper:
-    """Something that keeps records in a log of one folder."""
+    """A kind of record log in a folder, with functions to write and to read it."""
 
     file: str
-    """Of its log, in the folder."""
+    """Path of the log in the folder."""
     write: Callable[[Path, str], None]
-    """Opens the log, appends a record, and closes it."""
+    """Opens the log, appends one record and closes the log."""
     records: Callable[[Path], list[str]]
-    """What a reader finds."""
+    """Returns the records that a reader finds."""
     header: bytes
     """The first line of a file that a newer program wrote."""
 
@@ -151,8 +149,7 @@ KEEPERS = {
 
 
 MANY = ["side file", "log of a study", "jobs", "spending", "reports"]
-"""Those that several processes write to, each waiting for the other; of the rest one process is the writer.
-"""
+"""Logs that several processes write to in turn; each of the others has a single writer process."""
 
 
 @pytest.fixture(params=KEEPERS)
@@ -162,13 +159,13 @@ def keeper(request: pytest.FixtureRequest) -> Keeper:
 
 @pytest.fixture
 def unsynced(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No power cut is tested: a hundred cuts need not wait for the disk."""
+    """Turn off syncing to disk: these tests are not about power cuts, and a hundred cuts would be slow."""
     monkeypatch.setattr(files, "sync_file", lambda file: None)
     monkeypatch.setattr(os, "fsync", lambda file: None)
 
 
 def crashing(act: Callable[[], None]) -> None:
-    """Do something in a process that dies in the middle of it."""
+    """Run `act` in a forked process, and require that the process dies with CRASHED."""
     child = os.fork()
     if child == 0:
         try:
@@ -179,15 +176,16 @@ def crashing(act: Callable[[], None]) -> None:
 
 
 def kept(keeper: Keeper, home: Path, names: Iterable[str]) -> bytes:
-    """Keep some records, and return the bytes of the log."""
+    """Write records of these names and return the bytes of the log."""
     for name in names:
         keeper.write(home, name)
     return keeper.path(home).read_bytes()
 
 
 def states_after_a_crash(keeper: Keeper, place: Path) -> Iterator[tuple[Path, bytes, bytes]]:
-    """Yield homes with two acknowledged records and any part of the third, with the bytes before, and that
-    part.
+    """Yield a home for each part of a third record that may follow two acknowledged ones.
+
+    Each comes with the log's bytes before the third record, and with that part of it.
     """
     before = kept(keeper, place / "home", "ab")
     shutil.copytree(place / "home", place / "twin")

@@ -1,4 +1,4 @@
-"""A run in ATIF that is written as ATIF again keeps what the model of a run has no field for."""
+"""A run in ATIF that is written as ATIF again keeps members that the run model has no field for."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def again(tmp_path: Path, document: dict[str, Any]) -> dict[str, Any]:
 
 
 def kept(one: Any, other: Any, path: str = "") -> None:
-    """Assert that all of one value stands in another, which may have more in its objects."""
+    """Require that all of one value is in another, whose objects may have more members."""
     if isinstance(one, dict):
         for key, item in one.items():
             assert key in other, f"{path}.{key}"

@@ -1,4 +1,4 @@
-"""A run of an agent is planned, begun and gone on with without a command line."""
+"""An agent's run is planned, started and continued without a command line."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Chats exported as Markdown: whole lines name the speaker, and nothing quoted does."""
+"""Chats exported as Markdown: only whole lines name the speaker, never quoted text."""
 
 from __future__ import annotations
 

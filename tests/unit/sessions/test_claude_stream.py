@@ -1,6 +1,4 @@
-"""Claude Code's `stream-json`: replies put together, side agents apart, ends and counts as the result has
-them.
-"""
+"""Claude Code's `stream-json`: assembled replies, separate side agents, end and counts from the result."""
 
 from __future__ import annotations
 
@@ -33,7 +31,7 @@ def test_a_reply_in_several_records_is_one_step_with_its_results(tmp_path: Path)
     assert {result.call_id: result.text for result in first.results} == {"t1": "In a.py", "t2": "done"}
     assert first.diff == "--- a/r/a.py\n+++ b/r/a.py\n@@ -1,1 +1,1 @@\n-x = 1\n+x = 2\n"
     assert (second.kind, second.results[0].is_error) == (StepKind.TEST, True)
-    assert first.tokens == Tokens(10, None, 7)  # what a reply had written so far is no count of it
+    assert first.tokens == Tokens(10, None, 7)  # the tokens of a partial reply are not its count
 
 
 def test_the_end_and_the_counts_are_those_of_the_result(tmp_path: Path) -> None:

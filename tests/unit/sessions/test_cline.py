@@ -1,4 +1,4 @@
-"""Conversations of Cline: results by id or told as text, calls also as XML."""
+"""Conversations of Cline: results by id or as text, and calls as XML too."""
 
 from __future__ import annotations
 

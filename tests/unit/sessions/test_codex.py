@@ -1,4 +1,4 @@
-"""Codex CLI: what is told twice is one step, and calls stand with their results."""
+"""Codex CLI: duplicate records form one step, and calls are next to their results."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ from gistpoint.sessions.served import ServedAttempt
 
 
 def raw_counts(attempts: Path) -> Counter[str]:
-    """Count passes by their raw events, without the fold: by the tests alone, and by the last confirmation."""
+    """Count passes from their raw events: by the tests alone, and by the last confirmation."""
     found: Counter[str] = Counter()
     for journal in attempts.glob(f"*/{JOURNAL}"):
         lines = [json.loads(line) for line in journal.read_bytes().splitlines()]

@@ -1,4 +1,4 @@
-"""Sessions of Continue: a reply has its thought, its calls, and what stands beside them as their results."""
+"""Sessions of Continue: a reply has its thought and its calls, with accompanying items as their results."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sessions of Cursor's agent: results answer calls by order or by id, and streamed pieces make one text."""
+"""Sessions of Cursor's agent: results answer calls by order or by id, and streamed pieces form one text."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Damaged and hostile files: what can be read is shown, what can't is refused with a reason, nothing breaks."""
+"""Damaged and hostile files: readable parts are shown, others are refused with a reason, nothing crashes."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def opened(path: Path, data: bytes) -> RunDocument:
 
 
 def test_a_cut_file_of_any_format_is_named_as_cut(tmp_path: Path) -> None:
-    """A file that ends within a JSON value; the end of a line, or of Markdown, may be that of the file."""
+    """The file ends within a JSON value; the end of a line or of Markdown could be the real end."""
     unnamed = []
     for item in make_all(tmp_path / "made"):
         data = item.path.read_bytes() if item.path.is_file() else b""

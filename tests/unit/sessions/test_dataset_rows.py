@@ -1,6 +1,4 @@
-"""Rows of data sets are runs: calls and results paired, verdict and patch in the header, from JSON and from
-Parquet.
-"""
+"""Rows of data sets as runs: calls paired with results, verdict and patch in the header; JSON and Parquet."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An open run: lazy, bounded, safe between threads, complete in the end."""
+"""An open run is read lazily, bounded in memory, safe between threads, and complete in the end."""
 
 from __future__ import annotations
 
@@ -145,7 +145,7 @@ def test_the_end_of_another_array_is_not_taken_for_the_runs(tmp_path: Path) -> N
 
 
 def _session(count: int) -> list[str]:
-    """Lines of a session: a reply with a call, then its result, again and again."""
+    """Return the lines of a session that alternates a reply with a call and its result."""
     lines: list[str] = []
     for n in range(count):
         call = {"type": "tool_use", "id": f"c{n}", "name": "Bash", "input": {"command": f"echo {n}"}}

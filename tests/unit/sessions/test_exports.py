@@ -1,4 +1,4 @@
-"""The other exports: complete, parsable, and never letting a run's text become markup or terminal control."""
+"""Further exports are complete and parsable, and never let a run's text act as markup or control codes."""
 
 from __future__ import annotations
 

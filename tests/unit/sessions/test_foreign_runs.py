@@ -1,6 +1,4 @@
-"""Runs of formats without a reader are refused by name, with what would help; none is taken by another
-reader.
-"""
+"""Runs of formats without a reader are refused by name, with a hint, and no other reader takes them."""
 
 from __future__ import annotations
 

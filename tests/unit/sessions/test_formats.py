@@ -1,4 +1,4 @@
-"""Every format opens by its content, with as many records as a direct count gives."""
+"""Every format is recognised by its content and yields as many records as a direct count."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Lines that a search has found: each once, with its matches and the error of the traceback around it."""
+"""Found lines: each once, with its matches and the error of the surrounding traceback."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""Gemini CLI and Qwen Code: calls with their answers, what was taken back, and one step for what is written
-again.
-"""
+"""Gemini CLI and Qwen Code: calls with answers, retracted messages, and one step for rewritten ones."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Blind readings: kept beside the tasks, taken back by operations, counted with intervals, compared."""
+"""Blind readings: kept next to the tasks, undone by operations, counted with intervals, compared."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def test_the_first_reading_of_a_person_counts_and_every_one_of_a_model(store: Gl
     ada, bob = reader(store), reader(store, "bob")
     model = GlanceReader(store, "m", by_model=True)
     ada.read(one, BlindReply(FAULT, 2), CORRUPTED)  # seen
-    ada.read(one, BlindReply(NOTHING), CORRUPTED)  # a second time: counts for the agreement alone
+    ada.read(one, BlindReply(NOTHING), CORRUPTED)  # a second reading, which only counts for the agreement
     ada.read(two, BlindReply(FAULT, 5), CORRUPTED)  # another place
     bob.read(one, BlindReply(DOUBTFUL, 2), CORRUPTED)
     bob.read(two, BlindReply(FAULT, 2), ORIGINAL)  # a false alarm
@@ -108,7 +108,7 @@ def test_agreement_of_two_readers_and_of_one_with_herself(store: GlanceStore) ->
         ada.read(item(number), BlindReply(one, 2), CORRUPTED)
         bob.read(item(number), BlindReply(other, 2), CORRUPTED)
     bob.read(item(5), BlindReply(NOTHING), ORIGINAL)
-    ada.read(item(5), BlindReply(FAULT, 2), CORRUPTED)  # another version: no unit
+    ada.read(item(5), BlindReply(FAULT, 2), CORRUPTED)  # another version, so it is not compared
     tasks = [item(number).task for number in range(6)]
     found = glance_agreement(store.book, tasks, "ada", "bob")
     assert (found.functions, found.agreed) == (4, 3)

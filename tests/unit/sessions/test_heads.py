@@ -1,4 +1,4 @@
-"""Heads of journals: whoever can write to the data folder alone can't cut an attempt back unnoticed."""
+"""Heads of journals reveal that an attempt was cut back by someone who can write to the data folder alone."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def _written(folder: Path, events: int = 6) -> Path:
 
 
 def _cut(folder: Path, seq: int = 2) -> str:
-    """Keep the first lines of a journal; return the hash of the last one kept."""
+    """Keep the first lines of a journal and return the hash of the last kept line."""
     lines = (folder / JOURNAL).read_bytes().splitlines(keepends=True)[:seq]
     (folder / JOURNAL).write_bytes(b"".join(lines))
     return line_hash(lines[-1])
@@ -110,7 +110,7 @@ def _a_file_in_place_of_all(folder: Path) -> None:
 
 
 def _head_of_another_attempt(folder: Path) -> None:
-    """Put the head of an attempt with the same first lines in the place of this one's."""
+    """Replace the attempt's head by that of another attempt with the same first lines."""
     other = folder.with_name("06fother")
     other.mkdir()
     (other / JOURNAL).write_bytes((folder / JOURNAL).read_bytes())
@@ -175,7 +175,7 @@ def test_a_journal_and_its_head_that_were_saved_together_can_not_be_put_back(hom
     "members", [{"since": 1}, {"seq": 1}, {"sha256": "0" * 64}, {"tag": "0" * 32}, {"tag": "ö"}]
 )
 def test_a_tag_covers_all_that_a_head_says(tmp_path: Path, members: dict[str, Any]) -> None:
-    """Also of attempts elsewhere than in the data folder, whose heads have no copy."""
+    """This includes attempts outside the data folder, whose heads have no copy."""
     folder = tmp_path / "scratch" / ATTEMPT
     HeadFile(folder, Head(5, "f" * 64, 3)).close()
     assert read_head(folder) == Head(5, "f" * 64, 3)
@@ -193,7 +193,7 @@ def test_a_tag_is_of_one_attempt(tmp_path: Path) -> None:
 
 
 def test_the_copy_that_is_behind_a_later_head_says_nothing(attempt: Path, home: Locations) -> None:
-    """Whatever a power cut kept of the two, an honest journal is whole."""
+    """An honest journal is whole, whatever a power cut left of the head and its copy."""
     kept = read_head(attempt)
     early = home.proofs / COPIES / ATTEMPT
     later = early.read_bytes()
@@ -226,7 +226,7 @@ def test_a_head_of_another_machine_is_accepted_and_marked_and_no_witness(
 
 
 def _from_an_earlier_version(home: Locations) -> Path:
-    """An attempt whose head has no tag, and of which this machine keeps no copy."""
+    """Return the folder of an attempt whose head has no tag and of which this machine keeps no copy."""
     folder = _written(home.attempts / ATTEMPT)
     _rewrite(folder, key=None, tag=None)
     shutil.rmtree(home.proofs / COPIES)

@@ -1,4 +1,4 @@
-"""Records of indented arrays: whatever the lines are, fixed texts find what the scanner finds line by line."""
+"""Records of indented arrays: searches for fixed texts find the same as scanning line by line."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ _ODD = [
 
 
 def _scanned(data: bytes, chunk: int) -> list[object]:
-    """Return the records, and last the end of the array or why it was not reached."""
+    """Return the records, followed by the end of the array or the error that prevents reaching it."""
     found: list[object] = []
     scanner = Scanner(BytesBlob(data))
     with pytest.MonkeyPatch.context() as patch:

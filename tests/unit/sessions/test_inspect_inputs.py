@@ -1,4 +1,4 @@
-"""Inspect logs: what a model's input adds is a step, and an archive that was cut off says what is missing."""
+"""Inspect logs: additions to a model's input are steps, and a truncated archive says what is missing."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def model(messages: list[Any], reply: dict[str, Any], at: int) -> dict[str, Any]
 
 
 def conversation() -> tuple[list[Any], list[Any]]:
-    """Three calls of a model with a system prompt, one tool, and the same words of a user after two replies."""
+    """Return the messages and events of three model calls, with equal user messages after two replies."""
     call = {"id": "c1", "function": "bash", "arguments": {"cmd": "ls"}}
     messages = [
         said("system", "You repair code."), said("user", "Fix the mean"),

@@ -1,4 +1,4 @@
-"""The journal: what was acknowledged is there, what was changed shows, and one process writes."""
+"""The journal keeps what was acknowledged, reveals changes, and has one writing process."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ SUSPECT = SuspectMarked("a.py::f")
 
 
 def undeclared(members: dict[str, Any]) -> dict[str, Any]:
-    """Members that no field of a call has."""
+    """Return the members that are not fields of a call."""
     return {name: value for name, value in members.items() if name not in CallMade.__struct_fields__}
 
 
@@ -203,7 +203,7 @@ def test_events_of_two_threads_follow_each_other_in_the_chain(tmp_path: Path) ->
     first.start()
     assert reached.wait(10)
     second.start()
-    second.join(0.2)  # it would have written by now, with the number that the first event already has
+    second.join(0.2)  # unlocked, it would have written by now, with the number of the first event
     free.set()
     for thread in (first, second):
         thread.join(10)

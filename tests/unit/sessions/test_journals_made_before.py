@@ -1,6 +1,6 @@
-"""Journals that an earlier version wrote (`tests/data/journals`): the engine still writes the same lines.
+"""The engine still writes the same lines as the journals of an earlier version in `tests/data/journals`.
 
-Each was acted by `acted_attempts`, all but that of the model before events were records.
+Each was made by `acted_attempts`, except that of the model before events were records.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def lines(path: Path) -> list[dict[str, Any]]:
 
 
 def extends(new: Any, old: Any) -> bool:
-    """Whether a value is of the shape of an older one, to which newer versions may have added members."""
+    """Return whether a value has the shape of an older one; newer versions may add members."""
     if isinstance(old, dict):
         return isinstance(new, dict) and [
             name for name in new if name in old and extends(new[name], old[name])

@@ -1,4 +1,4 @@
-"""What stands out in a run: told for every format alike, step by step."""
+"""Marks of a run's notable steps, the same for every format."""
 
 from __future__ import annotations
 

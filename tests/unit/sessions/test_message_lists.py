@@ -1,6 +1,4 @@
-"""Lists of messages as model APIs have them: calls paired with results, nothing that was said is lost, right
-titles.
-"""
+"""Message lists of model APIs: calls paired with results, no message lost, and correct titles."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What may change from run to run is made one, and nothing else is."""
+"""Text that may differ between runs is unified, and no other text is."""
 
 from __future__ import annotations
 

@@ -1,7 +1,6 @@
-"""What others may put in the place of a file: a pipe, a device, a link, far too much. Nothing waits for it or
-follows.
+"""Pipes, devices, links or huge files in place of a file: no reader waits for them or follows them.
 
-Each reader of a file that comes with a shared folder, or that a colleague sends, is in one of the tables.
+Each reader of a file from a shared folder or from a colleague is in one of the tables.
 """
 
 from __future__ import annotations
@@ -67,7 +66,7 @@ def _folder(place: Path) -> None:
 
 def _huge(place: Path) -> None:
     with place.open("wb") as file:
-        file.truncate(1 << 40)  # holes, which take no room on the disk
+        file.truncate(1 << 40)  # a sparse file, which takes no disk space
 
 
 ODD: tuple[Callable[[Path], None], ...] = (_pipe, _endless, _folder, _huge)
@@ -95,7 +94,7 @@ READERS: dict[str, tuple[str, Callable[[Path], object]]] = {
     "controls": (CONTROLS_FILE, read_controls),
     "entered": (ENTERED_FILE, read_entered),
 }
-"""The name of the file, and what reads it and refuses what is no file."""
+"""File names, with readers that refuse anything but a regular file."""
 
 IGNORING: dict[str, tuple[str, Callable[[Path], object]]] = {
     "a note": (PUBLISHED, read_note),
@@ -104,7 +103,7 @@ IGNORING: dict[str, tuple[str, Callable[[Path], object]]] = {
     "published attempts": (f"one/{JOURNAL}", lambda folder: list(published(folder)) or None),
     "a lock": ("lock", lambda folder: is_held(folder / "lock") or None),
 }
-"""The same for those that count such a file as missing."""
+"""File names, with readers that treat anything else as missing."""
 
 
 def _draft(folder: Path) -> object:
@@ -115,9 +114,7 @@ def _draft(folder: Path) -> object:
 
 
 def soon(act: Callable[[], object]) -> Any:
-    """Return what a function returns, or raise what it raises; fail if it waits for a pipe or reads without
-    end.
-    """
+    """Return or raise what `act` does; fail if it waits for a pipe or reads without end."""
     found: list[Any] = []
 
     def run() -> None:
@@ -149,7 +146,7 @@ def test_what_is_no_file_is_refused_in_a_sentence(
 
 
 _LOOKED_AT = ("published attempts", "a lock")
-"""What is looked at and not read: the size is nothing odd."""
+"""Files that are inspected and not read, so that their size does not matter."""
 
 
 @pytest.mark.parametrize(
@@ -201,7 +198,7 @@ def test_settings_have_a_bound(tmp_path: Path) -> None:
         read_user_settings(tmp_path)
 
 
-# Links in shared folders, which could lead to any file of the user
+# Links in shared folders, which could point to any file of the user
 
 
 @pytest.fixture
@@ -249,7 +246,7 @@ def test_another_copy_of_a_study_brings_no_file_of_the_user(tmp_path: Path, secr
     other = declare(tmp_path / "other", tasks=False)
     (other / name).parent.mkdir(parents=True)
     (other / name).symlink_to(secret)
-    with suppress(UserError, OSError):  # a log is refused, a journal counts as missing
+    with suppress(UserError, OSError):  # a log is refused, and a journal counts as missing
         synchronise(study, other)
     assert not any(SECRET.strip() in path.read_bytes() for path in study.root.rglob("*") if path.is_file())
 

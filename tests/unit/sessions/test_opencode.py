@@ -1,4 +1,4 @@
-"""Sessions of opencode: a message is a step, with calls, results, diffs, costs and the sessions it started."""
+"""Sessions of opencode: a message is a step, with calls, results, diffs, costs and started sessions."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ def shown(summary: AttemptSummary) -> tuple[object, ...]:
 
 
 def fresh(services: Services) -> AttemptStore:
-    """The store as the program has it at its next start."""
+    """Return the store as the program creates it at its next start."""
     return AttemptStore(services.attempts.root, services.clock, "test")
 
 

@@ -1,4 +1,4 @@
-"""An attempt recorded by our own engine and journal is a run like any other."""
+"""An attempt recorded by our engine and journal is read like any other run."""
 
 from __future__ import annotations
 

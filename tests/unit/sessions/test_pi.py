@@ -1,4 +1,4 @@
-"""Sessions of pi: a reply with its results, and calls of a reply that broke off, which were never run."""
+"""Sessions of pi: a reply with its results, and calls of an interrupted reply, which were never run."""
 
 from __future__ import annotations
 

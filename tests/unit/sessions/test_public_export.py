@@ -1,6 +1,4 @@
-"""Public data of a study: what stands for people and attempts, what is left out, and the audit that proves
-it.
-"""
+"""Public data of a study: codes for people and attempts, what is left out, and the audit that proves it."""
 
 from __future__ import annotations
 
@@ -50,7 +48,7 @@ SAID = "I work at the desk by the window"
 
 
 def _held(place: Path, **changes: Any) -> Held:
-    """A study in which people wrote something everywhere where they can."""
+    """Return a study in which people wrote text wherever they can."""
     held = Held.at(place, solver=[SOLVER], **({"questionnaire": [FORM]} | changes))
     first = held.attempt("P01", held.tasks[1])
     second = held.attempt("P01", held.tasks[0])
@@ -132,7 +130,7 @@ def test_free_text_stays_where_the_declaration_lets_it_out(tmp_path: Path) -> No
     assert [finding.where for finding in found] == [
         "tidy/attempts.csv",
         "tidy/exclusions.csv",
-    ]  # the reason has a code
+    ]  # the reason contains a code
     assert "'P01'" in found[0].sentence
 
 
@@ -174,7 +172,7 @@ def test_the_order_of_the_numbers_is_the_keys(tmp_path: Path) -> None:
 
 
 def _with_notes(held: Held) -> None:
-    """Let somebody write notes and say why they pause."""
+    """Record an attempt with a note and a reason for a pause."""
     task = held.folder.task(held.tasks[0].id)
     who = Enrolment(participant="P03", study=held.folder.study.id, condition="alone", assignment="a")
     opened = held.machine.attempts.start(task, judge_of(task), who)

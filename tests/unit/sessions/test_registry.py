@@ -1,4 +1,4 @@
-"""A format joins without any other being touched."""
+"""A format is added without changes to any other."""
 
 from __future__ import annotations
 

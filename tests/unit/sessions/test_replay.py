@@ -1,4 +1,4 @@
-"""A recorded run is made again call by call: the same, different, or not to be made, and why."""
+"""A replay of a recorded run classifies each call: same, different, or impossible to replay, and why."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ from gistpoint.sessions.runs.opening import open_run
 
 WRONG = (
     "def discount(price, percent):\n    import time\n"
-    "    raise ValueError(f'<object at {time.perf_counter_ns():#x}>')\n"  # an address that never comes again
+    "    raise ValueError(f'<object at {time.perf_counter_ns():#x}>')\n"  # an address that never recurs
 )
 SAME, DIFFERS, COULD_NOT, UNKNOWN = (
     Sameness.SAME,
@@ -73,7 +73,7 @@ def journal_of(opened: OpenAttempt) -> Path:
 
 @pytest.fixture
 def journal(tmp_path: Path, task: Task) -> Path:
-    """Browsing, two refusals, a wrong submission, a broken one and the right one, among other events."""
+    """The journal of an attempt with browsing, two refusals, and a wrong, a broken and a right submission."""
     opened = begun(tmp_path / "attempts", task)
     attempt = opened.attempt
     attempt.call("list_directory", {}, thought="look around")
@@ -90,7 +90,7 @@ def journal(tmp_path: Path, task: Task) -> Path:
 
 
 def edited(journal: Path, change: Callable[[dict[str, Any]], None]) -> Path:
-    """Return a copy of a journal with its events changed; the hashes are left as they are."""
+    """Return a copy of a journal with its events changed and its hashes unchanged."""
     events = [json.loads(line) for line in journal.read_text().splitlines()]
     for event in events:
         change(event)
@@ -177,7 +177,7 @@ def test_budgets_are_those_of_the_run_and_its_time_limit_is_not_kept(tmp_path: P
 
 
 def malformed_calls(attempt: Attempt) -> None:
-    """Call wrongly in every way, a few times where only a submission can follow."""
+    """Make every kind of malformed call, then some that can only be submissions."""
     attempt.call("grep", {"pattern": "x"})
     attempt.call("grep", None, raw="x")
     attempt.call("read_file", None, raw="{'file_path': 'README.md'}")

@@ -1,4 +1,4 @@
-"""Attempts of gists, recorded and made again: every step the same, and an edited result named."""
+"""Attempts at gists, recorded and replayed: every step is the same, and an edited result is named."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def out_of_time(attempt: Attempt, clock: FakeClock) -> None:
 
 
 def with_the_last_step(attempt: Attempt, clock: FakeClock) -> None:
-    """Save what was typed with the last step, then hand in."""
+    """Save typed text with the last step, then submit."""
     looked_and_written(attempt)
     attempt.call("write_gist", {"content": WRONG})
     while attempt.state.remaining.tool_uses > 1:

@@ -1,4 +1,4 @@
-"""The repository at a step: what the record tells, no more, with a badge that says how."""
+"""The repository at a step: exactly what the record implies, with a badge that says how."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A run that has no name is named by what its user asked, without what the harness put before it."""
+"""A run without a name is named by its user's request, without text that the harness added before it."""
 
 from __future__ import annotations
 

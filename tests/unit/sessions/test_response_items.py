@@ -1,4 +1,4 @@
-"""Items and objects of OpenAI's Responses API: calls of every kind with their results, chains of responses."""
+"""Items and objects of OpenAI's Responses API: calls of every kind with their results, response chains."""
 
 from __future__ import annotations
 

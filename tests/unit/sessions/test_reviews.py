@@ -1,6 +1,4 @@
-"""Reviews: what was said is kept, merges without loss in any order, and is counted as the literature counts
-it.
-"""
+"""Reviews are kept, merge without loss in any order, and are counted as in the literature."""
 
 from __future__ import annotations
 
@@ -284,7 +282,7 @@ def test_kappa_of_tables_from_the_literature(table: tuple[int, int, int, int], k
 
 
 def test_kappa_of_three_categories_and_of_none() -> None:
-    # Observed 0.7, by chance 0.41, computed by hand.
+    # The observed agreement is 0.7, that by chance 0.41, calculated by hand.
     table = {("a", "a"): 44, ("a", "b"): 5, ("a", "c"): 1, ("b", "a"): 7, ("b", "b"): 20, ("b", "c"): 3,
              ("c", "a"): 9, ("c", "b"): 5, ("c", "c"): 6}  # fmt: skip
     assert cohen_kappa([pair for pair, count in table.items() for _ in range(count)]) == pytest.approx(
@@ -311,7 +309,7 @@ def test_agreement_counts_the_steps_that_both_have_seen(tmp_path: Path) -> None:
     assert (found.runs, found.steps, found.verdicts, found.verdict_kappa) == (1, 8, 1, None)
     wasted = next(item for item in found.on_steps if item.label == "wasted")
     assert (wasted.both, wasted.first_only, wasted.second_only, wasted.neither) == (1, 1, 1, 5)
-    # Observed 6/8, by chance (2*2 + 6*6)/64 = 0.625.
+    # The observed agreement is 6/8, that by chance (2*2 + 6*6)/64 = 0.625.
     assert wasted.kappa == pytest.approx((0.75 - 0.625) / 0.375)
     shortcut = next(item for item in found.on_runs if item.label == "shortcut")
     assert (shortcut.both, shortcut.first_only, shortcut.units) == (0, 1, 1)

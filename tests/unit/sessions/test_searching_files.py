@@ -1,6 +1,4 @@
-"""A file in whose bytes a text can't be is left out of a search, and no other is: of rows as JSON and as
-Parquet.
-"""
+"""A search skips exactly the files whose bytes can't contain a text, for rows as JSON and as Parquet."""
 
 from __future__ import annotations
 

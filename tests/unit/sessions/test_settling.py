@@ -1,4 +1,4 @@
-"""A pass that is to be read is settled by reviews alone, and every export of it tells how it stands."""
+"""Only reviews settle a suspicious pass, and every export of it includes its status."""
 
 from __future__ import annotations
 

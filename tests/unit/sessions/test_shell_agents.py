@@ -1,6 +1,4 @@
-"""SWE-agent and mini-swe-agent: options with several values, errors, refused replies, thoughts once, token
-totals.
-"""
+"""SWE-agent and mini-swe-agent: options with several values, errors, refused replies, thoughts, tokens."""
 
 from __future__ import annotations
 

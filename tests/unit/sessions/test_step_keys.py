@@ -1,4 +1,4 @@
-"""Labels stay with their steps although readers show more steps than those who labelled them had."""
+"""Labels stay at their steps even if newer readers show more steps than the reviewer saw."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def built(path: Path) -> RunDocument:
 
 
 def inspect_log(path: Path) -> RunDocument:
-    """Write a log whose model is told something before each of two calls; events alone were steps once."""
+    """Write a log with input before each of two model calls; only events used to be steps."""
     told = [{"role": "user", "content": text} for text in ("Fix it", "Wrong", "Wrong again")]
     replies = [{"role": "assistant", "content": text} for text in ("one", "two")]
     events: list[dict[str, Any]] = [

@@ -1,6 +1,4 @@
-"""A person takes over a model's attempt and gives it back: one works on it at a time, and it counts for
-neither.
-"""
+"""A person takes over a model's attempt and returns it; one works at a time, and it counts for neither."""
 
 from __future__ import annotations
 
@@ -100,7 +98,7 @@ def test_an_attempt_that_is_given_back_while_its_run_is_at_work_is_gone_on_with(
 
 
 def taken(home: Home, *, act: Callable[[Attempt], object] = lambda attempt: None) -> AgentRun:
-    """A run whose only attempt was taken over by a person, who did this in it."""
+    """Return a run whose only attempt was taken over by a person, who then did `act`."""
     home.script = (reply(LOOK), ChatFailure(ChatProblem.SERVER_ERROR, "It answered 500."))
     run = home.run(home.task())
     home.work(run)
@@ -139,7 +137,7 @@ def test_nothing_is_written_into_an_attempt_that_a_person_has(home: Home) -> Non
 def test_a_request_that_is_withdrawn_in_time_stops_nothing(
     home: Home, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    answers = iter(["p07", None])  # asked for when the loop looks, and no longer when the attempt is let go
+    answers = iter(["p07", None])  # withdrawn before the attempt is released
     monkeypatch.setattr("gistpoint.sessions.agentruns.runner.asker_of", lambda folder: next(answers, None))
     run = home.run(home.task())
     home.work(run)

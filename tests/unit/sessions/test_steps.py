@@ -1,4 +1,4 @@
-"""What the steps of each format hold: pairing, thoughts, times, tokens, diffs, marks of what is derived."""
+"""Steps of each format: pairing, thoughts, times, tokens, diffs, and marks of derived values."""
 
 from __future__ import annotations
 

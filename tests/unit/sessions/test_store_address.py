@@ -1,4 +1,4 @@
-"""The address of a team's store: it never holds a password, and TLS is left out only within this machine."""
+"""The address of a team's store never contains a password; only local addresses may do without TLS."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The stores of attempts and tasks: found by id, damaged ones told instead of raised."""
+"""The stores of attempts and tasks find items by id and report damaged ones without raising."""
 
 from __future__ import annotations
 

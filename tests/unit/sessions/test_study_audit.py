@@ -1,4 +1,4 @@
-"""The audit: a folder merged from two machines is clean, and whatever was changed since is named."""
+"""The audit finds nothing in a folder merged from two machines, and names whatever was changed since."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def test_two_machines_come_to_the_same_ledger_and_a_clean_audit(
 
 @pytest.mark.parametrize("kind", [K.CONSENTED, K.PLANNED])
 def test_what_must_be_there_before_an_attempt_is_named(copied: StudyFolder, kind: StudyOperationKind) -> None:
-    """Lines after the last plan's view can be cut without a trace, but not what an attempt needs."""
+    """Lines after the last plan's view can be cut without a trace, except those that an attempt requires."""
     copied.record("P4", person("P4"), K.ENROLLED, Enrolled())
     if kind is not K.CONSENTED:
         copied.record("P4", person("P4"), K.CONSENTED, Consented(text_sha256="c"))
@@ -55,7 +55,7 @@ def test_what_must_be_there_before_an_attempt_is_named(copied: StudyFolder, kind
 
 @pytest.fixture(scope="module")
 def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A study with a few people, and one journal that goes with its plan."""
+    """A study with two people and the journal of one planned attempt."""
     base = tmp_path_factory.mktemp("small")
     root = declare(base / "study", DESIGN)
     machine = Machine.at(base / "home")

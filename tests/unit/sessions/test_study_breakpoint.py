@@ -1,6 +1,4 @@
-"""Breakpoint's result files of a study: what our reader of them reads, sums, and both rules of the right
-function.
-"""
+"""Breakpoint's result files of a study: what our reader reads, sums, and both right-function rules."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""The passes of a study are confirmed on the machine that has their journals, which then follow the told
-head.
-"""
+"""A study's passes are confirmed on the machine with their journals, which then match the recorded head."""
 
 from __future__ import annotations
 

@@ -59,7 +59,7 @@ def test_who_read_a_function_of_a_task_blind_has_seen_the_task(tmp_path: Path) -
         replace(item, source="market", task="0" * 64), BlindReply(BlindAnswer.NOTHING)
     )
     same_function = {identity for identity, task in study.tasks.items() if item.function in task.targets}
-    assert len(same_function) == 2  # removed in one task, corrupted in the other
+    assert len(same_function) == 2  # it is removed in one task and corrupted in the other
     for code, seen in (("P1", same_function), ("P2", set[str]()), ("P3", set[str]())):
         study.record(code, person(code), K.ENROLLED, Enrolled())
         assert record_exposures(study, code) == len(seen)

@@ -1,4 +1,4 @@
-"""A study's folder: its tasks, the files of its log, and who it refuses."""
+"""A study's folder: its tasks, the files of its log, and whom it refuses."""
 
 from __future__ import annotations
 

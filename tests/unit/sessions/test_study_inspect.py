@@ -1,6 +1,4 @@
-"""Inspect logs of a study: what our reader reads of them, the clock of the human agent, and the same bytes
-twice.
-"""
+"""Inspect logs of a study: read by our reader, with the human agent's clock, and reproducible bytes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From a study's folder to its rows: of people, of models, and what does not count or is no study at all."""
+"""From a study's folder to its rows of people and models, without what does not count or is not a study."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_rows_of_people_and_metrics_of_their_library(tmp_path: Path) -> None:
     functions = json.loads((held.folder.root / METRICS_FILE).read_text())["libraries"]["shop 1.0"]
     assert task.metrics == functions[DISCOUNT]
     assert len(data.candidates["shop"]) == len(functions) == 5
-    # The tree of the task has `pass` for a body: it is the original that was measured.
+    # The task's tree has `pass` for a body, so the original was measured.
     assert "pass" in read_answer(held.folder.task(remove.id)).targets[0].corrupted
     assert task.metrics == data.tasks[discovery.id].metrics
 
@@ -164,7 +164,7 @@ def test_runs_of_a_simulated_model_are_in_no_study_of_people(tmp_path: Path) -> 
 
 
 def _results(held: Held, problems: list[str]) -> None:
-    """Write a file of Breakpoint's results, with one solved run for each problem."""
+    """Write a results file of Breakpoint with one solved run for each problem."""
     lines: list[dict[str, Any]] = [{"total_problems": len(problems), "success_rate": 1.0}]
     lines += [
         {

@@ -1,4 +1,4 @@
-"""METR's runs.jsonl: whose minutes a line has, its weights, and that simulated data say so."""
+"""METR's runs.jsonl: whose minutes a line has, its weights, and the mark of simulated data."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def test_the_minutes_of_a_model_are_those_of_people_who_solved_the_task() -> Non
         "e",
         "f",
         "m",
-    }  # nobody has solved t2: a model's run of it has no minutes
+    }  # nobody has solved t2, so a model's run of it has no minutes
     assert math.isclose(runs["m"]["human_minutes"], 4.0)
     assert math.isclose(runs["m"]["human_score"], 2 / 3)
     assert math.isclose(runs["c"]["human_minutes"], 7 / 60)

@@ -1,4 +1,4 @@
-"""Who is enrolled, let go and erased, and what an organiser decides: functions that need no command line."""
+"""Enrolling, withdrawing and erasing people, and an organiser's decisions, without a command line."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ ONE = WithdrawPerson(code="P1", erase=True)
 def opened(
     tmp_path: Path, changes: dict[str, Any] | None = None, clock: FakeClock | None = None
 ) -> StudyFolder:
-    """A study that is open, as a program without a command line has it."""
+    """Return an open study, as a program without a command line gets it."""
     study = Machine.at(tmp_path / "home", clock).open(declare(tmp_path / "shop", changes))
     open_for_people(study)
     return study

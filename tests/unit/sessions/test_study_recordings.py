@@ -1,4 +1,4 @@
-"""Attempts of a study as trajectories and recordings, one file each; none of them is for the public."""
+"""Attempts of a study as trajectories and recordings, one file each, none of them public."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Passing repairs of a study: compared with the originals, and read by who does not know whose they are."""
+"""Passing repairs of a study are compared with the originals and read without knowing their authors."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ OTHER = REPAIR.replace("price - price * percent // 100", "price * (100 - percent
 
 @dataclass
 class FakeTester:
-    """Says that the code which is not letter by letter the original's differs."""
+    """Reports that code differs unless it is literally the original's."""
 
     asked: list[dict[str, Any]] = field(default_factory=list)
 
@@ -75,7 +75,7 @@ def test_readers_get_each_change_once_the_originals_among_them(tmp_path: Path) -
     twice = held.attempt("P03", remove, OTHER)
     queues = {name: reading_queue(held.folder, passing(held), name) for name in "abcdefgh"}
     keys = {tuple(item.repair.key for item in queue) for queue in queues.values()}
-    assert len(keys) > 1  # each reader's own order
+    assert len(keys) > 1  # each reader has another order
     assert {len(queue) for queue in queues.values()} == {2}
     ours, original = sorted(queues["a"], key=lambda item: "- price" in item.repair.replacements[0].code)
     record_reading(held.folder, "reader", ours, MergeDecision.REJECT, "no")

@@ -1,4 +1,4 @@
-"""The report: one page without a script or a link, in which everything from outside is text."""
+"""The report: one page without scripts or links, in which everything external is plain text."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ PLOTS = (
 
 
 class Tags(HTMLParser):
-    """The tags and attributes of a page, and whether they are closed in their order."""
+    """The tags and attributes of a page, and whether they are closed in order."""
 
     VOID = frozenset({"meta", "br", "!doctype"})
 

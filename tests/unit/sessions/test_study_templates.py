@@ -1,4 +1,4 @@
-"""The templates of `study new`: sound as they are written, and usable without a change."""
+"""The templates of `study new` are valid as written and usable without a change."""
 
 from __future__ import annotations
 

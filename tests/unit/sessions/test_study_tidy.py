@@ -1,4 +1,4 @@
-"""The tidy tables of a study: what is in a cell, which keys hold, and that simulated data say so."""
+"""The tidy tables of a study: the content of cells, valid keys, and the mark of simulated data."""
 
 from __future__ import annotations
 
@@ -33,8 +33,9 @@ SOLVER = {"name": "model-x", "runs": ["runs/x/*"], "condition": "alone", "scaffo
 
 
 def _held(place: Path, **changes: Any) -> Held:
-    """A study with three attempts of two people, of which one is corrected and one excluded, and a model's
-    run.
+    """Return a study with three attempts of two people and a model's run.
+
+    One attempt has corrected times, and one is excluded.
     """
     held = Held.at(place, solver=[SOLVER], **changes)
     discovery, remove = held.tasks

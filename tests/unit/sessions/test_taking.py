@@ -1,4 +1,4 @@
-"""A participant's way through a study: what is recorded, what comes next, what a killed process leaves."""
+"""A participant's way through a study: records, next steps, and the state that a killed process leaves."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def joined(
 
 
 def until(part: Participation, kind: type[Step]) -> Step:
-    """Do everything before the first step of a kind."""
+    """Do all steps before the first one of a kind and return that."""
     while not isinstance(step := part.step(), kind):
         assert do(part, step), step
     return step

@@ -1,4 +1,4 @@
-"""Tasks as other harnesses get them: what is in the files, and what must not be."""
+"""Tasks for other harnesses: what their files contain and what they must not contain."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A task is in use if there is an attempt at it, or somebody said something of it."""
+"""A task is in use if there is an attempt at it, a validation or a reading of it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Trials of tau-bench and tau2-bench have their task, reward and costs; calls of agent and user are paired."""
+"""Trials of tau-bench and tau2-bench have a task, a reward and costs; calls of agent and user are paired."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def test_a_trial_has_its_task_and_a_reward_of_one_is_solved(tmp_path: Path) -> N
     assert [step.actor for step in steps] == [Actor.SYSTEM, Actor.USER, Actor.AGENT, Actor.AGENT, Actor.USER]
     assert steps[2].result_of(steps[2].calls[0]) == steps[2].results[0]
     assert "You want 1A." in [noted.text for noted in document.header.also]
-    assert run_key(document).endswith("#3~2")  # as rows of one task were named before trials were known
+    assert run_key(document).endswith("#3~2")  # how rows of one task were named before trials were read
 
 
 def test_simulations_have_the_task_the_policy_and_the_calls_of_the_user(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Traces: a step for each reply, one for each message that is new to the model, and tools with their calls."""
+"""Traces: a step for each reply and for each message new to the model, and tools with their calls."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""Trials of benchmarks: results by themselves, and folders in which the outcome is joined to what the agent
-did.
-"""
+"""Trials of benchmarks: separate results, and folders that join the outcome with the agent's actions."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""Validations: what was said is kept beside the tasks, undone by operations, merged without loss, and
-compared.
-"""
+"""Validations: kept next to the tasks, undone by operations, merged without loss, and compared."""
 
 from __future__ import annotations
 
@@ -162,7 +160,7 @@ def test_folding_depends_on_the_set_alone_and_lines_read_back(operations: list[V
     assert [CODEC.decode(CODEC.encode(operation)) for operation in operations] == operations
     folded = {
         tuple(ValidationBook(order).states()) for order in permutations(operations)
-    }  # whatever the order, one result
+    }  # the result does not depend on the order
     assert len(folded) == 1
     book = ValidationBook()
     assert [book.add(operation) for operation in [*operations, *operations]].count(True) == len(operations)
@@ -291,7 +289,7 @@ def test_a_set_is_a_folder_a_list_single_tasks_or_all(tmp_path: Path) -> None:
 
 
 def disagreeing(folder: Path) -> ValidationStore:
-    """Two validators who disagree on ONE, agree on TWO, and of whom one wants to discuss THREE."""
+    """Return a store of two validators: they disagree on ONE and agree on TWO; one would discuss THREE."""
     clock = FakeClock()
     for name, verdicts in {
         "ada": (TaskVerdict.ACCEPT, TaskVerdict.ACCEPT, TaskVerdict.NEEDS_DISCUSSION),

@@ -1,4 +1,4 @@
-"""Packages made by hand."""
+"""Handmade packages."""
 
 from shelves import shelf
 

@@ -1,4 +1,4 @@
-"""What stands for a screen: keeps messages, and does on the test's thread what jobs and timers bring."""
+"""A stand-in for a screen that records messages and runs jobs' and timers' results in the test's thread."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ PATIENCE_S = 10.0
 
 @dataclass
 class FakeTimer:
-    """A timer that the test rings."""
+    """A timer that fires when the test says so."""
 
     seconds: float
     do: Callable[[], object]
@@ -57,7 +57,7 @@ class FakeOwner:
     set_interval = set_timer
 
     def take(self, met: Callable[[], object]) -> None:
-        """Handle what comes, in its order, until a condition is met."""
+        """Handle messages in order until a condition holds."""
         until = time.monotonic() + PATIENCE_S
         while not met():
             assert time.monotonic() < until, f"never came about: {self.messages}"
@@ -71,5 +71,5 @@ class FakeOwner:
                 self.messages.append(message)
 
     def of(self, kind: type[Message]) -> list[Any]:
-        """The messages of a kind so far."""
+        """Return the messages of a kind so far."""
         return [message for message in self.messages if isinstance(message, kind)]

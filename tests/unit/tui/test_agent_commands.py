@@ -1,6 +1,4 @@
-"""`gistpoint agent`: what is printed, what is refused, and the exit codes; models answer on loopback or not
-at all.
-"""
+"""`gistpoint agent`: output, refusals and exit codes; models answer on loopback or not at all."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a run shows of itself while it is carried out."""
+"""The progress that a run shows while it is executed."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""`attempt list`, `show`, `accept` and `reject`: a suspicious pass is seen by everybody, and settled by a
-review.
-"""
+"""`attempt list`, `show`, `accept` and `reject`: a suspicious pass is visible, and a review settles it."""
 
 from __future__ import annotations
 
@@ -33,7 +31,7 @@ def task(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Task:
 
 
 def solve(task: Task, code: str, monkeypatch: pytest.MonkeyPatch, capsys: Captured) -> tuple[int, str, str]:
-    """Submit code; return the exit code, what was said at the end, and the id of the attempt."""
+    """Submit code; return the exit code, the final messages and the attempt's id."""
     call = {"tool": "submit_attempt", "arguments": {"func_code": code}}
     monkeypatch.setattr("sys.stdin", io.StringIO(json.dumps(call) + "\n"))
     code_of_exit = cli.main(["solve", task.short_id, "--new", "--lines"])

@@ -1,4 +1,4 @@
-"""The controller of an attempt: one call at a time, what waits for it, what is written, and how it is left."""
+"""The controller of an attempt: one call at a time, waiting actions, writing, and leaving."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ READ = {"file_path": "shop/prices.py"}
 
 @dataclass
 class HeldMemory(Memory):
-    """A journal whose thread waits before it writes an event of a type, until it is let go."""
+    """A journal whose thread waits before it writes an event of a type, until it is released."""
 
     held_at: str = ""
     reached: threading.Event = field(default_factory=threading.Event)
@@ -56,7 +56,7 @@ class HeldMemory(Memory):
 
 @dataclass
 class Solving:
-    """A controller with its attempt under way."""
+    """A controller with its running attempt."""
 
     owner: FakeOwner
     runner: FakeRunner
@@ -81,13 +81,13 @@ class Solving:
         return lambda: self.done.append(word)
 
     def until_back(self) -> None:
-        """Handle messages up to the end of the call, as the screen does before it says `came_back`."""
+        """Handle messages up to the end of the call, as the screen does before it calls `came_back`."""
         finished = len(self.owner.of(CallFinished))
         self.owner.take(lambda: len(self.owner.of(CallFinished)) > finished and not self.controller.calling)
 
     @contextmanager
     def held_before(self, type: str, begin: Callable[[], None]) -> Iterator[None]:
-        """Begin a call, and hold its thread before it writes an event."""
+        """Start a call and hold its thread before it writes an event."""
         self.memory.held_at = type
         begin()
         assert self.memory.reached.wait(PATIENCE_S)
@@ -99,7 +99,7 @@ class Solving:
 
     @contextmanager
     def running(self, *, yields: bool = False) -> Iterator[None]:
-        """Begin a submission, and hold its run after the first test."""
+        """Start a submission and hold its run after the first test."""
         gate = self.runner.gate = threading.Event()
         self.submit(yields=yields)
         self.owner.take(lambda: self.owner.of(CallProgressed))
@@ -218,7 +218,7 @@ def test_a_call_that_a_process_left_is_finished_under_its_own_name(solving: Solv
     controller.close()
 
 
-# What waits for a call
+# Requests that wait for a call
 
 
 def test_what_is_asked_for_between_calls_is_done_at_once(solving: Solving) -> None:

@@ -1,4 +1,4 @@
-"""The line of a campaign in a terminal and in a log, and its end by a signal."""
+"""A campaign's line in a terminal and in a log, and its end by a signal."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def test_a_terminal_gets_a_line_with_the_stage_the_count_and_the_time_left(
     pyte.Stream(screen).feed(terminal.getvalue().replace("\n", "\r\n"))
     shown = "\n".join(screen.display)
     assert "kept: the first" in shown
-    assert "✔ suite of the [red]original" in shown  # not markup
+    assert "✔ suite of the [red]original" in shown  # shown literally, not as markup
     drawn = terminal.getvalue()
     assert "\x1b[2J" not in drawn
     assert "3/10 kept" in drawn
@@ -74,14 +74,14 @@ def test_a_program_that_reads_json_gets_nothing_else(capsys: pytest.CaptureFixtu
 
 @pytest.fixture
 def interruptions() -> Iterator[None]:
-    """Heed SIGINT, which who runs the tests in the background ignores."""
+    """Handle SIGINT, which is ignored if the tests run in the background."""
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
     signal.signal(signal.SIGINT, before)
 
 
 def interrupted(times: int, error: Exception | None = None, *, asks_token: bool = True) -> None:
-    """Press Ctrl+C so many times during work that says then what became of it."""
+    """Press Ctrl+C so many times during work, which then ends or raises `error`."""
     with long_work(kept="All is kept.", asks_token=asks_token):
         for _ in range(times):
             signal.raise_signal(signal.SIGINT)
@@ -90,7 +90,7 @@ def interrupted(times: int, error: Exception | None = None, *, asks_token: bool 
 
 
 def test_ctrl_c_stops_and_tells_what_is_kept(interruptions: None) -> None:
-    interrupted(1)  # the work had ended before it looked
+    interrupted(1)  # the work ended before it checked
     git = UserError("git ended with the signal 2.")
     for times, error, asks_token in (
         (1, git, True),

@@ -1,6 +1,4 @@
-"""The options that choose functions, `task generate --list`, and what `gistpoint code` prints of a learned
-library.
-"""
+"""Options that choose functions, `task generate --list`, and the output of `gistpoint code` for a library."""
 
 from __future__ import annotations
 

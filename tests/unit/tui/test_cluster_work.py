@@ -1,4 +1,4 @@
-"""What a worker of a cluster does with an order, and who may have one; without a cluster."""
+"""How a cluster worker executes orders, and who may have its results; without a cluster."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def task(home: Path) -> Task:
-    """A task that is not in the store of this home."""
+    """A task that is not in this home's store."""
     return build_task(home / "elsewhere")
 
 
@@ -72,7 +72,7 @@ def done(
     most_bytes: int = MOST_BYTES,
     base_url: str = "",
 ) -> WorkReply:
-    """What a worker replies to the order."""
+    """Return a worker's reply to the order."""
     tools = WorkTools(consented=True, most_bytes=most_bytes, base_url=base_url)
     about = AttemptToMake(tools=tools, order=order)
     sent = WorkOrder(
@@ -135,7 +135,7 @@ def test_a_stopped_attempt_comes_back_as_it_is_and_goes_on_elsewhere(
     def step(request: object, headers: object) -> Answer:
         if len(served.requests) == 3:
             stop_jobs("stopping", at_once=True)
-            return replace(completion(None, LOOK), wait=let)  # the request is left before its reply
+            return replace(completion(None, LOOK), wait=let)  # the request is abandoned before its reply
         return completion(None, LOOK) if len(served.requests) < 5 else completion("I think that it is fine.")
 
     store = AttemptStore(home / "attempts", SystemTime(), "test")

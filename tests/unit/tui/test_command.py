@@ -1,4 +1,4 @@
-"""A command is declared by a line, and its module is loaded by nothing but itself."""
+"""A command is declared in one line, and its module is only loaded for that command."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Measure(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MeasureThings(Request):
-    """Measures things, for the tests: a field of every kind."""
+    """Measures things, with a field of every kind, for the tests."""
 
     what: str
     more: tuple[str, ...] = ()

@@ -1,4 +1,4 @@
-"""Every command that takes a task takes its id, the beginning of it, its title and its two words."""
+"""Every command that takes a task accepts its id, the start of the id, its title and its two words."""
 
 from __future__ import annotations
 
@@ -42,9 +42,9 @@ CALLS: dict[str, Callable[[str], list[str]]] = {
     "study new tasks": lambda name: ["study", "new", "x", "--tasks", name],
     "admin baseline task": lambda name: ["admin", "baseline", name],
 }
-"""A call for each argument that is a task."""
+"""A call for each argument that names a task."""
 NO_TASK_OF_A_HOME = {"demo task"}
-"""Arguments that name a task of the demo alone."""
+"""Arguments that can only name a task of the demo."""
 FORMS: dict[str, Callable[[Task], str]] = {
     "id": lambda task: task.id,
     "beginning": lambda task: task.id[:8].upper(),
@@ -61,7 +61,7 @@ class _FoundError(TaskError):
 
 
 def taking_tasks(parser: CommandParser, line: tuple[str, ...] = ()) -> Iterator[str]:
-    """Yield the commands of a parser with each argument that its help calls a task or a set of them."""
+    """Yield the parser's commands, each with an argument that its help calls a task or a set of tasks."""
     parser.complete()
     for action in parser._actions:
         if isinstance(action, argparse._SubParsersAction):
@@ -153,7 +153,7 @@ def test_titles_after_the_end_and_of_the_demo_find_their_tasks(home: Path) -> No
     task = build_task(place, Mode.DISCOVERY)
     store = TaskStore(place, demo=home / "cache" / "demo")
     assert store.find(answer_title(task, ["shop/prices.py::discount"])).id == task.id
-    assert store.find("seat a party TOGETHER").mode == Mode.REMOVE  # before the demo was unpacked
+    assert store.find("seat a party TOGETHER").mode == Mode.REMOVE  # before the demo is unpacked
     for demo, shipped in unpack_demo(home / "cache" / "demo"):
         for name in (demo.name, demo.title, word_name(shipped.id), shipped.id[:6]):
             assert store.find(name).id == shipped.id

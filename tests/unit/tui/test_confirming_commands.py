@@ -39,9 +39,7 @@ def confirmer(monkeypatch: pytest.MonkeyPatch) -> ScriptedConfirmer:
 def solve(
     task: Task, code: str, monkeypatch: pytest.MonkeyPatch, capsys: Captured
 ) -> tuple[int, str, str, str]:
-    """Submit code; return the exit code, what the solver was told, what was said at the end, and the
-    attempt's id.
-    """
+    """Submit code; return the exit code, the solver's output, the final messages and the attempt's id."""
     call = {"tool": "submit_attempt", "arguments": {"func_code": code}}
     monkeypatch.setattr("sys.stdin", io.StringIO(json.dumps(call) + "\n"))
     code_of_exit = cli.main(["solve", task.short_id, "--new", "--lines"])

@@ -1,4 +1,4 @@
-"""Clients that say nothing, too little, or nothing any more keep no connection, and nobody out."""
+"""Clients that send nothing, too little or no more keep no connection and block nobody."""
 
 from __future__ import annotations
 

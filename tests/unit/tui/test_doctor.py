@@ -240,7 +240,7 @@ def test_without_consent_nothing_of_a_repository_is_built(home, only, tmp_path, 
 def test_the_cache_is_listed_and_cleaned(home, capsys, monkeypatch):
     monkeypatch.setenv(
         "DOCKER_HOST", f"unix://{home}/no-engine.sock"
-    )  # what is on a real engine is not ours to clean
+    )  # the test must not clean a real engine
     folders = {kind: home / "cache" / f"{kind}s" / "abc" for kind in ("environment", "wheel")}
     for folder in folders.values():
         folder.mkdir(parents=True)

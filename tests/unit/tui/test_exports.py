@@ -1,4 +1,4 @@
-"""Tasks and attempts leave this machine as files, tasks are deleted, and nothing is lost on the way."""
+"""Tasks and attempts are exported as files, tasks are deleted, and nothing is lost in the process."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def test_the_demo_and_a_folder_elsewhere_are_not_deleted(
 def test_attempts_are_written_as_tables(
     home: Path, task: Task, capsys: Captured, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("gistpoint.core.attempts.engine.participant_code", str)  # as earlier versions had it
+    monkeypatch.setattr("gistpoint.core.attempts.engine.participant_code", str)  # as in earlier versions
     one, two = attempt(home, task, "=p1,\n\u202e"), attempt(home, task, "p2", code=REPAIR)
     for opened in (one, two):
         opened.close()

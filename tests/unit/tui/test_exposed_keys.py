@@ -1,4 +1,4 @@
-"""A model whose code would run as the user is not asked by an endpoint with a key (decision 122)."""
+"""A model is not asked by an endpoint with a key if its code would run as the user (decision 122)."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def test_plain_is_what_runs_as_the_user() -> None:
 
 
 def test_the_services_of_plain_refuse_it() -> None:
-    """Agent runs and the assistant get their solvers here."""
+    """Agent runs and the assistant get their solvers from these services."""
     with pytest.raises(SandboxUnavailableError, match="could read the key of its endpoint"):
         build_services(PLAIN).solver("small", "")
 

@@ -1,4 +1,4 @@
-"""`gist new --image`: the options that fit together, and the runner that a task in an image gets."""
+"""`gist new --image`: which options fit together, and the runner that a task in an image gets."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ PINS = ImagePins("org/image", "sha256:" + "2" * 64, "linux/amd64", "/repo", "/us
 
 @pytest.fixture
 def asked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
-    """What the runner and the image were asked for; no image is ever there."""
+    """The requests for the runner and the image; no image ever exists."""
     monkeypatch.setenv("GISTPOINT_HOME", str(tmp_path / "home"))
     found: dict[str, Any] = {}
 

@@ -1,4 +1,4 @@
-"""`gist new` as far as no sandbox decides it, `gist list`, and `gist conditions`."""
+"""`gist new` up to the sandbox, `gist list`, and `gist conditions`."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ Captured = pytest.CaptureFixture[str]
 
 
 class Suite(FakeEntrypoints):
-    """Two tests: one that makes a task, and one that the file does not define."""
+    """Two tests: one that becomes a task, and one that the file does not define."""
 
     def tests(self, *_: Any, **__: Any) -> tuple[str, ...]:
         return ("tests/test_prices.py::test_total", "tests/test_prices.py::test_none")

@@ -1,4 +1,4 @@
-"""What stands beside a line of a gist."""
+"""The marks in the gutter of a gist's lines."""
 
 from __future__ import annotations
 

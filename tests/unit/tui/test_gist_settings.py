@@ -1,4 +1,4 @@
-"""`solve --gist-settings`: attempts of one gist under several conditions, in one home."""
+"""`solve --gist-settings`: attempts at one gist under several conditions, in one home."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def gist(home: Path) -> Task:
 def solved(
     monkeypatch: pytest.MonkeyPatch, capsys: Captured, *arguments: str, lines: str = ""
 ) -> tuple[int, str, str]:
-    """Return exit code, what was printed, and the id of the attempt or the error."""
+    """Return the exit code, the output, and the attempt's id or the error."""
     monkeypatch.setattr("sys.stdin", io.StringIO(lines))
     code = cli.main(["solve", "--lines", *arguments])
     captured = capsys.readouterr()
@@ -64,7 +64,7 @@ def test_each_condition_has_attempts_of_its_own(
     _, brief, plain = solved(monkeypatch, capsys, gist.id)
     assert "You have 50 steps" in brief
     assert len({first, second, third, plain}) == 4
-    # Without --new the newest unfinished attempt under the same settings goes on.
+    # Without --new the newest unfinished attempt under the same settings is continued.
     assert [solved(monkeypatch, capsys, gist.id, *more)[2] for more in (a, b, [])] == [third, second, plain]
     _, brief, again = solved(monkeypatch, capsys, first)
     assert again == first

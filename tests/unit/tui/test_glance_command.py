@@ -29,7 +29,7 @@ KEY = "sk-0123456789-secret"
 
 @pytest.fixture
 def tasks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[Task]:
-    """A task of each mode; ada read the corrupted one here, bob elsewhere."""
+    """A task of each repair mode; ada read the corrupted version on this machine, bob elsewhere."""
     monkeypatch.setenv("GISTPOINT_HOME", str(tmp_path / "home"))
     made = [build_task(Locations.of_user().tasks, mode) for mode in (Mode.REMOVE, Mode.DISCOVERY)]
     here = GlanceStore(Locations.of_user().glances, FakeClock())
@@ -112,9 +112,9 @@ def said(answer: str, line: int) -> Answer:
 
 
 def seen(request: dict[str, Any], _: Mapping[str, str]) -> Answer:
-    """A model that sees the plus in place of the minus."""
+    """A model that notices the plus in place of the minus."""
     shown = request["messages"][-1]["content"]
-    assert "shop" not in shown  # neither the library nor the task
+    assert "shop" not in shown  # it names neither the library nor the task
     return said("fault", 3) if "+ price" in shown else said("nothing", 2)
 
 
@@ -146,7 +146,7 @@ def test_a_model_reads_each_function_many_times_and_goes_on_where_it_was(
         for row in json.loads(capsys.readouterr().out)["rates"]
         if row["by"] == "all"
     }
-    assert readers == {"people": 1, "model m": 3}  # kept apart
+    assert readers == {"people": 1, "model m": 3}  # counted separately
 
 
 @pytest.mark.parametrize(
@@ -203,7 +203,7 @@ def test_tasks_are_listed_and_chosen_by_their_glance_rate(
 
 def test_the_tasks_of_a_study_are_a_set(tasks: list[Task], tmp_path: Path, capsys: Captured) -> None:
     study = declare(tmp_path / "study")
-    shutil.rmtree(Locations.of_user().tasks)  # they are in the study's folder alone
+    shutil.rmtree(Locations.of_user().tasks)  # they remain only in the study's folder
     assert cli.main(["glance", "--json", str(study)]) == cli.DONE
     rates = json.loads(capsys.readouterr().out)["rates"]
     assert [(row["name"], row["seen"]) for row in rates if row["by"] == "task"] == [(tasks[1].id, 1)]

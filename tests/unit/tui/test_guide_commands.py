@@ -21,7 +21,7 @@ _SPAN = re.compile(r"`(gistpoint [^`]+)`")
 _BEFORE = re.compile(r"^(?:uv run (?:--extra \w+ )?|\$ )")
 _EXPLAINED = re.compile(r"\s+#.*$|\s{2,}\S.*$|(?<=:8000) a server .*$|(?<=bp-2)  one .*$| > [\w.~/-]+\.\w+$")
 _ODD = ("COMMAND", "--fuction", "task new:")
-"""Parts of lines that are no calls, or are wrong on purpose."""
+"""Parts of lines that are not calls or are deliberately wrong."""
 
 RUN_BY: Mapping[str, str] = {
     "admin baseline": "tests/unit/sessions/test_study_people.py",
@@ -79,14 +79,14 @@ RUN_BY: Mapping[str, str] = {
     "task new": "tests/unit/tui/test_cli.py",
     "task validate": "tests/e2e/test_validating.py",
 }
-"""The test that runs each command of the pages that is not run here."""
+"""Tests elsewhere that run commands of the pages, by command."""
 NOT_RUN: Mapping[str, str] = {
     "store use": "needs a PostgreSQL server; tests/integration/sessions/test_team_store.py opens stores without it",
     "study compare": "runs the suites of real tasks for minutes; its function is in tests/contract/test_equivalence.py",
     "study join": "is a screen; tests/screens/test_study.py drives it by keys",
     "study read": "is a screen; tests/screens/test_blind_reading.py drives it by keys",
 }
-"""Why no test runs a command with its words."""
+"""Reasons why no test runs a command literally, by command."""
 HERE = (
     "version",
     "tasks",
@@ -121,11 +121,11 @@ HERE = (
     "study enrol mine --code ME --role author",
     "study progress mine",
 )
-"""The calls of the pages that are run here, in order, on the demo's tasks and runs."""
+"""Calls of the pages that are run in this module, in order, on the demo's tasks and runs."""
 
 
 def calls_of(text: str) -> Iterator[str]:
-    """Yield the calls of gistpoint in a page, without what explains them."""
+    """Yield the calls of gistpoint on a page, without explanations."""
     blocks = [match[1] for match in _FENCED.finditer(text)]
     rest = _FENCED.sub("", text)
     blocks += [match[1] for match in _INDENTED.finditer(rest)]
@@ -138,7 +138,7 @@ def calls_of(text: str) -> Iterator[str]:
 
 
 def words_of(call: str) -> list[str]:
-    """Return the words of a call, with one of several alternatives and without the signs of repetition."""
+    """Return the words of a call, with the first of several alternatives and without signs of repetition."""
     plain = re.sub(r"[…\[\]]", "", call)
     return [re.sub(r"^([\w-]+)\|.*", r"\1", word) for word in shlex.split(plain)]
 
@@ -161,7 +161,7 @@ def test_the_pages_call_most_commands() -> None:
 
 @pytest.mark.parametrize("call", CALLS)
 def test_a_call_of_the_pages_is_understood(call: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """A call parses; one that only names a command may lack what its line explains."""
+    """A call parses; if it only names a command, it may lack required arguments."""
     words = words_of(call)
     if words[0] in ("help", "version", "tasks"):
         return

@@ -1,4 +1,4 @@
-"""Jobs beside the keyboard: their order, their ends, and where their results and errors arrive."""
+"""Background jobs of the UI: their order, their ends, and where their results and errors arrive."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Said(Message):
 
 
 class Owner(App[None]):
-    """An app that keeps what its jobs bring, and on which thread it came."""
+    """An app that records its jobs' results and the threads on which they arrived."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -51,7 +51,7 @@ async def until(met: Callable[[], object]) -> None:
 
 
 class Gate:
-    """A job that has begun, and holds its thread until it is let go."""
+    """A job that blocks its thread until it is released."""
 
     def __init__(self, jobs: Jobs, *, key: str = "", returns: object = "gate") -> None:
         self._go, self.begun, self._returns = threading.Event(), threading.Event(), returns
@@ -150,7 +150,7 @@ async def test_of_progress_only_the_newest_arrives() -> None:
             return "done"
 
         app.jobs.do(goes_on, app.bring)
-        assert reported.wait(5)  # the UI thread waits here, and takes nothing meanwhile
+        assert reported.wait(5)  # the UI thread waits here and handles nothing
         await until(lambda: len(app.brought) == 2)
         assert app.brought == [4, "done"]
 
@@ -191,7 +191,7 @@ async def test_a_result_on_its_way_is_dropped_if_a_newer_job_is_asked_for() -> N
         app = pilot.app
         assert isinstance(app, Owner)
         first = app.jobs.do(lambda _: "stale", app.bring, key="step")
-        while first.running:  # no await: the UI thread can't take the result in between
+        while first.running:  # no await, so the UI thread can't handle the result in between
             time.sleep(0.001)
         app.jobs.do(lambda _: "fresh", app.bring, key="step")
         await until(lambda: app.brought)

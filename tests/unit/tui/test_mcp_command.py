@@ -1,4 +1,4 @@
-"""`gistpoint mcp`: what it refuses before anything begins, and what it tells people to tell their clients."""
+"""`gistpoint mcp`: what it refuses before it starts, and its instructions for configuring clients."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One attempt served over the Model Context Protocol: begun at the first call, and what each call costs."""
+"""One attempt served over the Model Context Protocol: started at the first call, with each call's cost."""
 
 from __future__ import annotations
 

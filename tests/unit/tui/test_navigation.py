@@ -1,4 +1,4 @@
-"""Going through a run: to steps of a kind, to its ends and milestones, at its own pace, and as it grows."""
+"""Navigation in a run: to steps of a kind, to its ends and milestones, at its own pace, and as it grows."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from gistpoint.tui.screens.review.survey import bit_of
 
 @dataclass
 class FakeSteps:
-    """The list of steps: a cursor that stays within it."""
+    """A list of steps with a cursor that stays within it."""
 
     count: int
     at: int = 0
@@ -56,7 +56,7 @@ class FakeSteps:
 
 @dataclass
 class FakeView(FakeOwner):
-    """The review screen, as far as navigation sees it."""
+    """The review screen, as far as navigation uses it."""
 
     steps: Any = None
     said: list[str] = field(default_factory=list)
@@ -72,7 +72,7 @@ class FakeView(FakeOwner):
 
 @dataclass
 class FakeLoader:
-    """The loader, with the facts that were surveyed so far."""
+    """The loader, with the facts surveyed so far."""
 
     survey: Any
     document: Any
@@ -90,7 +90,7 @@ class FakeLoader:
 
 @dataclass
 class Going:
-    """A navigation in a run whose steps have marks, each `error`, `edit` or none."""
+    """A navigation in a run whose steps have marks: `error`, `edit` or none."""
 
     navigation: Navigation
     view: FakeView
@@ -102,7 +102,7 @@ class Going:
 
 
 class FakeSurvey(SimpleNamespace):
-    """Facts of the steps that were surveyed."""
+    """Facts of the surveyed steps."""
 
     def __len__(self) -> int:
         return len(self.bits)

@@ -1,4 +1,4 @@
-"""What commands print: tables in narrow terminals, and a full disk behind standard output."""
+"""Output of commands: tables in narrow terminals, and a full disk behind standard output."""
 
 from __future__ import annotations
 

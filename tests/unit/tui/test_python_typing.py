@@ -1,4 +1,4 @@
-"""What Enter and the other keys make of lines; `|` is the cursor."""
+"""The effects of Enter and other keys on lines; `|` is the cursor."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`gistpoint rescore`: figures of other harnesses beside our own."""
+"""`gistpoint rescore`: figures of other harnesses compared with ours."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def test_the_last_lines_are_both_counts_and_the_tasks_without_a_result(
     task: Task, tmp_path: Path, capsys: Captured
 ) -> None:
     file = write_predictions(task, tmp_path / "swe", good=repair(task))
-    file.write_bytes(b"\xef\xbb\xbf" + file.read_bytes())  # as Windows writes it
+    file.write_bytes(b"\xef\xbb\xbf" + file.read_bytes())  # with a byte order mark, like Windows
     other = build_task(tmp_path / "other", Mode.REMOVE)
     assert cli.main(["rescore", str(file), "--tasks", str(task.folder), str(other.folder)]) == 0
     out = capsys.readouterr().out

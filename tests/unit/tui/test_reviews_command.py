@@ -23,7 +23,10 @@ Captured = pytest.CaptureFixture[str]
 
 @pytest.fixture(autouse=True)
 def theirs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """One reviewer's file here, another's elsewhere, who labelled 20 + 5 and 20 + 10 of 50 steps."""
+    """The folder of another reviewer.
+
+    Of 50 steps the reviewer of this machine labelled 25, the other one 30, both together 20.
+    """
     monkeypatch.setenv("GISTPOINT_HOME", str(tmp_path / "home"))
     elsewhere = tmp_path / "elsewhere"
     here = Reviewer(ReviewStore(Locations.of_user().reviews, FakeClock()), "r1")
@@ -117,7 +120,7 @@ def test_mistakes_are_told_in_a_line_or_two(arguments: list[str], said: str, cap
 
 
 def reviewed(folder: Path, name: str, task: str, words: dict[str, str]) -> None:
-    """Write a run of mini-swe-agent, and a verdict by each reviewer in `words`."""
+    """Write a run of mini-swe-agent and the verdict of each reviewer in `words`."""
     folder.mkdir(exist_ok=True)
     run = mini_v2()
     run["messages"][1]["content"] = f"Repair {name}."

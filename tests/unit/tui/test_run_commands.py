@@ -1,4 +1,4 @@
-"""Recorded runs on the command line: shown, searched, converted, listed and replayed, with their exit codes."""
+"""Recorded runs on the command line: shown, searched, converted, listed and replayed, with exit codes."""
 
 from __future__ import annotations
 

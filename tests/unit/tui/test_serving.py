@@ -1,6 +1,4 @@
-"""Links of participants: what is kept of them, who is let in by them, and what the server refuses before it
-listens.
-"""
+"""Participants' links: how they are stored, whom they admit, and refusals before the server listens."""
 
 from __future__ import annotations
 
@@ -116,7 +114,7 @@ def test_origins_are_written_as_browsers_do() -> None:
 async def listening(
     book: LinkBook, place: ServedPlace | None = None, log: Callable[[str], None] = print
 ) -> AsyncIterator[str]:
-    """Serve P01 without ever starting a program."""
+    """Yield the address of a server for P01 that never starts a program."""
     address: asyncio.Future[str] = asyncio.get_running_loop().create_future()
     server = ParticipantServer(
         book, ["P01"], place or ServedPlace("127.0.0.1", 0), lambda who, assigned: [], sessions=1, log=log

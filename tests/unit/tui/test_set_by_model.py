@@ -1,6 +1,4 @@
-"""`task generate --model`: what each kind of model comes to, in requests and in words, at an endpoint on
-loopback.
-"""
+"""The requests and output of `task generate --model` for each kind of model, at an endpoint on loopback."""
 
 from __future__ import annotations
 
@@ -46,7 +44,7 @@ CHANGES = {
 
 @dataclass(eq=False)
 class EndpointBench(FakeBench):
-    """A bench that makes the little library, and whose models are at the endpoint of the environment."""
+    """A bench that creates the little library and takes its models from the environment's endpoint."""
 
     source: str = SHOP
 
@@ -83,7 +81,7 @@ def bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> EndpointBench:
 
 
 def crowded(bench: EndpointBench) -> None:
-    """Let the library have more functions that tests enter than it takes to give a model up."""
+    """Give the library more entered functions than it takes to give a model up."""
     bench.source = f"{SHOP}\n\n{COPIES}\n"
     bench.entered = {**ENTERED, **{f"shop.py::price{n}": list(CHECKS) for n in range(8)}}
 
@@ -101,7 +99,10 @@ def code_of(request: dict[str, Any]) -> str:
 
 
 def submitting(*changes: Callable[[str], str]) -> Step:
-    """A model that submits one changed text after the other, the last one again; without a change it stops."""
+    """Return a model that submits each changed text in turn, and stops at one without a change.
+
+    After the last text it submits that one again.
+    """
 
     def step(request: dict[str, Any], headers: Mapping[str, str]) -> Answer:
         said = sum(message["role"] == "assistant" for message in request["messages"])
@@ -142,7 +143,7 @@ def malformed(request: dict[str, Any], headers: Mapping[str, str]) -> Answer:
 def generate(
     monkeypatch: pytest.MonkeyPatch, capsys: Captured, step: Step, *more: str, mode: str = "discovery"
 ) -> tuple[int, int, dict[str, Any], str]:
-    """Return the exit code, the number of requests, the JSON document and what else was said."""
+    """Return the exit code, the number of requests, the JSON document and the standard error output."""
     with endpoint(step) as served:
         monkeypatch.setenv("OPENAI_BASE_URL", served.url)
         command = [

@@ -1,4 +1,4 @@
-"""Files of code in typed lines: one in the wrong place leads to a question instead of a call."""
+"""A file of code in the wrong place of a typed line leads to a question instead of a call."""
 
 from __future__ import annotations
 

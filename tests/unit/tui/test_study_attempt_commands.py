@@ -1,4 +1,4 @@
-"""`study solvers`, `correct`, `exclude`, `include` and `export`, as they are typed."""
+"""`study solvers`, `correct`, `exclude`, `include` and `export` on the command line."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SOLVER = {"name": "model-x", "runs": ["runs/x/*"], "condition": "alone"}
 
 @pytest.fixture
 def held(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Held:
-    """A study with one attempt of one person and one run of a model, in the home of the user."""
+    """A study with one attempt of a person and one run of a model, in the user's home."""
     monkeypatch.setenv("GISTPOINT_HOME", str(tmp_path / "home"))
     study = Held.at(tmp_path, solver=[SOLVER])
     study.attempt("P01", study.tasks[1])

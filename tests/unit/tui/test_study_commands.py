@@ -1,4 +1,4 @@
-"""The organiser's commands of a study, from the first folder to the last person who is erased."""
+"""The organiser's commands of a study, from the first folder to the last person whose data is erased."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Machine:
 
 @pytest.fixture
 def say(machine: Machine, capsys: pytest.CaptureFixture[str]) -> Say:
-    """Say a line and return what it prints; the exit code must be `code`."""
+    """A function that runs a command and returns its output; the exit code must be `code`."""
 
     def typed(*words: str, code: int = 0) -> str:
         capsys.readouterr()
@@ -47,14 +47,17 @@ def say(machine: Machine, capsys: pytest.CaptureFixture[str]) -> Say:
 
 @pytest.fixture
 def root(tmp_path: Path, say: Say) -> Path:
-    """A study that is open."""
+    """The folder of an open study."""
     root = declare(tmp_path / "shop", {"sandbox": {"demand": ""}})
     say("open", "shop")
     return root
 
 
 def take_part(study: StudyFolder, machine: Machine, code: str, *, end: str = "") -> Path:
-    """Consent, plan, and begin the first attempt; it ends in the log if `end` says how."""
+    """Consent, plan, and begin the first attempt, which ends in the log as `end` if that is given.
+
+    Returns the attempt's folder.
+    """
     study.record(code, person(code), StudyOperationKind.CONSENTED, Consented(text_sha256="c"))
     plan = plan_tasks(study.study, study.tasks, study.ledger, code)
     data = planned_data(plan, basis=study.basis(), protocol=study.protocol)
@@ -70,7 +73,7 @@ def take_part(study: StudyFolder, machine: Machine, code: str, *, end: str = "")
 
 
 def mentions(text: str, *folders: Path) -> list[Path]:
-    """The files, also by their names, in which a text occurs."""
+    """Return the files in whose names or contents a text occurs."""
     return [
         path
         for folder in folders
@@ -124,7 +127,7 @@ def test_a_check_names_what_is_not_sound(say: Say, tmp_path: Path) -> None:
 
 
 def test_a_check_tells_that_people_run_out_of_tasks(say: Say, tmp_path: Path) -> None:
-    """Both tasks corrupt one function, so nobody can get both."""
+    """Both tasks corrupt the same function, so nobody can get both."""
     declare(tmp_path / "shop", {"sandbox": {"demand": ""}})
     assert "100 of them get fewer than 2 tasks, as few as 1" in say("check", "shop", code=1)
 

@@ -1,4 +1,4 @@
-"""`study confirm`, and `study solvers` and `progress` beside it, as they are typed."""
+"""`study confirm`, and its effect on `study solvers` and `progress`, on the command line."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`gistpoint study progress`, printed; and what `join` refuses before a screen opens."""
+"""`gistpoint study progress` as printed, and what `join` refuses before a screen opens."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from gistpoint.tui.study_words import privacy_words
 
 @pytest.fixture
 def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A study that one of three people has been through, all of whose machines are this one."""
+    """A study that one of three people has completed, all on this machine."""
     monkeypatch.setenv("GISTPOINT_HOME", str(tmp_path / "home"))
     place = study_at(
         tmp_path / "study", {"design": {"tasks_per_person": 2, "per_source": 0, "target_per_task": 2}}

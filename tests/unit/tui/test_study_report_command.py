@@ -38,7 +38,7 @@ def fails(data: StudyData) -> Findings:
 
 @pytest.fixture
 def study(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A simulated study, and a catalogue of two analyses, of which one fails."""
+    """A simulated study, with a catalogue of two analyses of which one fails."""
     monkeypatch.setenv("GISTPOINT_HOME", str(tmp_path / "home"))
     module = ModuleType("analyses_of_a_test")
     module.__dict__.update(counts=counts, fails=fails)
@@ -97,7 +97,7 @@ def test_a_report_is_written_into_the_study_though_an_analysis_fails(
 
 
 class Interrupted(tuple[str, ...]):
-    """Notes, at some reading of which Ctrl+C is pressed."""
+    """Notes that raise SIGINT at a chosen reading."""
 
     readings = 0
 
@@ -112,7 +112,7 @@ class Interrupted(tuple[str, ...]):
 def test_ctrl_c_leaves_the_files_of_the_report_before(
     study: Path, capsys: Captured, monkeypatch: pytest.MonkeyPatch, reading: int
 ) -> None:
-    """The numbers and the page read the notes: the files are all of the same report."""
+    """The notes are read for the numbers and for the page; the files still belong to one report."""
     monkeypatch.setattr(Interrupted, "readings", 0)
     module = sys.modules["analyses_of_a_test"]
     monkeypatch.setattr(module, "fails", lambda data: replace(counts(data), notes=Interrupted(["noted"])))

@@ -1,6 +1,4 @@
-"""A simulated study is one like any other: its journals, its log and its rows are those that people would
-leave.
-"""
+"""A simulated study is like any other: its journals, log and rows look like those of real people."""
 
 from __future__ import annotations
 
@@ -23,7 +21,7 @@ PEOPLE = 3
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The demo's study, smaller, made by its command."""
+    """The folder of a smaller version of the demo's study, made by its command."""
     root = tmp_path_factory.mktemp("study") / "demo-study"
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(simulation, "DEMO_FUNCTIONS", 4)
@@ -102,7 +100,7 @@ def test_no_place_of_this_machine_is_in_it(made: Path) -> None:
 
 
 def _declared(made: Path, root: Path, *, simulated: bool = True, demand: str = "bwrap") -> Path:
-    """A study of the same tasks, of which nobody has done any."""
+    """Declare a study of the same tasks without attempts and return its folder."""
     text = (made / "study.toml").read_text("utf-8").replace('demand = ""', f'demand = "{demand}"')
     text = text.partition("[[solver]]")[0]
     root.mkdir()

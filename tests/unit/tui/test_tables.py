@@ -1,4 +1,4 @@
-"""Columns, the order of rows, and the language of queries, without a screen."""
+"""Columns, the order of rows and the query language, without a screen."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def test_rows_are_sorted_by_values_and_grouped_by_what_is_shown() -> None:
     assert [getattr(book, "year", 0) for book in arranged(BOOKS, RowQuery(), title)] == [1990, 2024, 1954]
     by_length: Column[Book] = Column("title", lambda book: book.title, sort=lambda book: len(book.title))
     assert arranged(BOOKS, RowQuery(), by_length, reverse=True)[0] == BOOKS[1]
-    # The only book that is lent has no heading: it would repeat the row.
+    # The only lent book has no heading, which would repeat the row.
     assert arranged(BOOKS, RowQuery(), group=state) == ["2× unlent", BOOKS[0], BOOKS[2], BOOKS[1]]
 
 

@@ -1,4 +1,4 @@
-"""`task new --mode discovery`: a model corrupts the function; its key is nowhere, whatever happens."""
+"""`task new --mode discovery` with a model that corrupts the function; its key never appears anywhere."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def submit(expression: str) -> Answer:
 
 
 def hidden(tmp_path: Path, captured: Any) -> None:
-    """The key is in nothing that was printed or written."""
+    """Require that the key is in nothing that was printed or written."""
     assert KEY not in captured.out + captured.err
     files = [path for path in (tmp_path / "home").rglob("*") if path.is_file()]
     assert not [path for path in files if KEY.encode() in path.read_bytes()]

@@ -1,4 +1,4 @@
-"""`task import`: what is sound becomes tasks, what is damaged is told with its line, what can't be had waits."""
+"""`task import`: sound rows become tasks, damaged ones are reported by line, unavailable ones wait."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ URL, COMMIT, PATH = "https://github.com/someone/shop.git", "c0ffee" * 6, "shop/p
 
 
 class World:
-    """A runner, the one repository that can be had, and what was fetched."""
+    """A runner, the only available repository, and the requested sources."""
 
     def __init__(self, folder: Path) -> None:
         self.runner = FakeRunner(CHECKS)

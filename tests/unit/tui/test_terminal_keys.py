@@ -1,11 +1,11 @@
-"""What the bytes of a terminal are taken for."""
+"""How the bytes of a terminal are interpreted as keys."""
 
 from __future__ import annotations
 
 import pytest
 from textual._xterm_parser import (
     XTermParser,
-)  # the one that reads a real terminal; a pilot's keys don't pass it
+)  # the parser for a real terminal, which a pilot's keys bypass
 from textual.events import Key as KeyPressed
 
 from gistpoint.tui import base_app

@@ -19,7 +19,7 @@ INKS = {
 
 
 def ratios(theme: Theme, ink: str) -> list[float]:
-    """The contrast of a colour on each ground, as a reader meets it."""
+    """Return the contrast of a colour on each background, as drawn on the screen."""
     colours = theme.to_color_system().generate()
     name, _, share = ink.partition(" ")
     found = []

@@ -1,4 +1,4 @@
-"""A mode has one word."""
+"""Each mode has one word."""
 
 from __future__ import annotations
 

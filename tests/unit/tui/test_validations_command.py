@@ -22,7 +22,7 @@ Captured = pytest.CaptureFixture[str]
 
 @pytest.fixture
 def tasks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[Task]:
-    """Two tasks; ada judged both here, bob elsewhere."""
+    """Two tasks; ada judged both on this machine, bob elsewhere."""
     monkeypatch.setenv("GISTPOINT_HOME", str(tmp_path / "home"))
     made = [build_task(Locations.of_user().tasks, mode) for mode in (Mode.REMOVE, Mode.DISCOVERY)]
     ada = Validator(ValidationStore(Locations.of_user().validations, FakeClock()), "ada")

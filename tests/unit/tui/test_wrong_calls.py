@@ -1,6 +1,4 @@
-"""A wrong call is answered in a line or two: what is wrong, what was meant, and the usage of the command
-itself.
-"""
+"""A wrong call is answered in one or two lines: the error, what was meant, and the command's usage."""
 
 from __future__ import annotations
 
@@ -27,7 +25,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def called(*words: str) -> int:
-    """Return the exit code of a call, also of one that ends the program while it is read."""
+    """Return the exit code of a call, even of one that exits while it is parsed."""
     try:
         return cli.main(words)
     except SystemExit as ended:

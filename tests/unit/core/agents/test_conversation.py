@@ -1,6 +1,4 @@
-"""What a model is sent is folded from the journal: hostile replies are echoed soundly, and a person's work is
-told.
-"""
+"""A model's context is folded from the journal, with hostile replies sanitised and a person's work."""
 
 from __future__ import annotations
 
@@ -66,7 +64,7 @@ def test_settings_that_differ_have_another_digest() -> None:
     assert AgentSettings().digest() == SETTINGS.digest()
 
 
-# Replies that no history may hold as they came
+# Replies that a history may not contain literally
 
 HOSTILE = {
     "arguments as an object": completion(None, ("read_file", {})),

@@ -1,4 +1,4 @@
-"""The protocol of the loop: what a model is asked, what becomes of its replies, and how its work is left."""
+"""The protocol of the loop: requests to a model, handling of its replies, and how its work ends."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def turns(work: AtWork) -> list[ModelTurn]:
     return list(work.state.turns)
 
 
-# What a model is asked
+# Requests to a model
 
 
 def test_a_model_reads_what_a_person_reads_byte_for_byte(tmp_path: Path) -> None:
@@ -110,7 +110,7 @@ def test_the_calls_of_a_reply_are_made_in_order_until_the_attempt_ends(tmp_path:
 
 def test_the_last_use_offers_only_what_submits_and_the_turn_says_so(tmp_path: Path) -> None:
     work = repair_at_work(tmp_path, budgets=Budgets(3, 1))
-    smaller = reply(SOLVE, usage=Usage(50, 10))  # fewer schemas are sent: no history was cut
+    smaller = reply(SOLVE, usage=Usage(50, 10))  # fewer schemas are sent, and no history was cut
     model = ByTurn([reply(LOOK), reply(LOOK), smaller])
     assert work.go(model).how is Leaving.ENDED
     assert model.offered[2] == ["submit_attempt"]
@@ -214,7 +214,7 @@ def test_the_tokens_of_an_attempt_are_a_budget(tmp_path: Path) -> None:
     work.go(model, AgentSettings(attempt_tokens=3_000))
     assert work.ended == ("token_cap", "")
     assert work.state.spent.usage.tokens <= 3_000
-    assert len(model.asked) == 2  # a third one would send more than the 800 tokens that are left
+    assert len(model.asked) == 2  # a third request would exceed the remaining 800 tokens
 
 
 def test_time_is_up_while_a_model_thinks(tmp_path: Path) -> None:

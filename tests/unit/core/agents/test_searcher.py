@@ -1,4 +1,4 @@
-"""The built-in solver: it plays by the rules of every solver, and finds what is easy to find."""
+"""The built-in solver obeys the rules of every solver and finds what is easy to find."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def test_other_tasks_are_not_supported(tmp_path: Path, begun) -> None:  # type: 
     work = begun(tmp_path)
     assert work.go(Searcher()).how is Leaving.ENDED
     assert work.ended == ("gave_up", "not_supported")
-    assert all(call.automatic for call in work.state.calls)  # a gist is handed in as it is
+    assert all(call.automatic for call in work.state.calls)  # a gist is submitted as it is
 
 
 def test_a_repository_that_tells_nothing_is_given_up(tmp_path: Path) -> None:

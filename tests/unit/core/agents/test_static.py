@@ -1,6 +1,4 @@
-"""The static setting: one request with the files of the trace, one hand-in, and tasks that are too long are
-named.
-"""
+"""The static setting: one request with the trace's files, one submission, and tasks that are too long."""
 
 from __future__ import annotations
 

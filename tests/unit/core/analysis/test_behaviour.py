@@ -1,4 +1,4 @@
-"""Repeated runs, exploration, forecasts, reviewers, and what the tests don't see."""
+"""Repeated runs, exploration, forecasts, reviewers, and behaviour beyond the tests."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def test_looks_before_the_first_submission_count() -> None:
 
 
 def test_the_effect_of_looking_is_found_within_tasks() -> None:
-    """Hard tasks are looked at more, so the odds fall with calls across tasks while they rise within them."""
+    """Hard tasks get more calls, so the odds fall with calls across tasks although they rise within them."""
     draw = Random(3)
     rows = []
     for task in range(20):
@@ -122,7 +122,7 @@ def test_exploration_of_few_attempts_is_not_estimated() -> None:
 
 
 def test_forecasts_by_hand() -> None:
-    """Twice as long as forecast, each time; stated 80 % and 3 of 4 solved."""
+    """Each attempt takes twice as long as forecast; the stated chance is 80 %, and 3 of 4 are solved."""
     rows = [
         attempt_row(
             f"P{n % 3}", f"t{n}", n != 3, minutes=20,
@@ -163,7 +163,7 @@ def test_ease_against_time_needs_ten_tasks() -> None:
 
 
 def test_agreement_of_two_reviewers() -> None:
-    """8 of 12 agreed; both exclude 2, one only 1, the other only 3."""
+    """They agree on 8 of 12; both exclude 2, one alone 1, the other alone 3."""
     rows = [attempt_row(f"P{n % 4}", f"t{n % 6}", attempt=f"a{n}") for n in range(12)]
     first = {f"a{n}": n < 3 for n in range(12)}
     second = {f"a{n}": n in (1, 2, 3, 4, 5) for n in range(12)}

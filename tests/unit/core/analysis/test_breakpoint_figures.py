@@ -1,4 +1,4 @@
-"""The other figures of Breakpoint: hard tasks, curves, diagnosis, budgets, submissions, tools, solved tasks."""
+"""Further figures of Breakpoint: hard tasks, curves, diagnosis, budgets, submissions, tools, solved tasks."""
 
 from __future__ import annotations
 
@@ -46,9 +46,7 @@ def number(value: object) -> Number:
 
 
 def test_the_hard_tasks_of_twenty_made_by_hand() -> None:
-    """The library's functions have the metrics 1 to 100: the 90th percentile is 90.1, so 91 is hard and 90 is
-    not.
-    """
+    """The library's functions have metrics 1 to 100; their 90th percentile is 90.1, so 91 is hard."""
     functions = tuple({"cyclomatic": float(n), "degree": float(n)} for n in range(1, 101))
     tasks = [
         StudyTask(
@@ -191,7 +189,7 @@ def discovery(task: str, found: float, solved: bool, person: str = "A", **change
 
 
 def test_finding_and_repairing_by_hand() -> None:
-    """Six attempts: five found the function, four changed it, three solved it; of those found 3 of 5."""
+    """Six attempts: five found the function, four changed it, three solved it, which is 3 of 5 found."""
     rows = [
         discovery("t1", 1.0, True, "A", diagnosed=1.0, first_view_s=60.0, calls=calls(10, 20, 70)),
         discovery("t2", 1.0, True, "B", diagnosed=1.0, first_view_s=240.0, calls=calls(30, 100, 200, 239)),
@@ -228,7 +226,10 @@ def test_calls_until_a_moment_leave_out_those_that_the_program_made() -> None:
 
 
 def handed_in(task: str, solves: int | None, count: int, person: str = "A", free: int = 0) -> AttemptRow:
-    """`count` submissions that count, of which number `solves` solves, after `free` that don't count."""
+    """Return an attempt with `count` submissions, of which number `solves` solves the task.
+
+    They follow `free` submissions that don't count.
+    """
     made = [SubmissionRow(number=n, counts=False) for n in range(1, free + 1)]
     made += [SubmissionRow(number=free + n, solved=n == solves) for n in range(1, count + 1)]
     return attempt_row(
@@ -394,7 +395,7 @@ def test_holm_and_mcnemar_are_those_of_statsmodels() -> None:
 
 
 def test_the_solved_tasks_of_two_solvers_are_compared_in_every_way() -> None:
-    """model-x solves the long half as well, model-y the short half alone."""
+    """model-x solves long and short tasks, model-y only short ones."""
     tasks = [f"t{n:02}" for n in range(24)]
     metrics = {task: {"code_lines": float(n), "harmonic_out": float(n % 5)} for n, task in enumerate(tasks)}
     rows = [attempt_row(task=task, solved=n % 3 != 0, solver="model-x") for n, task in enumerate(tasks)]

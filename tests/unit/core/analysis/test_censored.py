@@ -63,7 +63,7 @@ def test_it_is_lifelines_accelerated_failure_time() -> None:
 
 
 def test_an_infinite_effect_is_no_fit() -> None:
-    """Nobody of the second half solves: the time is longer than any."""
+    """Nobody solves in the second half, so its time is longer than any."""
     y = np.concatenate([np.linspace(1, 2, 20), np.full(20, 3.0)])
     x = np.column_stack([np.ones(40), np.arange(40) >= 20]).astype(float)
     assert fit_censored(x, y, np.arange(40) < 20) is None
@@ -72,9 +72,7 @@ def test_an_infinite_effect_is_no_fit() -> None:
 
 
 def test_the_middle_of_censored_times_is_found_where_that_of_solved_ones_is_too_short() -> None:
-    """Median 30, sigma .9, cap 40: share .625, geometric mean of the solved 17.4, fitted median 30 (closed
-    form).
-    """
+    """Median 30, sigma .9, cap 40: the closed form gives a share of .625 and a solved mean of 17.4."""
     median, sigma, cap = 30.0, 0.9, 40.0
     a = (log(cap) - log(median)) / sigma
     assert norm.cdf(a) == pytest.approx(0.625, abs=5e-4)
@@ -137,7 +135,7 @@ def test_a_declared_contrast_reads_the_first_against_the_second() -> None:
 
 
 def test_the_interaction_with_the_mode_is_recovered() -> None:
-    """Assistance cuts the times to 0.3 in removal, and changes nothing in discovery."""
+    """Assistance reduces times in removal to 0.3 and leaves those in discovery unchanged."""
     rows, _ = World(people=40, tasks=24, per_person=8, assisted=True, cap=90).rows(5)
     made = []
     for row in rows:

@@ -1,4 +1,4 @@
-"""Success against the metrics of tasks and against the number of corruptions (Breakpoint, figures 3a and 4)."""
+"""Success by the metrics of tasks and by the number of corruptions (Breakpoint, figures 3a and 4)."""
 
 from __future__ import annotations
 
@@ -28,7 +28,10 @@ def run(identity: str, data: StudyData) -> Findings:
 
 
 def attempts(tasks: int, slopes: dict[str, float], seed: int = 1) -> StudyData:
-    """Two models at `tasks` tasks a mode, whose success depends on two metrics as `slopes` says of each mode."""
+    """Return attempts of two models at `tasks` tasks per mode.
+
+    Success depends on two metrics, with the slope that `slopes` gives for each mode.
+    """
     draw = Random(seed)
     rows: list[AttemptRow] = []
     metrics = {}
@@ -110,7 +113,10 @@ def test_separated_outcomes_have_the_penalty_and_say_so() -> None:
 
 
 def corrupted(people: int, by_count: dict[int, float], seed: int = 1) -> StudyData:
-    """Attempts at discovery tasks with k corruptions, five tasks each, solved as often as `by_count` says."""
+    """Return attempts at discovery tasks with k corruptions, five tasks each.
+
+    `by_count` gives the rate of solved ones for each k.
+    """
     draw = Random(seed)
     rows, tasks = [], {}
     for k, chance in by_count.items():
@@ -170,14 +176,14 @@ def test_the_trend_is_that_of_statsmodels() -> None:
     theirs: Any = table.test_ordinal_association(
         row_scores=np.array([1, 2, 3, 4]), col_scores=np.array([1, 0])
     )
-    # statsmodels holds both margins fixed: its variance has N - 1 where Armitage's has N.
+    # statsmodels fixes both margins, so its variance has N - 1 where Armitage's has N.
     scale = (75 / 74) ** 0.5
     assert cochran_armitage(counts) == pytest.approx(theirs.zscore * scale, rel=1e-9)
     assert cochran_armitage([(1, 5, 5), (2, 5, 5)]) == 0
 
 
 def test_the_slope_on_corruptions_is_recovered() -> None:
-    """20,000 attempts with the slope -0.6: within two standard errors."""
+    """The slope -0.6 is estimated from 20,000 attempts within two standard errors."""
     draw = np.random.default_rng(4)
     k = draw.integers(1, 5, 20_000)
     solved = draw.random(20_000) < 1 / (1 + np.exp(-(1.0 - 0.6 * k)))

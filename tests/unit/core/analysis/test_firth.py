@@ -1,6 +1,4 @@
-"""Logistic regression, plain and with Firth's penalty, against closed forms, statsmodels and the Breakpoint
-paper.
-"""
+"""Logistic regression, plain and with Firth's penalty, against closed forms, statsmodels and Breakpoint."""
 
 from __future__ import annotations
 
@@ -25,7 +23,7 @@ from gistpoint.core.analysis.regression import likelihood_ratio_p
 
 
 def drawn(seed: int, count: int, *slopes: float) -> tuple[Floats, Floats]:
-    """Standard normal metrics, and success with the log odds 0.3 and these slopes."""
+    """Return standard normal metrics, and successes with log odds 0.3 plus these slopes."""
     draw = np.random.default_rng(seed)
     x = np.column_stack([np.ones(count), *(draw.normal(size=count) for _ in slopes)])
     return x, (draw.random(count) < 1 / (1 + np.exp(-(x @ [0.3, *slopes])))).astype(float)
@@ -51,7 +49,7 @@ def test_of_a_constant_alone_the_penalty_adds_half_a_success_and_half_a_failure(
 
 
 def test_of_a_table_of_four_the_penalty_adds_a_half_to_each_cell() -> None:
-    """Firth 1993: of a saturated logit the penalised estimate is the log odds ratio of the counts plus 1/2."""
+    """Firth 1993: in a saturated logit the penalised estimate is the log odds ratio of counts plus 1/2."""
     x = np.column_stack([np.ones(20), np.repeat([0.0, 1.0], 10)])
     y = np.array([0.0] * 10 + [1.0] * 3 + [0.0] * 7)
     made = fit_logit(x, y, firth=True)
@@ -80,7 +78,7 @@ def test_the_ratio_of_penalised_likelihoods_is_large_where_the_column_matters() 
 
 
 def test_the_smaller_model_of_the_ratio_is_at_the_maximum_of_the_penalised_likelihood() -> None:
-    """The penalty is that of all columns, whatever the value that one of them is held at."""
+    """The penalty is that of all columns, even if one coefficient is fixed."""
 
     def loss(free: Floats, x: Floats, y: Floats) -> float:
         logits = x @ np.array([free[0], 0.0, free[1]])
@@ -102,7 +100,7 @@ def test_columns_that_depend_on_each_other_have_no_estimate() -> None:
 
 
 def test_the_penalty_takes_bias_away() -> None:
-    """With 40 tasks and the true slope -0.67 the plain estimate is too steep by a few hundredths."""
+    """With 40 tasks and a true slope of -0.67 the plain estimate is too steep by a few hundredths."""
     fits = [drawn(seed, 40, -0.67) for seed in range(150)]
     plain = [
         made.coefficients[1] for x, y in fits if (made := fit_logit(x, y)) is not None and made.converged

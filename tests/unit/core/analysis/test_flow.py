@@ -1,4 +1,4 @@
-"""The flow and the evaluation by people, by hand."""
+"""The flow and the evaluation by people, calculated by hand."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def test_everybody_is_told_once() -> None:
 
 
 def test_the_evaluation_by_people() -> None:
-    """Eight of eight, 4 to 30 minutes."""
+    """Eight of eight are solved in 4 to 30 minutes."""
     minutes = [4, 8, 12, 30, 5, 9, 10, 20]
     rows = [
         attempt_row(

@@ -29,9 +29,7 @@ PUBLISHED = [
     (-0.753789, 4.342522, 54.23, 15.16),
     (-0.558145, 3.801144, 112.23, 20.06),
 ]
-"""Slope, intercept, p50 and p80 that METR published of Claude 3 Opus, Claude 3.5 Sonnet (new), 3.7 Sonnet,
-and o3.
-"""
+"""METR's slope, intercept, p50 and p80 of Claude 3 Opus, Claude 3.5 Sonnet (new), 3.7 Sonnet and o3."""
 
 
 @pytest.mark.parametrize(("slope", "intercept", "p50", "p80"), PUBLISHED)
@@ -67,7 +65,7 @@ def test_the_fit_is_the_minimum_of_the_stated_sum() -> None:
 
 
 def test_the_penalty_flattens_the_slope() -> None:
-    """Of -.75 in the long run it leaves about -.63, which moves p50 little."""
+    """It reduces a slope of -.75 to about -.63 in the long run, which hardly moves p50."""
     minutes, scores, _ = simulated(2, 20_000)
     plain, penalised = (fit_horizon(minutes, scores, np.ones(20_000), penalty) for penalty in (0.0, 0.1))
     assert plain is not None

@@ -1,4 +1,4 @@
-"""The jackknife against its formula and closed forms, and its coverage where persons and tasks are random."""
+"""The jackknife against its formula and closed forms, and its coverage with random persons and tasks."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def test_the_mean_without_refits_is_the_mean_with_refits() -> None:
 
 
 def test_the_variance_is_that_of_the_formula() -> None:
-    """Three persons, three tasks, each attempted by each; solved: all of t1, one of t2, none of t3."""
+    """Each of three persons attempts each of three tasks; all solve t1, one solves t2, none t3."""
     rows = [attempt_row(p, t, s) for p in "ABC" for t, s in (("t1", True), ("t2", p == "A"), ("t3", False))]
     found = jackknife_of_mean(Units.of(rows), [row.solved for row in rows])
     q = 4 / 9
@@ -87,7 +87,7 @@ def test_all_or_none_solved_rests_on_the_fewer_of_persons_and_tasks() -> None:
 
 
 def test_no_interval_has_the_width_zero_while_attempts_differ() -> None:
-    """A Latin square: each person and each task at two of four."""
+    """In this Latin square each person solves two of four tasks, and each task is solved by two."""
     rows = [attempt_row(f"P{p}", f"t{t}", (p + t) % 4 < 2) for p in range(4) for t in range(4)]
     found = share(rows)
     assert found.low is not None
@@ -133,6 +133,6 @@ def test_bounds_are_in_order_on_a_falling_scale() -> None:
 
 
 def test_intervals_hold_about_as_often_as_they_say() -> None:
-    """A short run of the study of coverage; 250 of 400 draws at 95 % have a standard error of 1.1 %."""
+    """A short run of the coverage study; at 95 % the share in 250 draws has an error of 1.4 %."""
     assert 0.90 <= rate_coverage(seeds=400).jackknife <= 0.99
     assert 0.90 <= difference_coverage(seeds=250).jackknife <= 0.99

@@ -1,4 +1,4 @@
-"""What a design can tell, by simulation."""
+"""What a design can detect, by simulation."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The table of the numbers that both papers print."""
+"""The table of the numbers printed in both papers."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def test_twenty_one_of_24_fidelities_are_parts_of_150() -> None:
 
 
 def test_the_public_data_set_is_read_where_it_is(tmp_path: Path) -> None:
-    """Without it the rows say so; with it they have what the records give."""
+    """Without the data set the rows say so; with it they have the values of its records."""
     assert all(one.ours == NOT_HERE for one in breakpoint_data(None))
     assert all(one.ours == NOT_HERE for one in breakpoint_data(tmp_path))
     made = []

@@ -1,4 +1,4 @@
-"""How numbers are spelled."""
+"""The spelling of numbers."""
 
 from __future__ import annotations
 

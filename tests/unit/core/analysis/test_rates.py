@@ -79,7 +79,7 @@ def test_rates_on_the_tasks_that_all_attempted_and_on_all() -> None:
 
 
 def test_settings_that_differ_from_task_to_task_leave_the_common_tasks_common() -> None:
-    """t3 alone has the larger budget: it is common to people and model as the others are."""
+    """Only t3 has the larger budget, but like the others it is common to people and the model."""
     rows = []
     for task in ("t1", "t2", "t3"):
         key = "32/8" if task == "t3" else "16/4"
@@ -132,7 +132,7 @@ def test_a_shortfall_names_the_first_number_that_is_too_small() -> None:
 
 
 def test_every_analysis_runs_on_an_empty_and_on_a_tiny_study() -> None:
-    """None fails, and what one person did with two tasks gives no interval anywhere."""
+    """None fails, and one person's attempts at two tasks give no interval."""
     tiny = World(people=1, tasks=2, per_person=2).data(1)
     for known in analyses():
         known.run(study_data())

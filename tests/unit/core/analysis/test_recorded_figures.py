@@ -1,4 +1,4 @@
-"""Figures of Breakpoint from attempts that the real engine has recorded, counted by hand."""
+"""Figures of Breakpoint from attempts that the real engine recorded, compared with counts made by hand."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def hand_in(acted: Acted, text: str, function: str = "discount", path: str = "sh
 
 
 def quick(acted: Acted) -> None:
-    """Look at the right function after one minute, and solve with the first submission a minute later."""
+    """View the right function after one minute and solve with the first submission a minute later."""
     acted.clock.advance(60_000)
     acted.attempt.call("read_function", {"function_name": "discount", "file_path": "shop/prices.py"})
     acted.clock.advance(60_000)
@@ -43,9 +43,7 @@ def quick(acted: Acted) -> None:
 
 
 def slow(acted: Acted) -> None:
-    """List the folder, look at the right function after four minutes, fail once, solve with the second
-    submission.
-    """
+    """View the right function after four minutes and solve with the second submission."""
     acted.clock.advance(30_000)
     acted.attempt.call("list_directory", {"path": ""})
     acted.clock.advance(90_000)
@@ -59,7 +57,7 @@ def slow(acted: Acted) -> None:
 
 
 def lost(acted: Acted) -> None:
-    """Change a function that was sound, and give up."""
+    """Change a function that was correct, and give up."""
     acted.clock.advance(60_000)
     acted.attempt.call("read_function", {"function_name": "capacity", "file_path": "shop/stock/shelf.py"})
     hand_in(
@@ -69,7 +67,7 @@ def lost(acted: Acted) -> None:
 
 
 def recorded(folder: Path) -> StudyData:
-    """Three persons at the discovery task."""
+    """Return the study data of three people's attempts at the discovery task."""
     rows: list[AttemptRow] = []
     acts: tuple[tuple[str, Callable[[Acted], None]], ...] = (("P1", quick), ("P2", slow), ("P3", lost))
     for person, act in acts:
@@ -115,7 +113,7 @@ def test_calls_for_information_are_what_the_journals_say(tmp_path: Path) -> None
 
 
 def test_the_demos_playthrough_has_eleven_uses_and_two_submissions() -> None:
-    """Nine calls for information; the two others are the submissions."""
+    """Nine of the calls are for information; the other two are the submissions."""
     _, steps = playthrough()
     tools = [step["tool"] for step in steps if step["kind"] == "tool_call"]
     assert len(tools) == 11

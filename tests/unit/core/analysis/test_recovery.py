@@ -1,6 +1,4 @@
-"""Estimates find the parameters that a study was simulated with; `studies/study_recovery.py` prints all of
-it.
-"""
+"""Estimates recover the parameters of a simulated study; `studies/study_recovery.py` prints all of them."""
 
 from __future__ import annotations
 

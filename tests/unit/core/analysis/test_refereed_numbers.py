@@ -1,4 +1,4 @@
-"""What a referee would not let pass: impossible bounds, untrue notes, and rows that don't belong together."""
+"""What a referee would reject: impossible bounds, untrue notes, and rows that don't belong together."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from gistpoint.core.study.rows import AttemptRow, CallRow, FlagRow, SubmissionRo
 
 
 def bounds(numbers: Iterable[Number]) -> list[float]:
-    """All ends of all intervals, both the jackknife's and the one beside it."""
+    """Return all ends of all intervals, from the jackknife and from independent rows."""
     found = [(one.low, one.high, *(one.iid or ())) for one in numbers]
     return [end for ends in found for end in ends if end is not None]
 

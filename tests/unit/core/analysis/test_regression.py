@@ -1,4 +1,4 @@
-"""Regressions of success: Wald's figures are those of statsmodels, the jackknife's follow its formula."""
+"""Regressions of success: Wald's figures equal those of statsmodels; the jackknife's follow its formula."""
 
 from __future__ import annotations
 

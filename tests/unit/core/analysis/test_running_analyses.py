@@ -1,4 +1,4 @@
-"""Analyses are run one by one; one that fails is told, without a path of this machine."""
+"""Analyses are run one by one; a failing one is reported without paths of this machine."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ def run(data: StudyData) -> Findings:
 
 
 def test_the_curve_by_hand() -> None:
-    """At risk 10, 9, 6, 5, 4, 1."""
+    """The numbers at risk are 10, 9, 6, 5, 4 and 1."""
     times, survival, _, _ = steps(MINUTES, ENDS)
     assert times.tolist() == [2, 3, 6, 8, 9, 12]
     assert survival == pytest.approx([0.9, 0.8, 0.8 * 5 / 6, 0.8 * 4 / 6, 0.8 * 3 / 6, 0.0])
@@ -73,8 +73,9 @@ def test_kaplan_meier_greenwood_and_aalen_johansen_are_those_of_lifelines_and_st
 
 
 def test_who_gives_up_makes_two_bounds() -> None:
-    """Log-normal times, cap 40, half of those who would not be in time give up: (b) finds the share that
-    solves.
+    """Half of those who would exceed the cap of 40 give up: bound (b) is the share that solves.
+
+    The times are log-normal.
     """
     draw = np.random.default_rng(5)
     true = draw.lognormal(log(30), 0.9, 20_000)

@@ -1,4 +1,4 @@
-"""What the analyses of both papers do with little data, odd data and none."""
+"""How the analyses of both papers handle little data, odd data and no data."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ NAMES = ("code_lines", "harmonic_out", "cyclomatic", "degree", "calls", "files")
 
 
 def odd_study(seed: int) -> StudyData:
-    """A study in which anything may be missing, solved by all or none, or without anything that varies."""
+    """Return a study with random gaps, which may be solved by all or none or lack all variation."""
     draw = Random(seed)
     conditions = [one for one in CONDITIONS if one.id == "alone" or draw.random() < 0.5]
     solving = draw.choice([0.0, 0.1, 0.5, 0.9, 1.0])
@@ -104,9 +104,7 @@ def odd_study(seed: int) -> StudyData:
 
 
 def check(identity: str, found: Findings) -> None:
-    """Numbers are finite and lie in their intervals, which need three persons and tasks; tables have their
-    columns.
-    """
+    """Require finite numbers within their intervals, which need three persons and tasks, and sound tables."""
     for key, one in found.numbers.items():
         values = [value for value in (one.value, one.low, one.high) if value is not None]
         assert all(isfinite(value) for value in values), (identity, key, one)
@@ -132,7 +130,7 @@ def test_odd_studies_are_analysed_or_said_to_be_too_thin(seed: int) -> None:
 
 
 def test_eight_people_and_sixteen_tasks() -> None:
-    """Nine attempts of ten solved: shares are estimated, regressions are not and say which number is short."""
+    """Nine of ten attempts are solved: shares are estimated; regressions say what they lack."""
     modes = ("discovery", "remove")
     tasks = {
         f"t{n}": StudyTask(
@@ -160,7 +158,7 @@ def test_a_study_without_attempts_has_nothing_to_print() -> None:
 
 
 def test_bands_hold_the_true_curve_about_as_often_as_they_say() -> None:
-    """Fifteen draws of 12 people and 24 tasks; the whole count is in the study of the bands."""
+    """Fifteen draws of 12 people and 24 tasks; the full simulation is in the study of the bands."""
     ours, paper = coverage(Setting(12, 8, 24), 15)
     assert min(ours.values()) >= 12 / 15
     assert sum(ours.values()) >= sum(paper.values())

@@ -1,4 +1,4 @@
-"""Cox's model and the mixed model: against statsmodels, and against simulated parameters."""
+"""Cox's model and the mixed model against statsmodels and against simulated parameters."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ def test_too_few_solved_have_no_ratio_of_rates() -> None:
 
 
 def test_the_mixed_model_finds_both_spreads() -> None:
-    """Persons .4, tasks .6, noise .6, and nobody censored."""
+    """Persons have a spread of .4, tasks .6, noise .6, and nobody is censored."""
     world = World(people=40, tasks=40, per_person=12, effect=-0.5, assisted=True, cap=1e9)
     fit = fit_mixed(people(world.data(5)), ["assisted"])
     assert fit is not None

@@ -1,4 +1,4 @@
-"""People beside models, the primary estimate, and what it depends on."""
+"""People compared with models, the primary estimate, and its dependence on decisions."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def test_holm_is_that_of_statsmodels() -> None:
 
 
 def test_no_interval_leaves_what_differences_can_be() -> None:
-    """5 of 5 tasks better by 0.8 in the mean of few attempts: 0.8 plus 1.96 errors would be above 1."""
+    """All 5 tasks are better by a mean of 0.8; 0.8 plus 1.96 errors would exceed 1."""
     people = [attempt_row(f"P{n}", f"t{n}", n != 1) for n in range(1, 6)]
     model = [attempt_row(task=f"t{n}", solver="m", solved=False, attempt=f"m{n}") for n in range(1, 6)]
     found = difference_by_task("x", people, model)
@@ -63,7 +63,7 @@ def test_no_interval_leaves_what_differences_can_be() -> None:
 
 
 def test_each_shared_task_has_the_same_weight() -> None:
-    """t1: 1 of 2 less 0; t2: 1 of 1 less 1 of 2; t3 and t4 are not shared."""
+    """t1 differs by 1/2 - 0, t2 by 1 - 1/2; t3 and t4 are not shared."""
     people = [
         attempt_row("A", "t1"),
         attempt_row("B", "t1", False),

@@ -1,6 +1,4 @@
-"""The assistant: its context is what the person was shown, its limits hold, and an audit builds every context
-again.
-"""
+"""The assistant's context is what the person was shown, its limits hold, and audits rebuild its contexts."""
 
 from __future__ import annotations
 
@@ -50,7 +48,7 @@ def answered(text: str, tokens: int = 10) -> ChatReply:
 
 
 class Model:
-    """Answers from a list, and keeps what it was sent."""
+    """Answers from a list and records what it was sent."""
 
     name = "m"
 
@@ -83,12 +81,12 @@ def test_the_model_gets_the_brief_the_answers_the_editor_and_the_conversation(tm
     assert attempt.state.header.brief in context.content
     assert "> read_file shop/prices.py\n" in context.content
     assert "def discount" in context.content
-    assert "# In the editor" not in context.content  # nothing was in the editor at the last question
+    assert "# In the editor" not in context.content  # the editor was empty at the last question
     assert REPAIR in model.sent[0][1].content
     assert [message.content for message in rest] == ["What is wrong?", "Look at the sign.", "Sure?"]
     assert assistant.left.messages == 1
     assert assistant.left.tokens == 80
-    assert attempt.state.remaining.tool_uses == 15  # the call's; the assistant costs none
+    assert attempt.state.remaining.tool_uses == 15  # the call costs one, the assistant none
 
 
 def test_limits_are_kept_and_each_question_counts(tmp_path: Path) -> None:

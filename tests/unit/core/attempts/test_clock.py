@@ -1,4 +1,4 @@
-"""The clocks, folded from events: every millisecond belongs to one activity, and none crosses two processes."""
+"""Clocks folded from events: each millisecond belongs to one activity, and none crosses two processes."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Tape:
         return self
 
     def restart(self, away_ms: int, *, mono_ms: int) -> Tape:
-        """Another process, after `away_ms` of wall time, whose monotonic clock shows `mono_ms`."""
+        """Start another process, `away_ms` of wall time later, whose monotonic clock shows `mono_ms`."""
         self.time = FakeClock(self.time.utc_ms() + away_ms, mono_ms, "boot-2")
         return self.add("process_started", boot_id="2")
 
@@ -159,7 +159,7 @@ def test_idle_answered_away_moves_the_time_and_worked_does_not() -> None:
 
 
 def thinking() -> Tape:
-    """Two minutes without input after ten seconds in the code; then the question stands for three minutes."""
+    """Return ten seconds in the code, two minutes without input, and three minutes of the idle question."""
     tape = Tape().add("view", 1_000, pane="code").add("heartbeat", 10_000)
     since = tape.time.mono_ms()
     return tape.add("idle_prompt", 120_000, stage="asked", since_mono_ms=since).add("heartbeat", 180_000)

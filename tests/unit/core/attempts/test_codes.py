@@ -1,4 +1,4 @@
-"""Participants' codes: the same ones wherever an attempt or a study begins, and old ones can still be read."""
+"""Participants' codes: the same rules for attempts and studies, and old codes can still be read."""
 
 from __future__ import annotations
 

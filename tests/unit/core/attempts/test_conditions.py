@@ -1,6 +1,4 @@
-"""Budgets and settings belong to the attempt: given at its start, recorded, told in its brief, kept when it
-goes on.
-"""
+"""Budgets and settings are given at an attempt's start, recorded, in its brief, and kept when it resumes."""
 
 from __future__ import annotations
 

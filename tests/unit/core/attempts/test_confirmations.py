@@ -1,4 +1,4 @@
-"""The confirmation of a pass in the journal, in the fold, and in what an attempt comes to."""
+"""The confirmation of a pass in the journal, in the fold, and in the result of an attempt."""
 
 from __future__ import annotations
 

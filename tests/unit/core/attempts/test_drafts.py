@@ -1,4 +1,4 @@
-"""Half-written text is journalled as what changed in it, and a paste without its text."""
+"""Half-written text is journalled as its changes, and a paste without its text."""
 
 from __future__ import annotations
 

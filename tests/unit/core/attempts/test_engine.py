@@ -1,6 +1,4 @@
-"""The engine: what a call costs, when an attempt ends, what persists, and how it goes on after a process
-died.
-"""
+"""The engine: costs of calls, ends of attempts, what persists, and how it continues after a process died."""
 
 from __future__ import annotations
 
@@ -43,7 +41,7 @@ BREAKS = "def discount(price, percent):\n    return 1 / 0\n"
 
 @dataclass
 class Bench:
-    """A task with an attempt of it under way."""
+    """A task with an attempt in progress."""
 
     task: Task
     runner: FakeRunner
@@ -440,7 +438,7 @@ def test_answer_shows_counts_and_the_first_failing_test_that_counts(tmp_path: Pa
     )
 
 
-# What is recorded
+# Records
 
 
 def test_events_of_a_call_stand_in_order_and_carry_turn_and_call(tmp_path: Path) -> None:
@@ -507,7 +505,7 @@ def test_listener_sees_every_event_with_the_state_after_it(tmp_path: Path) -> No
     assert seen == [("tool_call", 16), ("tool_result", 15)]
 
 
-# Going on
+# Continuing
 
 
 def test_resumed_attempt_stands_where_it_was(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Attempts of gists: steps, saving, the one hand-in, limits, what is told before it, and processes that die."""
+"""Attempts at gists: steps, saving, the single submission, limits, hints before it, and dying processes."""
 
 from __future__ import annotations
 
@@ -182,7 +182,7 @@ def test_a_given_test_is_what_the_gist_begins_with(tmp_path: Path) -> None:
     assert gist_of(fold(case.memory.events, AttemptState(of_kind=case.attempt.judge.blank))).text == TEST
 
 
-# The hand-in and the limits
+# The submission and the limits
 
 
 @pytest.mark.parametrize(
@@ -292,7 +292,7 @@ def test_a_cancelled_hand_in_counts(tmp_path: Path) -> None:
     assert (case.ended, case.attempt.state.submissions[-1].status) == ("final_wrong", RunStatus.CANCELLED)
 
 
-# What is told before the hand-in
+# Hints before the submission
 
 
 def test_scores_have_a_budget_of_their_own(tmp_path: Path) -> None:
@@ -323,9 +323,7 @@ def test_only_attempts_that_do_not_count_may_always_score(tmp_path: Path, role: 
 
 
 def test_nothing_gives_an_outcome_away_before_the_hand_in(tmp_path: Path) -> None:
-    """Events, answers and state of attempts that hand in a faithful and a wrong gist are the same up to the
-    hand-in.
-    """
+    """Until they submit, attempts with a faithful and a wrong gist have equal events, answers and states."""
 
     def seen(folder: Path, gist: str) -> tuple[str, list[RunProgress]]:
         case, progress = gist_case(folder, GistSettings(OWNED, tools=OPTIONAL_TOOLS)), list[RunProgress]()
@@ -335,7 +333,7 @@ def test_nothing_gives_an_outcome_away_before_the_hand_in(tmp_path: Path) -> Non
             said.append(case.attempt.call(tool, arguments).text)
         said += [case.call("score_gist"), case.call("edit_and_execute", content=gist)]
         state = case.attempt.state
-        assert case.runner.runs == 1  # the shell's alone
+        assert case.runner.runs == 1  # only that of the shell
         assert (state.submissions, gist_of(state).trials, case.attempt.found) == ((), (), {})
         events = [[event.type, event.data.written()] for event in case.memory.events]
         brief = json.dumps(case.attempt.brief)[1:-1]  # it says how a gist is scored

@@ -1,4 +1,4 @@
-"""A corrupted function counts as changed if it is another program, and for nothing less."""
+"""A corrupted function counts as changed only if it becomes another program."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""A rate of solved runs in words has that of the tests alone beside it, and tells apart what nobody asked
-about.
-"""
+"""A solve rate in words comes with that of the tests alone and separates runs that nobody confirmed."""
 
 from __future__ import annotations
 

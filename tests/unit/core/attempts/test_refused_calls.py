@@ -1,6 +1,4 @@
-"""Calls that can't be carried out: each is an event, costs what the brief says, and never keeps an attempt
-alive.
-"""
+"""Impossible calls: each is an event, costs what the brief says, and never keeps an attempt alive."""
 
 from __future__ import annotations
 
@@ -62,7 +60,7 @@ MALFORMED: list[tuple[str, dict[str, Any] | None, str, str]] = [
     ("submit_attempt", {"code": REPAIR}, "", "bad_arguments"),
     ("submit_attempt", {}, "", "bad_arguments"),
 ]
-"""Tool, arguments, their text, and what is wrong with the call."""
+"""Tool, arguments, their text, and the problem of the call."""
 
 
 @pytest.fixture(scope="module")
@@ -84,7 +82,7 @@ def ended(attempt: Attempt) -> str:
     return attempt.state.ending.reason if attempt.state.ending else ""
 
 
-# What is journalled
+# Journalled events
 
 
 @pytest.mark.parametrize(("tool", "arguments", "raw", "why"), MALFORMED, ids=range(len(MALFORMED)))
@@ -161,7 +159,7 @@ def test_what_is_journalled_of_it_is_bounded_and_json(
         attempt.state.calls[0].malformed,
         15,
     )
-    # What was journalled is answered as what came.
+    # The journalled call gets the same answer as the original one.
     again, _ = attempt_of(task)
     json_arguments = dict(call.arguments) if arguments is not None else None
     assert again.call(call.tool, json_arguments, raw=call.raw).text == text
@@ -179,7 +177,7 @@ def test_deep_arguments_do_not_end_the_program(tmp_path: Path, task: Task) -> No
     assert attempt.state.calls[0].malformed == "bad_arguments"
 
 
-# What it costs
+# Costs
 
 
 @pytest.mark.parametrize("costs", [False, True])

@@ -1,4 +1,4 @@
-"""What an attempt came to: one place says it, from its journal and what reviewers made of its pass."""
+"""The result of an attempt has one source: its journal and the reviews of its pass."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def test_both_figures_are_told():
 
 
 def journal(*submissions):
-    """The events of submissions, each what its test run found suspicious and whether it solved."""
+    """Return the events of submissions, each given by its test run's suspicions and whether it solved."""
     events = [("attempt_started", {"attempt_id": "a"})]
     for number, (found, solved) in enumerate(submissions):
         call = f"c{number}"
@@ -55,8 +55,8 @@ def journal(*submissions):
 @pytest.mark.parametrize(
     ("submissions", "result"),
     [
-        ([({"suspicious": ["_pytest", "gc"]}, True)], READ),  # as journals of earlier versions hold it
-        ([({}, True)], SOLVED),  # as the first journals were
+        ([({"suspicious": ["_pytest", "gc"]}, True)], READ),  # as in journals of earlier versions
+        ([({}, True)], SOLVED),  # as in the first journals
         ([({"suspicious": []}, True)], SOLVED),
         ([({"suspicious": ["gc"]}, False)], NOT),
         ([({"suspicious": ["gc"]}, False), ({"suspicious": []}, True)], SOLVED),

@@ -1,4 +1,4 @@
-"""The fold: pure, the same in pieces as in one, and tolerant of what it does not know."""
+"""The fold is pure, the same in pieces as at once, and tolerates unknown events."""
 
 from __future__ import annotations
 
@@ -143,7 +143,7 @@ def test_last_and_best_submissions_are_told_apart() -> None:
 
 
 def test_a_submission_that_solved_is_better_than_one_with_the_same_score() -> None:
-    """All tests pass in both, and the first has left a corrupted function as it was."""
+    """All tests pass with all of them, but the first left a corrupted function unchanged."""
     tape: list[tuple[tuple[str, dict[str, Any]], int]] = []
     for number, solved in enumerate([False, True, True], start=1):
         call = f"call-{number}"

@@ -1,4 +1,4 @@
-"""One small program per feature of Python: the calls that it makes, and none that it does not."""
+"""One small program per feature of Python, with the calls that it makes and no others."""
 
 from textwrap import dedent
 
@@ -14,7 +14,7 @@ def edges_of(files: dict[str, str]) -> set[tuple[str, str]]:
 
 
 def short(edges: set[tuple[str, str]]) -> set[str]:
-    """Name calls within `m.py` as `caller > callee`."""
+    """Return calls within `m.py` as `caller > callee`."""
     return {f"{a.removeprefix('m.py::')} > {b.removeprefix('m.py::')}" for a, b in edges}
 
 

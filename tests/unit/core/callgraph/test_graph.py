@@ -1,4 +1,4 @@
-"""The graph as a value: names, reasons, sureness, odd files, joined runs and drawings."""
+"""The graph as a value: names, reasons, certainty, odd files, joined runs and drawings."""
 
 import random
 import sys

@@ -1,4 +1,4 @@
-"""What a node binds and what some code binds, also as the compiler's own symbol tables say it of real files."""
+"""What a node and a piece of code bind, also compared with the compiler's symbol tables of real files."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def _names_in(table: symtable.SymbolTable) -> Iterator[str]:
 
 
 def _whole(name: str) -> str:
-    """A name without the class that the compiler puts before a private one."""
+    """Return a name without the class that the compiler prepends to a private one."""
     return re.sub(r"^_[^_]\w*?(?=__\w)", "", name)
 
 

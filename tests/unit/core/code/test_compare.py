@@ -79,7 +79,7 @@ OTHER = [
     ("def f():\n  class A: b: int = 1", "def f():\n  class A: b = 1"),
     ("def f():\n  class A: b = 1", "def f():\n  class A: c = 1"),
     ("def f(): g(a=1)", "def f(): g(b=1)"),
-    # What goes is a closed list
+    # Only listed differences are ignored
     ("def f():\n  if True: return x", "def f(): return x"),
     ("def f():\n  if a: b()\n  else: pass", "def f():\n  if a: b()"),
     ("def f(): return x; y", "def f(): return x"),
@@ -114,7 +114,7 @@ def test_what_does_not_parse_is_refused() -> None:
 
 
 NAMES = ("v0", "v1", "v2")
-"""Stand for local variables in the programs below."""
+"""Names of local variables in the programs below."""
 terms = st.sampled_from([*NAMES, "p", "q", "1", "2", "K"])
 simple = st.one_of(
     st.builds("{} = {} + {}".format, st.sampled_from(NAMES), terms, terms),

@@ -1,4 +1,4 @@
-"""Functions nobody would write, and text that is no code at all."""
+"""Functions that nobody would write, and text that is not code."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ DOCSTRINGS = ("", "'doc'", '"""doc\n  more\n\t"""  # c', "('a'\n'b')")
 
 
 def indented(text: str, margin: str) -> str:
-    """`text` with `margin` before its first line alone: what follows is inside of brackets or strings."""
+    """Return `text` with `margin` before its first line only, as later lines are in brackets or strings."""
     return margin + text if text.strip() else text
 
 
@@ -96,7 +96,7 @@ def functions(draw: st.DrawFn, margin: str, unit: str) -> str:
 
 @st.composite
 def sources(draw: st.DrawFn) -> bytes:
-    """A file with `f` in it, at some margin, between other code, with some line ends."""
+    """Draw a file that contains `f` at some margin between other code, with some kind of line ends."""
     unit = draw(st.sampled_from(("    ", "  ", "\t", " \t")))
     depth = draw(st.integers(0, 2))
     parts = [draw(st.sampled_from(("", "#!/bin/x", "# c\n\f", "'''m\n'''")))]
@@ -114,7 +114,7 @@ def sources(draw: st.DrawFn) -> bytes:
             st.lists(st.sampled_from(("\n", "\r\n", "\r")), min_size=len(pieces), max_size=len(pieces))
         )
         text = "".join(piece + end for piece, end in zip(pieces[:-1], ends, strict=False)) + pieces[-1]
-        # A CR before an empty line that ends in LF would be one line end.
+        # A CR before an empty line that ends in LF would form a single line end.
         assume(
             "\r\n" not in text.replace("\r\n", "") and len(pieces) - 1 == sum(1 for _ in text_lines(text)) - 1
         )

@@ -16,9 +16,7 @@ MARKED = " or ".join(f"extra == 'name{number}'" for number in range(40))
 
 @pytest.fixture
 def interrupted():
-    """Have every thread that builds objects be put aside often, as a finalizer or a callback of the collector
-    does.
-    """
+    """Make threads that build objects yield often, as finalizers or callbacks of the collector would."""
 
     def elsewhere(phase, info):
         time.sleep(0)
@@ -70,7 +68,7 @@ def test_threads_that_parse_at_one_moment_do_not_disturb_each_other(interrupted,
 
 
 def test_a_thread_whose_parsing_is_a_librarys_does_not_disturb(interrupted):
-    """What the library itself gets is Python's affair; ours begins again."""
+    """The library's own errors are Python's affair; our parsing starts again."""
 
     def library():
         with contextlib.suppress(SystemError):

@@ -1,4 +1,4 @@
-"""Answers are compared by the data in them, without what an honest repair may do otherwise."""
+"""Answers are compared by their data, ignoring what an honest repair may do differently."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which version of a function a blind reader meets, in which order, and which lines are the changed ones."""
+"""Which version of a function a blind reader sees, in which order, and which lines are changed."""
 
 from __future__ import annotations
 

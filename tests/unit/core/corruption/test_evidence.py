@@ -1,4 +1,4 @@
-"""Good or not, the place in a localisation, and the score of subtlety."""
+"""Whether evidence is good, the rank of the fault's localisation, and the subtlety score."""
 
 from __future__ import annotations
 

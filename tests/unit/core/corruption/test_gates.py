@@ -1,4 +1,4 @@
-"""The static gates: each reason, on the smallest function that has it."""
+"""The static gates: each reason on the smallest function that has it."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""A model reads functions blind: balanced versions, answers found in any reply, and an end when it is of no
-use.
-"""
+"""A model reads functions blind: balanced versions, answers found in any reply, and a stop if it fails."""
 
 from __future__ import annotations
 

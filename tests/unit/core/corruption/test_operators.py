@@ -1,4 +1,4 @@
-"""Each family finds its fault in a small function, and leaves alone what it must."""
+"""Each family finds its fault in a small function and leaves other code unchanged."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from gistpoint.core.plugins import PluginError
 
 
 def results(source: str, name: str = "f") -> dict[str, list[str]]:
-    """The corrupted texts of a function, by family."""
+    """Return the corrupted texts of a function by family."""
     index = index_source("m.py", textwrap.dedent(source).encode())
     found: dict[str, list[str]] = {}
     for item in enumerate_corruptions(index, index.find(name), vocabulary_of([index])).kept:
@@ -25,7 +25,7 @@ def results(source: str, name: str = "f") -> dict[str, list[str]]:
 
 
 def changed(source: str, family: str, name: str = "f") -> set[str]:
-    """The lines that a family's corruptions bring or move, white space at the ends cut."""
+    """Return the lines that a family's corruptions add or move, stripped."""
     index = index_source("m.py", textwrap.dedent(source).encode())
     before = index.find(name).dedented.split("\n")
     return {

@@ -1,4 +1,4 @@
-"""Tasks of functions of the demo's library: real code and metrics, no proof."""
+"""Tasks from functions of the demo's library: real code and metrics, no proof."""
 
 from __future__ import annotations
 

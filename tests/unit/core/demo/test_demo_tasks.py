@@ -1,4 +1,4 @@
-"""The demo's shipped tasks are whole, are what the recipe says, and are unpacked outside of the package."""
+"""The demo's shipped tasks are complete, match the recipe, and are unpacked outside the package."""
 
 from __future__ import annotations
 

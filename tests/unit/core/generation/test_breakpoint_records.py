@@ -1,6 +1,4 @@
-"""Records of the public data set: sound ones are read past damaged ones, and find their function or say why
-not.
-"""
+"""Records of the public data set: sound ones are read despite damaged ones, and find their functions."""
 
 from __future__ import annotations
 

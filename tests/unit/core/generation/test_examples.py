@@ -1,4 +1,4 @@
-"""Examples for a model: from other libraries, of either kind, with what the readers said."""
+"""Examples for a model: from other libraries, of either kind, with the readers' comments."""
 
 from __future__ import annotations
 

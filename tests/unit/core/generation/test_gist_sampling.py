@@ -46,7 +46,7 @@ def test_fewer_candidates_than_wanted_are_all_given() -> None:
 
 
 class LongSuite(FakeEntrypoints):
-    """A suite of many tests, all of them traced alike."""
+    """A suite of many tests with equal traces."""
 
     def tests(self, *_: Any, **__: Any) -> tuple[str, ...]:
         return tuple(f"tests/test_prices.py::test_{n}" for n in range(30))
@@ -88,7 +88,7 @@ def test_no_more_is_traced_than_is_asked_for(examination: Examination) -> None:
 
 
 class UnevenSuite(LongSuite):
-    """Test N makes N calls, and touches 30 - N files; tests 7 and 8 report no usable trace."""
+    """Test N makes N calls and touches 30 - N files; tests 7 and 8 report no usable trace."""
 
     def run_original(self, *arguments: Any, **options: Any) -> OriginalRun:
         number = int(arguments[2].qualname.removeprefix("test_"))

@@ -1,4 +1,4 @@
-"""What in a tree would give the original away is found; an ordinary tree is clean."""
+"""Parts of a tree that would reveal the original are found; an ordinary tree is clean."""
 
 from __future__ import annotations
 

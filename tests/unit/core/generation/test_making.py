@@ -1,4 +1,4 @@
-"""A task is written whole or not at all, and what a killed program left of one is swept away."""
+"""A task is written completely or not at all, and the remains of a killed program are removed."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def intake(tmp_path: Path) -> Intake:
 
 
 class Clocked(FakeRunner):
-    """Its suite has a test with the present in its id."""
+    """A runner whose suite has a test with the current time in its id."""
 
     def run(self, request: RunRequest, *, run: RunContext = UNATTENDED) -> SuiteReport:
         report = super().run(request, run=run)

@@ -1,4 +1,4 @@
-"""What fails by chance while a corruption is proven is no failing test of the task."""
+"""Tests that fail by chance during the proof of a corruption are not failing tests of the task."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ ODD = "tests/test_clock.py::test_debounce"
 
 
 class Busy:
-    """A test that fails at the runs that it is told, as one does that measures time."""
+    """A test that fails in given runs, like one that measures time."""
 
     def __init__(self, *failing_runs: int) -> None:
         self.run, self.failing_runs = 0, failing_runs
@@ -81,7 +81,7 @@ def test_chance_does_not_make_a_task_of_too_few(tmp_path: Path) -> None:
 
 
 class Behind:
-    """A test that fails on the corrupted tree only behind another one, by what that one left there."""
+    """A test that fails on the corrupted tree only after another one, because of what that left."""
 
     def __init__(self) -> None:
         self.left = False
@@ -94,7 +94,7 @@ class Behind:
 
 
 class Selecting(FakeRunner):
-    """Runs what is selected alone, and what comes first before the rest."""
+    """Runs only the selected tests, those in `first` before the others."""
 
     def run(self, request: RunRequest, **more: Any) -> SuiteReport:
         order = request.select or tuple(dict.fromkeys([*request.first, *self.checks]))

@@ -1,4 +1,4 @@
-"""Functions for remove mode: named ones, and random ones that a seed decides."""
+"""Functions for remove mode: named ones, and random ones chosen by a seed."""
 
 from __future__ import annotations
 

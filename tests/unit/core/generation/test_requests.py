@@ -1,4 +1,4 @@
-"""What `task new` and `task generate` ask for comes to settings and sources without a command line."""
+"""Requests of `task new` and `task generate` become settings and sources without a command line."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ SHOP = "shop==1"
 
 
 def scripted(asked: CorruptingModel, min_failing: int) -> tuple[ChatModel, LoopSettings]:
-    """Return a model whose endpoint allows 900 tokens and half a dollar a function."""
+    """Return a model whose endpoint allows 900 tokens and half a dollar per function."""
     return ScriptedModel([]), asked.loop(min_failing, 900, 0.5)
 
 

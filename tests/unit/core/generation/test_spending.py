@@ -1,4 +1,4 @@
-"""What a set has cost, counted by workers that know nothing of each other."""
+"""The costs of a set, counted by workers that know nothing of each other."""
 
 from __future__ import annotations
 

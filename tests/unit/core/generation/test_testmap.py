@@ -1,4 +1,4 @@
-"""Which tests a change can tell on, and the stored form of a test map."""
+"""The tests that can notice a change, and the stored form of a test map."""
 
 import json
 

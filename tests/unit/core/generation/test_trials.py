@@ -1,4 +1,4 @@
-"""Trials say whether a task is as it says of itself, and count which tests do not say the same each time."""
+"""Trials check whether a task is as declared, and count the tests whose outcomes vary."""
 
 from __future__ import annotations
 

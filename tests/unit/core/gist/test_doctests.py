@@ -1,4 +1,4 @@
-"""Docstrings with examples: found, compared, and put into a gist."""
+"""Docstrings with examples: found, compared, and inserted into a gist."""
 
 from __future__ import annotations
 

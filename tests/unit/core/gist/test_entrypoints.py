@@ -1,4 +1,4 @@
-"""Commands as entrypoints, and what is masked in their outputs."""
+"""Commands as entrypoints, and the masked parts of their outputs."""
 
 from __future__ import annotations
 

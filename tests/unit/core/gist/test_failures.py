@@ -1,4 +1,4 @@
-"""Outputs made comparable, fidelity, error categories and flags."""
+"""Comparable outputs, fidelity, error categories and flags."""
 
 from __future__ import annotations
 

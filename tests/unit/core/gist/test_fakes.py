@@ -1,4 +1,4 @@
-"""What stands in a gist for the codebase: what the run saw, weighed by what stands in the codebase."""
+"""Objects that replace the codebase in a gist: what the run saw, compared with the codebase."""
 
 from __future__ import annotations
 

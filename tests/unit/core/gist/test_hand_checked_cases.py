@@ -1,4 +1,4 @@
-"""Cases whose figures were worked out by hand: existence, execution, fidelity, to the exact number."""
+"""Cases with exact figures calculated by hand: existence, execution and fidelity."""
 
 from __future__ import annotations
 
@@ -270,7 +270,7 @@ CASES = [
 
 
 def _executed(source: str, calls: list[tuple[Any, ...]]) -> set[int]:
-    """The lines of `source`, with one statement a line, that run."""
+    """Return the lines of `source` that run, once it has one statement per line."""
     lines: set[int] = set()
 
     def trace(frame: FrameType, event: str, arg: object) -> Callable[..., Any] | None:
@@ -305,7 +305,7 @@ def test_figures_are_exact(case: Case) -> None:
     assert (
         existence.paper.part,
         existence.paper.whole,
-    ) == case.existence  # no case repeats a line in a block
+    ) == case.existence  # no case has the same line twice in a block
     assert (execution.paper.part, execution.paper.whole) == case.execution
     assert existence.rate == pytest.approx(float(100 * Fraction(*case.existence)))
     assert execution.rate == pytest.approx(float(100 * Fraction(*case.execution)))

@@ -1,6 +1,4 @@
-"""What only gist tasks in an image have: no second copy of the codebase, refused at the start and checked
-later.
-"""
+"""Gist tasks in an image: a second copy of the codebase is refused at the start and checked for later."""
 
 from __future__ import annotations
 

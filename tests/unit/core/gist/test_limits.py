@@ -1,4 +1,4 @@
-"""Why no gist can do what a command does, told from a run that failed."""
+"""Reasons why no gist can do what a command does, distinguished from failed runs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Gists are made of a repository by a request, without a command line."""
+"""Gists are made from a repository by a request, without a command line."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ ALONE = MakeReference(no_reference=True)
 
 
 class Suite(FakeEntrypoints):
-    """Two tests: one that makes a task, and one that the file does not define."""
+    """Two tests: one that becomes a task, and one that the file does not define."""
 
     def tests(self, *_: Any, **__: Any) -> tuple[str, ...]:
         return ("tests/test_prices.py::test_total", "tests/test_prices.py::test_none")

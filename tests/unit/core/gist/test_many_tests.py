@@ -1,4 +1,4 @@
-"""Tests that a file does not define itself, and several tests of one command: found, scored, guarded, stored."""
+"""Tests that a file does not define itself, and several tests of one command: found, scored, stored."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ MADE = GistTest("Own.test_made", MAKER, "Maker.attach")
 
 
 def a_run(*ids: str, at: tuple[str, int] | None = None) -> OriginalRun:
-    """A run of tests; `at` is where the code of the first is."""
+    """Return a run of tests; `at` is where the code of the first test is."""
     run = TestsRun(RunStatus.FINISHED, {id: TestRun(Outcome.PASSED) for id in ids})
     return OriginalRun(run, 0.1, defined={ids[0]: at} if at else {})
 

@@ -1,4 +1,4 @@
-"""What an output must look like, where runs of the original differ."""
+"""Patterns that an output must match where runs of the original differ."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ FIXED = st.sampled_from([" total ", " at ", ": ", "(", ") ", " -> ", " x=", " th
 TEMPLATES = st.lists(st.tuples(FIXED, st.sampled_from(sorted(FIELDS))), min_size=1, max_size=5)
 
 
-@settings(derandomize=True)  # numbers that agree by chance in three runs are no fault
+@settings(derandomize=True)  # numbers may agree by chance in three runs
 @given(TEMPLATES, st.integers(0, 2**32))
 def test_an_honest_run_that_varies_as_the_original_does_fits(
     template: list[tuple[str, str]], seed: int

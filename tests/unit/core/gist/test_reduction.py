@@ -1,4 +1,4 @@
-"""What a reduction takes out of a gist, in which order, and when it stops."""
+"""What a reduction removes from a gist, in which order, and when it stops."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Check = Callable[[dict[str, Any]], object]
 
 @dataclass
 class Here:
-    """An oracle that runs texts in this process: one holds if `check` of its names has the expected result."""
+    """An oracle that executes texts in this process and compares `check` of their names with `expected`."""
 
     check: Check
     expected: object

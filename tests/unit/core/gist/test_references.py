@@ -1,4 +1,4 @@
-"""The maker of reference gists: what it returns when one holds, when none does, and when it is stopped."""
+"""The maker of reference gists: its results if a gist is faithful, if none is, and if it is stopped."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from gistpoint.core.kinds.gist.references import ReferenceMaker
 from gistpoint.core.running import CancelToken
 
 UNUSED = "Basket.rates = []\nBasket.rates.append(1)\n"
-"""Statements on what the test needs, which it does not need itself."""
+"""Statements about things that the test needs, although it does not need the statements."""
 PATHS = ("shop/prices.py", "tests/test_prices.py")
 
 
 def judge(folder: Path, **changes: str) -> GistJudge:
-    """A judge of the tiny task, whose trace says that every line of both files ran."""
+    """Return a judge of the tiny task with a trace in which every line of both files ran."""
     files = {
         **FILES,
         **{PATHS[0]: changes.get("shop", FILES[PATHS[0]]), PATHS[1]: changes.get("test", FILES[PATHS[1]])},

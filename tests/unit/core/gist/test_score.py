@@ -1,4 +1,4 @@
-"""All metrics of one gist together, the hand-checked failures among them."""
+"""All metrics of one gist together, including failures checked by hand."""
 
 from __future__ import annotations
 
@@ -127,7 +127,7 @@ def test_evidence_and_record_of_folded_lines() -> None:
         "    return", "    if r < 0: raise E\n    return"
     )
     text = splice_test(gist + BODY, TEST.source, "test_it", {"a"})
-    ran = EVERYTHING - {5}  # in the text that is run, `raise E` stands on line 5
+    ran = EVERYTHING - {5}  # `raise E` is on line 5 of the text that is run
     made = GistRun(text.text, outcome_of(), [outcome_of()], ran)
     found = score_gist(gist + BODY, made, REPO, {"a"}, TEST)
     evidence = line_evidence(found, text)

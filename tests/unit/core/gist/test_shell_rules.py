@@ -1,4 +1,4 @@
-"""What a solver's shell may run where nothing may be executed."""
+"""Commands that a solver's shell may run if execution is forbidden."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The original test in the place of the gist's own."""
+"""The original test replaces the gist's own."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The trace that a run reports: a malformed one is refused in a sentence, wherever the fault is."""
+"""A malformed trace of a run is refused in one sentence, wherever the error is."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ FAULTY_FUNCTIONS: dict[str, list[Any]] = {
 
 
 def malformed() -> Iterator[Any]:
-    """Yield traces that lack one key, or have one value of another type, at any depth."""
+    """Yield traces that lack one key or have one value of another type, at any depth."""
     for key in OF_ANOTHER_TYPE:
         yield pytest.param({name: TRACE[name] for name in TRACE.keys() - {key}}, id=f"no {key}")
     for key, values in OF_ANOTHER_TYPE.items():

@@ -1,4 +1,4 @@
-"""One statement a line, whatever the layout."""
+"""One statement per line, whatever the layout."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def _compound(bodies: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
 
 
 def _margin(text: str) -> list[str]:
-    """Indent a body, its strings too: both sides of the comparison have the same ones."""
+    """Indent a body including its strings, as both sides of the comparison have the same ones."""
     return ["    " + line for line in text.split("\n")]
 
 

@@ -1,4 +1,4 @@
-"""A harness that did not begin: what the control decides, and how often a submission is given back."""
+"""A harness that did not start: what the control run decides, and how often a submission is given back."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ BEGAN = SuiteReport(RunStatus.CRASHED, reason="It died.")
 
 @dataclass
 class Scripted:
-    """Answers by the tree that is run."""
+    """Answers according to the tree that is run."""
 
     of_submitted: SuiteReport
     of_given: SuiteReport

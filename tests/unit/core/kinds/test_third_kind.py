@@ -1,4 +1,4 @@
-"""A third kind of task is read, attempted, judged, resumed, solved line by line and checked like the others."""
+"""A third kind of task is read, attempted, judged, resumed, solved line by line and checked like others."""
 
 from __future__ import annotations
 

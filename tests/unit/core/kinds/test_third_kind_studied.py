@@ -1,6 +1,4 @@
-"""A third kind of task is simulated, studied, analysed, sent to a model in one request and exported like the
-others.
-"""
+"""A third kind of task is simulated, studied, analysed, sent to a model and exported like the others."""
 
 from __future__ import annotations
 

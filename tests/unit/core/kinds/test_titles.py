@@ -1,4 +1,4 @@
-"""Titles by audience: an author sees the library, a solver of an attempt that counts nothing of the source."""
+"""Titles by audience: an author sees the library; a solver in an attempt that counts sees no source."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from gistpoint.core.tasks.names import word_name
 
 @dataclass(frozen=True)
 class Seen:
-    """The titles of a task, for its author, its solver and those who know its answer."""
+    """A task's titles for its author, its solver, and those who know its answer."""
 
     author: str
     solver: str

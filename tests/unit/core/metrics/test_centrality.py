@@ -1,4 +1,4 @@
-"""Centrality against networkx, on graphs that Hypothesis draws."""
+"""Centrality against networkx, on graphs drawn by Hypothesis."""
 
 import networkx
 import pytest
@@ -70,7 +70,7 @@ def test_eigenvector_is_null_without_a_cycle_and_networkx_otherwise(graph: "netw
         assert all(item.eigenvector is None for item in measured.values())
         return
     if next(iter(measured.values())).eigenvector is None:
-        return  # the iteration did not settle
+        return  # the iteration did not converge
     theirs = networkx.eigenvector_centrality(plain, max_iter=5000, tol=1e-8)
     for name, item in measured.items():
         assert item.eigenvector == pytest.approx(theirs[name], abs=1e-5)

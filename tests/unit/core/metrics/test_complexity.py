@@ -1,4 +1,4 @@
-"""Complexity of single functions, by counts that can be made by hand."""
+"""Complexity of single functions, against counts made by hand."""
 
 from math import log2
 from textwrap import dedent

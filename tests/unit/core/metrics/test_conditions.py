@@ -1,4 +1,4 @@
-"""Conditions on functions: what they mean, and what is said of those that mean nothing."""
+"""Conditions on functions: their meaning, and the messages for invalid ones."""
 
 from __future__ import annotations
 

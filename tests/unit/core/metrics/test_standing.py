@@ -1,4 +1,4 @@
-"""Where a function lies among its library's: ranks by hand, and what lies in a task reads back."""
+"""A function's rank in its library, calculated by hand, and read back from a task."""
 
 from __future__ import annotations
 

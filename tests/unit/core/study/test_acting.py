@@ -1,4 +1,4 @@
-"""Simulated solvers do what was decided, through the real engine, on every kind of task that they can do."""
+"""Simulated solvers execute decisions through the real engine, on every kind of task that they support."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The checklist: its items, and that no answer is better than its evidence."""
+"""The checklist has the expected items, and no answer exceeds its evidence."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a condition of a study makes of a task: budgets, settings of a gist, and the header of the attempt."""
+"""The effect of a study's condition on a task: budgets, a gist's settings, and the attempt's header."""
 
 from __future__ import annotations
 

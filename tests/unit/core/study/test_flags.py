@@ -1,6 +1,4 @@
-"""Every flag of an attempt: what raises it, the events that it names, and that it changes no number by
-itself.
-"""
+"""Each flag of an attempt: its causes and the events it names; no flag changes a number by itself."""
 
 from __future__ import annotations
 

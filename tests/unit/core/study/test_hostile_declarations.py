@@ -1,4 +1,4 @@
-"""Whatever a study.toml says, it is a study or a sentence."""
+"""Any study.toml yields a study or one sentence that says why not."""
 
 from __future__ import annotations
 

@@ -84,7 +84,7 @@ ORGANISERS = st.one_of(
 
 
 def told(ledger: Ledger) -> Any:
-    """Return all that a ledger says, so that two can be compared."""
+    """Return all contents of a ledger, to compare two."""
     people = {
         code: (
             *(

@@ -1,4 +1,4 @@
-"""A template is filled with facts, and nothing else."""
+"""A template is filled with facts and nothing else."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The repair of an attempt: the code that passed, and a key that tells nothing of who wrote it."""
+"""The repair of an attempt: the code that passed, and a key that does not reveal its author."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Metrics of the original of a task: the corrupted tree, with what the answer knows put back."""
+"""Metrics of a task's original: the corrupted tree with the answer's functions restored."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The parameters of the behaviour are the truth of what simulated people do."""
+"""Simulated people act according to the parameters of their behaviour."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Methods and pre-registration: no number is typed into their templates, each is a fact of the study."""
+"""Methods and pre-registration: their templates contain no numbers, all of which are facts of the study."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def test_no_digit_is_typed_into_a_template(template: str) -> None:
 
 
 def test_every_number_of_the_methods_is_a_fact() -> None:
-    """The facts replaced by a word that no template has: no number is left."""
+    """If each fact is replaced by a word that no template has, no number is left."""
     facts = study_facts(World(model_rate=0.5).data(1, study=declared(**_FULL)))
     words = dict.fromkeys(facts, "FACT")
     assert all(

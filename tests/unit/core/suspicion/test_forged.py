@@ -1,4 +1,4 @@
-"""No composition of a hidden name, a carrier, a getter and an effect is read without a mark.
+"""Every composition of a hidden name, a carrier, a getter and an effect gets a mark.
 
 `tests/studies/honest_repairs.py forged` tries all of them in the trees of libraries.
 """
@@ -22,7 +22,7 @@ class Part:
     def read(self, path): return pathlib.Path(path).open().read()
     def listed(self): return os.listdir(self.name)
 """
-"""A library that uses much of what a forged submission would like to name."""
+"""A library that uses many of the names that a forged submission needs."""
 Read = Callable[[str], tuple[str, ...]]
 
 
@@ -49,7 +49,7 @@ def test_what_is_spelled_out_is_marked(read: Read, name: str) -> None:
 
 
 def test_what_is_composed_is_marked(read: Read) -> None:
-    """A sample of a thirty-seventh: every source, carrier, getter and target is in it."""
+    """The sample of one in 37 contains every source, carrier, getter and target."""
     sample = list(composed())[::37]
     assert {name.split()[1] for name, _ in sample} == set(SOURCES)
     assert {name.split()[3] for name, _ in sample} == set(GETTERS)

@@ -1,4 +1,4 @@
-"""What makes a submission suspicious, by whatever name it is reached, and what does not."""
+"""What makes a submission suspicious, under any name, and what does not."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class A:
     a, b, k, v, x, helper, method, visit = range(8)
 def f(self, Signal): self.signal = A.parameters
 """
-"""What the library itself names."""
+"""Source with the names that the library itself uses."""
 Marked = Callable[..., tuple[str, ...]]
 
 
@@ -58,7 +58,7 @@ def function(body: str, parameters: str = "values, n=1") -> str:
 
 @pytest.fixture(scope="module")
 def marked(tree: SourceTree) -> Marked:
-    """The marks of a function put in the place of another one, given what is right."""
+    """A function that returns the marks of a submitted function body, given the right one."""
 
     def of(body: str, parameters: str = "values, n=1", *, right: str = "return 2") -> tuple[str, ...]:
         submitted = tree.with_files({"a.py": function(body, parameters).encode()})
@@ -70,7 +70,7 @@ def marked(tree: SourceTree) -> Marked:
 MADE_UP = "getattr by a name that is made up"
 ATTRGETTER = "attrgetter by a name that is made up"
 REACHING = {
-    # The table of modules, frames, objects: by any name
+    # The table of modules, frames and objects, by any name
     'import sys as s\ns.modules["results"].put = 1': "sys.modules",
     "s = sys\nreturn s.modules": "sys handed on",
     'getattr(sys, "mod" + "ules")': MADE_UP,
@@ -144,7 +144,7 @@ REACHING = {
     "from .conftest import x": ".conftest.x",
     "json.__dict__['dumps']": "json.__dict__",
     'open("/proc/self/mem", "rb")': "open",
-    # Code that is made
+    # Generated code
     'eval("1")': "eval",
     "run = exec\nrun(values)": "exec",
     "[compile][0](values, '', 'exec')": "compile",
@@ -167,7 +167,7 @@ REACHING = {
     "import logging\nlogging.info('', stack_info=True)": "stack_info",
     "str.format(''.join(chr(c + n) for c in (1, 2)), values)": "format by a text that is made up",
     "import functools\nfunctools.partial(str.format, n)(values)": "format by a text that is made up",
-    # What is replaced
+    # Replacements
     "import pytest\npytest.raises = None": "pytest.raises is replaced",
     "pt.raises = 1": "pytest.raises is replaced",
     'setattr(pt, "rai" + "ses", 1)': "setattr by a name that is made up",
@@ -203,7 +203,7 @@ REACHING = {
     "getattr(json, '__setattr__')('dumps', 1)": "json.__setattr__",
     "super(type(json), json).__setattr__('dumps', 1)": "json.dumps is replaced",
     "import operator\noperator.methodcaller('__seta' + 'ttr__', 'dumps', 1)(values)": ATTRGETTER,
-    # What answers for it
+    # Substitute objects
     "class V:\n    def __eq__(self, o): return True\nreturn V()": "__eq__ of a new class",
     "class V:\n    __eq__ = lambda self, o: o is o\nreturn V()": "__eq__ of a new class",
     "class V:\n    def __sub__(self, o): return 0\nreturn V()": "__sub__ of a new class",
@@ -362,7 +362,7 @@ STRICT = [
 
 @pytest.mark.parametrize("body", STRICT)
 def test_what_only_the_true_function_excuses(marked: Marked, body: str) -> None:
-    """Ordinary code, too, can get an attribute by a made-up name: nobody can read off which."""
+    """Ordinary code can get attributes by computed names too, and nobody can see which."""
     assert marked(body)
     assert marked(body, right=f"if n: pass\n{body}") == ()
 
@@ -373,16 +373,16 @@ def test_ordinary_code_is_not_marked(marked: Marked, body: str) -> None:
 
 
 def test_what_the_original_or_the_corrupted_one_does_is_no_reason(marked: Marked, tree: SourceTree) -> None:
-    assert marked("return gc.isenabled() or 1") == ()  # as the corrupted one
+    assert marked("return gc.isenabled() or 1") == ()  # as in the corrupted one
     assert marked("return gc.isenabled() or gc.get_objects()") == ("gc.get_objects", "get_objects")
     for body in REACHING:
         assert marked(f"if n: pass\n{body}", right=body) == (), body
-    assert marked("os.makedirs(values)", right="os.remove(values)") == ()  # of one kind
+    assert marked("os.makedirs(values)", right="os.remove(values)") == ()  # both are of one kind
     assert marked("os.fork()", right="os.remove(values)") == ("os.fork",)
 
 
 def test_a_module_that_a_newer_python_has_dropped_is_still_known() -> None:
-    """The task may run on an older Python than gistpoint does."""
+    """The task may run on an older Python than gistpoint."""
     program = (
         "import sys; sys.stdlib_module_names -= {'mailcap', 'uu'}; from gistpoint.core.suspicion import names;"
         "print({'mailcap', 'uu'} <= names.STANDARD)"
@@ -465,7 +465,7 @@ def test_what_the_tests_judge_by_is_not_replaced_unmarked(
     submitted = given.with_files({path: text.replace(old, new).encode()})
     assert marks(given, submitted, given, ["test_a.py"]) == found
     repaired = given.with_files({path: text.replace(old, f"{new.rstrip()}; 'x'\n").encode()})
-    if "::" in str(found):  # where it is what was corrupted, replacing it is the task
+    if "::" in str(found):  # if it was corrupted, replacing it is the task
         assert marks(given, submitted, repaired, ["test_a.py"]) == ()
 
 

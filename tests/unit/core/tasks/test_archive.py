@@ -1,4 +1,4 @@
-"""A task's archive: the same bytes every time, and nothing unpacked but the files of a task."""
+"""A task's archive has the same bytes every time, and unpacking it yields only the files of a task."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_archive_without_answer_holds_none(task: Task, tmp_path: Path) -> None:
 
 
 def rewritten(task: Task, place: Path, change: Callable[[tarfile.TarFile], None]) -> Path:
-    """An archive of the task with something more in it."""
+    """Return an archive of the task after `change` added something to it."""
     pack_task(task.folder, place)
     buffer = io.BytesIO(zstandard.ZstdDecompressor().stream_reader(place.read_bytes()).read())
     with tarfile.open(fileobj=buffer, mode="a:") as tar:

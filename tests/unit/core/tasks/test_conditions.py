@@ -1,6 +1,4 @@
-"""A task's id counts neither budgets nor arguments: another task of a known id is compared, and absurd ones
-refused.
-"""
+"""A task's id excludes budgets and arguments: tasks of one id are compared, and absurd values refused."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""A task's folder: what is written is read back, and what is wrong with it is one sentence that names file
-and key.
-"""
+"""A task's folder is read as it was written; each error is one sentence that names the file and the key."""
 
 from __future__ import annotations
 
@@ -40,7 +38,7 @@ OPTIONAL = {
     (BASELINE, ("protections",)),
     (BASELINE, ("protections", "fake")),
 }
-"""What older tasks lack, or tasks in general."""
+"""Keys that older tasks or tasks in general may lack."""
 
 
 @cache
@@ -84,7 +82,7 @@ def folder(tmp_path: Path) -> Path:
 
 
 def problem(folder: Path) -> str:
-    """What reading the task says; the test fails where it says nothing or raises anything else."""
+    """Return the error message of reading the task; fail if there is none or another error."""
     with pytest.raises(TaskError) as caught:
         render_brief(read_task(folder))
     message = caught.value.message

@@ -1,6 +1,4 @@
-"""A gist task on disk: written and read back, one of the first version, and what is wrong with one by file
-and key.
-"""
+"""A gist task on disk: written and read back, one of the first version, and errors by file and key."""
 
 from __future__ import annotations
 
@@ -143,7 +141,7 @@ def test_an_answer_that_fits_nothing_is_named(tmp_path: Path) -> None:
     assert "'gist.originals[1].tests.other' must be a table" in said(
         lambda g: g["originals"][1].update(tests=broken_test)
     )
-    half = "\ud800"  # half of a surrogate pair: JSON may hold it, a name may not
+    half = "\ud800"  # half of a surrogate pair, allowed in JSON and not in a name
     assert "answer.json can't be read" in said(lambda gist: gist["originals"][0].update({half: ""}))
     assert "answer.json can't be read" in said(lambda gist: gist["originals"][0].update(status=half))
     assert hash_of_ids(ORIGINAL.tests) == task.suite.ids_sha256

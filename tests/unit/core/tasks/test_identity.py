@@ -1,4 +1,4 @@
-"""A task's id depends on what the format says, and on nothing else."""
+"""A task's id depends on what the format specifies, and on nothing else."""
 
 from __future__ import annotations
 

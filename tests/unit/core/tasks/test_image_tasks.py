@@ -1,4 +1,4 @@
-"""A gist task in an image on disk: version 2, written and read back, and what is wrong with one by its key."""
+"""A gist task in an image on disk: version 2, written and read back, and errors by key."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The two words that stand for a task can be said, say nothing of the task, and are rarely shared."""
+"""A task's two words can be pronounced, say nothing about it, and are rarely shared."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def test_a_name_depends_on_the_id_alone_and_on_all_of_it() -> None:
     assert word_name(one) == word_name(one)
     assert word_name(one) != word_name(other)
     assert word_name(one) != word_name(one[:-1] + ("0" if one[-1] != "0" else "1"))
-    # Names are typed and quoted, so they never change: these were given by the first version.
+    # Names are typed and quoted, so they never change; these are from the first version.
     assert word_name("0" * 64) == "loro-rasis 1"
     assert word_name("f" * 64) == "nide-sanor 9"
 

@@ -1,6 +1,4 @@
-"""What is public of a discovery task confirms no guess at its functions, and its id is verified with the
-answer.
-"""
+"""A discovery task's public part confirms no guess at its functions; its id is verified with the answer."""
 
 from __future__ import annotations
 
@@ -54,7 +52,7 @@ LOCK = (f"pytest==8.4.2 --hash=sha256:{'1' * 64}",)
 
 @dataclass
 class Bench:
-    """The little library as it was taken in, and tasks of its functions."""
+    """The small library after intake, and tasks on its functions."""
 
     folder: Path
     intake: Intake
@@ -87,7 +85,7 @@ def bench(tmp_path: Path) -> Bench:
     return Bench(tmp_path, take_in(repository, FakeRunner(CHECKS)))
 
 
-# What an attacker has: the public part, and every function of its tree as a guess
+# An attacker has the public part, and every function of its tree as a guess
 
 
 def public_text(task: Task) -> str:
@@ -116,7 +114,7 @@ def contents_of(task: Task, target: Target, revisions: set[str]) -> Iterator[str
 
 
 def derived(task: Task, content: str) -> Iterator[str]:
-    """Yield what may be made of a guess at the content and of what is public."""
+    """Yield everything that can be derived from a guess at the content and from the public part."""
     yield content
     for known in ("0" * 64, content, *sorted(public_digests(task))):
         yield salted_id(Seal(known, content, task.source.revision), task.source)
@@ -137,9 +135,7 @@ def derived_with(key: bytes, content: str, source: Source) -> Iterator[str]:
 
 
 def guesses(task: Task) -> dict[str, list[Target]]:
-    """The functions of the public tree, each as the corrupted one, with the texts in which one may stand in a
-    task.
-    """
+    """Return each function of the public tree as a guess, with the texts in which a task may contain it."""
     found: dict[str, list[Target]] = {}
     for definition in definitions(SourceTree.open(task.tree_path), frozenset(task.suite.test_files)):
         name = str(definition.ref)
@@ -150,7 +146,7 @@ def guesses(task: Task) -> dict[str, list[Target]]:
 
 
 def confirmed(task: Task, revisions: set[str]) -> set[str]:
-    """The functions for which something that is public can be made of the guess."""
+    """Return the functions for which a public digest can be derived from the guess."""
     public = public_digests(task)
     return {
         name
@@ -182,7 +178,7 @@ def test_the_same_attack_finds_the_function_of_an_id_without_a_salt(bench: Bench
 
 
 def originals(bench: Bench, task: Task, target: Target) -> str:
-    """The sha256 of the tree with the true original in it: the best guess that there is."""
+    """Return the sha256 of the tree with the true original in it, the best possible guess."""
     tree = SourceTree.open(task.tree_path)
     right = replace(target, corrupted=target.original, original=target.corrupted)
     return write_tar(corrupted_tree(tree, (right,)), bench.folder / "guess.tar")
@@ -401,7 +397,7 @@ def test_a_task_of_the_third_version_is_read(tmp_path: Path, bench: Bench) -> No
 
 
 def document_of(folder: Path) -> Mapping[str, Any]:
-    """Return what a task's file declares, without what differs by machine and by version of the brief."""
+    """Return a task file's declarations, without those that depend on the machine or the brief's version."""
     document = tomllib.loads((folder / "task.toml").read_text())
     del document["suite"], document["brief"]["template"], document["brief"]["template_sha256"]
     return document

@@ -1,4 +1,4 @@
-"""The texts that solvers read: one version for people and models, and old ones that never change."""
+"""Texts for solvers: one version for people and models, and old versions that never change."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ OLD_SETTINGS = (
     '"handover-1":"a03d05446f2f3092480433f9dd78cdae7f29af72a92f74d0017e185ebda97260",'
     '"gist-static-1":"e19fbd0cefa30dd3db316a094b60bebe186793fd31ebda9c7a25945c217aa9d2"},"loop_version":1}'
 )
-"""The settings of a run that an earlier version stored, with the system prompt to be filled in."""
+"""A run's settings as stored by an earlier version, with a placeholder for the system prompt."""
 _STOPS = re.compile(r"(?<=[.!?:])\s+")
 _KEYS = re.compile(r"\bF\d+\b|\bCtrl\b|\bEsc\b|\bpress\b")
 

@@ -1,4 +1,4 @@
-"""Lines as people type them: understood in any usual form, else a question that costs nothing."""
+"""Lines as people type them are understood in any usual form, or cause a question that costs nothing."""
 
 from __future__ import annotations
 
@@ -176,7 +176,7 @@ def test_what_can_t_be_understood_is_a_question(line: str, suggested: str) -> No
 
 
 def test_only_what_was_shown_decides() -> None:
-    """`bin` holds Python in the tree, but nobody has seen it yet."""
+    """`bin` contains Python files in the tree, but they have not been shown yet."""
     assert asked("read_function bin main", shown=Knowledge()).suggested == ""
     assert asked("read_function reach", shown=Knowledge()).suggested == ""
     assert parse("read_file run.py main", REPAIR, Knowledge())[1] == {"file_path": "run.py main"}

@@ -1,6 +1,4 @@
-"""One declaration gives the schema, the usage and the command line, and a bad call is an answer, not an
-exception.
-"""
+"""One declaration gives schema, usage and command line; a bad call is an answer, not an exception."""
 
 from __future__ import annotations
 
@@ -30,11 +28,9 @@ PAPER = {
     "submit_attempt": ["func_code"],
     "replace_function": ["func_code", "func_name", "file_path"],
 }
-"""Appendix A of the paper."""
+"""Tools and parameters in appendix A of the paper."""
 OURS: dict[str, list[str]] = {}
-"""Tools of our own for solvers of repairs: a comment after each says why results stay comparable with the
-paper's.
-"""
+"""Additional tools for solvers of repairs; a comment says why results stay comparable with the paper's."""
 
 
 def test_names_and_arguments_are_those_of_the_paper() -> None:

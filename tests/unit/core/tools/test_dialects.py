@@ -1,4 +1,4 @@
-"""One declaration, in the spelling of each protocol."""
+"""One declaration in the spelling of each protocol."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a replacement has to be before a test runs."""
+"""Conditions on a replacement before a test runs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`search_code` finds what a search of every single line finds, and stops in time."""
+"""`search_code` finds the same as a search of each line, and stops in time."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ PATTERNS = st.lists(st.sampled_from(PIECES), min_size=1, max_size=5).map("".join
 
 
 def found(pattern: str, text: str) -> list[int]:
-    """Numbers of matching lines as the tool's search finds them."""
+    """Return the numbers of the lines that the tool's search finds."""
     search = SearchPattern(pattern, 10)
     search.start()
     return [text.count("\n", 0, start) + 1 for start in search.lines(text)]
@@ -159,7 +159,7 @@ def test_invalid_pattern_is_refused_with_its_escaped_form(tmp_path: Path, patter
     ],
 )
 def test_empty_or_monstrous_pattern_is_refused(tmp_path: Path, pattern: str) -> None:
-    """Compiling some of these takes minutes and gigabytes, or ends the process."""
+    """Compiling some of these takes minutes and gigabytes or kills the process."""
     output = ask(context_of({"a.py": "x = 1\n"}, tmp_path), "search_code", pattern=pattern)
     assert output.refused
     assert len(output.text) < 4000

@@ -1,4 +1,4 @@
-"""What the declarations of the tools say of themselves, and what a call means by it."""
+"""Properties that the tools declare, and what they imply for a call."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the text of a failure says."""
+"""Information from the text of a failure."""
 
 import pytest
 

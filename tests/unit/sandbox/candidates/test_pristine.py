@@ -1,4 +1,4 @@
-"""Folders put back as they were."""
+"""Folders restored to their original state."""
 
 from __future__ import annotations
 

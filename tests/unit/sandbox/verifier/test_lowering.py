@@ -1,4 +1,4 @@
-"""Modules rewritten for Python 3.9 do what they did."""
+"""Modules rewritten for Python 3.9 behave as before."""
 
 from __future__ import annotations
 
@@ -123,7 +123,7 @@ class _OurFirst(_OurKnown, tag="first"):
 
 class _OurSecond(_OurKnown, tag="second"):
     count: float
-    some: list[object] = []  # noqa: RUF012 - compared, never changed
+    some: list[object] = []  # noqa: RUF012 - only compared, never changed
 
 
 @pytest.mark.parametrize(

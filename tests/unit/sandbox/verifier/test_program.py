@@ -21,7 +21,7 @@ def test_what_did_not_pass_is_not_parsed(tmp_path: Path) -> None:
     task = build_task(tmp_path)
     wanted = json.loads(expected_text(task, read_answer(task)))
     for target in wanted["targets"]:
-        target["corrupted"] = None  # raises as soon as it is compared
+        target["corrupted"] = None  # raises once it is compared
     runner: Any = FakeRunner(CHECKS)
     verdict = _judged_tree(SourceTree.open(task.tree_path), tmp_path, wanted, runner)
     assert not verdict.solved

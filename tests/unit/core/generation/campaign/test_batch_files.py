@@ -1,4 +1,4 @@
-"""Batch files: what they may hold, and what is said of those that are wrong."""
+"""Batch files: their valid contents, and the messages for invalid ones."""
 
 from __future__ import annotations
 

@@ -1,6 +1,4 @@
-"""A campaign whose corruptions are a model's: tried on the tests that can see them, proven, or ended with a
-reason.
-"""
+"""A campaign with a model's corruptions: tried on the tests that can see them, then proven or refused."""
 
 from __future__ import annotations
 
@@ -40,7 +38,7 @@ QUIET = PRICE.replace("range(amount)", "range(min(amount, 3))")
 
 @dataclass
 class PerFunction:
-    """A chat model that replies in turn in each conversation."""
+    """A chat model that follows its script in each conversation."""
 
     script: tuple[ChatReply | ChatFailure, ...]
     name: str
@@ -187,7 +185,7 @@ PARTS = {"price": QUIET, "stock": STOCK.replace("0)", "1)"), "bill": BILL.replac
 
 @dataclass
 class OfEach:
-    """A chat model that submits one text for each function, and stops."""
+    """A chat model that submits one text for each function and then stops."""
 
     name: str
     codes: Mapping[str, str]

@@ -1,4 +1,4 @@
-"""Choosing functions on purpose: which are candidates, in which stratum each counts, and what is refused."""
+"""Choosing functions explicitly: which are candidates, which stratum each belongs to, and what is refused."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ CHAIN = 24
 
 
 def source() -> str:
-    """Functions f0 to f23: fN has N more lines than f0, and calls the one before it."""
+    """Return functions f0 to f23: fN has N more lines than f0 and calls its predecessor."""
     made = []
     for n in range(CHAIN):
         lines = "".join(f"    x += {k}\n" for k in range(n))

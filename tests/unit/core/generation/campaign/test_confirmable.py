@@ -1,4 +1,4 @@
-"""Each task of a set has its controls; a set that requires it keeps only tasks whose passes can be confirmed."""
+"""Each task of a set has its controls; a set can require that its tasks' passes can be confirmed."""
 
 from __future__ import annotations
 

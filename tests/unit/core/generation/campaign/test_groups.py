@@ -1,4 +1,4 @@
-"""Of the parts that were found for a group, the best ones that together still make one."""
+"""The best parts found for a group that together still make a task."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from gistpoint.core.generation.trials.groups import best_parts
 
 
 def part(name: str, value: float, failed: str, glance: float = 0.2) -> Rated:
-    """A part with its subtlety, the tests that fail on it alone, a letter each, and what readers see of it."""
+    """Return a part with its subtlety, its failing tests, a letter each, and its glance score."""
     made: Any = SimpleNamespace(
         name=name,
         subtlety=SimpleNamespace(value=value),

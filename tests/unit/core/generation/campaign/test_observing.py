@@ -1,4 +1,4 @@
-"""What a probe showed, joined with test map and call graph."""
+"""The results of a probe, joined with test map and call graph."""
 
 from __future__ import annotations
 

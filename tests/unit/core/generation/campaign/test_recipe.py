@@ -1,6 +1,4 @@
-"""The rules by which a candidate is decided have a version: verdicts that other rules gave are not taken for
-theirs.
-"""
+"""The rules for deciding candidates have a version, so that verdicts under other rules are not reused."""
 
 from __future__ import annotations
 
@@ -22,9 +20,7 @@ from gistpoint.core.generation.trials import discovery
 from gistpoint.core.trees import SourceTree, write_tree
 
 DIGESTS = {11: "4066d1da7b00a758"}
-"""By recipe, the hash of the rules, of the operators with their priors, and of what they give on a small
-library.
-"""
+"""Hashes of the rules, the operators with priors, and their results on a small library, by recipe."""
 
 
 def rules() -> str:

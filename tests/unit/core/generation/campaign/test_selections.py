@@ -1,6 +1,4 @@
-"""Which proven candidates become tasks: the order of the verdicts decides, and most are subtle and hard to
-locate.
-"""
+"""Which proven candidates become tasks: by the order of verdicts, mostly subtle and hard to locate."""
 
 from __future__ import annotations
 
@@ -18,7 +16,10 @@ def verdict(names: str, *ranks: float | None, subtle: tuple[float, ...] = ()) ->
 
 
 def taken(count: int, *verdicts: CandidateVerdict) -> tuple[str, CandidateVerdicts]:
-    """The keys of the accepted ones in the order in which they were, those that filled it up behind a bar."""
+    """Return the selection and the keys of the accepted candidates in order.
+
+    Those accepted later, to fill it, follow a bar.
+    """
     selection = CandidateVerdicts(count)
     for item in verdicts:
         selection.take(item)

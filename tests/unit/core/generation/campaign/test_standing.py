@@ -1,6 +1,4 @@
-"""The tasks of a campaign while it goes on: there at once, replaced by better ones, never those that are
-worked on.
-"""
+"""A running campaign's tasks are available at once; better ones replace them, except those in work."""
 
 from __future__ import annotations
 
@@ -135,7 +133,7 @@ class Backwards:
 
 
 class Watched(HeldSet):
-    """Remembers each state of the set."""
+    """A set that records each of its states."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -254,14 +252,14 @@ def test_a_campaign_from_before_gets_a_secret_once(bench: Bench) -> None:
 
 
 class Recording:
-    """An executor that keeps what workers are given."""
+    """An executor that records the arguments it passes to workers."""
 
     def __init__(self, pool: ThreadPoolExecutor) -> None:
         self.pool = pool
         self.given: list[Any] = []
 
     def submit(self, fn: Any, /, *args: Any) -> Future[Any]:
-        """Keep the arguments, and call."""
+        """Record the arguments and submit the call."""
         self.given += args
         return self.pool.submit(fn, *args)
 
@@ -276,7 +274,7 @@ def test_what_workers_get_holds_no_secret(bench: Bench) -> None:
         finally:
             close_contexts()
         assert any(isinstance(given, Context) for given in workers.given)
-        harness: Any = None  # what runs things is made anew on each worker
+        harness: Any = None  # each worker creates its own harness
         plain = [
             replace(given, harness=harness) if isinstance(given, Context) else given
             for given in workers.given

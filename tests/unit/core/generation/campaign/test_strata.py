@@ -1,4 +1,4 @@
-"""Shares of a stratified set: as equal as can be, and what one stratum can't fill goes to the others."""
+"""Shares of a stratified set are as equal as possible; what one stratum can't fill goes to the others."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ NAMES: tuple[str, ...] = ("low", "middle", "high")
 
 
 def filled(strata: Strata, count: int, able: Mapping[str, int]) -> dict[str, int]:
-    """The tasks by stratum when each can give as many as `able` says, and all are asked in turns."""
+    """Return the tasks by stratum if each can give as many as `able` says and all are asked in turn."""
     kept: Counter[str] = Counter()
     going = True
     while going:

@@ -1,6 +1,4 @@
-"""A campaign of a stratified set: shares are filled as the seed orders candidates, whatever the number of
-workers.
-"""
+"""A campaign of a stratified set fills its shares in the seed's order, with any number of workers."""
 
 from __future__ import annotations
 
@@ -25,7 +23,7 @@ NAMES = ("low", "middle", "high")
 
 @dataclass
 class Deciding:
-    """An executor of which one thread decides, by the key alone, that a candidate is kept."""
+    """An executor with one thread, which decides by the key alone whether to keep a candidate."""
 
     pool: ThreadPoolExecutor
     good: Collection[str]
@@ -58,7 +56,7 @@ def candidates(each: int = 10) -> tuple[CorruptionCandidate, ...]:
 
 @dataclass
 class Made:
-    """What one campaign kept, in its order, and what it tried."""
+    """The kept candidates of one campaign in order, and the tried ones."""
 
     folder: Path
     good: Collection[str]

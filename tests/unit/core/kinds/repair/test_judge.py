@@ -1,6 +1,4 @@
-"""What the judge of a repair asks the runner for, and what it makes of the answers, with a runner that runs
-nothing.
-"""
+"""The requests of a repair's judge to its runner, and its verdicts on the answers, with a fake runner."""
 
 from __future__ import annotations
 
@@ -35,7 +33,7 @@ WATCHING = "def discount(price, percent):\n    import sys\n    sys._getframe(1)\
 
 @dataclass
 class Recording:
-    """Keeps the requests, and answers each with the report that the test has for it."""
+    """Records the requests and answers each with the test's report."""
 
     answer: Callable[[RunRequest], SuiteReport]
     asked: list[RunRequest] = field(default_factory=list)

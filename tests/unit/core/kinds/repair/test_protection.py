@@ -1,6 +1,4 @@
-"""What a suite may change is found out with as few runs as that takes, kept with the baseline, and read with
-care.
-"""
+"""What a suite may change is determined in a minimum of runs, stored with the baseline and read carefully."""
 
 from __future__ import annotations
 
@@ -42,11 +40,11 @@ def tree(tmp_path: Path) -> SourceTree:
 
 @dataclass
 class Suite:
-    """A suite of two tests: `b` passes where it may change what it `writes`, and is watched doing so."""
+    """A suite of two tests: `b` passes where it may change what it `writes`, which the watch notices."""
 
     writes: Writable | None = field(default_factory=Writable)
     also_needs: Writable = field(default_factory=Writable)
-    """What it needs beside that, which the watch does not see."""
+    """What it needs in addition, which the watch does not notice."""
     broken: RunStatus = RunStatus.FINISHED
     flaky: Callable[[int], bool] = lambda run: False
     asked: list[RunRequest] = field(default_factory=list)
