@@ -40,7 +40,7 @@ them for garbage takes a third of the collection of tests, and a quarter of the 
 """
 
 RELEASE = ("contract", "corpora", "docker_backend", "e2e", "hazards", "integration")
-"""Folders of what only a release needs: each sandbox, servers, whole libraries and programs (decision 125).
+"""Folders of tests that only a release needs: each sandbox, servers, whole libraries (decision 125).
 
 The gate runs them too.
 """
