@@ -83,7 +83,10 @@ class TooDeepError(TooLongError):
 
 
 class Scanner:
-    """A window that moves over a blob, by offset. Raises `UnreadableError` for damaged or too long text."""
+    """A window that moves over a blob, by offset.
+
+    What reads raises `UnreadableError` if the text is cut off, damaged, or too long or deep to be decoded.
+    """
 
     def __init__(self, blob: Blob, start: int = 0, end: int | None = None) -> None:
         self.blob = blob
@@ -161,10 +164,7 @@ class Scanner:
         return loaded, start, end
 
     def skip(self) -> None:
-        """Skip the next value without decoding it, at any depth and in bounded memory.
-
-        Raises `UnreadableError` if it is cut off, damaged or too long.
-        """
+        """Skip the next value without decoding it, at any depth and in bounded memory."""
         first = self.peek()
         start = self.position
         if not first:
@@ -203,10 +203,7 @@ class Scanner:
             at = self._base + end
 
     def _text_end(self, start: int, opening: int) -> int:
-        """Return the window's position after a literal that opens at `opening`; drop the literal's text.
-
-        Raises `UnreadableError` if the literal is cut off or too long.
-        """
+        """Return the window's position after a literal that opens at `opening`; drop the literal's text."""
         first = self._base + opening
         while (closing := IN_TEXT.closing(self._text, opening)) < 0:
             # The kept text begins between two escapes, so that a quote after it is not taken for an escaped
@@ -227,10 +224,7 @@ class Scanner:
             raise CutOffError(start)
 
     def key(self) -> str:
-        """Read a key and its colon; return the key.
-
-        Raises `UnreadableError` if they are cut off, damaged or too long.
-        """
+        """Read a key and its colon; return the key."""
         start = self.position
         if self.peek() != '"':
             raise DamagedError(start) if self.peek() else CutOffError(start)
@@ -240,10 +234,7 @@ class Scanner:
         return str(key)
 
     def elements(self, light: LightKeys | None = None) -> Iterator[RawRecord]:
-        """Yield the elements of the array at the position; afterwards the scanner is behind the array.
-
-        Raises `UnreadableError` if the array is cut off or damaged, or if an element is too long.
-        """
+        """Yield the elements of the array at the position; afterwards the scanner is behind the array."""
         if self.peek() != "[":
             raise DamagedError(self.position)
         while len(self._text) - self._at < 4096 and self._more(self.position):
@@ -459,10 +450,7 @@ def elements_at(blob: Blob, start: int, *path: str, light: LightKeys | None = No
 def elements_below(
     scanner: Scanner, path: Sequence[str], light: LightKeys | None = None
 ) -> Iterator[RawRecord]:
-    """Yield the elements of the array that a path of keys leads to from the value at the position.
-
-    Any other value is skipped. Raises `UnreadableError` as the scanner does.
-    """
+    """Yield the elements of the array at a path of keys from the value at the position; skip others."""
     if not path and scanner.peek() == "[":
         yield from scanner.elements(light)
     elif path and scanner.peek() == "{":
@@ -491,10 +479,7 @@ def one_record(blob: Blob, start: int = 0) -> Iterator[RawRecord]:
 
 
 def lines(blob: Blob, start: int = 0) -> Iterator[RawRecord]:
-    """Yield the lines of a JSONL text as records, without the empty ones.
-
-    A line that is not an object or a list is a damaged record.
-    """
+    """Yield the non-empty lines of a JSONL text as records; each must be an object or a list."""
     held: list[bytes] = []
     begun, offset, size = start, start, blob.size
     while offset < size:
