@@ -46,6 +46,8 @@ class Hints:
     names: frozenset[str] = frozenset()
     """The names of the attributes that are used, and the texts that may be keys, as `[text]`."""
     asks_for_types: bool = False
+    converts: bool = False
+    """Whether one of these types is called with a value, which may then be of any other type."""
 
     @property
     def numbers(self) -> list[int]:
@@ -75,7 +77,7 @@ def hints_of(trees: Iterable[SourceTree], path: str, qualname: str) -> Hints:
     literals: dict[str, Encoded] = {}
     kinds: set[str] = set()
     names: set[str] = set()
-    asks = False
+    asks = converts = False
     for tree in trees:
         try:
             module, function = _parsed(tree, path, qualname)
@@ -85,12 +87,23 @@ def hints_of(trees: Iterable[SourceTree], path: str, qualname: str) -> Hints:
         names |= {node.attr for node in ast.walk(function) if isinstance(node, ast.Attribute)}
         kinds |= {_KINDS[name] for name in used if name in _KINDS}
         asks = asks or not used.isdisjoint(_QUESTIONS)
+        converts = converts or any(map(_converts, ast.walk(function)))
         for value in (*_literals(function), *_constants(module, used)):
             # Bounded, because a submission may contain any number of literals.
             if len(literals) < _MOST_LITERALS:
                 literals.setdefault(repr(value), value)
     names |= {f"[{value[1]}]" for value in literals.values() if value[0] == "s"}
-    return Hints(tuple(literals.values()), frozenset(kinds), frozenset(names), asks)
+    return Hints(tuple(literals.values()), frozenset(kinds), frozenset(names), asks, converts)
+
+
+def _converts(node: ast.AST) -> bool:
+    """Whether a node calls a built-in type with a value."""
+    return (
+        isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Name)
+        and node.func.id in _KINDS
+        and bool(node.args)
+    )
 
 
 def _parsed(tree: SourceTree, path: str, qualname: str) -> tuple[ast.Module, _Function]:
