@@ -24,8 +24,10 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING or "." in __name__:
+    from gistpoint.sandbox.payload import plain_parts as parts
     from gistpoint.sandbox.payload import plain_sides as sides
 else:
+    import gistpoint_parts as parts
     import gistpoint_sides as sides
 
 MOST_NODES = 20_000
@@ -101,8 +103,13 @@ class Encoder:
         name = self.side.name(value)
         if name:
             return ["n", name, *self.stand_in(value)]
-        if isinstance(value, enum.Enum) and self.side.visible(kind):
-            return self.member(value, depth)
+        if isinstance(value, enum.Enum):
+            if self.side.visible(kind):
+                return self.member(value, depth)
+            # A member of a local enumeration is only what its value is, if that is a number or a text.
+            base = sides.base_of(kind)
+            if base in sides.UNCHANGING:
+                return self.value(parts.PLAIN_VALUES[base](value), depth)
         if kind is types.MethodType or kind is types.BuiltinFunctionType:
             bound = self.bound(value, depth)
             if bound is not None:
@@ -142,7 +149,11 @@ class Encoder:
         """Return the JSON form of a reference to an object, whose node the message contains if needed."""
         if id(value) in self.side.kept_numbers:
             self.stays = True
-            return ["#", self.side.kept_numbers[id(value)]]
+            known = self.side.kept_numbers[id(value)]
+            # Sent each time if it stays on this side, so that a call can be repeated without those before it.
+            if known * self.side.step > 0:
+                self.heap[known] = self.side.staying(value)
+            return ["#", known]
         if id(value) not in self.shared.numbers and not self.travels(value):
             self.stays = True
             number = self.side.keep(value)
@@ -169,30 +180,38 @@ class Encoder:
         if name is not None:
             return [name, *self.contents(name, value)]
         base = sides.base_of(kind)
-        attributes = {key: self.value(part, 1) for key, part in sides.attributes_of(value).items()}
+        held_itself = {**self.side.attributes_of_class(kind), **sides.attributes_of(value)}
+        attributes = {key: self.value(part, 1) for key, part in held_itself.items()}
         if base is BaseException:
             cause = self.value(value.__cause__, 1)
             # An exception that arrived as its built-in base keeps the name of its class on the way back.
-            called = self.shared.called.get(self.shared.numbers.get(id(value), 0), sides.type_name(kind))
-            arguments = self.value(_arguments(value), 1)
-            return ["exception", called, arguments, attributes, cause, _builtin_base(kind).__name__]
+            called = self.shared.called.get(self.shared.numbers.get(id(value), 0), self.class_name(value))
+            arguments = self.value(parts.arguments_of(value), 1)
+            return ["exception", called, arguments, attributes, cause, parts.builtin_base(kind).__name__]
         held = None
         if base is not None and base is not object:
             held = self.base_contents(base, value)
         return [
             "object",
-            sides.type_name(kind),
+            self.class_name(value),
             attributes,
             base.__name__ if held is not None and base else "",
             held,
         ]
 
+    def class_name(self, value: object) -> str:
+        """Return the name under which an object's class travels, and keep it if that is not its own."""
+        own, name = sides.type_name(type(value)), self.side.class_name(type(value))
+        if name != own:
+            self.shared.called.setdefault(self.shared.number(value), name)
+        return name
+
     def base_contents(self, base: Any, value: Any) -> Value:
         """Return the contents of an object whose class extends a built-in type."""
-        plain = _PLAIN_VALUES.get(base)
+        plain = parts.PLAIN_VALUES.get(base)
         if plain is not None:
             return self.value(plain(value), 1)
-        return _BASE_CONTENTS[base](self, value)
+        return parts.BASE_CONTENTS[base](self, value)
 
     def contents(self, name: str, value: Any) -> list[Any]:
         """Return the contents of a container of a built-in type."""
@@ -215,24 +234,6 @@ class Encoder:
         return ["x", name, self.value(tuple(arguments), depth), *self.stand_in(value)]
 
 
-def _builtin_base(kind: type) -> type:
-    """Return the nearest built-in class that an exception class extends, or the class itself."""
-    return next(part for part in sides.mro_of(kind) if part.__module__ == "builtins")
-
-
-def _names_file(error: BaseException) -> bool:
-    return isinstance(error, OSError) and error.filename is not None
-
-
-def _arguments(error: Any) -> tuple[Any, ...]:
-    """Return the arguments of an exception; an `OSError` keeps the name of a file outside of `args`."""
-    return (*error.args, error.filename) if _names_file(error) and len(error.args) == 2 else error.args
-
-
-def _ordered(parts: list[Value]) -> list[Value]:
-    return sorted(parts, key=json.dumps)
-
-
 def _pattern(encoder: Encoder, value: re.Pattern[Any], depth: int) -> Value:
     return ["re", encoder.value(value.pattern, depth), value.flags]
 
@@ -252,7 +253,10 @@ _ENCODERS: dict[type, Callable[[Encoder, Any, int], Value]] = {
     complex: lambda encoder, value, depth: ["c", encoder.value(value.real, 1), encoder.value(value.imag, 1)],
     bytes: lambda encoder, value, depth: ["b", base64.b64encode(value).decode("ascii")],
     tuple: lambda encoder, value, depth: ["t", [encoder.value(part, depth) for part in value]],
-    frozenset: lambda encoder, value, depth: ["z", _ordered([encoder.value(part, depth) for part in value])],
+    frozenset: lambda encoder, value, depth: [
+        "z",
+        parts.ordered([encoder.value(part, depth) for part in value]),
+    ],
     range: lambda encoder, value, depth: ["r", *map(str, (value.start, value.stop, value.step))],
     slice: lambda encoder, value, depth: [
         "s",
@@ -270,27 +274,6 @@ _ENCODERS: dict[type, Callable[[Encoder, Any, int], Value]] = {
 }
 
 
-# The methods of the built-in types, never those of the object's own class, which may do anything.
-_PLAIN_VALUES: dict[Any, Callable[[Any], object]] = {
-    str: str.__str__,
-    bytes: lambda value: bytes.__getitem__(value, slice(None)),
-    int: lambda value: int.__add__(value, 0),
-    float: lambda value: float.__add__(value, 0.0),
-    complex: lambda value: complex(float(complex.real.__get__(value)), float(complex.imag.__get__(value))),
-    tuple: lambda value: tuple(tuple.__iter__(value)),
-    frozenset: lambda value: frozenset(frozenset.__iter__(value)),
-}
-"""Functions that return an object's value as its immutable built-in base class, by that class."""
-_BASE_CONTENTS: dict[Any, Callable[[Encoder, Any], Value]] = {
-    dict: lambda encoder, value: encoder.pairs(dict.items(value)),
-    list: lambda encoder, value: encoder.parts(list.__iter__(value)),
-    set: lambda encoder, value: _ordered(encoder.parts(set.__iter__(value))),
-    collections.deque: lambda encoder, value: encoder.parts(collections.deque.__iter__(value)),
-    bytearray: lambda encoder, value: base64.b64encode(
-        bytes(bytearray.__getitem__(value, slice(None)))
-    ).decode("ascii"),
-}
-"""Functions that return the contents of an object, by its mutable built-in base class."""
 _CONTENTS: dict[str, Callable[[Encoder, Any], list[Any]]] = {
     **dict.fromkeys(("dict", "ordered", "counter"), lambda encoder, value: [encoder.pairs(value.items())]),
     "default": lambda encoder, value: [
@@ -298,7 +281,7 @@ _CONTENTS: dict[str, Callable[[Encoder, Any], list[Any]]] = {
         encoder.value(value.default_factory, 1),
     ],
     "namespace": lambda encoder, value: [encoder.pairs(vars(value).items())],
-    "set": lambda encoder, value: [_ordered(encoder.parts(value))],
+    "set": lambda encoder, value: [parts.ordered(encoder.parts(value))],
     "deque": lambda encoder, value: [encoder.parts(value), value.maxlen],
     "bytearray": lambda encoder, value: [base64.b64encode(bytes(value)).decode("ascii")],
     "text file": lambda encoder, value: [value.getvalue(), value.tell()],
@@ -400,7 +383,7 @@ class Decoder:
         kind = self.side.exception_named(name, base[0] if base else "")
         if not issubclass(kind, BaseException):
             raise sides.CannotTravelError(f"{name} is no exception")
-        builtin: Any = _builtin_base(kind)
+        builtin: Any = parts.builtin_base(kind)
         given = self.value(arguments)
         made: BaseException = builtin.__new__(kind, *given)
         try:
@@ -408,7 +391,7 @@ class Decoder:
             builtin.__init__(made, *given)
         except TypeError:
             made = builtin.__new__(kind)
-        if not _names_file(made):
+        if not parts.names_file(made):
             made.args = given
         return made
 
@@ -439,9 +422,10 @@ class Decoder:
         return bool(sides.NODE_KINDS.get(kind) == node[0])
 
     def fill_attributes(self, target: object, wanted: dict[str, Value], changed: bool) -> None:
-        parts = {name: self.value(part) for name, part in wanted.items()}
         held = sides.attributes_of(target)
         kind = type(target)
+        allowed = {name for name in wanted if name in held or self.side.may_set(kind, name)}
+        parts = {name: self.value(part) for name, part in wanted.items() if name in allowed}
         if changed:
             parts = self.allowed(kind, target, held, parts)
         for name, part in parts.items():
