@@ -409,7 +409,7 @@ def _unrelated(place: _Place, hints: Hints) -> Iterator[Encoded]:
         yield from (empty for empty in _EMPTY if empty[0] in hints.kinds - {kind})
         if "i" in hints.kinds - {kind} or kind == "i":
             yield ["b", True]
-    if hints.converts and place.is_used:
+    if hints.converts and place.is_argument:
         if kind in _BYTES_OF:
             yield _BYTES_OF[kind](place.value)
         yield from (other for other in _OTHERS if other[0] != kind)

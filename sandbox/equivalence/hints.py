@@ -47,7 +47,7 @@ class Hints:
     """The names of the attributes that are used, and the texts that may be keys, as `[text]`."""
     asks_for_types: bool = False
     converts: bool = False
-    """Whether one of these types is called with a value, which may then be of any other type."""
+    """Whether the original calls one of these types with a value, which may then be of any other type."""
 
     @property
     def numbers(self) -> list[int]:
@@ -70,7 +70,7 @@ NO_HINTS = Hints()
 
 
 def hints_of(trees: Iterable[SourceTree], path: str, qualname: str) -> Hints:
-    """Return what the function with this name suggests in all trees together.
+    """Return what the function with this name suggests in all trees; the first is the original.
 
     A tree in which there is no such function suggests nothing.
     """
@@ -78,7 +78,7 @@ def hints_of(trees: Iterable[SourceTree], path: str, qualname: str) -> Hints:
     kinds: set[str] = set()
     names: set[str] = set()
     asks = converts = False
-    for tree in trees:
+    for number, tree in enumerate(trees):
         try:
             module, function = _parsed(tree, path, qualname)
         except (CodeError, SyntaxError, ValueError, LookupError, RecursionError):
@@ -87,7 +87,8 @@ def hints_of(trees: Iterable[SourceTree], path: str, qualname: str) -> Hints:
         names |= {node.attr for node in ast.walk(function) if isinstance(node, ast.Attribute)}
         kinds |= {_KINDS[name] for name in used if name in _KINDS}
         asks = asks or not used.isdisjoint(_QUESTIONS)
-        converts = converts or any(map(_converts, ast.walk(function)))
+        # Only the original says that it takes other types; a repair may convert what it knows to be a number.
+        converts = converts or (number == 0 and any(map(_converts, ast.walk(function))))
         for value in (*_literals(function), *_constants(module, used)):
             # Bounded, because a submission may contain any number of literals.
             if len(literals) < _MOST_LITERALS:
