@@ -40,7 +40,8 @@ class FunctionName:
 def changed_functions(original: SourceTree, submitted: SourceTree) -> tuple[FunctionName, ...]:
     """Return the outermost functions whose bodies differ in more than their docstrings.
 
-    Raises `NotConfirmableError` if anything else differs, except the annotations of functions.
+    Raises `NotConfirmableError` if anything else differs, except the annotations of functions and parameters
+    that no caller needs to give.
     """
     found: list[FunctionName] = []
     for path in sorted({*original.overlay, *submitted.overlay}):
@@ -59,6 +60,9 @@ def _changed_in(path: str, before: bytes, after: bytes) -> Iterator[FunctionName
     bodies = [(first.body, second.body) for first, second in zip(old_functions, new_functions, strict=False)]
     for function in (*old_functions, *new_functions):
         _empty(function)
+    for first, second in zip(old_functions, new_functions, strict=False):
+        if _suits_same_calls(first.args, second.args):
+            second.args = first.args
     if len(old_functions) != len(new_functions) or not same_tree(old, new):
         raise NotConfirmableError(*_outside_bodies(path, old, new))
     index = index_source(path, before)
@@ -93,6 +97,45 @@ def _empty(function: _Function) -> None:
     for argument in every:
         if argument is not None:
             argument.annotation = None
+
+
+def _suits_same_calls(old: ast.arguments, new: ast.arguments) -> bool:
+    """Whether a function with the parameters `new` takes each call of one with `old` in the same way.
+
+    It may have further parameters at the end, with defaults, and defaults where there were none.
+    """
+    before, after = [*old.posonlyargs, *old.args], [*new.posonlyargs, *new.args]
+    added = after[len(before) :]
+    own = {argument.arg for argument in old.kwonlyargs}
+    further = [argument for argument in new.kwonlyargs if argument.arg not in own]
+    takes_others = old.vararg is not None or old.kwarg is not None
+    if (added or further) and takes_others:
+        return False  # what these took so far could be taken by a new parameter
+    keeps_others = _same_or_new(old.vararg, new.vararg) and _same_or_new(old.kwarg, new.kwarg)
+    names = [[argument.arg for argument in part] for part in (before, after[: len(before)])]
+    if names[0] != names[1] or len(old.posonlyargs) != len(new.posonlyargs) or not keeps_others:
+        return False
+    defaults, known = _defaults(new), _defaults(old)
+    has_defaults = all(argument.arg in defaults for argument in (*added, *further))
+    keeps_defaults = all(
+        name in defaults and same_tree(ast.Expression(value), ast.Expression(defaults[name]))
+        for name, value in known.items()
+    )
+    keeps_keywords = own <= {argument.arg for argument in new.kwonlyargs}
+    return has_defaults and keeps_defaults and keeps_keywords
+
+
+def _same_or_new(old: ast.arg | None, new: ast.arg | None) -> bool:
+    return old is None or (new is not None and new.arg == old.arg)
+
+
+def _defaults(arguments: ast.arguments) -> dict[str, ast.expr]:
+    """Return the defaults of parameters by name."""
+    by_place = [*arguments.posonlyargs, *arguments.args]
+    with_default = by_place[len(by_place) - len(arguments.defaults) :]
+    found = {argument.arg: value for argument, value in zip(with_default, arguments.defaults, strict=True)}
+    by_name = zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)
+    return {**found, **{argument.arg: value for argument, value in by_name if value is not None}}
 
 
 def _outside_bodies(path: str, old: ast.Module, new: ast.Module) -> tuple[Unconfirmable, str]:
@@ -177,6 +220,15 @@ def answering_nothing(tree: SourceTree, functions: Sequence[FunctionName]) -> So
             tree, function.path, function.qualname, f"{empty[0]}\n{indentation}{statement}\n"
         )
     return tree
+
+
+def does_nothing(code: str) -> bool:
+    """Return whether a function, given as its text at the left margin, has nothing in its body but `pass`."""
+    function = next((part for part in parse(code).body if isinstance(part, _Function)), None)
+    if function is None:
+        return False
+    body = _without_docstring(function.body)
+    return all(isinstance(part, ast.Pass) for part in body)
 
 
 def _functions_at(index: FileIndex, definition: Definition) -> _Function:

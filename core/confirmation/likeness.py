@@ -40,6 +40,11 @@ def same_data(request: Message, first: Message, second: Message) -> bool:
         return False  # a submission can write anything in place of an answer
 
 
+def same_node(request: Message, first: Message, second: Message, number: int) -> bool:
+    """Whether the object that both answers know by a number holds the same data after them."""
+    return _Comparison(request, first, second).same(["#", number], ["#", number])
+
+
 class _Comparison:
     """The comparison of two answers to a request."""
 

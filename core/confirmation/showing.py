@@ -169,6 +169,19 @@ def kept_numbers(reply: Message) -> list[str]:
     return list(dict.fromkeys(_KEPT.findall(text)))
 
 
+def with_kept_numbers(message: Message, numbers: Mapping[str, str]) -> Message | None:
+    """Return a message with other numbers of the objects that the submission keeps; None if one has none."""
+    given = str(message.get("of", ""))
+    text = json.dumps(message)
+    known = {*_KEPT.findall(text), *([given] if given.startswith("-") else [])}
+    if not known:
+        return message
+    if not known <= numbers.keys():
+        return None
+    found: dict[str, Any] = json.loads(_KEPT.sub(lambda number: numbers[number[0]], text))
+    return {**found, "of": int(numbers[given])} if given.startswith("-") else found
+
+
 def _comparable(reply: Message) -> str:
     kept = {name: reply.get(name) for name in ("re", "roots", "heap", "do", "of")}
     numbers: dict[str, str] = {}

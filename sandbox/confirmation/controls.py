@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from gistpoint.core.confirmation.differences import FunctionName, answering_nothing, outermost, without
+from gistpoint.core.confirmation.differences import (
+    FunctionName,
+    answering_nothing,
+    does_nothing,
+    outermost,
+    without,
+)
 from gistpoint.core.confirmation.model import Controls, Unconfirmable
 from gistpoint.core.confirmation.showing import same_without_order
 from gistpoint.core.outcomes import RunStatus
 from gistpoint.core.running import RunContext, RunProgress
-from gistpoint.core.tasks.model import Answer, Task
+from gistpoint.core.tasks.model import Answer, Target, Task
+from gistpoint.core.tasks.trees import corrupted_tree
 from gistpoint.core.trees import SourceTree
 from gistpoint.sandbox.confirmation.pair import MOST_CALLS, Exchange, Pair, PairOrder, PairReport
 from gistpoint.sandbox.confirmation.repeating import plain_calls, repeated
@@ -20,9 +27,9 @@ from gistpoint.sandbox.confirmation.submission import RunPlace, SubmissionProces
 from gistpoint.sandbox.limits import suite_timeout
 
 LEAST_S = 60.0
-"""The minimum time limit of a confirmation: two processes have to begin, however short the suite is."""
+"""The least time limit of a confirmation, however short the suite is, since two processes have to begin."""
 _CONTROL_S = 300.0
-"""The minimum time limit of a control, which runs once, with all tests that enter the function."""
+"""The least time limit of a control, which runs once, with all tests that enter the function."""
 _SHARE = 0.5
 """The share of the suite's time that the tests of a confirmation may take."""
 
@@ -43,8 +50,7 @@ class ConfirmationCase:
     @property
     def targets(self) -> tuple[FunctionName, ...]:
         """The functions that the task is about. Raises `NotConfirmableError` for a class."""
-        found = (outermost(self.original, target.name) for target in self.answer.targets)
-        return tuple(dict.fromkeys(found))
+        return tuple(dict.fromkeys(map(self._outermost, self.answer.targets)))
 
     @property
     def failing(self) -> frozenset[str]:
@@ -55,13 +61,32 @@ class ConfirmationCase:
     def entering(self) -> tuple[str, ...]:
         """The sorted ids of the tests that pass on the original and enter a function of the task.
 
-        If it is not known for each function which tests enter it, these are all passing tests.
+        If it is not known for each function which tests enter it, all passing tests.
         """
         entered, passed = self.answer.entered, self.answer.baseline_for(self.place.backend.name).passed
         known = [entered.get(target.name) for target in self.answer.targets]
         if not all(known):
             return tuple(sorted(passed))
         return tuple(sorted(frozenset().union(*(ids or () for ids in known)) & passed))
+
+    def tests_of(self, function: FunctionName, tests: Sequence[str]) -> list[str]:
+        """Return those of `tests` that enter a function of the task; all of them if that is not known."""
+        of_function = [target for target in self.answer.targets if self._outermost(target) == function]
+        known = [self.answer.entered.get(target.name) for target in of_function]
+        if not all(known):
+            return list(tests)
+        entering = frozenset().union(*(ids or () for ids in known))
+        return [id for id in tests if id in entering]
+
+    def wrong_alone(self, function: FunctionName) -> Iterator[SourceTree]:
+        """Yield trees in which one function of the task is wrong: it answers nothing, or is corrupted."""
+        yield answering_nothing(self.original, (function,))
+        for target in self.answer.targets:
+            if self._outermost(target) == function and not does_nothing(target.corrupted):
+                yield corrupted_tree(self.original, (target,))
+
+    def _outermost(self, target: Target) -> FunctionName:
+        return outermost(self.original, target.name)
 
 
 class ControlRuns:
@@ -72,10 +97,7 @@ class ControlRuns:
         self.run = run
 
     def controls(self) -> Controls:
-        """Run the true function, the corrupted function and one that returns None; return the controls.
-
-        Raises `CancelledError` if stopped, and `NotConfirmableError` if a function can't be stubbed.
-        """
+        """Run the true function, the corrupted function and one that returns None; return the controls."""
         case, run = self.case, self.run
         functions, tests = case.targets, case.entering
         if not tests:
@@ -102,6 +124,9 @@ class ControlRuns:
             )
             return self._not(Unconfirmable.NO_CONTROL, detail, true)
         chosen = _within_bounds(true, counting, telling, case.seconds)
+        alone = uncontrolled(case, chosen, true.learned, run)
+        if alone is not None:
+            return self._not(Unconfirmable.NO_CONTROL, without_control(alone), true)
         return Controls(
             confirmable=True,
             tests=tuple(chosen),
@@ -114,6 +139,7 @@ class ControlRuns:
             writes={
                 str(name): tuple(part["writes"]) for name, part in zip(functions, true.learned, strict=True)
             },
+            each=True,
             runs=tuple(runs) if (runs := true.learned[0].get("runs")) is not None else None,
             reasons=self._reasons(true, len(unsteady)),
             seconds=round(true.seconds, 3),
@@ -193,15 +219,49 @@ def ran(
     run: RunContext,
     *,
     all_changes: bool = False,
+    unset: Sequence[str] = (),
 ) -> PairReport:
     """Run `tests` on the original, with the functions of `submitted` in another process; return the report.
 
-    If `learned` is empty, what the answers of the functions contain is recorded. `all_changes` is as in
-    `PairOrder`. Raises `CancelledError` if stopped, and `NotConfirmableError` if a function can't be stubbed.
+    If `learned` is empty, what the answers of the functions contain is recorded. `all_changes` and `unset`
+    are as in `PairOrder`.
     """
     timeout = max(LEAST_S if learned else _CONTROL_S, suite_timeout(case.seconds))
-    order = PairOrder(case.original, submitted, functions, case.hidden, tests, timeout, learned, all_changes)
+    order = PairOrder(
+        case.original, submitted, functions, case.hidden, tests, timeout, learned, all_changes, unset
+    )
     return Pair(case.place, order).run(run)
+
+
+def uncontrolled(
+    case: ConfirmationCase,
+    tests: Sequence[str],
+    learned: Sequence[Mapping[str, Sequence[str]]],
+    run: RunContext,
+) -> FunctionName | None:
+    """Return the first function of a task of which no test shows that it alone is wrong, if there is one.
+
+    Such a function could answer anything, and would be confirmed by the tests of the other functions.
+    """
+    functions = case.targets
+    if len(functions) == 1:
+        return None  # the controls of the task are those of this function
+    nothing = ran(case, functions, tests, answering_nothing(case.original, functions), learned, run)
+    failing = nothing.failing(tests)
+    for place, function in enumerate(functions):
+        own = case.tests_of(function, tests)
+        for number, wrong in enumerate(case.wrong_alone(function)):
+            # A test that called nothing else fails likewise if the others are right: nothing that is wrong
+            # calls another function here. So it needs no run of its own.
+            is_known = number == 0 and any(nothing.asked[id].functions == {place} for id in failing)
+            if not is_known and not ran(case, functions, own, wrong, learned, run).failing(own):
+                return function
+    return None
+
+
+def without_control(function: FunctionName) -> str:
+    """Return the reason why a task with such a function can't be confirmed."""
+    return f"No test that counts shows whether {function} alone is right."
 
 
 def unlike_tests(

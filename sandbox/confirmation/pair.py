@@ -42,6 +42,7 @@ _FILES = {
     "gistpoint_events.py": "audit_events.py",
     "gistpoint_results.py": "results_plugin.py",
     "gistpoint_plain.py": "plain_data.py",
+    "gistpoint_parts.py": "plain_parts.py",
     "gistpoint_sides.py": "plain_sides.py",
     "gistpoint_trusted_side.py": "trusted_side.py",
 }
@@ -53,20 +54,6 @@ class Exchange:
 
     request: Mapping[str, Any]
     answer: Mapping[str, Any]
-
-    @property
-    def is_plain(self) -> bool:
-        """Whether the request can be repeated in another process, because it contains all that it needs.
-
-        The content of the answer does not matter, because a submission could otherwise prevent the repetition
-        of its calls.
-        """
-        return (
-            self.request["do"] == "call" and self.answer["re"] in _ANSWERED and not self.request.get("stays")
-        )
-
-
-_ANSWERED = frozenset(("value", "raised", "callback"))
 
 
 @dataclass(slots=True)
@@ -80,7 +67,15 @@ class Asked:
     unseen: bool = False
     """Whether an answer was refused because it contained a class or a name that no true answer contained."""
     unmade: bool = False
-    """Whether an answer contained a change that the true function was never seen to make."""
+    """Whether an answer wanted to change what the true function never changes."""
+    unkept: bool = False
+    """Whether calls were too large to be kept, so that they can't be repeated."""
+    functions: set[int] = field(default_factory=set)
+    """The functions that the test called, by their place in the order."""
+    raised: set[str] = field(default_factory=set)
+    """What functions of the test raised while they were called back."""
+    swallowed: set[str] = field(default_factory=set)
+    """What of that did not come out of the call of the function that called back."""
 
 
 @dataclass(slots=True)
@@ -110,10 +105,7 @@ class PairReport:
         return is_clean and self.results[id].outcome is Outcome.PASSED
 
     def reasons(self) -> Counter[str]:
-        """Return the number of tests that can't count, by reason.
-
-        A test that made calls and failed without a known problem has the reason `STATE_OUTSIDE`.
-        """
+        """Return the number of tests that can't count, by reason."""
         found: Counter[str] = Counter()
         for id, result in self.results.items():
             asked = self.asked.get(id, Asked())
@@ -139,6 +131,8 @@ class PairOrder:
     """What the true functions' answers contained, in the order of `functions`; empty to learn this."""
     all_changes: bool = False
     """Whether answers may also change what the true function never changes."""
+    unset: Sequence[str] = ()
+    """Attributes that no answer may set, as `module:class.name`."""
 
 
 class _TestInput:
@@ -169,7 +163,7 @@ class _TestInput:
 
 
 class Pair:
-    """One run of the tests of a tree, while another process answers their stubs."""
+    """Runs the tests of one tree while another process answers their stubs."""
 
     def __init__(self, place: RunPlace, order: PairOrder) -> None:
         self._place = place
@@ -182,14 +176,13 @@ class Pair:
         self._calls = self._starts = self._kept = 0
         self._submission: SubmissionProcess | None = None
         self._gone: dict[str, Any] = {}
-        """The answer to all requests after the process has ended."""
+        """The answer in place of a process that has ended."""
         self._input = _TestInput()
 
     def run(self, run: RunContext) -> PairReport:
         """Run the tests, and return the report.
 
-        Raises `CancelledError` if stopped, `NotConfirmableError` if a function can't be stubbed, and
-        `TaskError` if the tree can't be laid out.
+        Raises `CancelledError` if stopped, and `NotConfirmableError` if a function can't be stubbed.
         """
         began = time.monotonic()
         tree = stubbed(self._order.original, self._order.functions, self._stub)
@@ -256,6 +249,7 @@ class Pair:
             "hidden": sorted(self._order.hidden),
             "learning": not known,
             "all_changes": self._order.all_changes,
+            "unset": list(self._order.unset),
             "runs": known[0].get("runs") if known else None,
             "functions": functions,
             "ids_in_arguments": any("::" in argument for argument in self._place.pins.pytest_args),
@@ -284,11 +278,15 @@ class Pair:
                 asked.words = asked.words or note["words"]
             case "unmade":
                 asked.unmade = True
+            case "of_test":
+                (asked.swallowed if note["swallowed"] else asked.raised).add(note["what"])
             case "learned":
                 self._learned = note["functions"]
 
     def _answered(self, request: dict[str, Any], asked: Asked) -> dict[str, Any]:
         asked.calls += 1
+        if request["do"] == "call":
+            asked.functions.add(request["function"])
         self._calls += 1
         if self._calls > MOST_CALLS:
             return {
@@ -301,6 +299,8 @@ class Pair:
         # Limited, because the exchanges are kept in memory until they are compared.
         if self._kept < _KEPT_BYTES:
             asked.exchanges.append(Exchange(request, answer))
+        else:
+            asked.unkept = True
         return answer
 
     def _from_submission(self, request: dict[str, Any]) -> dict[str, Any]:

@@ -3,96 +3,186 @@
 from __future__ import annotations
 
 import json
+import random
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from gistpoint.core.confirmation.showing import kept_numbers
+from gistpoint.core.confirmation.showing import kept_numbers, same_without_order, with_kept_numbers
 from gistpoint.sandbox.confirmation.pair import Exchange, PairReport
 from gistpoint.sandbox.confirmation.submission import SubmissionProcess, parsed
 
-MOST_CALLS = 1_000
-"""The largest number of plain calls that are repeated in another process."""
-_MOST_STEPS = 2_000
-"""The largest number of requests to iterators and functions that are repeated with these calls."""
+MOST_COMPARED = 2_000
+"""The largest number of calls that are put to the true function; of more, it is a sample."""
+_MOST_STEPS = 20_000
+"""The largest number of later requests that are repeated with the calls of a run."""
+_MOST_QUESTIONS = 100
+"""How often a process that was stopped in a call may ask another question before it is given up."""
 _STEPS = frozenset(("next", "throw", "close", "apply"))
+_REPLIES = frozenset(("return", "raise", "stop"))
 _WITH_DATA = frozenset(("value", "raised", "stop"))
+_REFUSAL = {
+    "do": "raise",
+    "roots": [["#", 1]],
+    "heap": {"1": ["exception", "builtins:RuntimeError", ["t", []], {}, None, "RuntimeError"]},
+}
+"""A reply to a question that no recorded reply answers."""
 
 Alike = Callable[[Exchange, Mapping[str, Any]], bool]
-"""A function that returns whether another answer to an exchange's request counts as the same answer."""
+"""A function that says whether another answer to an exchange's request counts as the same answer."""
 
 
 @dataclass(frozen=True, slots=True)
 class PlainCall:
-    """A call that can be repeated alone, with later requests to the iterators and functions in its answer."""
+    """A call that can be repeated alone, with everything that the run exchanged about it."""
 
     test: str
     first: Exchange
     steps: tuple[Exchange, ...] = ()
-    """The exchanges with the iterators and functions in its answer, in order."""
+    """The exchanges after the first, in order.
+
+    They reply to its questions to functions and iterators of the test, and ask the iterators and functions in
+    its answer.
+    """
 
 
 def plain_calls(report: PairReport, *, steps: bool) -> list[PlainCall]:
-    """Return up to 1,000 different calls that can be repeated alone, with later requests if `steps`."""
+    """Return the different calls that can be repeated alone.
+
+    Without `steps`, these are the calls that need no reply of the test, without later requests.
+    """
     found: dict[str, PlainCall] = {}
-    left = _MOST_STEPS if steps else 0
+    left = _MOST_STEPS
     for test, asked in report.asked.items():
-        for place, exchange in enumerate(asked.exchanges):
-            if len(found) >= MOST_CALLS:
-                return list(found.values())
-            text = json.dumps({**exchange.request, "call": 0})
-            if not exchange.is_plain or text in found:
+        chains = list(_chains(asked.exchanges))
+        for place, chain in enumerate(chains):
+            first = chain[0]
+            text = json.dumps({**first.request, "call": 0})
+            needs_more = len(chain) > 1 or bool(first.request.get("stays"))
+            if first.request["do"] != "call" or text in found or (needs_more and not steps):
                 continue
-            later = tuple(_steps(exchange, asked.exchanges[place + 1 :], left)) if left else ()
-            left -= len(later)
-            found[text] = PlainCall(test, exchange, later)
+            if chain[-1].answer["re"] not in _WITH_DATA:
+                continue
+            replies = chain[1:]
+            if len(replies) > left:
+                continue  # part of them would leave the process waiting for the next
+            more = [*replies, *_later(first, chains[place + 1 :])][:left] if steps else []
+            left -= len(more)
+            found[text] = PlainCall(test, first, tuple(more))
     return list(found.values())
 
 
-def _steps(first: Exchange, exchanges: Sequence[Exchange], most: int) -> Iterator[Exchange]:
-    """Yield at most `most` later exchanges with the iterators and functions in a call's answer.
+def sample(calls: Sequence[PlainCall], seed: str) -> list[PlainCall]:
+    """Return at most 2,000 of the calls, in their order.
 
-    They end before the first one that needs a function or iterator of the tests, or is answered without data.
+    `seed` is a text that the submission does not know, so that it can't tell which calls are compared.
     """
-    for exchange in exchanges:
-        request = exchange.request
-        if most <= 0:
-            return
+    if len(calls) <= MOST_COMPARED:
+        return list(calls)
+    chosen = random.Random(seed).sample(range(len(calls)), MOST_COMPARED)
+    return [calls[place] for place in sorted(chosen)]
+
+
+def _chains(exchanges: Sequence[Exchange]) -> Iterator[list[Exchange]]:
+    """Yield the exchanges of a test, each request together with the replies to the questions it leads to."""
+    place = 0
+    while place < len(exchanges):
+        end = _end_of_chain(exchanges, place)
+        yield list(exchanges[place:end])
+        place = end
+
+
+def _end_of_chain(exchanges: Sequence[Exchange], place: int) -> int:
+    answer = exchanges[place].answer
+    place += 1
+    while answer["re"] == "callback" and place < len(exchanges):
+        if exchanges[place].request["do"] in _REPLIES:
+            answer = exchanges[place].answer
+            place += 1
+        else:  # a call that a function of the test makes before it replies
+            place = _end_of_chain(exchanges, place)
+    return place
+
+
+def _later(first: Exchange, chains: Sequence[Sequence[Exchange]]) -> Iterator[Exchange]:
+    """Yield the later exchanges with what a call answered with, up to the first without an answer."""
+    for chain in chains:
+        request = chain[0].request
         if request["do"] not in _STEPS or request.get("call") != first.request["call"]:
             continue
-        # The request would need a function or an iterator of the tests, which a repetition does not have.
-        if request.get("stays") or exchange.answer["re"] not in _WITH_DATA:
+        if chain[-1].answer["re"] not in _WITH_DATA:
             return
-        most -= 1
-        yield exchange
+        yield from chain
 
 
 def repeated(process: SubmissionProcess, call: PlainCall, alike: Alike) -> tuple[Exchange, Exchange] | None:
-    """Repeat a call and its later requests; return the first exchange that gets another answer.
+    """Repeat a call and its later exchanges; return the first exchange that gets another answer.
 
-    It is returned as recorded and with the new answer. Returns None if all answers are alike, up to the first
-    request about an object that the process does not have. A missing answer is compared as one whose `re` is
-    `gone`.
+    It is returned as recorded and with the new answer. Returns None if all answers are alike. A missing
+    answer is compared as one whose `re` is `gone`.
     """
     numbers: dict[str, str] = {}
-    for exchange in (call.first, *call.steps):
-        request = _renumbered(exchange.request, numbers)
+    exchanges = [call.first, *call.steps]
+    found: tuple[Exchange, Exchange] | None = None
+    answer: Mapping[str, Any] = {}
+    given: dict[str, Any] = {}
+    for place in range(len(exchanges)):
+        request = with_kept_numbers(exchanges[place].request, numbers)
         if request is None:
             break
         answer = parsed(process.answer_call(request)) or {"re": "gone"}
+        asks_otherwise = not _asks_alike(exchanges, place, answer)
+        # With all that the test gave since the call, so that its arguments are known at the end too.
+        given.update(_given(exchanges[place].request))
+        exchange = replace(exchanges[place], request={**exchanges[place].request, "heap": dict(given)})
         if not alike(exchange, answer):
-            return exchange, replace(exchange, answer=answer)
+            found = exchange, replace(exchange, answer=answer)
+        if found is not None or asks_otherwise:
+            break
         # Each process gives its own numbers to the objects that it keeps.
+        given.update(_given(exchange.answer))
         numbers.update(zip(kept_numbers(exchange.answer), kept_numbers(answer), strict=False))
+    _end_questions(process, answer)
     if call.steps:
         # Otherwise, the process would keep the objects of too many calls, and lose those of the current one.
         process.answer(b'{"do": "forget"}')
-    return None
+    return found
 
 
-def _renumbered(request: Mapping[str, Any], numbers: Mapping[str, str]) -> Mapping[str, Any] | None:
-    """Return a request with the number that its object has in another process; None if it has none there."""
-    if "of" not in request:
-        return request
-    number = numbers.get(str(request["of"]))
-    return None if number is None else {**request, "of": int(number)}
+def _given(message: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the objects of the test in a message; those of the submission have negative numbers."""
+    heap: Mapping[str, Any] = message.get("heap", {})
+    return {number: node for number, node in heap.items() if not number.startswith("-")}
+
+
+def _asks_alike(exchanges: list[Exchange], place: int, answer: Mapping[str, Any]) -> bool:
+    """Whether a new answer can be followed by the next recorded request: it is no question, or the same one.
+
+    A question that was asked later is moved to this place with its reply: a function may call another one in
+    another order.
+    """
+    recorded = exchanges[place].answer
+    if "callback" not in (recorded.get("re"), answer.get("re")):
+        return True
+    if same_without_order(recorded, answer):
+        return True
+    for later in range(place + 1, len(exchanges) - 1):
+        if recorded.get("re") == "callback" and same_without_order(exchanges[later].answer, answer):
+            own, other = exchanges[place + 1], exchanges[later + 1]
+            if not _REPLIES.issuperset((own.request["do"], other.request["do"])):
+                return False
+            exchanges[later] = replace(exchanges[later], answer=recorded)
+            exchanges[place] = replace(exchanges[place], answer=answer)
+            exchanges[place + 1] = replace(own, request=other.request)
+            exchanges[later + 1] = replace(exchanges[later + 1], request=own.request)
+            return True
+    return False
+
+
+def _end_questions(process: SubmissionProcess, answer: Mapping[str, Any] | None) -> None:
+    """Let a process that waits for a reply end its call, so that it can answer the next one."""
+    for _ in range(_MOST_QUESTIONS):
+        if answer is None or answer.get("re") != "callback":
+            return
+        answer = parsed(process.answer(json.dumps(_REFUSAL).encode()))
+    process.close()  # it asks without end

@@ -44,6 +44,7 @@ _SERVER = "submission_server.py"
 FILES = {
     _SERVER: _SERVER,
     "gistpoint_plain.py": "plain_data.py",
+    "gistpoint_parts.py": "plain_parts.py",
     "gistpoint_sides.py": "plain_sides.py",
     "gistpoint_functions.py": "raw_functions.py",
 }

@@ -252,7 +252,7 @@ def _candidates(place: _Place, hints: Hints) -> Iterator[Encoded]:
     if hints.asks_for_types and kind in _EXTENDED:
         yield ["k", as_input(value)]
     yield from islice(own, _FIRST)
-    for converted in _of_other_kinds(value, hints):
+    for converted in (*_of_other_kinds(value, hints), *_unrelated(place, hints)):
         yield converted
         if hints.asks_for_types and converted[0] in _EXTENDED:
             yield ["k", converted]
@@ -370,6 +370,56 @@ def _of_other_kinds(value: Encoded, hints: Hints) -> Iterator[Encoded]:
             if value[0] in from_kinds and kind in to_kinds:
                 yield from converted(as_input(value), kind)
                 break
+
+
+_EMPTY: Sequence[Encoded] = (
+    ["s", ""],
+    ["i", "0"],
+    ["l", []],
+    ["d", []],
+    ["t", []],
+    ["y", ""],
+    ["f", "0.0"],
+    ["e", []],
+    ["z", []],
+    ["b", False],
+)
+"""The values of each built-in type that are false."""
+_OTHERS: Sequence[Encoded] = (
+    ["i", "7"],
+    ["y", "37"],
+    ["f", "1.5"],
+    ["s", "7"],
+    ["n"],
+    ["b", True],
+    ["l", [["i", "7"]]],
+    ["t", [["s", "a"]]],
+)
+"""Values of several types, one of each."""
+
+
+def _unrelated(place: _Place, hints: Hints) -> Iterator[Encoded]:
+    """Yield values of other types, which have nothing to do with the value of a place.
+
+    A function that asks for the types of values treats empty ones of these types in its own way, and truth
+    values if it asks for numbers. One that makes values of a type takes values of any other.
+    """
+    kind = place.value[0]
+    if hints.asks_for_types:
+        yield from (empty for empty in _EMPTY if empty[0] in hints.kinds - {kind})
+        if "i" in hints.kinds - {kind} or kind == "i":
+            yield ["b", True]
+    if hints.converts and place.is_argument:
+        if kind in _BYTES_OF:
+            yield _BYTES_OF[kind](place.value)
+        yield from (other for other in _OTHERS if other[0] != kind)
+
+
+_BYTES_OF: Mapping[str, Callable[[Encoded], Encoded]] = {
+    "s": lambda value: ["y", value[1].encode("utf-8", "ignore").hex()],
+    "y": lambda value: ["s", bytes.fromhex(value[1]).decode("latin-1")],
+}
+"""Functions that return a text as bytes, and bytes as a text, because most that take one take the other."""
 
 
 def _as_integer(value: Encoded, _: str) -> list[Encoded]:

@@ -46,6 +46,8 @@ class Hints:
     names: frozenset[str] = frozenset()
     """The names of the attributes that are used, and the texts that may be keys, as `[text]`."""
     asks_for_types: bool = False
+    converts: bool = False
+    """Whether the original calls one of these types with a value, which may then be of any other type."""
 
     @property
     def numbers(self) -> list[int]:
@@ -68,15 +70,15 @@ NO_HINTS = Hints()
 
 
 def hints_of(trees: Iterable[SourceTree], path: str, qualname: str) -> Hints:
-    """Return what the function with this name suggests in all trees together.
+    """Return what the function with this name suggests in all trees; the first is the original.
 
     A tree in which there is no such function suggests nothing. At most 60 literals are kept.
     """
     literals: dict[str, Encoded] = {}
     kinds: set[str] = set()
     names: set[str] = set()
-    asks = False
-    for tree in trees:
+    asks = converts = False
+    for number, tree in enumerate(trees):
         try:
             module, function = _parsed(tree, path, qualname)
         except (CodeError, SyntaxError, ValueError, LookupError, RecursionError):
@@ -85,12 +87,24 @@ def hints_of(trees: Iterable[SourceTree], path: str, qualname: str) -> Hints:
         names |= {node.attr for node in ast.walk(function) if isinstance(node, ast.Attribute)}
         kinds |= {_KINDS[name] for name in used if name in _KINDS}
         asks = asks or not used.isdisjoint(_QUESTIONS)
+        # Only the original says that it takes other types; a repair may convert what it knows to be a number.
+        converts = converts or (number == 0 and any(map(_converts, ast.walk(function))))
         for value in (*_literals(function), *_constants(module, used)):
             # Bounded, because a submission may contain any number of literals.
             if len(literals) < _MOST_LITERALS:
                 literals.setdefault(repr(value), value)
     names |= {f"[{value[1]}]" for value in literals.values() if value[0] == "s"}
-    return Hints(tuple(literals.values()), frozenset(kinds), frozenset(names), asks)
+    return Hints(tuple(literals.values()), frozenset(kinds), frozenset(names), asks, converts)
+
+
+def _converts(node: ast.AST) -> bool:
+    """Whether a node calls a built-in type with a value."""
+    return (
+        isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Name)
+        and node.func.id in _KINDS
+        and bool(node.args)
+    )
 
 
 def _parsed(tree: SourceTree, path: str, qualname: str) -> tuple[ast.Module, _Function]:

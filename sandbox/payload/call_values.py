@@ -19,6 +19,8 @@ import weakref
 from typing import Any
 
 _LOCKS: dict[Any, Any] = {type(threading.Lock()): "Lock", type(threading.RLock()): "RLock"}
+_WITH_MEMBERS = 5
+"""The length of how an object of a class that extends `list` or `dict` is reduced."""
 _NAME = "gistpoint_values"
 """The name of this module in the run, by which pickles refer to its functions."""
 
@@ -46,7 +48,36 @@ class _ByValue(pickle.Pickler):
         if not _can_be_pickled(value):
             self.absent += 1
             return Absent, ()
+        if isinstance(value, (list, dict)) and type(value).__reduce__ is object.__reduce__:
+            return _without_methods(value)
         return NotImplemented
+
+
+def _without_methods(value: Any) -> Any:
+    """Return how to rebuild an object whose class extends `list` or `dict`.
+
+    A pickle would call methods of the class for each member, which may need attributes that come later.
+    """
+    made = value.__reduce_ex__(2)
+    if len(made) != _WITH_MEMBERS or type(value) in (list, dict):
+        return NotImplemented
+    make, arguments, state, members, pairs = made
+    return make, arguments, (state, list(members or ()), list(pairs or ())), None, None, set_contents
+
+
+def set_contents(value: Any, contents: tuple[Any, list[Any], list[Any]]) -> None:
+    """Give a new object of a class that extends `list` or `dict` its attributes and members."""
+    state, members, pairs = contents
+    if hasattr(value, "__setstate__"):
+        value.__setstate__(state)
+    else:
+        for held in state if isinstance(state, tuple) else (state,):
+            for name, part in (held or {}).items():
+                object.__setattr__(value, name, part)
+    if members:
+        list.extend(value, members)
+    for key, part in pairs:
+        dict.__setitem__(value, key, part)
 
 
 def _can_be_pickled(value: Any) -> bool:
@@ -117,7 +148,7 @@ def dumps(values: list[Any]) -> tuple[bytes, int]:
 
     Raises the error of pickling if one of the values itself can't be pickled.
     """
-    for own in (made_function, set_state, Absent):
+    for own in (made_function, set_state, set_contents, Absent):
         own.__module__ = _NAME
     for value in values:
         # An argument is what the call is about; without it, there would be nothing to compare.

@@ -24,8 +24,10 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING or "." in __name__:
+    from gistpoint.sandbox.payload import plain_parts as parts
     from gistpoint.sandbox.payload import plain_sides as sides
 else:
+    import gistpoint_parts as parts
     import gistpoint_sides as sides
 
 MOST_NODES = 20_000
@@ -41,7 +43,7 @@ Value = Any
 
 
 class Encoder:
-    """An encoder of the values of one message."""
+    """Encodes values for one message."""
 
     def __init__(self, shared: sides.Shared) -> None:
         self.shared = shared
@@ -53,10 +55,9 @@ class Encoder:
         """Whether the message refers to something that stays on its side."""
 
     def message(self, roots: Iterable[object]) -> dict[str, Any]:
-        """Return a message with these values, and with the nodes of shared objects that have changed.
+        """Return the message of these values and of all objects that both sides know.
 
-        Shared are the objects that both sides know, and those that are reached now. Raises
-        `CannotTravelError` if the values are too large or nested too deeply.
+        Raises `CannotTravelError` if the values are too large or nested too deeply.
         """
         values = [self.value(root, 0) for root in roots]
         # Also objects that no root refers to: the call may have changed what the other side still has.
@@ -98,12 +99,17 @@ class Encoder:
         return self.identified(value, kind, depth + 1)
 
     def identified(self, value: Any, kind: type, depth: int) -> Value:
-        """Return the JSON form of a value with an identity: a name, member, method or a node's number."""
+        """Return the JSON form of a value with an identity: its name, or else the number of its node."""
         name = self.side.name(value)
         if name:
             return ["n", name, *self.stand_in(value)]
-        if isinstance(value, enum.Enum) and self.side.visible(kind):
-            return self.member(value, depth)
+        if isinstance(value, enum.Enum):
+            if self.side.visible(kind):
+                return self.member(value, depth)
+            # A member of a local enumeration is only what its value is, if that is a number or a text.
+            base = sides.base_of(kind)
+            if base in sides.UNCHANGING:
+                return self.value(parts.PLAIN_VALUES[base](value), depth)
         if kind is types.MethodType or kind is types.BuiltinFunctionType:
             bound = self.bound(value, depth)
             if bound is not None:
@@ -132,10 +138,7 @@ class Encoder:
         ]
 
     def stand_in(self, value: object) -> list[Value]:
-        """Return, as a list, a substitute for a name that the other side may refuse; empty if none is needed.
-
-        It is a proxy or a member's value.
-        """
+        """Return a list with what replaces a name that may not be taken: a proxy or a member's value."""
         if isinstance(value, enum.Enum):
             return [self.member(value, 1)] if isinstance(value, sides.PLAIN_BASES) else []
         if not self.side.travels_as_proxy(value):
@@ -146,7 +149,11 @@ class Encoder:
         """Return the JSON form of a reference to an object, whose node the message contains if needed."""
         if id(value) in self.side.kept_numbers:
             self.stays = True
-            return ["#", self.side.kept_numbers[id(value)]]
+            known = self.side.kept_numbers[id(value)]
+            # Sent each time if it stays on this side, so that a call can be repeated without those before it.
+            if known * self.side.step > 0:
+                self.heap[known] = self.side.staying(value)
+            return ["#", known]
         if id(value) not in self.shared.numbers and not self.travels(value):
             self.stays = True
             number = self.side.keep(value)
@@ -173,30 +180,38 @@ class Encoder:
         if name is not None:
             return [name, *self.contents(name, value)]
         base = sides.base_of(kind)
-        attributes = {key: self.value(part, 1) for key, part in sides.attributes_of(value).items()}
+        held_itself = {**self.side.attributes_of_class(kind), **sides.attributes_of(value)}
+        attributes = {key: self.value(part, 1) for key, part in held_itself.items()}
         if base is BaseException:
             cause = self.value(value.__cause__, 1)
             # An exception that arrived as its built-in base keeps the name of its class on the way back.
-            called = self.shared.called.get(self.shared.numbers.get(id(value), 0), sides.type_name(kind))
-            arguments = self.value(_arguments(value), 1)
-            return ["exception", called, arguments, attributes, cause, _builtin_base(kind).__name__]
+            called = self.shared.called.get(self.shared.numbers.get(id(value), 0), self.class_name(value))
+            arguments = self.value(parts.arguments_of(value), 1)
+            return ["exception", called, arguments, attributes, cause, parts.builtin_base(kind).__name__]
         held = None
         if base is not None and base is not object:
             held = self.base_contents(base, value)
         return [
             "object",
-            sides.type_name(kind),
+            self.class_name(value),
             attributes,
             base.__name__ if held is not None and base else "",
             held,
         ]
 
+    def class_name(self, value: object) -> str:
+        """Return the name under which an object's class travels, and keep it if that is not its own."""
+        own, name = sides.type_name(type(value)), self.side.class_name(type(value))
+        if name != own:
+            self.shared.called.setdefault(self.shared.number(value), name)
+        return name
+
     def base_contents(self, base: Any, value: Any) -> Value:
         """Return the contents of an object whose class extends a built-in type."""
-        plain = _PLAIN_VALUES.get(base)
+        plain = parts.PLAIN_VALUES.get(base)
         if plain is not None:
             return self.value(plain(value), 1)
-        return _BASE_CONTENTS[base](self, value)
+        return parts.BASE_CONTENTS[base](self, value)
 
     def contents(self, name: str, value: Any) -> list[Any]:
         """Return the contents of a container of a built-in type."""
@@ -219,24 +234,6 @@ class Encoder:
         return ["x", name, self.value(tuple(arguments), depth), *self.stand_in(value)]
 
 
-def _builtin_base(kind: type) -> type:
-    """Return the nearest built-in class that an exception class extends, or the class if it is built-in."""
-    return next(part for part in sides.mro_of(kind) if part.__module__ == "builtins")
-
-
-def _names_file(error: BaseException) -> bool:
-    return isinstance(error, OSError) and error.filename is not None
-
-
-def _arguments(error: Any) -> tuple[Any, ...]:
-    """Return the arguments of an exception; an `OSError` keeps the name of a file outside of `args`."""
-    return (*error.args, error.filename) if _names_file(error) and len(error.args) == 2 else error.args
-
-
-def _ordered(parts: list[Value]) -> list[Value]:
-    return sorted(parts, key=json.dumps)
-
-
 def _pattern(encoder: Encoder, value: re.Pattern[Any], depth: int) -> Value:
     return ["re", encoder.value(value.pattern, depth), value.flags]
 
@@ -256,7 +253,10 @@ _ENCODERS: dict[type, Callable[[Encoder, Any, int], Value]] = {
     complex: lambda encoder, value, depth: ["c", encoder.value(value.real, 1), encoder.value(value.imag, 1)],
     bytes: lambda encoder, value, depth: ["b", base64.b64encode(value).decode("ascii")],
     tuple: lambda encoder, value, depth: ["t", [encoder.value(part, depth) for part in value]],
-    frozenset: lambda encoder, value, depth: ["z", _ordered([encoder.value(part, depth) for part in value])],
+    frozenset: lambda encoder, value, depth: [
+        "z",
+        parts.ordered([encoder.value(part, depth) for part in value]),
+    ],
     range: lambda encoder, value, depth: ["r", *map(str, (value.start, value.stop, value.step))],
     slice: lambda encoder, value, depth: [
         "s",
@@ -274,27 +274,6 @@ _ENCODERS: dict[type, Callable[[Encoder, Any, int], Value]] = {
 }
 
 
-# The methods of the built-in types, never those of the object's own class, which may do anything.
-_PLAIN_VALUES: dict[Any, Callable[[Any], object]] = {
-    str: str.__str__,
-    bytes: lambda value: bytes.__getitem__(value, slice(None)),
-    int: lambda value: int.__add__(value, 0),
-    float: lambda value: float.__add__(value, 0.0),
-    complex: lambda value: complex(float(complex.real.__get__(value)), float(complex.imag.__get__(value))),
-    tuple: lambda value: tuple(tuple.__iter__(value)),
-    frozenset: lambda value: frozenset(frozenset.__iter__(value)),
-}
-"""Functions that return an object's value as its immutable built-in base class, by that class."""
-_BASE_CONTENTS: dict[Any, Callable[[Encoder, Any], Value]] = {
-    dict: lambda encoder, value: encoder.pairs(dict.items(value)),
-    list: lambda encoder, value: encoder.parts(list.__iter__(value)),
-    set: lambda encoder, value: _ordered(encoder.parts(set.__iter__(value))),
-    collections.deque: lambda encoder, value: encoder.parts(collections.deque.__iter__(value)),
-    bytearray: lambda encoder, value: base64.b64encode(
-        bytes(bytearray.__getitem__(value, slice(None)))
-    ).decode("ascii"),
-}
-"""Functions that return the contents of an object, by its mutable built-in base class."""
 _CONTENTS: dict[str, Callable[[Encoder, Any], list[Any]]] = {
     **dict.fromkeys(("dict", "ordered", "counter"), lambda encoder, value: [encoder.pairs(value.items())]),
     "default": lambda encoder, value: [
@@ -302,7 +281,7 @@ _CONTENTS: dict[str, Callable[[Encoder, Any], list[Any]]] = {
         encoder.value(value.default_factory, 1),
     ],
     "namespace": lambda encoder, value: [encoder.pairs(vars(value).items())],
-    "set": lambda encoder, value: [_ordered(encoder.parts(value))],
+    "set": lambda encoder, value: [parts.ordered(encoder.parts(value))],
     "deque": lambda encoder, value: [encoder.parts(value), value.maxlen],
     "bytearray": lambda encoder, value: [base64.b64encode(bytes(value)).decode("ascii")],
     "text file": lambda encoder, value: [value.getvalue(), value.tell()],
@@ -316,7 +295,7 @@ _CONTENTS: dict[str, Callable[[Encoder, Any], list[Any]]] = {
 
 
 class Decoder:
-    """A decoder of the values of one message."""
+    """Decodes the values of one message."""
 
     def __init__(self, shared: sides.Shared, message: dict[str, Any]) -> None:
         self.shared = shared
@@ -347,10 +326,7 @@ class Decoder:
         return [self.value(root) for root in self.roots]
 
     def known(self, number: int) -> Any:
-        """Return the object with a number, which may still be empty.
-
-        Raises `CannotTravelError` if there is no such object, or if it can't be made from its node.
-        """
+        """Return the object with a number, which may still be empty, or raise `CannotTravelError`."""
         if number in self.shared.objects:
             return self.shared.objects[number]
         if number in self.side.kept:
@@ -371,11 +347,7 @@ class Decoder:
         return made
 
     def shell(self, node: list[Any]) -> Any:
-        """Return an empty object for a node, or a complete one if its type is immutable.
-
-        Raises `CannotTravelError` for an unknown kind, or a class that does not extend the given built-in
-        type.
-        """
+        """Return an empty object for a node, a complete one if immutable, or raise `CannotTravelError`."""
         make = _SHELLS.get(node[0])
         if make is not None:
             return make(self, node)
@@ -411,7 +383,7 @@ class Decoder:
         kind = self.side.exception_named(name, base[0] if base else "")
         if not issubclass(kind, BaseException):
             raise sides.CannotTravelError(f"{name} is no exception")
-        builtin: Any = _builtin_base(kind)
+        builtin: Any = parts.builtin_base(kind)
         given = self.value(arguments)
         made: BaseException = builtin.__new__(kind, *given)
         try:
@@ -419,15 +391,12 @@ class Decoder:
             builtin.__init__(made, *given)
         except TypeError:
             made = builtin.__new__(kind)
-        if not _names_file(made):
+        if not parts.names_file(made):
             made.args = given
         return made
 
     def fill(self, number: int, *, changed: bool) -> None:
-        """Give an object its contents; `changed` is whether this side had the object before the message.
-
-        Raises `CannotTravelError` if the object would have to become one of another class.
-        """
+        """Give an object its contents; `changed` is whether this side had the object before the message."""
         node, target = self.heap[number], self.shared.objects[number]
         if changed and not self.matches(node, number, target):
             raise sides.CannotTravelError("an object became one of another class")
@@ -453,9 +422,10 @@ class Decoder:
         return bool(sides.NODE_KINDS.get(kind) == node[0])
 
     def fill_attributes(self, target: object, wanted: dict[str, Value], changed: bool) -> None:
-        parts = {name: self.value(part) for name, part in wanted.items()}
         held = sides.attributes_of(target)
         kind = type(target)
+        allowed = {name for name in wanted if name in held or self.side.may_set(kind, name)}
+        parts = {name: self.value(part) for name, part in wanted.items() if name in allowed}
         if changed:
             parts = self.allowed(kind, target, held, parts)
         for name, part in parts.items():
@@ -494,11 +464,7 @@ class Decoder:
         return [(self.value(key), self.value(part)) for key, part in values]
 
     def value(self, value: Value) -> Any:
-        """Return the value of a JSON form.
-
-        Raises `CannotTravelError` if the form is invalid, and `Unseen` for a refused name without a
-        substitute.
-        """
+        """Return the value of a JSON form. Raises `CannotTravelError` if the form is not valid."""
         if type(value) is dict:
             # Only lists are tagged; a dictionary at this place can't come from an honest encoder.
             raise sides.CannotTravelError("an object of JSON is no value")
@@ -514,10 +480,7 @@ class Decoder:
         return self.side.named(name) if instead is None else instead
 
     def instead(self, name: str, otherwise: Value) -> object:
-        """Record a name in an answer; return None if it is accepted, and otherwise its substitute.
-
-        Raises `Unseen` if the name is refused and has no substitute.
-        """
+        """Record a name in an answer; return None, or a refused name's substitute, or raise `Unseen`."""
         try:
             self.side.answered(name)
         except sides.Unseen:
@@ -527,10 +490,7 @@ class Decoder:
         return None
 
     def stand_in_for(self, number: int, *node: Any) -> object:
-        """Return a proxy for a callable whose name is refused.
-
-        Raises `CannotTravelError` if the node is not that of a function.
-        """
+        """Return a proxy for a callable that may not be taken by its name, or raise `CannotTravelError`."""
         if number in self.side.kept:
             return self.side.kept[number]
         if node[0] != "function":

@@ -438,6 +438,14 @@ class ProcessSide:
         """Whether the other side has this class."""
         return bool(self.name(kind))
 
+    def class_name(self, kind: type) -> str:
+        """Return the name under which objects of a class travel."""
+        return type_name(kind)
+
+    def attributes_of_class(self, kind: type) -> dict[str, object]:
+        """Return the data that a class holds for its objects, if it travels as a class that it extends."""
+        return {}
+
     def travels(self, kind: type, base: type) -> bool:
         """Whether objects of a class can be rebuilt on the other side; `base` is the built-in it extends."""
         return self.visible(kind)
@@ -452,6 +460,10 @@ class ProcessSide:
 
     def may_write(self, value: object, key: str, *, new: bool) -> bool:
         """Whether a message may change an attribute, named by `key`, or a container of that kind."""
+        return True
+
+    def may_set(self, kind: type, name: str) -> bool:
+        """Whether a message may give an object an attribute that it does not have."""
         return True
 
     def may_hide(self, value: object, name: str, part: object) -> bool:

@@ -10,12 +10,14 @@ only its own answers.
 
 from __future__ import annotations
 
+import builtins
 import contextlib
 import fcntl
 import importlib
 import importlib.abc
 import importlib.util
 import io
+import itertools
 import json
 import logging
 import os
@@ -41,12 +43,14 @@ else:
 
     sides = _sibling("gistpoint_sides.py")
     sys.modules["gistpoint_sides"] = sides
+    sys.modules["gistpoint_parts"] = _sibling("gistpoint_parts.py")
     plain = _sibling("gistpoint_plain.py")
     the_function = _sibling("gistpoint_functions.py").the_function
 
 _LOWEST = 3
 _ABSENT = frozenset(("pytest", "_pytest", "conftest"))
 _MOST_SHARED = 200
+_PLAIN_DATA = frozenset((type(None), bool, int, float, str, bytes, tuple, list, dict, set, frozenset))
 
 
 class _NoPytest(importlib.abc.MetaPathFinder):
@@ -65,7 +69,41 @@ class SubmissionSide(sides.ProcessSide):  # type: ignore[misc, unused-ignore]
         self.server = server
 
     def travels(self, kind: type, base: type) -> bool:
-        return base is not object or self.visible(kind)
+        return base is not object or self.visible(kind) or self.known_base(kind) is not None
+
+    def class_name(self, kind: type) -> str:
+        """Return the name under which objects of a class travel: a local class is one that it extends.
+
+        A repair may derive a class of its own from one of the library, and adds nothing that another process
+        could have. The tests' process decides by this name whether the true function answers with it.
+        """
+        known = None if self.visible(kind) else self.known_base(kind)
+        return sides.type_name(kind if known is None else known)
+
+    def known_base(self, kind: type) -> type | None:
+        """Return the first class that a local class extends and that the other side has; no built-in one."""
+        return next(
+            (part for part in sides.mro_of(kind)[1:] if part.__module__ != "builtins" and self.visible(part)),
+            None,
+        )
+
+    def attributes_of_class(self, kind: type) -> dict[str, object]:
+        """Return the data of a local class that travels as one that it extends; its objects hold them."""
+        if sides.type_name(kind) == self.class_name(kind):
+            return {}
+        known = self.known_base(kind)
+        own = list(itertools.takewhile(lambda part: part is not known, sides.mro_of(kind)))
+        return {
+            name: value
+            for part in reversed(own)
+            for name, value in type.__dict__["__dict__"].__get__(part).items()
+            if not name.startswith("__") and type(value) in _PLAIN_DATA
+        }
+
+    def category_name(self, category: type[Warning]) -> str:
+        """Return the name of the category under which a warning is repeated in the other process."""
+        found = next((part for part in sides.mro_of(category) if self.visible(part)), category)
+        return sides.type_name(found)
 
     def staying(self, value: Any) -> list[Any]:
         if isinstance(value, (types.FunctionType, types.MethodType)):
@@ -82,11 +120,20 @@ class SubmissionSide(sides.ProcessSide):  # type: ignore[misc, unused-ignore]
     def proxy_for(self, number: int, node: list[Any]) -> object:
         if node[0] == "function":
             return self.server.function(number, node[1])
-        return self.server.iterator(number) if node[0] == "iterator" else _Elsewhere()
+        if node[0] == "iterator":
+            return self.server.iterator(number)
+        return _exception_elsewhere(node[2]) if node[2] else _Elsewhere()
 
 
 class _Elsewhere:
     """A placeholder for an object that can't leave the tests' process; it can only be passed back."""
+
+
+def _exception_elsewhere(base: str) -> BaseException:
+    """Return an exception of the built-in class `base` in place of one of the tests' process."""
+    found: Any = getattr(builtins, base)
+    made: BaseException = found.__new__(type("Elsewhere", (found,), {}))
+    return made
 
 
 class SubmissionServer:
@@ -100,7 +147,7 @@ class SubmissionServer:
         self.results = results
         self.shared: dict[int, sides.Shared] = {}
         self.current: list[sides.Shared] = []
-        self.out, self.err = io.StringIO(), io.StringIO()
+        self.out, self.err = _Captured(), _Captured()
         self.warned: list[list[str]] = []
         self.logged: list[list[Any]] = []
 
@@ -223,15 +270,12 @@ class SubmissionServer:
     def send(self, answer: dict[str, Any]) -> None:
         """Write an answer, with the output, warnings and log records since the last one."""
         side_effects = {
-            "out": self.out.getvalue(),
-            "err": self.err.getvalue(),
+            "out": self.out.taken(),
+            "err": self.err.taken(),
             "warnings": self.warned,
             "logs": self.logged,
         }
         answer.update((name, value) for name, value in side_effects.items() if value)
-        for stream in (self.out, self.err):
-            stream.seek(0)
-            stream.truncate()
         self.warned, self.logged = [], []
         line = json.dumps(answer).encode("ascii") + b"\n"
         while line:
@@ -251,11 +295,26 @@ class SubmissionServer:
 
     def warn(self, message: Any, category: type[Warning], *_: Any, **__: Any) -> None:
         """Capture a warning."""
-        self.warned.append([sides.type_name(category), str(message)])
+        self.warned.append([self.side.category_name(category), str(message)])
 
     def log(self, record: logging.LogRecord) -> None:
         """Capture a log record."""
         self.logged.append([record.name, record.levelno, record.getMessage()])
+
+
+class _Captured(io.TextIOWrapper):
+    """A standard stream that keeps what is written, as text or to its `buffer`, until it is taken."""
+
+    def __init__(self) -> None:
+        self.held = io.BytesIO()
+        super().__init__(self.held, "utf-8", "surrogateescape", newline="", write_through=True)
+
+    def taken(self) -> str:
+        """Return and remove what was written. Bytes that are no UTF-8 become single surrogates."""
+        found = self.held.getvalue().decode("utf-8", "surrogateescape")
+        self.held.seek(0)
+        self.held.truncate()
+        return found
 
 
 _ACTIONS: dict[str, Callable[[Any, list[Any]], Any]] = {

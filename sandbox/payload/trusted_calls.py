@@ -2,10 +2,11 @@
 
 Runs in the target's interpreter. Besides the keys of an ordinary run, the order has `stub` (the module that
 the stubs of the tree import), `hidden` (files that the other process does not have), `learning`,
-`all_changes`, `runs` (digests of what the true function had run, or null), and `functions`, a list with
-`answers` and `writes` for each function (see `Learned`). Besides the records of a run, there are notes: `ask`
-(a line for the other process, whose answer comes over standard input), `problem` (why a test can't count),
-`unmade` (an answer wanted to change what the true function never changes), `forget` and `learned`.
+`all_changes`, `unset` (attributes that no answer may set), `runs` (digests of what the true function had run,
+or null), and `functions`, a list with `answers` and `writes` for each function (see `Learned`). Besides the
+records of a run, there are notes: `ask` (a line for the other process, whose answer comes over standard
+input), `problem` (why a test can't count), `unmade` (an answer wanted to change what the true function never
+changes), `of_test` (a function of the test raised, and whether that was swallowed), `forget` and `learned`.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ import io
 import json
 import logging
 import os
+import re
 import sys
 import threading
 import time
@@ -29,7 +31,7 @@ import pytest
 if TYPE_CHECKING or "." in __name__:
     from gistpoint.sandbox.payload.audit_events import is_of_tools, may_run_text, texts_of, what_runs
     from gistpoint.sandbox.payload.plain_data import Decoder, Encoder
-    from gistpoint.sandbox.payload.plain_sides import CannotTravelError, Shared, Unseen
+    from gistpoint.sandbox.payload.plain_sides import CannotTravelError, Shared, Unseen, type_name
     from gistpoint.sandbox.payload.results_plugin import (
         Registering,
         Results,
@@ -43,13 +45,14 @@ else:
     from gistpoint_events import is_of_tools, may_run_text, texts_of, what_runs
     from gistpoint_plain import Decoder, Encoder
     from gistpoint_results import Registering, Results, close_input, moved_up, opened_channel, taken_order
-    from gistpoint_sides import CannotTravelError, Shared, Unseen
+    from gistpoint_sides import CannotTravelError, Shared, Unseen, type_name
     from gistpoint_trusted_side import Elsewhere, Learned, TestSide
 
 _VARARGS, _KEYWORDS = 4, 8
 _SHORTEST_TEXT = 3
 _MOST_TEXTS = 2_000
 _MOST_RUNS = 2_000
+_LONGEST_TEXT = 300
 
 
 class StubCalls:
@@ -60,7 +63,7 @@ class StubCalls:
     ) -> None:
         self.put = put
         self.answers = answers
-        self.side = TestSide(self, root, order["hidden"])
+        self.side = TestSide(self, root, order["hidden"], order["unset"])
         self.learned = [
             Learned(
                 learning=order["learning"],
@@ -73,6 +76,8 @@ class StubCalls:
         self.asked: list[int] = []
         """The functions that are being called, innermost last."""
         self.shared: list[Shared] = []
+        self.of_tests: list[list[BaseException]] = []
+        """What functions of the tests raised in each of these calls, innermost last."""
         self.numbered = 0
         self.in_test = False
         self.lock = threading.RLock()
@@ -92,11 +97,7 @@ class StubCalls:
     # Called by stubs
 
     def call(self, function: int, values: dict[str, Any]) -> Any:
-        """Return the other process's answer to the call of a stub whose local variables are `values`.
-
-        Raises the exception that the answer contains, and `CannotTravelError` if there is no valid answer or
-        no test is running.
-        """
+        """Return the other process's answer to the call of a stub whose local variables are `values`."""
         frame = sys._getframe(1)
         request = {"do": "call", "function": function, **_shape(frame)}
         roots = [values[name] for name in request.pop("names")]
@@ -135,21 +136,41 @@ class StubCalls:
         with self.lock:
             self.asked.append(function)
             self.shared.append(shared)
+            self.of_tests.append([])
             try:
                 self.send(request, roots, shared)
-                return self.result_of(self.reply(shared), shared)
+                found = self.result_of(self.reply(shared), shared)
+                self.report_swallowed(None)
+                return found
             except CannotTravelError as error:
                 raise self.problem("not_plain_data", str(error)) from None
             except Unseen as error:
                 raise self.problem("unseen", str(error)) from None
+            except BaseException as error:
+                self.report_swallowed(error)
+                raise
             finally:
                 # Also after an error, because a change that was not made may be the reason for the error.
                 self.report_unmade(self.learned[function])
                 self.asked.pop()
                 self.shared.pop()
+                self.of_tests.pop()
+
+    def report_swallowed(self, outcome: BaseException | None) -> None:
+        """Report what the tests' functions raised in the current call and `outcome` does not pass on.
+
+        A test may judge in such a function, by an assertion that only the submission can pass on.
+        """
+        passed_on: list[BaseException] = []
+        while outcome is not None and outcome not in passed_on:
+            passed_on.append(outcome)
+            outcome = outcome.__cause__
+        for error in self.of_tests[-1]:
+            if not any(error is other for other in passed_on):
+                self.put("note", kind="of_test", what=_exception_text(error), swallowed=True)
 
     def report_unmade(self, learned: Learned) -> None:
-        """Report it if an answer contained a change that the true function was never seen to make."""
+        """Report if an answer wanted to change what the true function never changes."""
         if learned.unmade:
             learned.unmade = False
             self.put("note", kind="unmade")
@@ -182,10 +203,7 @@ class StubCalls:
         raise self.problem(reply.get("reason", "sandbox"), reply.get("words", kind))
 
     def called_back(self, reply: dict[str, Any], shared: Shared) -> None:
-        """Call a function of the tests, or advance an iterator, and send the result.
-
-        Raises `CannotTravelError` if the object is not one that this process keeps.
-        """
+        """Call a function of the tests, or advance an iterator, and send the result."""
         stays = self.side.kept.get(reply["of"])
         arguments, keywords = decoded(shared, reply, 2)
         if stays is None or isinstance(stays, Elsewhere):
@@ -200,6 +218,9 @@ class StubCalls:
             raise
         except BaseException as error:
             request, root = {"do": "raise"}, error
+            if _was_entered(stays, error):
+                self.of_tests[-1].append(error)
+                self.put("note", kind="of_test", what=_exception_text(error), swallowed=False)
         self.send(request, [root], shared)
 
     def function(self, number: int, name: str, attributes: Any) -> Callable[..., Any]:
@@ -236,12 +257,9 @@ class StubCalls:
                 sent, do = error, "throw"
 
     def repeat_side_effects(self, reply: dict[str, Any]) -> None:
-        """Repeat the output, the warnings and the log records of the other process.
-
-        Raises `Unseen` for a warning of a category that no answer of the true function contained.
-        """
-        sys.stdout.write(reply.get("out", ""))
-        sys.stderr.write(reply.get("err", ""))
+        """Repeat the output, the warnings and the log records of the other process."""
+        _write(sys.stdout, reply.get("out", ""))
+        _write(sys.stderr, reply.get("err", ""))
         for category, text in reply.get("warnings", ()):
             found = self.side.warning_named(category)
             if found is not None:
@@ -255,7 +273,7 @@ class StubCalls:
     # Detecting that a library runs an answer as code
 
     def remember(self, value: object) -> None:
-        """While learning, keep the texts of the true function's answer, to detect whether one is run."""
+        """Keep the texts of the true function's answer, to detect whether one of them is run."""
         if not self.learning or len(self.texts) >= _MOST_TEXTS:
             return
         parts = value if isinstance(value, (list, tuple, set, frozenset)) else (value,)
@@ -340,8 +358,8 @@ def _reply(line: bytes) -> dict[str, Any]:
 def decoded(shared: Shared, message: dict[str, Any], count: int) -> list[Any]:
     """Return the `count` values of a message from the other process.
 
-    Raises `CannotTravelError` for an invalid message or another number of values, so that no error in
-    decoding is mistaken for an answer, and `Unseen` if the message contains a refused class or name.
+    Raises `CannotTravelError` for an invalid message or another number of values, so that no error of this
+    reader is mistaken for an answer.
     """
     try:
         values = Decoder(shared, message).values()
@@ -352,8 +370,38 @@ def decoded(shared: Shared, message: dict[str, Any], count: int) -> list[Any]:
     return values
 
 
+def _write(stream: Any, text: str) -> None:
+    """Write what the other process wrote; single surrogates are bytes that are no UTF-8."""
+    try:
+        stream.write(text)
+    except UnicodeEncodeError:
+        stream.buffer.write(text.encode("utf-8", "surrogateescape"))
+
+
 def _as_exception(value: object) -> BaseException:
     return value if isinstance(value, BaseException) else CannotTravelError("what was raised is no exception")
+
+
+_ADDRESS = re.compile(r"0x[0-9a-fA-F]+")
+
+
+def _exception_text(error: BaseException) -> str:
+    """Return the class and the arguments of an exception of a test, the same in each run of the test."""
+    try:
+        arguments = _ADDRESS.sub("0x", repr(error.args))
+    except Exception:  # of the arguments' own `__repr__`
+        arguments = "?"
+    return f"{type_name(type(error))}{arguments}"[:_LONGEST_TEXT]
+
+
+def _was_entered(function: object, error: BaseException) -> bool:
+    """Whether a function of the tests had begun when it raised; refused arguments are no verdict."""
+    if not isinstance(function, (types.FunctionType, types.MethodType)):
+        return True
+    trace = error.__traceback__
+    while trace is not None and trace.tb_frame.f_code.co_filename == __file__:
+        trace = trace.tb_next
+    return trace is not None
 
 
 def _call(function: Any, arguments: tuple[Any, ...], keywords: tuple[tuple[str, Any], ...]) -> Any:

@@ -9,10 +9,11 @@ import io
 import os
 import sys
 import types
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING or "." in __name__:
+    from gistpoint.sandbox.payload.plain_parts import builtin_base
     from gistpoint.sandbox.payload.plain_sides import (
         NODE_KINDS,
         PLAIN_BASES,
@@ -28,6 +29,7 @@ if TYPE_CHECKING or "." in __name__:
         type_name,
     )
 else:
+    from gistpoint_parts import builtin_base
     from gistpoint_sides import (
         NODE_KINDS,
         PLAIN_BASES,
@@ -105,8 +107,11 @@ class TestSide(ProcessSide):
 
     __test__ = False
 
-    def __init__(self, calls: CallsInProgress, root: str, hidden: list[str]) -> None:
+    def __init__(
+        self, calls: CallsInProgress, root: str, hidden: list[str], unset: Sequence[str] = ()
+    ) -> None:
         super().__init__(1, root)
+        self.unset = frozenset(unset)
         self.calls = calls
         self.hidden = frozenset(os.path.join(os.path.realpath(root), path) for path in hidden)
         self.is_hidden: dict[str, bool] = {}
@@ -167,6 +172,9 @@ class TestSide(ProcessSide):
         if not self.learned.all_changes and _hides(kind, name, part):
             self.answered(f"{type_name(kind)}.{name} hidden")
 
+    def may_set(self, kind: type, name: str) -> bool:
+        return f"{type_name(kind)}.{name}" not in self.unset
+
     def may_hide(self, value: object, name: str, part: object) -> bool:
         kind = type(value)
         hides = _hides(kind, name, part)
@@ -211,9 +219,13 @@ class TestSide(ProcessSide):
 
     def staying(self, value: object) -> list[Any]:
         if isinstance(value, (types.FunctionType, types.MethodType)):
-            return ["function", value.__qualname__, None]
+            # Without the scopes around it: they name the test.
+            return ["function", _bare_name(value), None]
         if _is_iterator(value):
             return ["iterator", type_name(type(value)), None]
+        if isinstance(value, BaseException):
+            # It may be raised there, by the class that the submission can know, and is itself again here.
+            return ["token", type_name(type(value)), builtin_base(type(value)).__name__]
         return ["token", type_name(type(value)), None]
 
     def proxy_for(self, number: int, node: list[Any]) -> object:
@@ -238,6 +250,12 @@ def _hides(kind: type, name: str, part: object) -> bool:
     is_slot = type(found) is types.MemberDescriptorType
     of_class = any(name in type.__dict__["__dict__"].__get__(base) for base in mro_of(kind))
     return of_class and not is_slot and not same_plain(found, part)
+
+
+def _bare_name(function: types.FunctionType | types.MethodType) -> str:
+    """Return the own name of a function of the tests, or a neutral one if that could name a test."""
+    name = function.__qualname__.rpartition(".")[2]
+    return "function" if "test" in name.lower() else name
 
 
 def _is_iterator(value: object) -> bool:

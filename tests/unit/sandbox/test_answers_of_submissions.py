@@ -8,7 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -20,8 +20,10 @@ from gistpoint.core.confirmation.showing import (
     same_answer,
     same_effects,
     same_without_order,
+    with_kept_numbers,
 )
-from gistpoint.sandbox.confirmation.pair import Exchange
+from gistpoint.sandbox.confirmation.pair import Asked, Exchange, PairReport
+from gistpoint.sandbox.confirmation.repeating import PlainCall, plain_calls
 from gistpoint.sandbox.confirmation.submission import parsed
 from gistpoint.sandbox.payload import audit_events
 from gistpoint.sandbox.payload.audit_events import what_runs
@@ -72,9 +74,19 @@ def test_an_odd_answer_can_be_shown_and_compared(heap: dict[str, Any]) -> None:
     assert not same_without_order(ANSWER, answer)
 
 
+def put_again(*exchanges: tuple[dict[str, Any], dict[str, Any]], steps: bool = True) -> list[PlainCall]:
+    """Return the calls of one test with these requests and answers that can be put again."""
+    asked = {"t": Asked([Exchange(*exchange) for exchange in exchanges])}
+    return plain_calls(cast(PairReport, SimpleNamespace(asked=asked)), steps=steps)
+
+
+CALL = {"do": "call", "call": 1, "roots": []}
+NEXT = {"re": "callback", "do": "next", "of": 1_000_000_000, "roots": [["t", []], ["t", []]], "heap": {}}
+
+
 def test_whether_a_call_can_be_put_again_is_not_for_the_submission_to_say() -> None:
-    request = {"do": "call", "roots": []}
-    assert Exchange(request, {**ANSWER, "stays": True}).is_plain
+    for steps in (False, True):
+        assert put_again((CALL, {**ANSWER, "stays": True}), steps=steps)
     for number in (1_000_000_000, -1_000_000_001):
         for roots, heap in (
             ([["t", [["#", number]]]], {}),
@@ -82,9 +94,29 @@ def test_whether_a_call_can_be_put_again_is_not_for_the_submission_to_say() -> N
             ([1], {"-5": ["list", [], ["#", number]]}),
             ([["a", number, "function", "f", None]], {}),
         ):
-            assert Exchange(request, {"re": "value", "roots": roots, "heap": heap}).is_plain
-    assert Exchange(request, {"re": "callback", "roots": [["t", []], ["t", []]], "heap": {}}).is_plain
-    assert not Exchange({**request, "stays": True}, ANSWER).is_plain
+            assert put_again((CALL, {"re": "value", "roots": roots, "heap": heap}))
+
+
+def test_a_call_that_asks_the_test_is_put_again_with_the_replies() -> None:
+    reply = {"do": "return", "roots": [2], "heap": {}}
+    nested = ({**CALL, "call": 2}, ANSWER)
+    given = {**CALL, "stays": True}
+    found = put_again((given, NEXT), nested, (reply, NEXT), ({"do": "stop", "roots": [None]}, ANSWER))
+    assert [len(call.steps) for call in found] == [3]
+    assert put_again((given, NEXT), (reply, NEXT)) == [], "its end was not recorded"
+    assert put_again((given, NEXT), (reply, ANSWER), steps=False) == []
+
+
+def test_numbers_of_what_stays_are_those_of_the_other_process() -> None:
+    request = {"do": "next", "of": -1_000_000_000, "roots": [["#", -1_000_000_002]], "heap": {}}
+    numbers = {"-1000000000": "-1000000007", "-1000000002": "-1000000009"}
+    assert with_kept_numbers(request, numbers) == {
+        **request,
+        "of": -1_000_000_007,
+        "roots": [["#", -1_000_000_009]],
+    }
+    assert with_kept_numbers(request, {}) is None
+    assert with_kept_numbers({**CALL, "of": 1_000_000_000}, {}) == {**CALL, "of": 1_000_000_000}
 
 
 def kept(number: int, name: str = "f", place: int = -5) -> dict[str, Any]:

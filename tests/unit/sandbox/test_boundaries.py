@@ -172,3 +172,15 @@ def test_a_subclass_of_a_built_in_class_is_compared_as_that(value: object) -> No
     assert found == value
     assert canonical([found], 0, ()) == canonical([value], 0, ())
     assert [encoded] in simpler([["k", encoded]], 99)
+
+
+def test_a_function_that_converts_is_given_other_types() -> None:
+    inputs = made([described(["1.2"])], Hints(kinds=frozenset("s"), converts=True))
+    assert {"b'1.2'", "7", "None", "1.5", "True", "[7]"} <= set(inputs)
+    assert not {"b'1.2'", "7", "None"} & set(made([described(["1.2"])], Hints(kinds=frozenset("s"))))
+
+
+def test_a_function_that_asks_for_types_is_given_what_is_false_of_each() -> None:
+    inputs = made([described(["a"])], Hints(kinds=frozenset("silt"), asks_for_types=True))
+    assert {"0", "[]", "()", "True"} <= set(inputs)
+    assert "{}" not in inputs

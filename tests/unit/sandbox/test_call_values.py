@@ -1,4 +1,4 @@
-"""What remains of arguments that can't be pickled completely."""
+"""What is kept of arguments that can't be pickled whole."""
 
 from __future__ import annotations
 
@@ -16,17 +16,47 @@ from gistpoint.sandbox.payload import call_values
 
 
 class Holder:
-    """Holds any value."""
+    """Holds whatever it is given."""
 
     def __init__(self, **held: object) -> None:
         self.__dict__.update(held)
 
 
+class Observed(dict):  # type: ignore[type-arg]
+    """Reports each item that is set, also while it is unpickled."""
+
+    def __init__(self, *arguments: object, told: list[object], **more: object) -> None:
+        super().__init__(*arguments, **more)
+        self.told = told
+
+    def __setitem__(self, key: object, value: object) -> None:
+        self.told.append(key)
+        super().__setitem__(key, value)
+
+
+class Counted(list):  # type: ignore[type-arg]
+    """Counts what is appended."""
+
+    __slots__ = ("count",)
+
+    def append(self, value: object) -> None:
+        self.count += 1
+        super().append(value)
+
+    def extend(self, values: object) -> None:
+        raise AssertionError("no method of it may run")
+
+
 @pytest.fixture
 def kept(monkeypatch: pytest.MonkeyPatch) -> Any:
     monkeypatch.setitem(sys.modules, call_values._NAME, call_values)
-    for made in (call_values.Absent, call_values.made_function, call_values.set_state):
-        monkeypatch.setattr(made, "__module__", made.__module__)  # restored afterwards
+    for made in (
+        call_values.Absent,
+        call_values.made_function,
+        call_values.set_state,
+        call_values.set_contents,
+    ):
+        monkeypatch.setattr(made, "__module__", made.__module__)  # put back afterwards
 
     def kept(value: object) -> tuple[Any, int]:
         data, absent = call_values.dumps([value])
@@ -67,3 +97,17 @@ def _items() -> Iterator[int]:
 def test_an_argument_itself_is_never_absent(kept: Any, value: object) -> None:
     with pytest.raises(TypeError, match="cannot pickle"):
         kept(value)
+
+
+def test_members_are_put_back_without_the_methods_of_their_class(kept: Any) -> None:
+    found, absent = kept(Observed({"a": 1, "b": []}, told=[]))
+    assert (found, found.told, absent) == ({"a": 1, "b": []}, [], 0)
+    counted = Counted()
+    counted.count = 0
+    counted.append(5)
+    found, absent = kept(counted)
+    assert (list(found), found.count, absent) == ([5], 1, 0)
+    itself = Observed(told=[])
+    dict.__setitem__(itself, "itself", itself)
+    found, _ = kept(itself)
+    assert found["itself"] is found

@@ -1,0 +1,528 @@
+"""Judges one pass: the runs that confirm or contradict it (decision 113)."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import msgspec
+
+from gistpoint.core.code.index import index_source
+from gistpoint.core.code.splice import with_definition
+from gistpoint.core.confirmation.differences import (
+    FunctionName,
+    NotConfirmableError,
+    changed_functions,
+    without,
+)
+from gistpoint.core.confirmation.likeness import same_data
+from gistpoint.core.confirmation.model import (
+    AnsweredCall,
+    Confirmation,
+    Confirmed,
+    Controls,
+    Unconfirmable,
+)
+from gistpoint.core.confirmation.showing import (
+    same_effects,
+    same_without_order,
+)
+from gistpoint.core.confirmation.surplus import changes_more, new_attributes, readable
+from gistpoint.core.outcomes import RunStatus
+from gistpoint.core.running import RunContext, RunProgress
+from gistpoint.core.trees import SourceTree
+from gistpoint.sandbox.confirmation.controls import (
+    ConfirmationCase,
+    ran,
+    uncontrolled,
+    unlike_tests,
+    without_control,
+)
+from gistpoint.sandbox.confirmation.otherwise import answered_otherwise, shown_call
+from gistpoint.sandbox.confirmation.pair import Exchange, PairReport
+from gistpoint.sandbox.confirmation.repeating import PlainCall, plain_calls, repeated, sample
+from gistpoint.sandbox.confirmation.submission import SubmissionProcess
+
+_COMPARED_TESTS = 3
+"""The number of failing tests whose answers are compared with those of the true function."""
+_ASKED_OTHERWISE = "gives different answers when asked again"
+_NEEDS_OTHERS = "passes only with changes to functions that were right"
+_NEEDS_ANOTHER = "passes only with another changed function, and not with the true one in its place"
+_LARGER = "makes calls larger than the true function does, so that they can't be repeated"
+_SWALLOWS = "swallows an exception of a test that the true function does not cause"
+_RAISES = "raises where the true function answers, and no test notices"
+_SETS_MORE = "sets attributes that the true function does not set, and that the library can read"
+_CHANGES_MORE = "changes what the true function never changes"
+_CHANGES_DETAIL = "The tests pass only because of a change that the true function never makes."
+_RUNS_MORE = "answers with text that the library runs as code, but differently from the true function"
+_OTHER_DATA = "answers a call of a failing test differently from the true function"
+_MOST_OTHERWISE = 20
+"""The largest number of calls with other data that are put to the true function a second time."""
+_NOT_ANSWERED = "does not answer in a separate process, although the true function does"
+
+
+# Loops and `getattr` swallow some exceptions, so that a test passes without an answer. What a test compares
+# with may be an argument, so that it passes after that was changed.
+_DETAILS = {
+    _RAISES: "raises where the true function answers with a value",
+    _CHANGES_MORE: "changes an argument that the true function leaves as it was",
+}
+
+
+def with_changes(found: Confirmation, **changes: object) -> Confirmation:
+    """Return a confirmation with some of its fields replaced."""
+    return msgspec.structs.replace(found, **changes)
+
+
+def unconfirmed(reason: Unconfirmable, detail: str, marks: tuple[str, ...] = ()) -> Confirmation:
+    """Return the confirmation of a pass that can't be confirmed, with the reason."""
+    return Confirmation(Confirmed.UNCONFIRMED, reason, detail, marks=marks)
+
+
+def _alike_with_effects(first: Mapping[str, Any], second: Mapping[str, Any]) -> bool:
+    return same_without_order(first, second) and same_effects(first, second)
+
+
+class NoControlError(Exception):
+    """No pass of a task can be confirmed, because tests do not judge each of its functions."""
+
+
+class _OtherAnswer(NamedTuple):
+    """A call that the true function answers differently."""
+
+    call: AnsweredCall
+    mark: str
+    """Why a pass with this call is not confirmed; empty if the difference is only a note."""
+
+
+class PassCheck:
+    """The runs that confirm or contradict one pass."""
+
+    def __init__(
+        self,
+        case: ConfirmationCase,
+        controls: Controls,
+        submitted: SourceTree,
+        run: RunContext,
+        alone: FunctionName | None = None,
+    ) -> None:
+        """`alone` is the only function that differs from the original, if only its tests are to be run."""
+        self.alone = alone
+        self.case = case
+        self.controls = controls
+        self.submitted = submitted
+        self.run = run
+        self.attributes: set[str] = set()
+        """Attributes that only objects in the submission's answers have."""
+
+    def confirmation(self) -> Confirmation:
+        """Run the tests that count, with the submission in a separate process; return the result.
+
+        Raises `NotConfirmableError` if the submission can't be run that way.
+        """
+        changed = changed_functions(self.case.original, self.submitted)
+        others = [name for name in changed if name not in self.case.targets]
+        needed = self._need_of(others) if others else None
+        if needed is not None:
+            return needed
+        functions = tuple(dict.fromkeys((*self.case.targets, *changed)))
+        self.run.progress(RunProgress("running", 0, 2))
+        tests, learned = self._known_tests(functions)
+        if not others:  # otherwise, the targets alone were confirmed by now
+            self._check_controls(tests, learned)
+        if self.alone is not None:
+            tests = self.case.tests_of(self.alone, tests)
+        report = ran(self.case, functions, tests, self.submitted, learned, self.run)
+        if report.conclusion.status is not RunStatus.FINISHED:
+            late = report.conclusion.status is RunStatus.TIMED_OUT
+            reason = Unconfirmable.TOO_SLOW if late else Unconfirmable.SANDBOX
+            return _counted(unconfirmed(reason, report.conclusion.reason, (_NOT_ANSWERED,)), report, tests)
+        failing = report.failing(tests)
+        self.run.progress(RunProgress("running", 1, 2))
+        if failing:
+            found = self._of_failing(functions, learned, failing, report)
+            if found.result is Confirmed.CONTRADICTED and self._passes_with_all_changes(
+                functions, learned, failing, report
+            ):
+                found = unconfirmed(Unconfirmable.STATE_OUTSIDE, _CHANGES_DETAIL, (_CHANGES_MORE,))
+            return _counted(found, report, tests)
+        return _counted(self._of_passing(functions, learned, tests, report, others), report, tests)
+
+    def _of_passing(
+        self,
+        functions: Sequence[FunctionName],
+        learned: Sequence[Mapping[str, Sequence[str]]],
+        tests: Sequence[str],
+        report: PairReport,
+        others: Sequence[FunctionName],
+    ) -> Confirmation:
+        """Return the result if all tests pass, which they may do for the wrong reasons."""
+        unmade = [id for id in tests if report.asked[id].unmade]
+        if unmade:
+            contradicted = self._with_all_changes(functions, learned, unmade)
+            if contradicted is not None:
+                return contradicted
+        swallowing = self._swallowing(functions, learned, tests, report)
+        if swallowing is not None:
+            return swallowing
+        too_large = self._too_large(functions, learned, tests, report)
+        if too_large is not None:
+            return too_large
+        unlike = self._unlike(functions, learned, tests, report)
+        if unlike:
+            detail = f"A call of {unlike[0]} gets a different answer in another process."
+            return unconfirmed(Unconfirmable.STATE_OUTSIDE, detail, (_ASKED_OTHERWISE,))
+        other = self._other_answer(functions, learned, report, tests)
+        if other is not None and other.mark:
+            detail = f"A call of {other.call.test} {_DETAILS[other.mark]}."
+            return with_changes(
+                unconfirmed(Unconfirmable.NO_CONTROL, detail, (other.mark,)), beyond=other.call
+            )
+        if self.attributes and not self._passes_without(functions, learned, tests):
+            return unconfirmed(Unconfirmable.STATE_OUTSIDE, _CHANGES_DETAIL, (_SETS_MORE,))
+        covered = None if others else self._covered_by_another()
+        if covered is not None:
+            return covered
+        return Confirmation(
+            Confirmed.CONFIRMED,
+            uncovered=self._uncovered(tests, others),
+            beyond=other.call if other is not None else None,
+        )
+
+    def _need_of(self, others: Sequence[FunctionName]) -> Confirmation | None:
+        """Return why a pass needs changes to functions that were right; None if the targets suffice.
+
+        A submission could otherwise replace what tests judge by, such as a comparison or a helper that
+        asserts, together with the target.
+        """
+        tree = self.submitted
+        for name in others:
+            right = index_source(name.path, self.case.original.read(name.path)).get(name.qualname)
+            tree = with_definition(tree, name.path, name.qualname, right.source)
+        alone = PassCheck(self.case, self.controls, tree, self.run).confirmation()
+        if alone.result is Confirmed.CONFIRMED:
+            return None
+        detail = f"Without the changes to {', '.join(map(str, others))}, it is {alone.words}. {alone.detail}"
+        found = unconfirmed(Unconfirmable.NO_CONTROL, detail.rstrip(), (_NEEDS_OTHERS, *alone.marks))
+        return with_changes(found, beyond=alone.contradiction, calls=alone.calls, tests=alone.tests)
+
+    def _covered_by_another(self) -> Confirmation | None:
+        """Return why a pass needs one target to make up for another; None if each is right alone.
+
+        Each target that differs from the original is run with the true bodies of all others. Otherwise, two
+        wrong ones could agree with each other, or one of them could undo what the other does wrong.
+        """
+        case = self.case
+        changed = frozenset(changed_functions(case.original, self.submitted))
+        targets = [name for name in case.targets if name in changed]
+        if len(case.targets) == 1 or self.alone is not None:
+            return None
+        for name in targets:
+            own = index_source(name.path, self.submitted.read(name.path)).get(name.qualname)
+            tree = with_definition(case.original, name.path, name.qualname, own.source)
+            found = PassCheck(case, self.controls, tree, self.run, name).confirmation()
+            if found.result is not Confirmed.CONFIRMED:
+                detail = (
+                    f"With the true bodies of the other functions, {name} is {found.words}. {found.detail}"
+                )
+                marks = (_NEEDS_ANOTHER, *found.marks)
+                found_alone = unconfirmed(Unconfirmable.NO_CONTROL, detail.rstrip(), marks)
+                return with_changes(found_alone, beyond=found.contradiction or found.beyond)
+        return None
+
+    def _swallowing(
+        self,
+        functions: Sequence[FunctionName],
+        learned: Sequence[Mapping[str, Sequence[str]]],
+        tests: Sequence[str],
+        report: PairReport,
+    ) -> Confirmation | None:
+        """Return why a pass rests on exceptions of tests that the submission swallows; None if it does not.
+
+        A test may judge in a function that it passes on. What that raises reaches the test only through the
+        submission, unless the true function lets it raise the same in this test.
+        """
+        suspected = [id for id in tests if report.asked[id].swallowed]
+        if not suspected:
+            return None
+        true = ran(self.case, functions, suspected, self.case.original, learned, self.run)
+        for id in suspected:
+            known = true.asked[id].raised if id in true.asked else frozenset()
+            others = sorted(report.asked[id].swallowed - known)
+            if others:
+                detail = (
+                    f"A function of {id} raises in the submission, which does not pass it on: {others[0]}"
+                )
+                return unconfirmed(Unconfirmable.NO_CONTROL, detail, (_SWALLOWS,))
+        return None
+
+    def _too_large(
+        self,
+        functions: Sequence[FunctionName],
+        learned: Sequence[Mapping[str, Sequence[str]]],
+        tests: Sequence[str],
+        report: PairReport,
+    ) -> Confirmation | None:
+        """Return why calls, larger than those of the true function, can't be repeated; None if none is.
+
+        A submission can make its own calls large, by what its answers to earlier ones hold.
+        """
+        suspected = [id for id in tests if report.asked[id].unkept]
+        if not suspected:
+            return None
+        true = ran(self.case, functions, tests, self.case.original, learned, self.run)
+        if any(asked.unkept for asked in true.asked.values()):
+            return None
+        detail = f"Calls of {suspected[0]} are too large to be repeated."
+        return unconfirmed(Unconfirmable.TOO_MANY_CALLS, detail, (_LARGER,))
+
+    def _check_controls(self, tests: Sequence[str], learned: Sequence[Mapping[str, Sequence[str]]]) -> None:
+        """Raise `NoControlError` if a function of the task has no control of its own.
+
+        Controls of tasks that were made before each function had one do not say so; then it is found now.
+        """
+        if self.controls.each or self.alone is not None:
+            return
+        function = uncontrolled(self.case, tests, learned[: len(self.case.targets)], self.run)
+        if function is not None:
+            raise NoControlError(without_control(function))
+
+    def _uncovered(self, tests: Collection[str], others: Sequence[FunctionName]) -> int:
+        """Return how many tests, at least, pass in the submission's own process alone.
+
+        These are the tests that enter a target, or fail with the corrupted function, and were not run; and
+        those of other changed functions, of which only those that enter a target as well are run.
+        """
+        return len(self.case.failing.union(self.case.entering).difference(tests)) + len(others)
+
+    def _other_answer(
+        self,
+        functions: Sequence[FunctionName],
+        learned: Sequence[Mapping[str, Sequence[str]]],
+        report: PairReport,
+        tests: Collection[str],
+    ) -> _OtherAnswer | None:
+        """Return the first call of the tests that the true function answers with other data, if any.
+
+        A call because of which a pass is not confirmed comes before all others.
+
+        A test with such a call may pass, because it does not look at these data, or because the library's own
+        comparison accepts them (decision 131). Calls that the true function does not answer in the same way
+        twice do not count.
+        """
+        wanted = frozenset(tests)
+        calls = [call for call in plain_calls(report, steps=True) if call.test in wanted]
+        otherwise = self._true_answers(functions, sample(calls, self._seed), hash_seed=0)
+        if not otherwise:
+            return None
+        writes = [frozenset(part["writes"]) for part in learned]
+
+        def mark_of(exchange: Exchange, true: Mapping[str, Any], function: int) -> str:
+            if exchange.answer.get("re") == "raised" and true.get("re") == "value":
+                return _RAISES
+            if changes_more(exchange.request, true, exchange.answer, writes[function]):
+                return _CHANGES_MORE
+            return ""
+
+        marked = [
+            (mark_of(pair[0], pair[1].answer, call.first.request["function"]), call, pair)
+            for call, pair in otherwise
+        ]
+        marked.sort(key=lambda item: not item[0])
+        chosen = marked[:_MOST_OTHERWISE]
+        again = self._true_answers(functions, [call for _, call, _ in chosen], hash_seed=1)
+        steady = {id(call): answer for call, (_, answer) in again}
+        for mark, call, (exchange, answer) in chosen:
+            known = steady.get(id(call))
+            if known is not None and same_data(exchange.request, answer.answer, known.answer):
+                asked = functions[call.first.request["function"]]
+                return _OtherAnswer(shown_call(asked, call.test, call.first, answer, exchange), mark)
+        return None
+
+    @property
+    def _seed(self) -> str:
+        """A text that the solver does not know."""
+        return self.case.answer.targets[0].original
+
+    def _true_answers(
+        self, functions: Sequence[FunctionName], calls: Sequence[PlainCall], *, hash_seed: int
+    ) -> list[tuple[PlainCall, tuple[Exchange, Exchange]]]:
+        """Return the calls that the true function answers with other data.
+
+        Each comes with its first exchange that differs, as recorded and with the true function's answer.
+        Attributes that only the submission sets are kept in `attributes`.
+        """
+
+        def is_alike(exchange: Exchange, answer: Mapping[str, Any]) -> bool:
+            self.attributes |= new_attributes(exchange.request, answer, exchange.answer)
+            return same_data(exchange.request, exchange.answer, answer)
+
+        case = self.case
+        tree = without(case.original, case.hidden)
+        process = SubmissionProcess(case.place, tree, functions, hash_seed=hash_seed)
+        try:
+            found = ((call, repeated(process, call, is_alike)) for call in calls)
+            return [(call, pair) for call, pair in found if pair is not None]
+        finally:
+            process.close()
+
+    def _passes_without(
+        self,
+        functions: Sequence[FunctionName],
+        learned: Sequence[Mapping[str, Sequence[str]]],
+        tests: Sequence[str],
+    ) -> bool:
+        """Whether the tests still pass if attributes that only the submission sets are not set.
+
+        Only those count that code of the original could read. A repair may fill a cache at once that the true
+        function leaves empty; a test that passes without it does not rest on it.
+        """
+        unset = readable(self.case.original, self.attributes)
+        if not unset:
+            return True
+        report = ran(self.case, functions, tests, self.submitted, learned, self.run, unset=unset)
+        return report.conclusion.status is RunStatus.FINISHED and not report.failing(tests)
+
+    def _known_tests(
+        self, functions: Sequence[FunctionName]
+    ) -> tuple[Sequence[str], Sequence[Mapping[str, Sequence[str]]]]:
+        """Return the tests that count, and what the true functions' answers contain, by function.
+
+        If the controls do not cover all functions, this is learned now. Raises `NotConfirmableError` if no
+        test that tells is left.
+        """
+        names = [str(name) for name in functions]
+        known = self.controls
+        if all(name in known.answers for name in names):
+            parts = [{"answers": known.answers[name], "writes": known.writes[name]} for name in names]
+            runs = [{} if known.runs is None else {"runs": known.runs}, *({} for _ in names[1:])]
+            return known.tests, [{**part, **more} for part, more in zip(parts, runs, strict=True)]
+        true = ran(self.case, functions, known.tests, self.case.original, (), self.run)
+        passed = true.passed()
+        if not frozenset(known.telling).intersection(passed):
+            # A submission chooses the functions that it changes, and thereby the tests that can be run. The
+            # remaining tests must still distinguish it from a wrong submission.
+            detail = "No test that counts can be run with the other functions that were changed."
+            raise NotConfirmableError(Unconfirmable.NO_CONTROL, detail)
+        return passed, true.learned
+
+    def _passes_with_all_changes(
+        self,
+        functions: Sequence[FunctionName],
+        learned: Sequence[Mapping[str, Sequence[str]]],
+        failing: Sequence[str],
+        report: PairReport,
+    ) -> bool:
+        """Whether the tests failed only because changes that a right repair may make were not made."""
+        without_unmade = [id for id in failing if id not in report.asked or not report.asked[id].unmade]
+        return not without_unmade and self._with_all_changes(functions, learned, failing) is None
+
+    def _with_all_changes(
+        self,
+        functions: Sequence[FunctionName],
+        learned: Sequence[Mapping[str, Sequence[str]]],
+        tests: Sequence[str],
+    ) -> Confirmation | None:
+        """Return the result of the tests if all changes are made; None if they still pass.
+
+        In the first run, objects that the true function never changes stayed unchanged, because a test could
+        otherwise be made to pass by changing its arguments. A wrong change therefore had no effect there.
+        """
+        report = ran(self.case, functions, tests, self.submitted, learned, self.run, all_changes=True)
+        if report.conclusion.status is not RunStatus.FINISHED:
+            return unconfirmed(Unconfirmable.SANDBOX, report.conclusion.reason, (_NOT_ANSWERED,))
+        failing = report.failing(tests)
+        return self._of_failing(functions, learned, failing, report) if failing else None
+
+    def _unlike(
+        self,
+        functions: Sequence[FunctionName],
+        learned: Sequence[Mapping[str, Sequence[str]]],
+        tests: Sequence[str],
+        report: PairReport,
+    ) -> list[str]:
+        """Return the tests with a call whose answer or effects are different in another process.
+
+        A difference that the true function shows too, such as a logged time, does not count.
+        """
+        case = self.case
+        found = unlike_tests(case, functions, self.submitted, report, _alike_with_effects, steps=True)
+        if not found:
+            return []
+        true = ran(case, functions, tests, case.original, learned, self.run)
+        unsteady = frozenset(
+            unlike_tests(case, functions, case.original, true, _alike_with_effects, steps=True)
+        )
+        return [id for id in found if id not in unsteady]
+
+    def _of_failing(
+        self,
+        functions: Sequence[FunctionName],
+        learned: Sequence[Mapping[str, Sequence[str]]],
+        failing: Sequence[str],
+        report: PairReport,
+    ) -> Confirmation:
+        """Return the contradiction if the true function answers a call of a failing test differently.
+
+        Otherwise the result is unconfirmed, with the reason.
+        """
+        # A failing test alone contradicts nothing, because it may fail for other reasons in this process.
+        judged = [id for id in failing if id in report.asked and report.asked[id].problem in _ANSWERS]
+        if judged:
+            looked = judged[:_COMPARED_TESTS]
+            true = ran(self.case, functions, looked, self.case.original, learned, self.run)
+            for id in looked:
+                call = answered_otherwise(functions, id, true, report) if id in true.passed() else None
+                if call is not None:
+                    return Confirmation(Confirmed.CONTRADICTED, contradiction=call)
+        asked = report.asked.get(failing[0])
+        if asked is not None and asked.problem is Unconfirmable.RUNS_TEXT:
+            return self._of_text(functions, learned, failing[0], asked.words)
+        if asked is not None and asked.problem is not None:
+            return unconfirmed(asked.problem, f"{failing[0]}: {asked.words}", (_NOT_ANSWERED,))
+        return self._of_other_calls(functions, learned, failing, report)
+
+    def _of_other_calls(
+        self,
+        functions: Sequence[FunctionName],
+        learned: Sequence[Mapping[str, Sequence[str]]],
+        failing: Sequence[str],
+        report: PairReport,
+    ) -> Confirmation:
+        """Return the result for failing tests whose calls are not those that the true function gets.
+
+        Tests with random inputs make other calls in each run. The calls of the failing run are therefore put
+        to the true function, and the result is marked if it gives another answer.
+        """
+        other = self._other_answer(functions, learned, report, failing)
+        if other is None:
+            words = "fails, although every call is answered as the true function answers it"
+            return unconfirmed(Unconfirmable.NOT_DETERMINISTIC, f"{failing[0]} {words}.")
+        test = other.call.test
+        detail = f"{test} fails, but makes other calls in each run, so that it contradicts nothing."
+        found = unconfirmed(Unconfirmable.NOT_DETERMINISTIC, detail, (_OTHER_DATA,))
+        return with_changes(found, beyond=other.call)
+
+    def _of_text(
+        self,
+        functions: Sequence[FunctionName],
+        learned: Sequence[Mapping[str, Sequence[str]]],
+        test: str,
+        words: str,
+    ) -> Confirmation:
+        """Return the result for a test in which code ran that the controls did not see.
+
+        It is marked if the true function runs no such code in this test.
+        """
+        true = ran(self.case, functions, [test], self.case.original, learned, self.run)
+        asked = true.asked.get(test)
+        is_new = asked is None or asked.problem is not Unconfirmable.RUNS_TEXT
+        return unconfirmed(Unconfirmable.RUNS_TEXT, f"{test}: {words}", (_RUNS_MORE,) if is_new else ())
+
+
+_ANSWERS = (None, Unconfirmable.SANDBOX)
+"""The problems with which a failing test's calls are compared: ending the process is an answer too."""
+
+
+def _counted(found: Confirmation, report: PairReport, tests: Sequence[str]) -> Confirmation:
+    return with_changes(found, calls=report.calls, tests=len(tests))

@@ -1,0 +1,58 @@
+"""What objects of built-in types and classes that extend them hold, read without running their methods.
+
+Runs in the target's interpreter (decision 113).
+"""
+
+from __future__ import annotations
+
+import base64
+import collections
+import json
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING or "." in __name__:
+    from gistpoint.sandbox.payload import plain_sides as sides
+else:
+    import gistpoint_sides as sides
+
+
+def builtin_base(kind: type) -> type:
+    """Return the nearest built-in class that an exception class extends, or the class itself."""
+    return next(part for part in sides.mro_of(kind) if part.__module__ == "builtins")
+
+
+def names_file(error: BaseException) -> bool:
+    return isinstance(error, OSError) and error.filename is not None
+
+
+def arguments_of(error: Any) -> tuple[Any, ...]:
+    """Return the arguments of an exception; an `OSError` keeps the name of a file outside of `args`."""
+    return (*error.args, error.filename) if names_file(error) and len(error.args) == 2 else error.args
+
+
+def ordered(parts: list[Any]) -> list[Any]:
+    return sorted(parts, key=json.dumps)
+
+
+# The methods of the built-in types, never those of the object's own class, which may do anything.
+PLAIN_VALUES: dict[Any, Callable[[Any], object]] = {
+    str: str.__str__,
+    bytes: lambda value: bytes.__getitem__(value, slice(None)),
+    int: lambda value: int.__add__(value, 0),
+    float: lambda value: float.__add__(value, 0.0),
+    complex: lambda value: complex(float(complex.real.__get__(value)), float(complex.imag.__get__(value))),
+    tuple: lambda value: tuple(tuple.__iter__(value)),
+    frozenset: lambda value: frozenset(frozenset.__iter__(value)),
+}
+"""Functions that return an object's value as its immutable built-in base class, by that class."""
+BASE_CONTENTS: dict[Any, Callable[[Any, Any], Any]] = {
+    dict: lambda encoder, value: encoder.pairs(dict.items(value)),
+    list: lambda encoder, value: encoder.parts(list.__iter__(value)),
+    set: lambda encoder, value: ordered(encoder.parts(set.__iter__(value))),
+    collections.deque: lambda encoder, value: encoder.parts(collections.deque.__iter__(value)),
+    bytearray: lambda encoder, value: base64.b64encode(
+        bytes(bytearray.__getitem__(value, slice(None)))
+    ).decode("ascii"),
+}
+"""Functions that return the contents of an object, by its mutable built-in base class."""
