@@ -204,7 +204,7 @@ COLUMNS: tuple[Column[tuple[str, int, Run]], ...] = (
     _read_off("format", "format", lambda run: f"{run.format} {run.format_version}".strip()),
     _read_off("task", "task", lambda run: run.task),
     _read_off(
-        "model", "model", lambda run: run.model or ("person" if run.actor.value == "person" else run.agent)
+        "solver", "model", lambda run: run.model or ("person" if run.actor.value == "person" else run.agent)
     ),
     _read_off("outcome", "verdict", lambda run: run.verdict),
     _read_off("end reason", "exit_status", lambda run: run.exit_status),

@@ -263,7 +263,13 @@ def telemetry() -> list[dict[str, Any]]:
     return [
         {"type": "message.in", "content": "Read AGENTS.md", "seq": 1},
         {"type": "agent.start", "agentId": "main", "prompt": "Are there new mails?", "seq": 2},
-        {"type": "agent.start", "agentId": "main", "prompt": "Are there new mails?", "messages": [], "seq": 3},
+        {
+            "type": "agent.start",
+            "agentId": "main",
+            "prompt": "Are there new mails?",
+            "messages": [],
+            "seq": 3,
+        },
         {"type": "tool.start", "toolName": "exec", "params": {"command": "mail"}, "seq": 4},
         {"type": "tool.end", "toolName": "exec", "success": True, "seq": 5},
         {"type": "agent.end", "agentId": "main", "messages": asked, "success": True, "seq": 6},
@@ -271,7 +277,9 @@ def telemetry() -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize("in_lines", [True, False])
-def test_an_event_without_messages_is_no_run_and_its_success_no_verdict(tmp_path: Path, in_lines: bool) -> None:
+def test_an_event_without_messages_is_no_run_and_its_success_no_verdict(
+    tmp_path: Path, in_lines: bool
+) -> None:
     events = telemetry()
     # The first element of an array decides what the array is; a file of lines may begin with any event.
     events = events if in_lines else events[::-1]

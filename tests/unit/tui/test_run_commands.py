@@ -265,7 +265,7 @@ def test_runs_lists_what_is_known_at_the_end_of_each(
     assert cli.main(["runs", several]) == 0
     heading, row, _ = capsys.readouterr().out.splitlines()
     assert heading.split("\t") == [
-        "run", "format", "task", "model", "outcome", "end reason", "steps", "tokens", "cost",
+        "run", "format", "task", "solver", "outcome", "end reason", "steps", "tokens", "cost",
     ]  # fmt: skip
     assert row.split("\t") == [
         "several.jsonl#first%20one",
