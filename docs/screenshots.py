@@ -42,7 +42,7 @@ from gistpoint.tui.widgets.function_editor import FunctionEditor
 SIZES = ((80, 24), (160, 48))
 SUBMIT_QUESTION = "Submit and run the tests?"
 """The title of the question after F9. Enter counts only once it is shown with the price."""
-SUMMARY = "working time"
+SUMMARY = "End reason"
 """Words of the summary that no screen of an attempt contains."""
 MOVING = (120, 32)
 """Columns and rows of the moving picture."""
@@ -209,7 +209,7 @@ async def gist(camera: Camera) -> None:
         await keys(pilot, "f9")
         await camera.take(pilot, "gist-hand-in")
         await keys(pilot, "shift+tab", "enter")
-        await until(pilot, "working time")
+        await until(pilot, SUMMARY)
         await camera.take(pilot, "gist-summary")
         await keys(pilot, "right_square_bracket")
         await camera.take(pilot, "gist-gutter")
