@@ -264,7 +264,7 @@ def read_set(names: Iterable[str], store: TaskStore, *, distinct: bool = False) 
 
 
 def _with_quotes(error: TaskError, names: Sequence[str], store: TaskStore) -> TaskError:
-    """Return the error for a name that selects nothing; if all names are one title, with a hint to quote it."""
+    """Return the error for a name that selects nothing; if the names are one title, with how to quote it."""
     whole = " ".join(names)
     if len(names) < 2 or not tasks_called(whole, [t for t in store.tasks() if isinstance(t, Task)]):
         return error

@@ -120,7 +120,7 @@ async def test_escape_loses_nothing_that_was_typed_or_chosen_in_a_dialog(tmp_pat
     async with validating(services, tasks) as driver:
         for name in WITH_ANSWERS:
             driver.app.push_screen(dialog := DIALOGS[name]())
-            await driver.until(lambda: driver.app.screen is dialog and dialog.focused)  # noqa: B023
+            await driver.until(lambda: driver.app.screen is dialog and dialog.focused)
             assert isinstance(dialog, Dialog)
             first = content_of(dialog)
             for choices in dialog.query(Choices):
@@ -135,7 +135,7 @@ async def test_escape_loses_nothing_that_was_typed_or_chosen_in_a_dialog(tmp_pat
             await driver.press("escape")
             await driver.until(lambda: driver.app.screen is driver.screen and not driver.app.screen.is_modal)
             driver.app.push_screen(again := DIALOGS[name]())
-            await driver.until(lambda: driver.app.screen is again and again.focused)  # noqa: B023
+            await driver.until(lambda: driver.app.screen is again and again.focused)
             await driver.pilot.pause()
             await driver.pilot.pause()
             assert isinstance(again, Dialog)
@@ -150,7 +150,7 @@ async def test_a_letter_next_to_the_fields_answers_nothing_and_is_not_lost(tmp_p
         for name in WITH_ANSWERS:
             answers: list[object] = []
             driver.app.push_screen(dialog := DIALOGS[name](), answers.append)
-            await driver.until(lambda: driver.app.screen is dialog and dialog.focused)  # noqa: B023
+            await driver.until(lambda: driver.app.screen is dialog and dialog.focused)
             assert isinstance(dialog, Dialog)
             for place in [widget for widget in dialog.focus_chain if not isinstance(widget, Input)]:
                 place.focus()
@@ -169,7 +169,7 @@ async def test_a_note_typed_without_going_to_its_field_is_no_verdict(tmp_path: P
         for form in (OF_A_PERSON, OF_AN_AGENT):
             answers: list[object] = []
             driver.app.push_screen(dialog := VerdictDialog(form, form.words), answers.append)
-            await driver.until(lambda: driver.app.screen is dialog and dialog.focused)  # noqa: B023
+            await driver.until(lambda: driver.app.screen is dialog and dialog.focused)
             note = "".join(word.key for word in form.words) + " why"
             await driver.type(note)
             await driver.until(lambda: dialog.query_one("#note", Input).value == note)  # noqa: B023

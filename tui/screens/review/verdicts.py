@@ -133,13 +133,14 @@ class VerdictDialog(Dialog[GivenVerdict]):
 
     def body(self) -> list[Widget]:
         """Return the verdicts, the reasons, the fields for a time and a note, and the list of keys."""
+        by_key = " · ".join(f"{word.key} {word.words}" for word in self._words)
         return [
             Options(list(self._form.verdicts.values()), id="verdicts"),
             *self._lists_of_reasons(),
             Input(placeholder="corrected time in seconds", id="corrected"),
             Input(self._note, placeholder="note", id="note"),
             Plain("", id="verdict-problem", classes="dialog-hint"),
-            Plain("After Esc, one key judges the run: " + " · ".join(f"{word.key} {word.words}" for word in self._words)),
+            Plain(f"After Esc, one key judges the run: {by_key}"),
         ]
 
     def _lists_of_reasons(self) -> list[Widget]:
