@@ -167,7 +167,7 @@ class PlacesScreen(BaseScreen[None]):
         self._found_in.update(hit.run for hit in batch.hits)
         if batch.hits:
             self.table.show(self._lines.lines)
-        runs = plural(len(self._found_in), "run")
+        runs = f"{len(self._found_in):,} of {plural(len(self._runs), 'run')}"
         lines = len(self._lines.lines)
         places = f" ({plural(batch.count, 'place')})" if batch.count != lines else ""
         cut = batch.count > len(self._hits)
