@@ -444,7 +444,7 @@ def _excerpt(text: str, span: tuple[int, int], cells: int) -> tuple[str, int]:
 
 
 def _ended_at_a_word(cut: str, whole: str, least: int) -> str:
-    """Return the beginning of a text without a word that is cut at its end, but `least` characters or more."""
+    """Return the beginning of a text without a word cut at its end, but at least `least` characters."""
     if len(cut) >= len(whole):
         return cut
     splits_a_word = not whole[len(cut) - 1].isspace() and not whole[len(cut)].isspace()
