@@ -199,7 +199,7 @@ async def gist(camera: Camera) -> None:
     task, text = gist_task(services.locations.tasks, entrypoints)
     app = GistpointApp(services, open=task.id)
     async with app.run_test(size=camera.size, notifications=True) as pilot:
-        await until(pilot, "50 steps left" if camera.size[0] > 100 else "50 left")
+        await until(pilot, "50 steps left" if camera.size[0] >= 160 else "50 left")
         await keys(pilot, "f6")
         await settled(pilot)
         app.post_message(events.Paste(text))

@@ -188,7 +188,8 @@ async def solve(camera: ThemesCamera) -> None:
         await until(pilot, documented.SUBMIT_QUESTION)
         await keys(pilot, "enter")
         await camera.take(pilot, "submitted-wrong")
-        await keys(pilot, "ctrl+g", "tab", "tab", "tab", "enter")
+        await until(pilot, "not solved")
+        await keys(pilot, "ctrl+g", "tab", "tab", "enter")
         await settled(pilot)
         await camera.take(pilot, "after-giving-up")
 

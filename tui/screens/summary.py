@@ -38,7 +38,7 @@ from gistpoint.tui.jobs import Job, Jobs
 from gistpoint.tui.keys import KeyScope, bindings_of, key_named, shown_key
 from gistpoint.tui.titles import mode_words
 from gistpoint.tui.view_models import end_words, isolation_warning, submission_words
-from gistpoint.tui.widgets.header_bar import HeaderBar
+from gistpoint.tui.widgets.header_bar import HeaderBar, HeaderField
 from gistpoint.tui.widgets.key_bar import KeyBar
 from gistpoint.tui.widgets.line_list import HEADING, MUTED, Line, LineList, folded, line
 from gistpoint.tui.widgets.pages import Pages
@@ -65,14 +65,18 @@ class Compared:
 
 
 def headline(state: AttemptState, accepted: bool | None = None) -> str:
-    """Return the result in one line. `accepted` is the reviewers' decision on a pass, if there is one."""
+    """Return the result in a few words. `accepted` is the reviewers' decision on a pass, if there is one."""
+    return "… not ended" if state.ending is None else end_words(state.ending, attempt_result(state, accepted))
+
+
+def headline_fields(state: AttemptState) -> list[HeaderField]:
+    """Return the score and the working time of an attempt that has ended."""
     if state.ending is None:
-        return "… not ended"
-    words = end_words(state.ending, attempt_result(state, accepted))
+        return []
     score = (
         "nothing was submitted" if state.last is None else state.of_kind.score_words(state.last.score or 0)
     )
-    return f"{words}   {score}   working time {duration(state.clock.active)}"
+    return [HeaderField("", score), HeaderField("working time", duration(state.clock.active))]
 
 
 def compared(parts: Iterable[ExpectedText], state: AttemptState) -> tuple[Compared, ...]:
@@ -289,7 +293,8 @@ class SummaryScreen(BaseScreen[AfterSummary]):
 
     def compose(self) -> ComposeResult:
         """Lay out headline and pages."""
-        yield HeaderBar(answer_title(self._attempted, target_names(self._attempted)), self._headline())
+        title = answer_title(self._attempted, target_names(self._attempted))
+        yield HeaderBar(title, self._headline(), headline_fields(self._state))
         makers = {title: partial(_widget_of, page) for title, page in self._pages.items()}
         yield Pages({title: title for title in self._pages}, makers, keys=dict.fromkeys(self._pages, ""))
         yield KeyBar()
