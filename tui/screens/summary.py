@@ -21,7 +21,6 @@ from gistpoint.core.errors import UserError
 from gistpoint.core.kinds.confirming import (
     CONTRADICTED_SENTENCE,
     confirmation_lines,
-    confirmation_words,
     to_be_confirmed,
 )
 from gistpoint.core.kinds.folder import target_names
@@ -37,7 +36,7 @@ from gistpoint.tui.base_screen import BaseScreen
 from gistpoint.tui.jobs import Job, Jobs
 from gistpoint.tui.keys import KeyScope, bindings_of, key_named, shown_key
 from gistpoint.tui.titles import mode_words
-from gistpoint.tui.view_models import end_words, isolation_warning, submission_words
+from gistpoint.tui.view_models import end_words, isolation_warning, pass_words, submission_words
 from gistpoint.tui.widgets.header_bar import HeaderBar, HeaderField
 from gistpoint.tui.widgets.key_bar import KeyBar
 from gistpoint.tui.widgets.line_list import HEADING, MUTED, Line, LineList, folded, line
@@ -86,11 +85,11 @@ def compared(parts: Iterable[ExpectedText], state: AttemptState) -> tuple[Compar
 
 def _compared(part: ExpectedText, state: AttemptState) -> Compared:
     submitted = [s.replacement.code for s in state.submissions if s.replacement.name == part.name]
-    mark = "✔ changed" if submitted else "✘ never touched"
+    mark = "✔ changed" if submitted else "✘ not changed"
     yours = submitted[-1] if submitted else part.given
-    whose = "as you wrote it last" if submitted else "as it was given to you, because you never replaced it"
+    whose = "as you last wrote it" if submitted else "as it was given: you did not change it"
     yours, true = _compared_text(yours), _compared_text(part.right)
-    legend = f"- {whose}   + as it should be" if yours != true else "as you wrote it last, which is correct"
+    legend = f"- {whose}   + as it should be" if yours != true else "as you last wrote it, which is correct"
     return Compared(f"{mark}  {part.name}", yours, true, f"{part.name}:  {legend}")
 
 
@@ -183,8 +182,8 @@ def _suspicion(state: AttemptState, accepted: bool | None) -> Rows:
     if not state.suspicious:
         return []
     if accepted is None:
-        settled = f"gistpoint attempt accept {state.attempt_id}, or reject {state.attempt_id} --why TEXT"
-        review = ("To be read", f"it counts as solved after {settled}")
+        accept = f"gistpoint attempt accept {state.attempt_id}"
+        review = ("To be read", f"it counts as solved after a reviewer has accepted it: {accept}")
     else:
         review = ("Read", "accepted: it counts as solved" if accepted else "rejected: it does not count")
     return [("Suspicious", ", ".join(state.suspicious)), review]
@@ -193,7 +192,7 @@ def _suspicion(state: AttemptState, accepted: bool | None) -> Rows:
 def _confirmation(state: AttemptState) -> Rows:
     confirmation = state.confirmation
     if confirmation is None:
-        words = confirmation_words(state)
+        words = pass_words(state)
         return [("Confirmation", words)] if words else []
     first, *more = confirmation_lines(confirmation)
     rows = [("Confirmation", first), *(("", text) for text in more)]
@@ -332,13 +331,13 @@ class SummaryScreen(BaseScreen[AfterSummary]):
         self._jobs.stop()
 
     def _begin(self, ask: AskConfirmation) -> None:
-        self._show_confirmation("being confirmed …  (Esc stops that; `gistpoint attempt confirm` continues)")
+        self._show_confirmation("being confirmed …  (Esc stops it)")
         self._job = self._jobs.do(lambda job: ask(RunContext(job.cancel)), self._confirmed)
 
     def _confirmed(self, asked: AskedPass) -> None:
         self._job = None
         self._state = asked.state
-        self._show_confirmation(f"not asked: {asked.why_not}" if asked.why_not else "")
+        self._show_confirmation(f"not confirmed: {asked.why_not}" if asked.why_not else "")
 
     def _not_confirmed(self, error: Exception) -> None:
         if not isinstance(error, UserError):
@@ -367,7 +366,8 @@ class SummaryScreen(BaseScreen[AfterSummary]):
         if self._job is not None:
             self._job.stop()
             self._job = None
-            self._show_confirmation("not asked: stopped")
+            later = f"gistpoint attempt confirm {self._state.attempt_id}"
+            self._show_confirmation(f"not confirmed, since you stopped it; `{later}` does it")
 
     async def action_page(self, name: str) -> None:
         """Show and focus a page."""

@@ -20,7 +20,7 @@ from gistpoint.core.generation.dossier import Dossier
 from gistpoint.core.kinds.kind import TrialSubject
 from gistpoint.core.kinds.titles import author_title
 from gistpoint.core.tasks.model import Task
-from gistpoint.core.text import visible_line
+from gistpoint.core.text import plural, visible_line
 from gistpoint.sessions.annotations.validations import (
     TaskVerdict,
     Validation,
@@ -404,19 +404,19 @@ class ValidateScreen(BaseScreen[None]):
         was_busy = self.trial_queue.busy
         self.trial_queue.ask(runs)
         if was_busy:
-            self.say(f"{len(runs)} more queued after the current run.")
+            self.say(f"{plural(len(runs), 'run')} queued after the current one.")
 
     @on(RunMoved)
     def run_moved(self, message: RunMoved) -> None:
         """Show the progress of a run."""
-        run = message.run
-        waiting = f", {self.trial_queue.waiting} waiting" if self.trial_queue.waiting else ""
-        self.say(f"Running {run.words} of {author_title(run.task)}: {message.words}{waiting}. Esc stops it.")
+        waits = self.trial_queue.waiting
+        later = f"; {plural(waits, 'more run')} {'waits' if waits == 1 else 'wait'}" if waits else ""
+        self.say(f"{message.run.doing}: {message.words}{later}. Esc stops.")
 
     @on(RunEnded)
     def run_ended(self, message: RunEnded) -> None:
         """Record the result of a run, and show it."""
-        name = f"{message.run.words} of {author_title(message.run.task)}"
+        name = message.run.words
         if message.error is not None:
             self.say(f"Stopped: {name}." if message.stopped else message.error.message)
             if not message.stopped:
