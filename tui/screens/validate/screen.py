@@ -69,11 +69,20 @@ class ValidateScreen(BaseScreen[None]):
     """The screen on which one validator judges tasks."""
 
     CSS_PATH = "validate.tcss"
-    BINDINGS: ClassVar[list[BindingType]] = [*bindings_of(KeyScope.VALIDATE)]
+    BINDINGS: ClassVar[list[BindingType]] = [
+        *bindings_of(KeyScope.VALIDATE),
+        *bindings_of(KeyScope.VALIDATE_PAGE),
+    ]
     HELP_PAGE = "validate"
     AUTO_FOCUS = "QueueList"
     """The queue: a key pressed while the screen opens must not end up in the hidden filter."""
-    SCOPES = (KeyScope.VALIDATE, KeyScope.PLACES, KeyScope.VALIDATE_GIST, KeyScope.EDITOR)
+    SCOPES = (
+        KeyScope.VALIDATE,
+        KeyScope.VALIDATE_PAGE,
+        KeyScope.PLACES,
+        KeyScope.VALIDATE_GIST,
+        KeyScope.EDITOR,
+    )
 
     header = query_one(HeaderBar)
     message_line = query_one("#validate-say", Plain)
@@ -213,6 +222,7 @@ class ValidateScreen(BaseScreen[None]):
             self.session.live.reading(dossier.task.id)
         self.pages.display = True
         await self.pages.open(dossier)
+        self.refresh_bindings()
         if self._tries(lambda: self.session.begin(dossier.task)):
             self._redraw_queue()
         self.pages.refill()
@@ -515,7 +525,9 @@ class ValidateScreen(BaseScreen[None]):
             await self.run_action(f"screen.{link}")
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Leave Escape to the editor, unless a run can be stopped."""
+        """Leave Escape to the editor, unless a run can be stopped; offer the one of two pages that exists."""
+        if action == "page" and parameters and parameters[0] in ("fix", "gist"):
+            return self.dossier is None or self.pages.applies(str(parameters[0]))
         if action == "back" and not self.trial_queue.busy:
             return not isinstance(self.focused, FunctionEditor)
         return True
