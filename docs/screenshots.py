@@ -15,6 +15,7 @@ import os
 import re
 import sys
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 from textwrap import indent
 
@@ -39,6 +40,10 @@ from gistpoint.tui.screens.validate.session import ValidationSession
 from gistpoint.tui.widgets.function_editor import FunctionEditor
 
 SIZES = ((80, 24), (160, 48))
+SUBMIT_QUESTION = "Submit and run the tests?"
+"""The title of the question after F9. Enter counts only once it is shown with the price."""
+SUMMARY = "End reason"
+"""Words of the summary that no screen of an attempt contains."""
 MOVING = (120, 32)
 """Columns and rows of the moving picture."""
 
@@ -139,12 +144,10 @@ async def solve(camera: Camera) -> None:
             "#function-editor", FunctionEditor
         ).text = f"{indent(original().rstrip(), ' ' * 4)}\n"
         await keys(pilot, "f6", "f9")
+        await until(pilot, SUBMIT_QUESTION)
         await camera.take(pilot, "submit")
         await keys(pilot, "enter")
-        for _ in range(300):
-            await pilot.pause(0.2)
-            if not app.screen.query("#console-line"):
-                break
+        await until(pilot, SUMMARY)
         await camera.take(pilot, "summary")
         await keys(pilot, "right_square_bracket")
         await camera.take(pilot, "summary-second-page")
@@ -179,13 +182,11 @@ async def attempt() -> Animation:
         await pressed("ctrl+end", "up", stays=0.8)
         await pressed("end", *["ctrl+left"] * 3, stays=0.8)
         await pressed("left", "=", stays=1.5)
-        await pressed("f9", stays=3)
+        await keys(pilot, "f9")
+        await until(pilot, SUBMIT_QUESTION)
+        await pressed(stays=3)
         await pressed("enter", stays=0.2)
-        for _ in range(300):
-            await pilot.pause(0.1)
-            moving.take(app, 0.1)
-            if not app.screen.query("#console-line"):
-                break
+        await until(pilot, SUMMARY, meanwhile=lambda: moving.take(app, 0.2))
         await settled(pilot)
         moving.take(app, 5)
     return moving
@@ -198,7 +199,7 @@ async def gist(camera: Camera) -> None:
     task, text = gist_task(services.locations.tasks, entrypoints)
     app = GistpointApp(services, open=task.id)
     async with app.run_test(size=camera.size, notifications=True) as pilot:
-        await until(pilot, "50 steps left" if camera.size[0] > 100 else "50 left")
+        await until(pilot, "50 steps left" if camera.size[0] >= 160 else "50 left")
         await keys(pilot, "f6")
         await settled(pilot)
         app.post_message(events.Paste(text))
@@ -208,16 +209,17 @@ async def gist(camera: Camera) -> None:
         await keys(pilot, "f9")
         await camera.take(pilot, "gist-hand-in")
         await keys(pilot, "shift+tab", "enter")
-        await until(pilot, "working time")
+        await until(pilot, SUMMARY)
         await camera.take(pilot, "gist-summary")
         await keys(pilot, "right_square_bracket")
         await camera.take(pilot, "gist-gutter")
 
 
-async def until(pilot: Pilot[object], words: str) -> None:
-    """Wait for words on the screen, for two minutes at most."""
+async def until(pilot: Pilot[object], words: str, meanwhile: Callable[[], None] = lambda: None) -> None:
+    """Wait for words on the screen, for two minutes at most, and call `meanwhile` every 0.2 seconds."""
     for _ in range(600):
         await pilot.pause(0.2)
+        meanwhile()
         if words in "\n".join(strip.text for strip in pilot.app.screen._compositor.render_strips()):
             return
     raise TimeoutError(f"{words!r} never came.")

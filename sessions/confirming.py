@@ -20,7 +20,7 @@ from gistpoint.sessions.attempts import AttemptStore, AttemptSummary
 from gistpoint.sessions.services import Services
 
 NO_ENGINE = "This version of gistpoint can't confirm passes."
-NOTHING_TO_ASK = "It has no pass that still has to be confirmed."
+NOTHING_TO_ASK = "This attempt has no pass that still has to be confirmed."
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +59,9 @@ def confirm_attempt(
     controls = known_controls(task)
     if controls is None:
         return AskedPass(
-            identity, state, why_not=f"{NOT_CONTROLLED.detail} `gistpoint task control {task.short_id}`"
+            identity,
+            state,
+            why_not=f"{NOT_CONTROLLED.detail} `gistpoint task control {task.short_id}` prepares it.",
         )
     confirmer = services.confirmer_for(task)
     if confirmer is None:

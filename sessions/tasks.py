@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
@@ -247,7 +248,10 @@ def read_set(names: Iterable[str], store: TaskStore, *, distinct: bool = False) 
     wanted = list(names)
     found: list[Task | str] = []
     for name in wanted:
-        found += _named(name, store)
+        try:
+            found += _named(name, store)
+        except TaskError as error:
+            raise _with_quotes(error, wanted, store) from error
     if not wanted:
         found += [_read(entry) for entry in store.tasks()]
     tasks = {task.id: task for task in found if isinstance(task, Task)}
@@ -257,6 +261,14 @@ def read_set(names: Iterable[str], store: TaskStore, *, distinct: bool = False) 
         del tasks[id]
     shown = " ".join(Path(name).name or name for name in wanted)
     return TaskSet(shown or "all tasks", tuple(tasks.values()), problems)
+
+
+def _with_quotes(error: TaskError, names: Sequence[str], store: TaskStore) -> TaskError:
+    """Return the error for a name that selects nothing; if the names are one title, with how to quote it."""
+    whole = " ".join(names)
+    if len(names) < 2 or not tasks_called(whole, [t for t in store.tasks() if isinstance(t, Task)]):
+        return error
+    return TaskError(error.message, hint=f"A title with blanks needs quotes: {shlex.quote(whole)}.")
 
 
 def existing_path(name: str) -> Path | None:

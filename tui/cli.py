@@ -271,7 +271,7 @@ def _run(arguments: Sequence[str] | None) -> int:
 
         complete(parser())
     try:
-        words = _without_aliases(sys.argv[1:] if arguments is None else arguments)
+        words = _with_whole_names(_without_aliases(sys.argv[1:] if arguments is None else arguments))
         options = parser().parse_args(words, argparse.Namespace(called=(*words,)))
         _ask_on_terminal()
         code: int = options.run(options)
@@ -328,6 +328,15 @@ def _with_new_name(words: Sequence[str]) -> list[str]:
             print(f"`gistpoint {' '.join(old)}` is called `gistpoint {new}` now.", file=sys.stderr)
             return [*new.split(), *words[len(old) :]]
     return [*words]
+
+
+def _with_whole_names(words: Sequence[str]) -> Sequence[str]:
+    """Return the words with the two words and the digit of a task as one name, as if they had been quoted."""
+    if not any(len(word) == 1 and word.isdigit() for word in words):
+        return words  # most calls, which need not import what names consist of
+    from gistpoint.core.tasks.names import with_whole_names
+
+    return with_whole_names(words)
 
 
 _OF_THE_USER = frozenset(

@@ -185,6 +185,7 @@ SCOPE_WORDS = {
     KeyScope.VALIDATE: "Validate: the queue and its task",
     KeyScope.PLACES: "Validate: code",
     KeyScope.VALIDATE_GIST: "Validate: gists",
+    KeyScope.VALIDATE_PAGE: "Validate: a gist task",
     KeyScope.FILES: "Solve: files",
     KeyScope.GIST_SOLVE: "Gist, in any pane",
     KeyScope.GIST: "Gist: the text",

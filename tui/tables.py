@@ -62,7 +62,11 @@ class Column(Generic[Row]):
     former_names: tuple[str, ...] = ()
     """The names that queries used for the column in earlier versions."""
     marks: Callable[[Row], Sequence[tuple[int, int]]] | None = None
-    """Returns the start and end of each part of the text to emphasise; a cell is cut around the first one."""
+    """Returns the start and end of each part of the text to emphasise; a cell is cut around the first one.
+
+    Such a column has excerpts, which are what the list is read for. Less important columns are left out
+    before the excerpts become too short, and an excerpt continues over empty cells to its right.
+    """
     text: Callable[[Row], str] | None = None
     """The text that queries search, if it differs from the displayed text."""
     words: Mapping[str, Callable[[Row], bool]] = field(default_factory=dict)
@@ -91,6 +95,8 @@ class Column(Generic[Row]):
 
 _READABLE = 36
 """The width in cells that a long text needs to be easy to read."""
+_EXCERPT = 48
+"""The width in cells that an excerpt needs to show a match with the words around it."""
 Laid = tuple[Column[Row], int]
 """A column and its width in cells."""
 
@@ -129,14 +135,16 @@ def widths_in(wanted: Sequence[Laid[Row]], room: int, gap: int) -> list[Laid[Row
     while len(kept) > 1:
         must_read_well = has_ranks and not wanted[kept[-1]][0].rank
         need = _comfortable if must_read_well else _least_of
-        if sum(need(wanted[n]) + gap for n in kept) - gap <= room:
+        needed = [_with_excerpt(wanted[n], need(wanted[n]), is_last=n == kept[-1]) for n in kept]
+        if sum(needed) + gap * (len(kept) - 1) <= room:
             break
         kept.pop()
     if len(kept) == 1:
         column, cells = wanted[kept[0]]
         return [(column, max(1, min(cells, room)))]
     laid = [wanted[n] for n in sorted(kept)]
-    widths = _shared(laid, list(map(need, laid)), room - gap * (len(kept) - 1))
+    least = [_with_excerpt(wanted[n], need(wanted[n]), is_last=n == kept[-1]) for n in sorted(kept)]
+    widths = _shared(laid, least, room - gap * (len(kept) - 1))
     return [(column, width) for (column, _), width in zip(laid, widths, strict=True)]
 
 
@@ -149,6 +157,12 @@ def _comfortable(laid: Laid[Row]) -> int:
     """Return the width at which a column is easy to read."""
     column, cells = laid
     return max(_least_of(laid), min(cells, _READABLE)) if column.rank else _least_of(laid)
+
+
+def _with_excerpt(laid: Laid[Row], least: int, *, is_last: bool) -> int:
+    """Return the least width of a column; for excerpts more, unless they are the least important column."""
+    column, cells = laid
+    return least if column.marks is None or is_last else max(least, min(cells, _EXCERPT))
 
 
 def _least_of(laid: Laid[Row]) -> int:

@@ -7,8 +7,10 @@ from gistpoint.core.attempts.events import EndReason
 from gistpoint.core.attempts.harness import Price
 from gistpoint.core.attempts.identity import SHOWS_EVIDENCE
 from gistpoint.core.attempts.parts import Ending
+from gistpoint.core.attempts.results import Standing
 from gistpoint.core.attempts.state import AttemptCall, AttemptResult, AttemptState, Submission, result_of
 from gistpoint.core.kinds.commandline import spelled
+from gistpoint.core.kinds.confirming import confirmation_words
 from gistpoint.core.readable import duration
 
 END_WORDS = {
@@ -89,6 +91,12 @@ def isolation_warning(state: AttemptState) -> str:
     return "" if state.header.backend.isolated else "⚠ NOT ISOLATED: tests run as you, on this machine"
 
 
+def pass_words(state: AttemptState) -> str:
+    """Return what is known of the confirmation of a pass; empty if there is nothing to be confirmed."""
+    words = confirmation_words(state)
+    return "not confirmed yet" if words == Standing.NOT_ASKED else words
+
+
 def end_words(ending: Ending, result: AttemptResult) -> str:
     """Return the end of an attempt in words, and whether its pass counts."""
     if ending.reason == EndReason.SOLVED and result is not AttemptResult.SOLVED:
@@ -101,7 +109,7 @@ def submission_words(submission: Submission, accepted: bool | None = None) -> st
     if not submission.status:
         return "… running"
     if submission.status != "finished":
-        cost = "" if submission.counts else ", cost nothing"
+        cost = "" if submission.counts else ", not charged"
         return f"✘ {submission.status.replace('_', ' ')}{cost}"
     result = result_of(submission.solved, submission.doubts, accepted)
     mark = {AttemptResult.SOLVED: "✔ solved", AttemptResult.TO_BE_READ: TO_BE_READ}.get(

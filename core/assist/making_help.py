@@ -48,7 +48,7 @@ def make_help(
     reason = "The task names no failing test."
     for text in dict.fromkeys(failure.id.partition("[")[0] for failure in task.brief.failing):
         entrypoint = parse_entrypoint(f"pytest {shlex.quote(text)}")
-        run.step(f"gist of {entrypoint.text}")
+        run.step(f"making the gist of {entrypoint.text}")
         try:
             examined = Examination(repository, runner, allow_failing=True, run=run.quiet).examine(entrypoint)
         except NoGistError as error:

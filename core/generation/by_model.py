@@ -87,7 +87,7 @@ class SuiteTrials:
             expected=intake.collected,
             writable=intake.writable,
         )
-        step = f"suite with {target.name} corrupted by the model"
+        step = f"running the suite with {target.name} corrupted by the model"
         report = run_step(self.runner, request, step, self.run)
         if report.status in FREE:
             raise InfrastructureError(
@@ -335,7 +335,7 @@ def _broken_by_removal(intake: Intake, ref: FunctionRef, runner: Runner, run: Ru
         return ()
     request = RunRequest(removed, intake.repository.environment, intake.timeout_s, deselect=intake.flaky)
     request = replace(request, expected=intake.collected)
-    report = run_step(runner, request, f"tests that see {ref}", run)
+    report = run_step(runner, request, f"running the tests that use {ref}", run)
     return tuple(result.id for result in report.failed if result.id in intake.passed)
 
 

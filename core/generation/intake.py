@@ -114,9 +114,9 @@ def take_in(
 
     reports: list[SuiteReport] = []
     for number in range(1, runs):
-        reports.append(suite(request, f"suite of the original, run {number} of {runs}"))
+        reports.append(suite(request, f"running the suite on the original, {number} of {runs}"))
         require_usable(reports[-1])
-    last_step = f"suite of the original, run {runs} of {runs}"
+    last_step = f"running the suite on the original, {runs} of {runs}"
     last = suite(replace(request, writable=NOTHING), f"{last_step}, its tree read-only")
     read_only = last.seconds <= max_seconds and _agrees(last, reports)
     if not read_only:
@@ -237,7 +237,7 @@ def _require_usable(report: SuiteReport, max_seconds: float) -> None:
         )
 
 
-STEP = "tests recorded, with the functions that they use"
+STEP = "recording which functions each test uses"
 
 
 def record_tests(
@@ -347,7 +347,7 @@ def prove(
         writable=intake.writable,
     )
     names = ", ".join(target.name for target in targets)
-    report = run_step(runner, request, f"suite with {names} corrupted", run)
+    report = run_step(runner, request, f"running the suite with {names} corrupted", run)
     if report.status in FREE:
         raise InfrastructureError(
             f"The suite could not be run with {names} corrupted. {report.reason}", hint=LOOK
@@ -360,7 +360,7 @@ def prove(
             f"The suite did not run with {names} corrupted: {report.status}. {report.reason}",
         )
     if by_chance := _by_chance(intake, targets, intake.passed - report.passed):
-        step = f"suite with {names} corrupted, again: a test failed that does not use it"
+        step = f"running the suite with {names} corrupted again, since a test failed that does not use it"
         again = run_step(runner, request, step, run)
         report = _with_passes(report, again, by_chance)
     failing = intake.passed - report.passed
@@ -386,7 +386,7 @@ def _can_run_first(in_front: RunRequest, intake: Intake, names: str, runner: Run
     corrupted tree (decision 10). They are run in reverse order, because any of them may come first.
     """
     original = replace(in_front, tree=intake.repository.tree)
-    step = "suite of the original, the failing tests first"
+    step = "running the suite on the original, the failing tests first"
     if not run_step(runner, original, step, run).passed >= intake.passed:
         return False
     alone = replace(in_front, first=(), select=in_front.first[::-1], expected=frozenset(in_front.first))

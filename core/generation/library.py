@@ -363,7 +363,7 @@ def read_library(folder: Path, backend: str) -> SourceLibrary:
 def _measured(intake: Intake, mapper: TestMapper, run: RunContext) -> _Calls:
     test_map, observed = record_tests(intake, mapper, run)
     run.check()
-    run.step("call graph and metrics")
+    run.step("measuring functions and their calls")
     return _graphs(test_map, intake.repository.tree, frozenset(intake.test_files), observed)
 
 

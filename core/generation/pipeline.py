@@ -508,7 +508,7 @@ def generate_one(
             locations.tasks,
             rules=Rules(min_failing=settings.min_failing),
             provenance={**how, "gistpoint": __version__},
-            controls_of=partial(_controls_of, harness, run.step("controls")),
+            controls_of=partial(_controls_of, harness, run.step("checking whether passes can be confirmed")),
         )
     return MadeTask(task, intake, proof)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from functools import lru_cache
 from hashlib import sha256
 
@@ -22,6 +23,11 @@ _REFUSED = frozenset(re.findall(r"\w+", _UNWANTED))
 _LONGEST = 40
 """The maximum number of characters of a library's or a function's name in a title."""
 _WORDS = re.compile(r"\w+")
+_TWO_WORDS = re.compile(
+    f"(?:.*[=,])?(?:[{_CONSONANTS}][{_VOWELS}]){{2}}-(?:[{_CONSONANTS}][{_VOWELS}]){{2}}[{_ENDINGS}]",
+    re.IGNORECASE,
+)
+"""The two words without their digit, which an option such as `--for P01=` may precede."""
 
 
 @lru_cache(maxsize=10_000)
@@ -41,6 +47,20 @@ def word_name(task_id: str) -> str:
         if not {first, second} & _REFUSED:
             return f"{first}-{second} {digit}"
     raise AssertionError(f"no pronounceable words for {task_id}")
+
+
+def with_whole_names(words: Sequence[str]) -> list[str]:
+    """Return the words of a call, with the digit of a word name joined to the two words before it.
+
+    In a shell, `tavo-lumen 4` without quotes is two arguments, of which the second names nothing.
+    """
+    joined: list[str] = []
+    for word in words:
+        if joined and len(word) == 1 and word in _DIGITS and _TWO_WORDS.fullmatch(joined[-1]):
+            joined[-1] = f"{joined[-1]} {word}"
+        else:
+            joined.append(word)
+    return joined
 
 
 def shown_name(text: str) -> str:

@@ -239,10 +239,17 @@ class Chat(Format):
 
 
 def _conversations(probe: FileProbe) -> Iterator[tuple[str, RawRecord]]:
+    """Yield the id and the record of each conversation; a record that can't be decoded counts as one.
+
+    A file of events has conversations in some of its lines only. The others, such as the beginning of a call,
+    have no step and are no runs.
+    """
     names = RunNames()
     found = array_records(probe.blob, probe.start, None) if probe.array else lines(probe.blob, probe.start)
     for number, record in enumerate(guarded(found, probe.blob, []), 1):
         fields = as_dict(record.fields)
+        if not record.damage and not _messages(fields):
+            continue
         name = as_str(first(fields, "instance_id", "id", "task_id")) or str(number)
         yield names.name(name), record
 

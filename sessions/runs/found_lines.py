@@ -23,6 +23,17 @@ class FoundLine(NamedTuple):
     """The number of matches before the first one of this line."""
 
     @property
+    def quoted(self) -> str:
+        """The line as far as it is quoted, with an ellipsis where it continues."""
+        before, after = self.first.cut
+        return f"{'…' if before else ''}{self.first.line}{'…' if after else ''}"
+
+    @property
+    def marks(self) -> tuple[tuple[int, int], ...]:
+        """The start and end of each match in `quoted`."""
+        return tuple((start + self.first.cut[0], end + self.first.cut[0]) for start, end in self.spans)
+
+    @property
     def part(self) -> str:
         """The part of the step that contains the line, in words."""
         return PART_WORDS.get(self.first.scope, self.first.scope.value)

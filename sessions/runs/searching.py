@@ -59,13 +59,15 @@ class Hit(NamedTuple):
     start: int
     end: int
     line: str
-    """The line around the match as it is recorded, at most 80 characters on either side."""
+    """The line around the match as it is recorded, at most 80 characters on either side; see `cut`."""
     column: int = 0
     """The offset of the match in `line`."""
     again: bool = False
     """Whether the same line contains an earlier match."""
     error: str = ""
     """The last line of the traceback that contains the match, such as `KeyError: 'x'`; empty if none does."""
+    cut: tuple[bool, bool] = (False, False)
+    """Whether the recorded line begins before `line`, and whether it continues after it."""
 
 
 class Query:
@@ -142,11 +144,12 @@ class Query:
     ) -> Iterator[Hit]:
         before, has_traceback = -1, _TRACEBACK in text
         for start, end in self._spans(text):
-            first, line = _line(text, start, end)
+            first, line, cut = _line(text, start, end)
             again = before >= 0 and text.find("\n", before, start) < 0
             error = _last_line_of_traceback(text, start) if has_traceback else ""
             before = end
-            yield Hit(run, step, scope, part, offset + start, offset + end, line, start - first, again, error)
+            place = (offset + start, offset + end)
+            yield Hit(run, step, scope, part, *place, line, start - first, again, error, cut)
 
     def _spans(self, text: str) -> Iterator[tuple[int, int]]:
         if self._plain is None:
@@ -234,14 +237,24 @@ def _longest_word(literals: Iterable[str]) -> str:
     return max(words, key=lambda word: (len(word), word), default="")
 
 
-def _line(text: str, start: int, end: int) -> tuple[int, str]:
-    """Return the offset and text of the line around a match, at most `_AROUND` characters on either side."""
-    first = max(start - _AROUND, 0)
-    line_start = text.rfind("\n", first, start) + 1
-    last = text.find("\n", end, end + _AROUND)
-    if last < 0:
-        last = end + _AROUND
-    return line_start or first, text[line_start or first : last]
+def _line(text: str, start: int, end: int) -> tuple[int, str, tuple[bool, bool]]:
+    """Return the line around a match: its offset, its text, and at which of its ends it is cut.
+
+    At most `_AROUND` characters are on either side of the match. A line is cut between words if possible.
+    """
+    earliest, latest = max(start - _AROUND, 0), end + _AROUND
+    line_start = text.rfind("\n", earliest, start) + 1
+    line_end = text.find("\n", end, latest)
+    is_cut_before = not line_start and earliest > 0 and text[earliest - 1] != "\n"
+    is_cut_after = line_end < 0 and latest < len(text) and text[latest] != "\n"
+    first = line_start or earliest
+    last = line_end if line_end >= 0 else latest
+    if is_cut_before and not text[first - 1].isspace():
+        first = text.find(" ", first, start) + 1 or first
+    if is_cut_after and not text[last].isspace():
+        gap = text.rfind(" ", end, last)
+        last = gap if gap >= 0 else last
+    return first, text[first:last], (is_cut_before, is_cut_after)
 
 
 def _last_line_of_traceback(text: str, at: int) -> str:

@@ -21,6 +21,8 @@ class Sieve:
     def __init__(self, query: Query) -> None:
         self._query = query
         self._known: dict[str, bool] = {}
+        self.left_out = 0
+        """The number of files that were not wanted."""
 
     def wants(self, probe: FileProbe, format: Format) -> bool:
         """Whether a file may contain a match.
@@ -33,9 +35,11 @@ class Sieve:
         try:
             if not contains_its_words(format, [probe.blob]):
                 return True
-            return any(map(self._query.may_be_in, texts_of(probe)))
+            may_match = any(map(self._query.may_be_in, texts_of(probe)))
         except RunFileError:  # reported when the runs of the file are read
             return True
+        self.left_out += not may_match
+        return may_match
 
     def wants_run(self, name: str) -> bool:
         """Whether a run's file may contain a match; True for a file with one run. Each file is read once."""

@@ -56,7 +56,7 @@ def analyse_study(study: StudyFolder, wanted: AnalyseStudy, run: RunContext) -> 
     declared = study.study.report.analyses
     analyses = chosen(wanted.only or ([*declared, PRIMARY] if declared else []))
     data = read_study_data(study, run).data
-    run.progress(RunProgress(step="analyses"))
+    run.progress(RunProgress(step="analysing"))
 
     def report(at: RunProgress) -> None:
         run.progress(RunProgress(at.step.partition(": ")[2], at.done, at.total))

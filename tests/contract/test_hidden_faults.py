@@ -167,7 +167,7 @@ def test_a_header_that_does_not_is_not(tasks: Tasks, name: str) -> None:
 @on_one_backend
 @pytest.mark.parametrize("name", sampled(faults.UNCONTROLLED, 1))
 def test_each_function_of_a_task_needs_a_test_of_its_own(tasks: Tasks, name: str) -> None:
-    task, answer, controls = tasks.case(faults.UNCONTROLLED[name])
+    _task, _answer, controls = tasks.case(faults.UNCONTROLLED[name])
     assert (controls.confirmable, controls.reason) == (False, Unconfirmable.NO_CONTROL), controls
     assert "alone is right" in controls.detail
 

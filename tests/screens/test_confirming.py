@@ -14,6 +14,7 @@ from builders import REPAIR, build_services, build_task
 from confirmers import CONFIRMED, CONTRADICTED, ScriptedConfirmer, controlled
 from screens.settling import text_of
 
+from gistpoint import tui
 from gistpoint.core.running import RunContext
 from gistpoint.sessions.services import Services
 from gistpoint.tui.app import GistpointApp
@@ -81,7 +82,7 @@ async def test_stopping_and_leaving_write_nothing_and_the_next_time_goes_on(tmp_
     async with case.shown() as until:
         await until("being confirmed")
         await case.press("escape")
-        await until("not asked: stopped")
+        await until("not confirmed, since you stopped it")
     assert case.confirmation is None
     async with case.shown() as until:
         await until("being confirmed")
@@ -99,3 +100,9 @@ async def test_a_task_from_before_says_what_to_do(tmp_path: Path) -> None:
     async with case.shown() as until:
         await until("gistpoint task control")
     assert case.confirmation is None
+
+
+def test_no_screen_says_not_asked() -> None:
+    """The stored word names a state in tables; who reads a screen does not know what was to be asked."""
+    for source in (Path(tui.__path__[0]) / "screens").rglob("*.py"):
+        assert '"not asked' not in source.read_text(encoding="utf-8"), source

@@ -3,20 +3,27 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from screens.driving import LARGE, SMALL
 from screens.settling import text_of
+from screens.test_leaving import DIALOGS
 from screens.validate.validating import make_tasks, validating
 from textual.screen import Screen
+from textual.widgets import Input
 
 from gistpoint.tui.screens.dialogs.ask import (
     ON_THEIR_WAY_S,
+    Choices,
     ConfirmDialog,
+    Dialog,
     PickDialog,
     ReasonDialog,
     TextDialog,
 )
+from gistpoint.tui.screens.review.verdicts import OF_A_PERSON, OF_AN_AGENT, VerdictDialog
+from gistpoint.tui.widgets.options import Options
 
 LONG = "It says what will become of the attempt, of its budgets and of everything that was typed. " * 4
 
@@ -92,3 +99,80 @@ async def test_what_is_told_in_passing_covers_no_dialog_and_is_told_once(tmp_pat
         for words in ("Why?", "Say it.", "first", "second"):
             assert words in shown
         assert "nothing to undo" in shown.splitlines()[1]
+
+
+def content_of(dialog: Dialog[Any]) -> dict[str, str]:
+    """Return what is typed and chosen in a dialog, by the names of its fields and lists."""
+    return dialog._texts()
+
+
+WITH_ANSWERS = [
+    name
+    for name, make in DIALOGS.items()
+    if isinstance(make(), Dialog) and name not in {"confirm", "message"}
+]
+
+
+async def test_escape_loses_nothing_that_was_typed_or_chosen_in_a_dialog(tmp_path: Path) -> None:
+    services, tasks = make_tasks(tmp_path, 1)
+    async with validating(services, tasks) as driver:
+        for name in WITH_ANSWERS:
+            driver.app.push_screen(dialog := DIALOGS[name]())
+            await driver.until(lambda: driver.app.screen is dialog and dialog.focused)
+            assert isinstance(dialog, Dialog)
+            first = content_of(dialog)
+            for choices in dialog.query(Choices):
+                choices.highlighted = choices.option_count - 1
+            for options in dialog.query(Options):
+                options.pick(1)
+            await driver.type("so")
+            await driver.pilot.pause()
+            before = content_of(dialog)
+            assert before != first, name
+            assert not dialog.query(Input) or any("so" in text for text in before.values()), name
+            await driver.press("escape")
+            await driver.until(lambda: driver.app.screen is driver.screen and not driver.app.screen.is_modal)
+            driver.app.push_screen(again := DIALOGS[name]())
+            await driver.until(lambda: driver.app.screen is again and again.focused)
+            await driver.pilot.pause()
+            await driver.pilot.pause()
+            assert isinstance(again, Dialog)
+            assert content_of(again) == before, name
+            await driver.press("escape")
+            await driver.until(lambda: not driver.app.screen.is_modal)
+
+
+async def test_a_letter_next_to_the_fields_answers_nothing_and_is_not_lost(tmp_path: Path) -> None:
+    services, tasks = make_tasks(tmp_path, 1)
+    async with validating(services, tasks) as driver:
+        for name in WITH_ANSWERS:
+            answers: list[object] = []
+            driver.app.push_screen(dialog := DIALOGS[name](), answers.append)
+            await driver.until(lambda: driver.app.screen is dialog and dialog.focused)
+            assert isinstance(dialog, Dialog)
+            for place in [widget for widget in dialog.focus_chain if not isinstance(widget, Input)]:
+                place.focus()
+                await driver.pilot.pause()
+                await driver.type("It Zags")
+                await driver.pilot.pause()
+                assert any(field.value.endswith("It Zags") for field in dialog.query(Input)), (name, place)
+            assert not answers, name
+            await driver.press("escape")
+            await driver.until(lambda: not driver.app.screen.is_modal)
+
+
+async def test_a_note_typed_without_going_to_its_field_is_no_verdict(tmp_path: Path) -> None:
+    services, tasks = make_tasks(tmp_path, 1)
+    async with validating(services, tasks) as driver:
+        for form in (OF_A_PERSON, OF_AN_AGENT):
+            answers: list[object] = []
+            driver.app.push_screen(dialog := VerdictDialog(form, form.words), answers.append)
+            await driver.until(lambda: driver.app.screen is dialog and dialog.focused)
+            note = "".join(word.key for word in form.words) + " why"
+            await driver.type(note)
+            await driver.until(lambda: dialog.query_one("#note", Input).value == note)  # noqa: B023
+            assert not answers
+            assert f"{form.words[0].key} {form.words[0].words}" in text_of(driver.app)
+            dialog.query_one("#note", Input).value = ""
+            await driver.press("escape")
+            await driver.until(lambda: not driver.app.screen.is_modal)

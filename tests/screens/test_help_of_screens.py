@@ -8,16 +8,20 @@ from pathlib import Path
 import pytest
 from builders import build_services, build_task
 from fakes import FakeClock
+from gist_tasks import build_gist_task
+from key_fuzzing import GLANCE, PLAY, REVIEW, STUDY, VALIDATE, WATCH, Room, in_room
 from screens.driving import LARGE, driving
+from screens.validate.validating import make_tasks, validating
 from textual.app import App, ComposeResult
 from textual.binding import Binding
 
 from gistpoint.core.tasks.model import Mode
 from gistpoint.tui.base_screen import BaseScreen
 from gistpoint.tui.keys import KEYS, KeyScope
+from gistpoint.tui.possible import possible_now
 from gistpoint.tui.screens.dialogs.ask import Dialog, MessageDialog, TextDialog
 from gistpoint.tui.screens.dialogs.cover import IdleCover, PauseCover
-from gistpoint.tui.screens.help import HelpScreen, page_text
+from gistpoint.tui.screens.help import HelpScreen, page_text, sections
 from gistpoint.tui.screens.home import HomeScreen
 from gistpoint.tui.widgets.key_bar import KeyBar
 
@@ -115,3 +119,46 @@ async def test_the_bottom_line_has_at_most_its_number_of_keys() -> None:
         shown = pilot.app.query_one(KeyBar).shown
         assert len(shown) == BaseScreen.MOST_KEYS
         assert shown[-1].name == "Help"
+
+
+STAGES = [
+    *((PLAY, stage) for stage in ("home", "code", "editor", "results", "gist", "gist brief", "summary", "record")),
+    *((REVIEW, stage) for stage in ("first", "places", "step", "compare")),
+    *((VALIDATE, stage) for stage in ("overview", "code", "fix")),
+    (GLANCE, "code"), (WATCH, next(iter(WATCH.stages))), (STUDY, "page"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("room", "stage"), STAGES, ids=lambda value: getattr(value, "name", value))
+async def test_no_help_lists_a_key_twice_for_one_screen(tmp_path: Path, room: Room, stage: str) -> None:
+    async with in_room(room, tmp_path, seed=1, size=LARGE) as ground:
+        await room.stages[stage](ground)
+        await ground.settle()
+        screen = ground.screen
+        for title, listed in sections(screen, {}):
+            spelt = Counter(key for row in listed for key in row.spelt.split(" or "))
+            assert not [key for key, count in spelt.items() if count > 1], title
+        in_any_pane = {key.tooltip for key in KEYS if key.scope in (KeyScope.SOLVE, KeyScope.GIST_SOLVE)}
+        listed = {row for _, rows in sections(screen, {}) for row in rows if row.words in in_any_pane}
+        spelt = Counter(row.spelt for row in listed)
+        assert not [key for key, count in spelt.items() if count > 1], "two panes with one key"
+
+
+@pytest.mark.parametrize("is_gist", [False, True])
+async def test_the_bottom_line_of_validation_names_the_page_that_its_key_opens(
+    tmp_path: Path, is_gist: bool
+) -> None:
+    services, tasks = make_tasks(tmp_path, 1)
+    if is_gist:
+        tasks = [build_gist_task(services.locations.tasks)]
+    async with validating(services, tasks, size=LARGE) as driver:
+        await driver.until(lambda: driver.screen.dossier is not None)
+        await driver.pilot.pause()
+        bar = driver.app.screen.query_one(KeyBar)
+        assert ("Gist" if is_gist else "Fix") in {key.name for key in bar._keys}
+        offered = [one for one in possible_now(driver.app.screen) if one.key.action.startswith("page('")]
+        for one in offered:
+            await driver.press(one.spelt.split(" or ")[0].lower())
+            page = one.key.action.removeprefix("page('").removesuffix("')")
+            shown = driver.screen.pages.current
+            assert page == shown or (is_gist and page in ("diff", "tests", "code")), (page, shown)

@@ -471,3 +471,32 @@ async def test_home_tells_how_a_teams_store_stands(tmp_path: Path) -> None:
         await driver.until(lambda: "! away," in driver.text())
         assert "lines to send" in driver.text().splitlines()[0]
     mirror.close()
+
+
+@pytest.mark.parametrize("size", [(80, 24), (120, 35), (160, 48), (200, 60)])
+async def test_neither_titles_nor_details_nor_the_summarys_header_are_cut(
+    tmp_path: Path, size: tuple[int, int]
+) -> None:
+    clock = FakeClock()
+    services = services_with_tasks(tmp_path, clock)
+    task = next(t for t in services.tasks.tasks() if t.mode is Mode.REMOVE)  # type: ignore[union-attr]
+    opened = services.start(task)  # type: ignore[arg-type]
+    opened.attempt.call("submit_attempt", {"func_code": REPAIR.replace("- price *", "+ price *")})
+    clock.advance(3_723_000)
+    opened.attempt.call("submit_attempt", {"func_code": REPAIR})
+    opened.close()
+    async with driving(services, clock, size=size) as driver:
+        await driver.until(lambda: "Tasks (2)" in driver.text())
+        while "Your attempts" not in driver.text():
+            await driver.press("down")
+        rows = driver.text().splitlines()
+        assert any("shop · find one, 4 fail" in row for row in rows)
+        assert sum("shop · discount removed" in row for row in rows) >= 2, "the row, and the details' frame"
+        assert not any("→  " in row for row in rows), "the line of an attempt is wrapped"
+        await driver.press("enter")
+        await driver.until_screen("SummaryScreen")
+        (header, *_) = driver.text().splitlines()
+        assert "…" not in header
+        assert "✔ solved" in header
+        assert "score 1.000" in header
+        assert "working time 1:02:03" in header

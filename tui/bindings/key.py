@@ -29,6 +29,8 @@ class KeyScope(StrEnum):
     PLACES = "places"
     FILES = "files"
     VALIDATE_GIST = "validate_gist"
+    VALIDATE_PAGE = "validate_page"
+    """The pages of tasks without corrupted functions."""
     GIST_SOLVE = "gist_solve"
     GIST = "gist"
     TRACE = "trace"

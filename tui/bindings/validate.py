@@ -9,6 +9,7 @@ _pages = KeyGroup("Pages", KeyScope.VALIDATE)
 _running = KeyGroup("Running", KeyScope.VALIDATE)
 _verdicts = KeyGroup("Verdicts", KeyScope.VALIDATE)
 _gists = KeyGroup("Gists", KeyScope.VALIDATE_GIST)
+_of_gists = KeyGroup("Pages", KeyScope.VALIDATE_PAGE)
 _code = KeyGroup("Code", KeyScope.PLACES)
 
 VALIDATE_KEYS: tuple[Key, ...] = (
@@ -30,7 +31,8 @@ VALIDATE_KEYS: tuple[Key, ...] = (
         priority=True,
     ),
     _pages("about.code", "f7", "page('code')", "Code", "The file, at the function", priority=True),
-    _pages("about.fix", "f8", "page('fix')", "Fix", "Your own fix, or the gists", show=True, priority=True),
+    _pages("about.fix", "f8", "page('fix')", "Fix", "Your own fix", show=True, priority=True),
+    _of_gists("about.gist", "f8", "page('gist')", "Gist", "The gists", show=True, priority=True),
     _pages("about.source", "v", "source", "Source", "To the code of the test, or of the function"),
     _running(
         "trial.corrupted",

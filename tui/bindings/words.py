@@ -128,7 +128,7 @@ WORDS: tuple[KeyWord, ...] = (
         " pane.notes pane.assist pane.gist_help pane.trace watch.brief watch.files watch.code watch.model"
         " watch.results page.step page.diff page.so_far page.tests page.raw page.files page.hits page.gist"
         " page.profile runs.profile compare.diffs about.overview about.brief about.diff about.tests"
-        " about.runs about.code about.fix study.withdraw",
+        " about.runs about.code about.fix about.gist study.withdraw",
     ),
     KeyWord(
         "f9 ctrl+r",

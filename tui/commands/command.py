@@ -7,6 +7,7 @@ command.
 from __future__ import annotations
 
 import argparse
+import shlex
 import shutil
 import sys
 import textwrap
@@ -95,8 +96,23 @@ class CommandParser(argparse.ArgumentParser):
         except argparse.ArgumentError as error:
             self.error(f"{error.argument_name}: {error.message}" if error.argument_name else error.message)
         if left:
-            self._refuse([word for word in left if word.startswith("-")] or left)
+            options = [word for word in left if word.startswith("-")]
+            self._refuse(options or left, "" if options else self._quoting(words, left))
         return found, left
+
+    def _quoting(self, words: Sequence[str], left: Sequence[str]) -> str:
+        """Return a hint to quote a name that the shell has split at its blanks; empty if no name precedes it.
+
+        `left` are those of the words that have no meaning.
+        """
+        first = words.index(left[0])
+        if first == 0:
+            return ""
+        before = words[first - 1]
+        arguments = [action for action in self._actions if not action.option_strings]
+        if len(arguments) > 1 or before.startswith("-"):
+            return " A name with blanks needs quotes."
+        return f" A name with blanks needs quotes: {shlex.quote(' '.join([before, *left]))}."
 
     def complete(self) -> None:
         """Add the options, if they have not been added yet."""
@@ -241,10 +257,10 @@ class CommandParser(argparse.ArgumentParser):
         """Return whether an option has the name, or begins with it."""
         return any(known.startswith(name) for known in self._option_string_actions)
 
-    def _refuse(self, words: Sequence[str]) -> NoReturn:
+    def _refuse(self, words: Sequence[str], hint: str = "") -> NoReturn:
         names = [word.partition("=")[0] if word.startswith("-") else word for word in words]
         if not words[0].startswith("-"):
-            self.error(f"unexpected: {' '.join(map(repr, names))}")
+            self.error(f"unexpected: {' '.join(map(repr, names))}.{hint}")
         meant = did_you_mean(names[0], self._option_string_actions)
         place = " before the command" if self.names else ""
         self.error(f"There is no option {names[0]!r}{place}.{meant}")

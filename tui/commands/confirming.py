@@ -85,7 +85,7 @@ def is_odd(asked: AskedPass) -> bool:
 def asked_words(asked: AskedPass) -> str:
     """Return a text on the result of a request for confirmation, with one or more lines."""
     if asked.confirmation is None:
-        return f"not asked. {asked.why_not}"
+        return f"not confirmed. {asked.why_not}"
     lines = "\n  ".join(confirmation_lines(asked.confirmation))
     return f"{lines}\n  {asked.why_not}" if asked.why_not else lines
 
@@ -133,7 +133,9 @@ def control(wanted: ControlTasks) -> int:
             if confirmer is None:
                 raise UserError(NO_ENGINE)
             made = confirmer.control(
-                task, read_answer(task), run=work.run.step(f"controls of {task.short_id}")
+                task,
+                read_answer(task),
+                run=work.run.step(f"checking whether passes of {task.short_id} can be confirmed"),
             )
             write_controls(task.folder, made, CANARY)
             rows.append({"task_id": task.id, **msgspec.to_builtins(made)})

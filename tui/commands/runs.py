@@ -208,7 +208,7 @@ COLUMNS: tuple[Column[tuple[str, int, Run]], ...] = (
     _read_off("format", "format", lambda run: f"{run.format} {run.format_version}".strip()),
     _read_off("task", "task", lambda run: run.task),
     _read_off(
-        "model", "model", lambda run: run.model or ("person" if run.actor.value == "person" else run.agent)
+        "solver", "model", lambda run: run.model or ("person" if run.actor.value == "person" else run.agent)
     ),
     _read_off("outcome", "verdict", lambda run: run.verdict),
     _read_off("end reason", "exit_status", lambda run: run.exit_status),
@@ -334,9 +334,9 @@ def search(wanted: SearchRuns) -> int:
     problems: list[ListedRun] = []
     rows: list[dict[str, Any]] = []
     found = FoundLines()
-    searched = 0
+    searched, found_in, sieve = 0, set[str](), Sieve(query)
     paths = [str(attempt_folder(path) or path) for path in wanted.paths]
-    for document in _documents(paths, problems, Sieve(query).wants):
+    for document in _documents(paths, problems, sieve.wants):
         searched += 1
         for hit in search_document(document, query):
             if wanted.json:
@@ -346,6 +346,7 @@ def search(wanted: SearchRuns) -> int:
                 rows.append({"run": hit.run, "step": step, "scope": hit.scope.value, **place, **error})
             printed = len(found.lines)
             found.add([hit])
+            found_in.add(hit.run)
             # A line is printed only after its last match was found, because all its matches are marked.
             if not wanted.json and len(found.lines) > printed > 0:
                 _print_line(found.lines[printed - 1])
@@ -354,7 +355,9 @@ def search(wanted: SearchRuns) -> int:
     elif found.lines:
         _print_line(found.lines[-1])
         words = counted_words(len(found.lines), found.places)
-        print(f"gistpoint: {words} in {plural(searched, 'run')}.", file=sys.stderr)
+        runs = f"{len(found_in):,} of {plural(searched, 'run')}"
+        others = f"; {plural(sieve.left_out, 'other file')} can't contain it" if sieve.left_out else ""
+        print(f"gistpoint: {words} in {runs}{others}.", file=sys.stderr)
     return _print_unread(problems, paths, DONE if found.places else NEGATIVE)
 
 
@@ -362,13 +365,13 @@ def _print_line(found: FoundLine) -> None:
     """Print a found line with its place, and with the error of the traceback that contains it, if any."""
     hit, error = found.first, found.first.error
     place = "" if hit.step is None else f":{hit.step + 1}"
-    start, line = f"{hit.run}{place}:{found.part}: ", hit.line
+    start, line = f"{hit.run}{place}:{found.part}: ", found.quoted
     after = f"  ({error})" if error else ""
     if not sys.stdout.isatty() or os.environ.get("NO_COLOR"):
         print(visible_line(start + line + after))
         return
     at, pieces = 0, [visible_line(start)]
-    for first, end in found.spans:
+    for first, end in found.marks:
         pieces += [visible_line(line[at:first]), _BOLD, visible_line(line[first:end]), _PLAIN]
         at = end
     print("".join([*pieces, visible_line(line[at:] + after)]), file=drawn_on(sys.stdout))

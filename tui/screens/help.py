@@ -52,7 +52,8 @@ class HelpRow:
         return len(wanted) > 1 and all(word in text for word in wanted.lower().split())
 
 
-Sections = Sequence[tuple[str, Sequence[HelpRow]]]
+Section = tuple[str, Sequence[HelpRow]]
+Sections = Sequence[Section]
 
 
 def sections(screen: Screen[object], keymap: Mapping[str, str]) -> Sections:
@@ -63,13 +64,13 @@ def sections(screen: Screen[object], keymap: Mapping[str, str]) -> Sections:
     """
     here: dict[str, list[HelpRow]] = {}
     moving: list[HelpRow] = []
-    shown: set[tuple[KeyScope, str]] = set()
+    shown = _never_here(screen)
     for one in possible_now(screen):
         shown.add((one.key.scope, one.key.action))
         rows = moving if one.moves else here.setdefault(SCOPE_WORDS[one.key.scope], [])
         rows.append(HelpRow(one.spelt, one.key.description, one.key.tooltip))
     program = here.pop(SCOPE_WORDS[KeyScope.APP], [])
-    found = list(here.items())
+    found: list[Section] = list(here.items())
     for scope in getattr(screen, "SCOPES", ()):
         title = SCOPE_WORDS[scope]
         rest = list(rows_of(scope, keymap, without=shown))
@@ -79,6 +80,27 @@ def sections(screen: Screen[object], keymap: Mapping[str, str]) -> Sections:
     typing = typing_rows(type(focused), _taken(screen)) if isinstance(focused, TextArea | Input) else []
     after = (("Typing", typing), ("Moving about", moving), ("Everywhere", program))
     return [(title, rows) for title, rows in (*found, *after) if rows]
+
+
+def _never_here(screen: Screen[object]) -> set[tuple[KeyScope, str]]:
+    """Return the screen's keys that it can't obey, by scope and action: their spelling has another meaning.
+
+    The keys of a more special screen replace those of its base class. Of two pages with one key, a task has
+    only one.
+    """
+    own = {binding.id for bindings in screen._bindings.key_to_bindings.values() for binding in bindings}
+    used = {
+        pressed: active.binding.id
+        for pressed, active in screen.active_bindings.items()
+        if active.node is screen and active.binding.id
+    }
+    never: set[tuple[KeyScope, str]] = set()
+    for scope in {key.scope for key in KEYS if key.id in own}:
+        for key in (key for key in KEYS if key.scope is scope):
+            means_another = all(used.get(name, key.id) != key.id for name in key.keys.split(","))
+            if key.id not in own or means_another:
+                never.add((scope, key.action))
+    return never
 
 
 _TYPED_IN: Mapping[str, type[Widget]] = {

@@ -37,8 +37,11 @@ if TYPE_CHECKING:
 
 _LOOK_S = 5.0
 """Seconds between two checks of the attempts that are open in other programs."""
-SIDE_BY_SIDE = 120
-"""The width in cells from which the details are next to the list rather than below it."""
+SIDE_BY_SIDE = 150
+"""The width in cells from which the details are next to the list rather than below it.
+
+In less, titles in the list and lines of the details would be cut next to free rows.
+"""
 
 
 class HomeTable(Table[Row]):
@@ -320,7 +323,7 @@ class HomeScreen(BaseScreen[None]):
             return
         from gistpoint.tui.screens.home_detail import described
 
-        table, width = self._table, max(30, self.detail.sight.width - 1)
+        table, width = self._table, max(30, self.detail.room)
         description = described(
             self.rows, table.chosen, self._services().clock.utc_ms(), width, filtered=bool(table.records)
         )

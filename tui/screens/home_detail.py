@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from gistpoint.core.kinds.confirming import confirmation_words
 from gistpoint.core.kinds.registry import kind_of
 from gistpoint.core.readable import duration, when
 from gistpoint.core.tasks.names import word_name
@@ -25,7 +24,7 @@ from gistpoint.tui.home_rows import (
 )
 from gistpoint.tui.test_names import ending
 from gistpoint.tui.titles import mode_words
-from gistpoint.tui.view_models import used_words
+from gistpoint.tui.view_models import pass_words, used_words
 from gistpoint.tui.widgets.line_list import HEADING, MUTED, Line, folded, line
 
 NO_TASKS = """There are no tasks yet. From the shell:
@@ -126,7 +125,7 @@ def attempt_lines(entry: AttemptEntry, width: int) -> list[Line]:
     unit = "call" if entry.task is None else unit_of(entry.task)
     rows: Sequence[tuple[str, str, str]] = (
         ("Result", " · ".join([standing_words(summary), *scores]), STYLES[sign_of(summary)]),
-        ("Pass", confirmation_words(state), ""),
+        ("Pass", pass_words(state), ""),
         ("By", f"{who(entry)} ({summary.actor}), role {summary.role}" if summary.role else who(entry), ""),
         ("Began", when(summary.started_utc_ms, entry.now_ms), ""),
         ("Worked", f"{duration(state.clock.active)}, {used_words(state)} {unit}s", ""),

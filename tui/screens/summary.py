@@ -21,7 +21,6 @@ from gistpoint.core.errors import UserError
 from gistpoint.core.kinds.confirming import (
     CONTRADICTED_SENTENCE,
     confirmation_lines,
-    confirmation_words,
     to_be_confirmed,
 )
 from gistpoint.core.kinds.folder import target_names
@@ -37,8 +36,8 @@ from gistpoint.tui.base_screen import BaseScreen
 from gistpoint.tui.jobs import Job, Jobs
 from gistpoint.tui.keys import KeyScope, bindings_of, key_named, shown_key
 from gistpoint.tui.titles import mode_words
-from gistpoint.tui.view_models import end_words, isolation_warning, submission_words
-from gistpoint.tui.widgets.header_bar import HeaderBar
+from gistpoint.tui.view_models import end_words, isolation_warning, pass_words, submission_words
+from gistpoint.tui.widgets.header_bar import HeaderBar, HeaderField
 from gistpoint.tui.widgets.key_bar import KeyBar
 from gistpoint.tui.widgets.line_list import HEADING, MUTED, Line, LineList, folded, line
 from gistpoint.tui.widgets.pages import Pages
@@ -65,14 +64,18 @@ class Compared:
 
 
 def headline(state: AttemptState, accepted: bool | None = None) -> str:
-    """Return the result in one line. `accepted` is the reviewers' decision on a pass, if there is one."""
+    """Return the result in a few words. `accepted` is the reviewers' decision on a pass, if there is one."""
+    return "… not ended" if state.ending is None else end_words(state.ending, attempt_result(state, accepted))
+
+
+def headline_fields(state: AttemptState) -> list[HeaderField]:
+    """Return the score and the working time of an attempt that has ended."""
     if state.ending is None:
-        return "… not ended"
-    words = end_words(state.ending, attempt_result(state, accepted))
+        return []
     score = (
         "nothing was submitted" if state.last is None else state.of_kind.score_words(state.last.score or 0)
     )
-    return f"{words}   {score}   working time {duration(state.clock.active)}"
+    return [HeaderField("", score), HeaderField("working time", duration(state.clock.active))]
 
 
 def compared(parts: Iterable[ExpectedText], state: AttemptState) -> tuple[Compared, ...]:
@@ -82,11 +85,11 @@ def compared(parts: Iterable[ExpectedText], state: AttemptState) -> tuple[Compar
 
 def _compared(part: ExpectedText, state: AttemptState) -> Compared:
     submitted = [s.replacement.code for s in state.submissions if s.replacement.name == part.name]
-    mark = "✔ changed" if submitted else "✘ never touched"
+    mark = "✔ changed" if submitted else "✘ not changed"
     yours = submitted[-1] if submitted else part.given
-    whose = "as you wrote it last" if submitted else "as it was given to you, because you never replaced it"
+    whose = "as you last wrote it" if submitted else "as it was given: you did not change it"
     yours, true = _compared_text(yours), _compared_text(part.right)
-    legend = f"- {whose}   + as it should be" if yours != true else "as you wrote it last, which is correct"
+    legend = f"- {whose}   + as it should be" if yours != true else "as you last wrote it, which is correct"
     return Compared(f"{mark}  {part.name}", yours, true, f"{part.name}:  {legend}")
 
 
@@ -179,8 +182,8 @@ def _suspicion(state: AttemptState, accepted: bool | None) -> Rows:
     if not state.suspicious:
         return []
     if accepted is None:
-        settled = f"gistpoint attempt accept {state.attempt_id}, or reject {state.attempt_id} --why TEXT"
-        review = ("To be read", f"it counts as solved after {settled}")
+        accept = f"gistpoint attempt accept {state.attempt_id}"
+        review = ("To be read", f"it counts as solved after a reviewer has accepted it: {accept}")
     else:
         review = ("Read", "accepted: it counts as solved" if accepted else "rejected: it does not count")
     return [("Suspicious", ", ".join(state.suspicious)), review]
@@ -189,7 +192,7 @@ def _suspicion(state: AttemptState, accepted: bool | None) -> Rows:
 def _confirmation(state: AttemptState) -> Rows:
     confirmation = state.confirmation
     if confirmation is None:
-        words = confirmation_words(state)
+        words = pass_words(state)
         return [("Confirmation", words)] if words else []
     first, *more = confirmation_lines(confirmation)
     rows = [("Confirmation", first), *(("", text) for text in more)]
@@ -289,7 +292,8 @@ class SummaryScreen(BaseScreen[AfterSummary]):
 
     def compose(self) -> ComposeResult:
         """Lay out headline and pages."""
-        yield HeaderBar(answer_title(self._attempted, target_names(self._attempted)), self._headline())
+        title = answer_title(self._attempted, target_names(self._attempted))
+        yield HeaderBar(title, self._headline(), headline_fields(self._state))
         makers = {title: partial(_widget_of, page) for title, page in self._pages.items()}
         yield Pages({title: title for title in self._pages}, makers, keys=dict.fromkeys(self._pages, ""))
         yield KeyBar()
@@ -327,13 +331,13 @@ class SummaryScreen(BaseScreen[AfterSummary]):
         self._jobs.stop()
 
     def _begin(self, ask: AskConfirmation) -> None:
-        self._show_confirmation("being confirmed …  (Esc stops that; `gistpoint attempt confirm` continues)")
+        self._show_confirmation("being confirmed …  (Esc stops it)")
         self._job = self._jobs.do(lambda job: ask(RunContext(job.cancel)), self._confirmed)
 
     def _confirmed(self, asked: AskedPass) -> None:
         self._job = None
         self._state = asked.state
-        self._show_confirmation(f"not asked: {asked.why_not}" if asked.why_not else "")
+        self._show_confirmation(f"not confirmed: {asked.why_not}" if asked.why_not else "")
 
     def _not_confirmed(self, error: Exception) -> None:
         if not isinstance(error, UserError):
@@ -362,7 +366,8 @@ class SummaryScreen(BaseScreen[AfterSummary]):
         if self._job is not None:
             self._job.stop()
             self._job = None
-            self._show_confirmation("not asked: stopped")
+            later = f"gistpoint attempt confirm {self._state.attempt_id}"
+            self._show_confirmation(f"not confirmed, since you stopped it; `{later}` does it")
 
     async def action_page(self, name: str) -> None:
         """Show and focus a page."""

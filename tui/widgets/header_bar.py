@@ -12,7 +12,9 @@ from gistpoint.tui.widgets.one_line import OneLine
 from gistpoint.tui.widgets.plain import plain_line
 
 _LEAST = 12
-"""The minimum number of characters of the name for which the first field is still drawn."""
+"""The minimum number of characters to which the name is shortened."""
+_GAP = 2
+"""The minimum number of cells between the text and the fields."""
 
 
 class HeaderField(NamedTuple):
@@ -32,7 +34,7 @@ class HeaderField(NamedTuple):
 class HeaderBar(OneLine):
     """A name as a badge, a text, and fields. In a narrow line, fields are left out, the last one first.
 
-    The first field is kept as long as shortening the name makes enough room for it.
+    The first field and the text are kept as long as shortening the name makes enough room for them.
     """
 
     DEFAULT_CSS = """
@@ -62,25 +64,30 @@ class HeaderBar(OneLine):
             self.redraw()
 
     def line(self) -> Content:
-        """Return as much of the header as fits."""
+        """Return as much of the header as fits.
+
+        Fields are left out first, then the name is shortened, then the first field goes. The text is cut only
+        if it does not fit next to the shortest name.
+        """
         width = self.content_size.width
-        words = plain_line(self._words) if isinstance(self._words, str) else self._words
-        badge = plain_line(f" {self._badge} ").stylize("bold $text-warning reverse")
-        left = Content.assemble(badge, "  ", words) if words.plain else badge
         drawn = [field.content for field in self._fields if field.value]
-        while len(drawn) > 1 and left.cell_length + 2 + _length(drawn) > width:
+        while len(drawn) > 1 and self._left().cell_length + _GAP + _length(drawn) > width:
             drawn.pop()
-        if drawn and left.cell_length + 2 + _length(drawn) > width:
-            room = len(self._badge) - (left.cell_length + 2 + _length(drawn) - width)
-            if room < _LEAST:
-                drawn.clear()
-            else:
-                badge = plain_line(f" {shortened(self._badge, room)} ").stylize("bold $text-warning reverse")
-                left = Content.assemble(badge, "  ", words) if words.plain else badge
-        if not drawn:
-            return left.truncate(width, ellipsis=True)
-        gap = " " * (width - left.cell_length - _length(drawn))
-        return Content.assemble(left, gap, Content("   ").join(drawn))
+        if drawn:
+            lacks = self._left().cell_length + _GAP + _length(drawn) - width
+            if len(self._badge) - lacks >= _LEAST or lacks <= 0:
+                left = self._left(lacks)
+                gap = " " * (width - left.cell_length - _length(drawn))
+                return Content.assemble(left, gap, Content("   ").join(drawn))
+        return self._left(self._left().cell_length - width).truncate(width, ellipsis=True)
+
+    def _left(self, lacks: int = 0) -> Content:
+        """Return the name and the text, with a name that is shorter by the cells that the line lacks."""
+        words = plain_line(self._words) if isinstance(self._words, str) else self._words
+        shortest = min(len(self._badge), _LEAST)
+        name = shortened(self._badge, max(shortest, len(self._badge) - max(0, lacks)))
+        badge = plain_line(f" {name} ").stylize("bold $text-warning reverse")
+        return Content.assemble(badge, "  ", words) if words.plain else badge
 
 
 def _length(fields: Sequence[Content]) -> int:

@@ -76,9 +76,14 @@ class LineList(RecordList):
         super().__init__(id=id)
         self.lines: Sequence[Line] = ()
 
+    @property
+    def room(self) -> int:
+        """The cells that a line can have before it is wrapped; 0 before the list is laid out."""
+        return max(0, self.size.width - 2)
+
     def show(self, lines: Iterable[Line], *, keep_place: bool = True) -> None:
         """Show other lines, wrapped to the width of the list."""
-        width = self.size.width - 2 or _ANY
+        width = self.room or _ANY
         self.lines = [part for whole in lines for part in parts_of(whole, width)]
         if not keep_place:
             self.scroll_to(0, 0, animate=False, immediate=True, force=True)

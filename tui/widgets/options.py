@@ -151,6 +151,20 @@ class Options(Widget, can_focus=True):
             self.chosen = now
             self.post_message(self.Changed())
 
+    @property
+    def chosen_words(self) -> str:
+        """The labels of the chosen options, one per line."""
+        return "\n".join(self._labels[number] for number in sorted(self.chosen))
+
+    def choose(self, words: str) -> None:
+        """Choose exactly the options with these labels, given one per line; unknown ones are ignored."""
+        wanted = words.split("\n")
+        now = frozenset(number for number, label in enumerate(self._labels) if label in wanted)
+        if now != self.chosen:
+            self.chosen = now
+            self.cursor = min(now, default=self.cursor)
+            self.post_message(self.Changed())
+
     def action_move(self, by: int) -> None:
         """Move to another option. In a single choice that is already made, also choose it."""
         to = min(max(0, self.cursor + by), len(self._labels) - 1)

@@ -6,10 +6,11 @@ All cells are literal text. Unlike Textual's `DataTable`, it asks only for the v
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from itertools import takewhile
 from operator import is_
 from typing import Any, ClassVar, Generic, NamedTuple
 
-from rich.cells import cell_len
+from rich.cells import cell_len, set_cell_size
 from rich.segment import Segment
 from textual import events
 from textual.message import Message
@@ -34,6 +35,8 @@ _LONGEST = 500
 """The number of characters of a cell that are measured. No terminal is wider."""
 _MARK = "bold underline $text-warning"
 """The style of emphasised parts of a cell, which is visible without colours."""
+_LONGEST_WORD = 24
+"""The largest number of characters of a word that is left out as a whole where an excerpt is cut."""
 _INDENT = "  "
 """The indent of the rows below the heading of a group. A row that is alone in its group has none."""
 
@@ -366,16 +369,27 @@ class Table(Fitted, RecordList, Generic[Row]):
         mark = (sign.ljust(self.MARGIN), "bold $text-accent")
         pieces: list[Piece] = [mark] if self.MARGIN else []
         indent = _INDENT if index in self._grouped else ""
-        for column, cells in self._laid_out(self.sight.width):
+        laid, covered = self._laid_out(self.sight.width), 0
+        for n, (column, cells) in enumerate(laid):
+            if covered:  # an empty cell, over which an excerpt continues
+                covered -= 1
+                continue
             style = column.style(row)
             if column.marks is not None:
-                pieces += _marked(column.shown(row), column.marks(row), cells, style)
+                free = self._free_after(row, laid[n + 1 :])
+                covered = len(free)
+                pieces += _marked(column.shown(row), column.marks(row), cells + sum(free), style)
                 pieces.append((" " * self.GAP, style))
                 continue
             text = self._cell(column, column.shown(row), cells - len(indent))
             pieces.append((indent + text + " " * self.GAP, style))
             indent = ""
         return pieces
+
+    def _free_after(self, row: Row, following: Sequence[Laid[Row]]) -> list[int]:
+        """Return the widths, with their gaps, of the empty cells that directly follow a cell of a row."""
+        empty = takewhile(lambda laid: not laid[0].shown(row), following)
+        return [width + self.GAP for _, width in empty]
 
     @staticmethod
     def _cell(column: Column[Row], content: str, cells: int) -> str:
@@ -399,17 +413,43 @@ class Table(Fitted, RecordList, Generic[Row]):
 
 
 def _marked(text: str, spans: Sequence[tuple[int, int]], cells: int, style: str) -> list[Piece]:
-    """Return a cell with emphasised parts. If it is too long, it is cut so that the first one is visible."""
-    text, start = visible_line(text), 0
-    if spans and cell_len(text) > cells and spans[0][1] >= cells:
-        start = max(0, spans[0][0] - cells // 3)
-    shown = fitted_cells(f"…{text[start + 1 :]}" if start else text, cells)
+    """Return a cell with emphasised parts, cut around the first one if it is too long."""
+    shown, shift = _excerpt(visible_line(text), spans[0] if spans else (0, 0), cells)
     pieces, at = [], 0
     for first, end in spans:
-        first, end = max(at, first - start), max(at, end - start)
+        first, end = max(at, first - shift), max(at, end - shift)
         pieces += [(shown[at:first], style), (shown[first:end], _MARK)]
         at = end
     return [(part, look) for part, look in [*pieces, (shown[at:], style)] if part]
+
+
+def _excerpt(text: str, span: tuple[int, int], cells: int) -> tuple[str, int]:
+    """Return a part of a text around a span, in `cells` cells, and by how much it moves what is in it.
+
+    It is cut between words, if there is a gap between words near the cut. An ellipsis is at each cut.
+    """
+    if cell_len(text) <= cells:
+        return fitted_cells(text, cells), 0
+    start = 0
+    if span[1] >= cells:
+        start = max(0, span[0] - cells // 3)
+        if text.isascii():  # otherwise it is not known how many characters fill the cell
+            start = min(start, len(text) - cells + 1)
+        start = text.find(" ", start, span[0]) + 1 or start
+    shift = start - 1 if start else 0
+    shown = f"…{text[start:]}" if start else text
+    if cell_len(shown) > cells:
+        shown = _ended_at_a_word(set_cell_size(shown, cells - 1), shown, span[1] - shift) + "…"
+    return fitted_cells(shown, cells), shift
+
+
+def _ended_at_a_word(cut: str, whole: str, least: int) -> str:
+    """Return the beginning of a text without a word cut at its end, but at least `least` characters."""
+    if len(cut) >= len(whole):
+        return cut
+    splits_a_word = not whole[len(cut) - 1].isspace() and not whole[len(cut)].isspace()
+    gap = cut.rfind(" ", max(least, len(cut) - _LONGEST_WORD)) if splits_a_word else -1
+    return cut[:gap] if gap >= 0 else cut
 
 
 def _below_headings(rows: Sequence[object]) -> set[int]:

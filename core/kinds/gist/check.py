@@ -67,7 +67,7 @@ class _Probes:
         self._run = run
 
     def _judged(self, name: str, gist: str) -> GistJudgement:
-        self._run.step(name)
+        self._run.step(f"checking that {name}")
         judgement = self._judge.judge(gist, run=self._run.quiet)
         self._run.check()
         return judgement
@@ -75,7 +75,7 @@ class _Probes:
     def empty(self) -> CheckFinding:
         """Check that a missing gist is reported as `file_creation`."""
         name = "no gist scores 0"
-        error = self._judged("no gist", "").score.error
+        error = self._judged(name, "").score.error
         if error is None:
             return CheckFinding(name, False, "it is scored as faithful")
         return CheckFinding(name, error.category is ErrorCategory.FILE_CREATION, error.category)
@@ -98,7 +98,7 @@ class _Probes:
         """Check that Python finds no copy of the codebase in the image, without the import blocker."""
         name = "the image holds no copy of the codebase"
         owned = self._judge.answer.owned
-        self._run.step(name)
+        self._run.step(f"checking that {name}")
         command = shlex.join(["python", "-c", _LOOK, *owned])
         environment = self._judge.task.environment
         timeout_s = self._judge.answer.timeout_s

@@ -34,15 +34,16 @@ def repair_findings(judge: RepairJudge, run: RunContext) -> Iterator[CheckFindin
         "tree", not found, "; ".join(found[:5]) or f"{len(tree.members)} files lead nowhere to the answer"
     )
     yield _looks_inside(judge, tree, run)
-    yield _scores(judge, tree, "corrupted scores 0", 0.0, run)
-    yield _scores(judge, repaired_tree(tree, answer.targets), "original scores 1", 1.0, run)
+    yield _scores(judge, tree, "corrupted scores 0", 0.0, run.step("scoring the corrupted code"))
+    original = repaired_tree(tree, answer.targets)
+    yield _scores(judge, original, "original scores 1", 1.0, run.step("scoring the original code"))
     protection = judge.protection(run=run.quiet)
     if isinstance(protection, Protection):
         yield CheckFinding("protection", True, protection.words, reduced=protection.writable is None)
 
 
 def _scores(judge: RepairJudge, tree: SourceTree, name: str, wanted: float, run: RunContext) -> CheckFinding:
-    judgement = judge.judge(tree, run=run.step(name))
+    judgement = judge.judge(tree, run=run)
     run.check()
     score = judgement.score
     right = score.valid and score.value == wanted and judgement.solved is (wanted == 1.0)
@@ -54,7 +55,7 @@ def _scores(judge: RepairJudge, tree: SourceTree, name: str, wanted: float, run:
 
 def _looks_inside(judge: RepairJudge, tree: SourceTree, run: RunContext) -> CheckFinding:
     """Check by tests in the sandbox that the package comes from the workspace and the answer is hidden."""
-    run.step("look from inside the sandbox")
+    run.step("looking around inside the sandbox")
     backend = judge.runner.backend
     name = f"test_gistpoint_look_{secrets.token_hex(8)}.py"
     out_of_reach = f"{name}::test_answer_is_out_of_reach"

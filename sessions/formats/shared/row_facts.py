@@ -12,6 +12,7 @@ TASKS = ("instance_id", "task_id", "task")
 IDS = ("id", "session_id", "sessionId", "conversation_id", "traj_id", "trajectory_id")
 PATCHES = ("patch", "generated_patch", "model_patch", "git_patch", "output_patch")
 _SOLVED = ("resolved", "target", "is_resolved", "success", "verified")
+_TYPE, _OF_THE_EVENT = "type", "success"
 HEADER = (
     "model",
     "model_name",
@@ -21,6 +22,7 @@ HEADER = (
     "exit_reason",
     "test_result",
     "problem_statement",
+    _TYPE,
     *_SOLVED,
     *TASKS,
     *IDS,
@@ -37,7 +39,8 @@ def row_header(format: str, version: str, members: Mapping[str, Json], id: str =
     """
     result = as_dict(members.get("test_result"))
     reward = as_float(members.get("reward"))
-    verdict = next((members[key] for key in _SOLVED if isinstance(members.get(key), bool | int)), None)
+    verdicts = [key for key in _SOLVED if key != _OF_THE_EVENT or not _is_event(members)]
+    verdict = next((members[key] for key in verdicts if isinstance(members.get(key), bool | int)), None)
     if verdict is None:
         verdict = as_dict(result.get("report")).get("resolved")
     solved = None if reward is None else reward >= 1
@@ -63,6 +66,14 @@ def row_header(format: str, version: str, members: Mapping[str, Json], id: str =
         submission=as_str(first(result, "git_patch") or first(members, *PATCHES)),
         derived=frozenset(derived),
     )
+
+
+def _is_event(members: Mapping[str, Json]) -> bool:
+    """Whether a row is an event of a program, with a type such as `agent.end`.
+
+    The success of an event means that the program ended without an error, not that a task was solved.
+    """
+    return "." in as_str(members.get(_TYPE))
 
 
 def _model_in(name: str) -> str:

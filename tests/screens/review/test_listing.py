@@ -176,7 +176,7 @@ async def test_what_a_harness_floods_a_run_with_is_hidden_at_first(tmp_path: Pat
         await driver.press("S")
         await driver.until_on(PlacesScreen)
         await driver.type("/0")
-        await driver.until(lambda: "1 in 1 run" in driver.text())
+        await driver.until(lambda: "1 in 1 of " in driver.text())
         await driver.press("enter", "enter")
         await driver.until_on(ReviewScreen)
         await driver.until_read(0)

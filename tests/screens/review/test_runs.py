@@ -16,8 +16,9 @@ from gistpoint.core.kinds.folder import read_answer
 from gistpoint.core.kinds.repair.judge import RepairJudge
 from gistpoint.core.locations import Locations
 from gistpoint.sessions.attempts import AttemptStore
-from gistpoint.sessions.records.model import Run, Tokens
+from gistpoint.sessions.records.model import Actor, Run, Tokens
 from gistpoint.sessions.runs.opening import ListedRun
+from gistpoint.tui.commands.runs import COLUMNS as PRINTED
 from gistpoint.tui.screens.review.compare import CompareScreen
 from gistpoint.tui.screens.review.run_pages import RunPages
 from gistpoint.tui.screens.review.run_rows import COLUMNS, RunRow
@@ -46,6 +47,7 @@ ROWS = [
         ("steps>15", "bc"),
         ("steps<=20 model:m-1", "c"),
         ("-model:m-1", "a"),
+        ("-solver:m-1", "a"),
         ("cost>0.4", "b"),
         ("m-2", "a"),
         ("-steps=10", "bc"),
@@ -77,21 +79,23 @@ def test_hidden_outcomes_can_not_be_asked_for() -> None:
 
 
 def test_rows_are_sorted_and_grouped() -> None:
-    steps, model = (next(column for column in COLUMNS if column.name == name) for name in ("steps", "model"))
+    steps, solver = (
+        next(column for column in COLUMNS if column.name == name) for name in ("steps", "solver")
+    )
     by_steps = [found.header.task for found in arranged(ROWS, RowQuery(), steps) if isinstance(found, RunRow)]
     assert by_steps == ["a", "c", "b"]
-    grouped = arranged(ROWS, RowQuery(), group=model)
+    grouped = arranged(ROWS, RowQuery(), group=solver)
     headings = [found for found in grouped if isinstance(found, Heading)]
     assert headings == ["2× m-1"], "a run that is alone in its group has no heading"
     assert grouped[-1] is ROWS[1]
     said = {column.name: column.summary(headings[0].rows)[1] for column in COLUMNS if column.summary}
-    assert (said["outcome"], said["steps"], said["cost"], said["model"]) == (
+    assert (said["outcome"], said["steps"], said["cost"], said["solver"]) == (
         "✔ 1 of 1",
         "25",
         "Σ$0.50",
         "m-1",
     )
-    by_outcome = arranged(ROWS, RowQuery(), COLUMNS[2], group=model, folded=lambda name: name == "m-1")
+    by_outcome = arranged(ROWS, RowQuery(), COLUMNS[2], group=solver, folded=lambda name: name == "m-1")
     assert by_outcome == [ROWS[1], "2× m-1"]
 
 
@@ -307,3 +311,16 @@ def test_a_run_whose_file_was_cut_off_is_named_as_cut() -> None:
     assert (
         outcome.shown(RunRow(ROWS[2].listed, warning="Record 7, at byte 9, can't be decoded.")) == "! damaged"
     )
+
+
+def test_a_column_that_may_show_a_program_or_a_person_is_not_called_model() -> None:
+    headers = (Run("f", model="m-1"), Run("f", agent="swe-agent"), Run("f", actor=Actor.PERSON))
+    on_screen = {column.name: column for column in COLUMNS}
+    printed = {column.name: column for column in PRINTED}
+    assert "model" not in on_screen | printed
+    for shown in (
+        [on_screen["solver"].shown(RunRow(ListedRun("r", 0, header))) for header in headers],
+        [printed["solver"].shown(("r", 0, header)) for header in headers],
+    ):
+        assert shown[:2] == ["m-1", "swe-agent"]
+        assert "person" in shown[2]

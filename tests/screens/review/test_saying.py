@@ -163,7 +163,7 @@ async def test_one_key_is_a_verdict_in_words_of_ones_own(run: Path) -> None:
         assert (verdict.words, verdict.verdict, verdict.reasons) == (
             "right by luck", RunVerdict.EXCLUDE, (ExcludeReason.SHORTCUT,))  # fmt: skip
         assert "verdict right by luck" in driver.text()
-        await driver.press("V", "W")
+        await driver.press("W")
         await driver.until(lambda: driver.review.run.review.verdict is None)
         await driver.press("Y")
         assert driver.review.run.review.verdict is None

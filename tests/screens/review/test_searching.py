@@ -95,7 +95,7 @@ async def test_all_runs_of_a_list_are_searched(tmp_path: Path) -> None:
         await driver.press("S")
         places = await driver.until_on(PlacesScreen)
         await driver.type("have this")
-        await driver.until(lambda: "2 in 2 runs" in driver.text())
+        await driver.until(lambda: "2 in 2 of 2 runs" in driver.text())
         assert {driver.text().count(f"{name} one task") for name in ("a", "b")} == {1}
         await driver.press("enter", "down", "enter")
         await driver.until_on(ReviewScreen)
@@ -124,7 +124,7 @@ async def test_a_search_in_all_runs_says_what_it_can_not_read(tmp_path: Path) ->
         await driver.type("mean(")
         await driver.until(lambda: "not a regular expression" in driver.text())
         await driver.press("backspace")
-        await driver.until(lambda: "in 1 run " in driver.text() and driver.on(PlacesScreen).table.count)
+        await driver.until(lambda: "in 1 of " in driver.text() and driver.on(PlacesScreen).table.count)
 
 
 async def test_the_way_to_a_hit_leads_to_the_page_that_shows_it(tmp_path: Path) -> None:

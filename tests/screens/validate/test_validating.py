@@ -243,7 +243,13 @@ async def test_a_run_is_stopped_and_goes_on_for_its_own_task(tmp_path: Path) -> 
     runner = FakeRunner(CHECKS, gate=threading.Event())
     async with validating(services, tasks, runner=runner) as driver:
         await driver.press("R")
-        await driver.until(lambda: "Running corrupted 1/5" in driver.text() and "1/6 tests" in driver.text())
+        await driver.until(
+            lambda: (
+                "Running shop · find one, 4 fail on the corrupted code (1 of 5)"
+                in " ".join(driver.text().split())
+                and "1 of 6 tests" in driver.text()
+            )
+        )
         await driver.press("escape")
         await driver.idle()
         await driver.until(lambda: "Stopped" in driver.text())
@@ -263,7 +269,8 @@ async def test_what_can_not_run_is_told(tmp_path: Path) -> None:
     async with validating(services, tasks, runner=FakeRunner(CHECKS, status=RunStatus.TIMED_OUT)) as driver:
         await driver.press("r")
         await driver.idle()
-        await driver.until(lambda: "timed out. As the test wants it." in driver.text())
+        wanted = "timed out. As the test wants it."
+        await driver.until(lambda: wanted in " ".join(driver.text().split()))
         assert [trial.finished for trial in driver.said.trials] == [False]
 
         def refuse(task: object) -> NoReturn:

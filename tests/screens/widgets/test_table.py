@@ -215,3 +215,50 @@ async def test_a_query_of_home_may_name_a_column(tmp_path: Path) -> None:
         await driver.until(lambda: "There is no column sizes." in driver.text())
         await driver.press("escape")
         await driver.until(lambda: "Tasks (1)" in driver.text() and "no column" not in driver.text())
+
+
+EXCERPT: Column[str] = Column("line", str, rank=2, least=16, marks=lambda text: [_place_of("limit", text)])
+FOUND: tuple[Column[str], ...] = (
+    Column("run", lambda text: "a run with a rather long name of its own", rank=1, least=12),
+    EXCERPT,
+    Column("error", lambda text: "KeyError" if text.endswith("!") else "", rank=3, least=8),
+    Column("solver", lambda text: "a solver with a long name", rank=4, least=8),
+)
+
+
+def _place_of(word: str, text: str) -> tuple[int, int]:
+    return text.index(word), text.index(word) + len(word)
+
+
+@pytest.mark.parametrize("width", [50, 80, 120, 160, 200])
+async def test_an_excerpt_uses_the_width_and_is_cut_between_words(width: int) -> None:
+    words = (
+        "alpha beta gamma delta epsilon zeta eta theta iota kappa lambda mu nu xi omicron pi rho sigma tau"
+    )
+    texts = [
+        f"{words} limit {words}",
+        f"limit {words} {words}",
+        f"{words} {words} limit",
+        f"{words} limit {words}!",
+    ]
+    found = table(FOUND)
+    async with (app := Stage(found)).run_test(size=(width, 8)) as pilot:
+        found.show(texts)
+        await pilot.pause()
+        drawn = rows(app)
+        left = drawn[0].index("line")
+        following = [drawn[0].index(name) for name in ("error", "solver") if name in drawn[0]]
+        room = (following[0] if following else width) - left
+        assert room >= 48 or width < 80
+        for text, row in zip(texts, drawn[1:], strict=False):
+            has_error, names_solver = text.endswith("!"), "solver" in drawn[0]
+            end = (
+                following[0]
+                if has_error and "error" in drawn[0]
+                else (following[-1] if names_solver else width)
+            )
+            shown = row[left:end].strip()
+            assert "limit" in shown
+            assert len(shown) >= end - left - 16, "free space next to a line that is cut"
+            assert shown.startswith("…") == (not text.startswith(shown[:8]))
+            assert set(shown.strip("…").rstrip("!").split()) <= {*words.split(), "limit"}, "cut within a word"

@@ -73,3 +73,19 @@ def test_what_is_also_recorded_does_not_repeat_a_line_of_its_step() -> None:
     ]
     assert found.places == 4
     assert [line.at for line in found.lines] == [0, 2, 3]
+
+
+def test_a_long_line_is_quoted_with_whole_words_and_an_ellipsis_where_it_is_cut(tmp_path: Path) -> None:
+    words = " ".join(f"word{number}" for number in range(60))
+    for text, begins, ends in (
+        (f"{words} limit {words}", False, False),
+        (f"limit {words}", True, False),
+        (f"{words} limit", False, True),
+        (f"first\n{words[:79]} limit\nlast", True, True),
+        ("limit", True, True),
+    ):
+        (line,) = found_in(text, "limit", tmp_path).lines
+        assert (not line.quoted.startswith("…"), not line.quoted.endswith("…")) == (begins, ends)
+        assert set(line.quoted.strip("…").split()) <= set(text.split())
+        ((start, end),) = line.marks
+        assert line.quoted[start:end] == "limit"

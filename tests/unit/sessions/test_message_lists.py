@@ -6,6 +6,8 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from gistpoint.sessions.formats.shared.messages import tokens_of
 from gistpoint.sessions.records.model import Actor, StepKind
 from gistpoint.sessions.runs.document import RunDocument
@@ -251,3 +253,50 @@ def test_a_session_without_a_request_has_its_title_or_its_command_as_a_name(tmp_
         tmp_path / "c.jsonl", given, {"type": "custom-title", "customTitle": "Mine"}, named
     ).header
     assert (renamed.task, renamed.extra["title"]) == ("Mine", "Mine")
+
+
+def telemetry() -> list[dict[str, Any]]:
+    """Return the events of a program that ran an agent once, as OpenClaw's telemetry has them."""
+    asked = [{"role": "user", "content": "Are there new mails?"}, {"role": "assistant", "content": "No."}]
+    return [
+        {"type": "message.in", "content": "Read AGENTS.md", "seq": 1},
+        {"type": "agent.start", "agentId": "main", "prompt": "Are there new mails?", "seq": 2},
+        {
+            "type": "agent.start",
+            "agentId": "main",
+            "prompt": "Are there new mails?",
+            "messages": [],
+            "seq": 3,
+        },
+        {"type": "tool.start", "toolName": "exec", "params": {"command": "mail"}, "seq": 4},
+        {"type": "tool.end", "toolName": "exec", "success": True, "seq": 5},
+        {"type": "agent.end", "agentId": "main", "messages": asked, "success": True, "seq": 6},
+    ]
+
+
+@pytest.mark.parametrize("in_lines", [True, False])
+def test_an_event_without_messages_is_no_run_and_its_success_no_verdict(
+    tmp_path: Path, in_lines: bool
+) -> None:
+    events = telemetry()
+    # The first element of an array decides what the array is; a file of lines may begin with any event.
+    events = events if in_lines else events[::-1]
+    path = tmp_path / "events"
+    path.write_text("\n".join(map(json.dumps, events)) if in_lines else json.dumps(events), encoding="utf-8")
+    (only,) = list_runs([path])
+    assert only.name == f"{path}#{'6' if in_lines else '1'}"
+    document = open_run(only.name)
+    document.build()
+    assert document.step_count == 2
+    for header in (only.header, document.header):
+        assert header is not None
+        assert not header.verdict
+
+
+def test_events_that_never_end_hold_no_run(tmp_path: Path) -> None:
+    path = tmp_path / "events.jsonl"
+    path.write_text("\n".join(map(json.dumps, telemetry()[:5])), encoding="utf-8")
+    (only,) = list_runs([path])
+    assert only.header is None
+    assert only.is_verdict
+    assert "contains no run" in only.problem

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import shlex
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -115,6 +116,41 @@ def test_a_command_takes_each_form_of_a_tasks_name(
             cli.main(CALLS[called](form(task)))
             # `serve --for` tries more than one name: a title may contain a comma.
             assert {*found} == {task.id}, form(task)
+
+
+@pytest.mark.parametrize("called", CALLS)
+def test_the_two_words_and_the_digit_need_no_quotes(
+    called: str, tasks: tuple[Task, Task], found: list[str]
+) -> None:
+    for task in tasks:
+        found.clear()
+        words, _, digit = word_name(task.id).partition(" ")
+        split = [
+            part
+            for word in CALLS[called]("NAME")
+            for part in word.replace("NAME", f"{words} {digit}").split(" ")
+        ]
+        cli.main(split)
+        assert {*found} == {task.id}
+
+
+@pytest.mark.parametrize("called", CALLS)
+def test_a_title_that_the_shell_has_split_is_answered_with_how_to_quote_it(
+    called: str, tasks: tuple[Task, Task], capsys: pytest.CaptureFixture[str]
+) -> None:
+    title = author_title(tasks[0])
+    split = [part for word in CALLS[called]("NAME") for part in word.replace("NAME", title).split(" ")]
+    try:
+        code = cli.main(split)
+    except SystemExit as ended:
+        code = ended.code if isinstance(ended.code, int) else 1
+    error = capsys.readouterr().err
+    assert code == 2
+    # A list of similar titles also contains the title; a word after `serve --for` is read as a command.
+    helps = ("needs quotes", "Similar titles", "There is no command")
+    assert any(words in error for words in helps), error
+    if "needs quotes:" in error:
+        assert shlex.quote(title) in error
 
 
 def test_names_are_separated_from_commas_in_titles(tasks: tuple[Task, Task], home: Path) -> None:

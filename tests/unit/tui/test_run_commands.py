@@ -220,7 +220,7 @@ def test_a_search_counts_lines_and_places_and_names_what_it_could_not_read(
     assert cli.main(["search", "i", "more", "--scope", "result"]) == 0
     captured = capsys.readouterr()
     assert len(captured.out.splitlines()) == 1
-    assert "gistpoint: 1 line (2 places) in 1 run." in captured.err
+    assert "gistpoint: 1 line (2 places) in 1 of 1 run." in captured.err
     assert "more/odd.json is in no known format" in captured.err
     assert "1 file could not be searched." in captured.err
     assert cli.main(["search", "nowhere", "more"]) == 1
@@ -265,7 +265,7 @@ def test_runs_lists_what_is_known_at_the_end_of_each(
     assert cli.main(["runs", several]) == 0
     heading, row, _ = capsys.readouterr().out.splitlines()
     assert heading.split("\t") == [
-        "run", "format", "task", "model", "outcome", "end reason", "steps", "tokens", "cost",
+        "run", "format", "task", "solver", "outcome", "end reason", "steps", "tokens", "cost",
     ]  # fmt: skip
     assert row.split("\t") == [
         "several.jsonl#first%20one",

@@ -27,9 +27,12 @@ from gistpoint.tui.keys import KeyScope, bindings_of
 from gistpoint.tui.widgets.frames import framed
 from gistpoint.tui.widgets.key_bar import KeyBar
 from gistpoint.tui.widgets.line_view import LineView
+from gistpoint.tui.widgets.options import Options
 from gistpoint.tui.widgets.plain import Plain, plain_line
 
 Answer = TypeVar("Answer")
+_FILTER = "0"
+"""The name of the field of a list that is filtered, among the drafts of its dialog."""
 ON_THEIR_WAY_S = 1.0
 """The seconds for which a dialog opened unasked ignores keys: they were meant for another screen."""
 
@@ -87,7 +90,10 @@ class Dialog(ModalScreen[Answer | None], BaseScreen[Answer | None]):
             owner = next((screen for screen in below if isinstance(screen, BaseScreen)), self)
             self._drafts = owner.draft(self._asked)
         kept, fields = self._drafts.read(), self._fields()
-        self._first_texts = {name: field.value for name, field in fields.items()}
+        self._first_texts = self._texts()
+        for name, choice in self._choices_by_name().items():
+            if name in kept:
+                choice.choose(kept[name])
         for name, field in fields.items():
             if kept.get(name):
                 field.value = kept[name]
@@ -97,24 +103,54 @@ class Dialog(ModalScreen[Answer | None], BaseScreen[Answer | None]):
                     field.select_all()
 
     @on(Input.Changed)
+    @on(Options.Changed)
+    @on(OptionList.OptionHighlighted)
     def keep_drafts(self) -> None:
-        """Save the typed text, which Escape and the end of the screen must not lose."""
+        """Save what is typed and chosen, which Escape and the end of the screen must not lose."""
         if self._drafts is None or self._is_left:
             return
-        texts = {name: field.value for name, field in self._fields().items()}
         # An unchanged text is not a draft: the dialog may offer a different one next time.
-        typed = {name: text for name, text in texts.items() if text != self._first_texts.get(name)}
-        self._drafts.write(typed)
+        changed = {name: text for name, text in self._texts().items() if text != self._first_texts.get(name)}
+        self._drafts.write(changed)
+
+    def on_key(self, event: events.Key) -> None:
+        """Write a letter that is typed next to the fields into the last field, so that it is not lost."""
+        means_something = event.key in self.active_bindings
+        if event.is_printable and event.character != " " and not means_something:
+            self._write(event, event.character or "")
+
+    def on_paste(self, event: events.Paste) -> None:
+        """Write a text that is pasted next to the fields into the last field."""
+        self._write(event, event.text.partition("\n")[0])
+
+    def _write(self, event: events.Event, text: str) -> None:
+        """Write a text into the last field that is shown, unless a field has the focus or there is none."""
+        fields = [field for field in self._fields().values() if field.display]
+        if not fields or isinstance(self.focused, Input):
+            return
+        event.stop()
+        event.prevent_default()
+        field = fields[-1]
+        field.select_on_focus = False  # the next letter would replace this one
+        field.focus()
+        field.cursor_position = len(field.value)
+        field.insert_text_at_cursor(text)
 
     def dismiss(self, result: Answer | None = None) -> AwaitComplete:
-        """Close the dialog if it is on top. An answer deletes the draft that it uses; Escape keeps it."""
-        if result is not None and self.is_active and self._drafts is not None and self.uses_drafts(result):
+        """Close the dialog if it is on top. An answer deletes the draft; Escape keeps it."""
+        if result is not None and self.is_active and self._drafts is not None:
             self._drafts.write({})
         return super().dismiss(result)
 
-    def uses_drafts(self, result: Answer) -> bool:
-        """Return whether an answer contains what was typed."""
-        return True
+    def _texts(self) -> dict[str, str]:
+        """Return what the fields contain and what is chosen, by the names of fields and lists."""
+        typed = {name: field.value for name, field in self._fields().items()}
+        return typed | {name: choice.chosen_words for name, choice in self._choices_by_name().items()}
+
+    def _choices_by_name(self) -> dict[str, Choices | Options]:
+        """Return the lists to choose from by their ids; the name of a list without an id has its index."""
+        found = [widget for widget in self.query("*") if isinstance(widget, Choices | Options)]
+        return {widget.id or f"choice {number}": widget for number, widget in enumerate(found)}
 
     def _fields(self) -> dict[str, Input]:
         """Return the input fields by their ids; the key of a field without an id is its index."""
@@ -306,6 +342,16 @@ class Choices(OptionList):
         self.add_options([Option(self._words(number)) for number in range(len(labels))])
         self.highlighted = 0 if labels else None
 
+    @property
+    def chosen_words(self) -> str:
+        """The label of the choice; empty if there is none."""
+        return "" if self.highlighted is None else self._labels[self.highlighted]
+
+    def choose(self, words: str) -> None:
+        """Choose the label with these words. If there is none, nothing changes."""
+        if words in self._labels:
+            self.highlighted = [*self._labels].index(words)
+
     def _words(self, number: int) -> Content:
         return plain_line(f"{self._marks[number != self.highlighted]} {self._labels[number]}")
 
@@ -403,7 +449,10 @@ class PickDialog(Dialog[str]):
     @on(Input.Changed)
     def narrow(self, event: Input.Changed) -> None:
         """Show the choices that contain all typed words."""
+        marked = self.query_one(Choices).chosen_words
         self._fill(event.value)
+        if self._drafts is not None and event.value == self._drafts.read().get(_FILTER):
+            self.query_one(Choices).choose(marked)  # what was marked under this filter before Escape
 
     @on(Input.Submitted)
     @on(Button.Pressed)

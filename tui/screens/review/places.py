@@ -19,7 +19,7 @@ from gistpoint.sessions.runs.found_lines import FoundLine, FoundLines
 from gistpoint.tui.base_screen import BaseScreen
 from gistpoint.tui.jobs import Job, Jobs
 from gistpoint.tui.keys import KeyScope, bindings_of
-from gistpoint.tui.screens.review.run_rows import RunRow, model_words, task_words
+from gistpoint.tui.screens.review.run_rows import RunRow, made_by, task_words
 from gistpoint.tui.screens.review.search import LINE_COLUMNS, SearchBar, SearchBatch, collected, hits_in_all
 from gistpoint.tui.screens.review.settings import FoundHits, ReviewSettings, Wanted
 from gistpoint.tui.tables import Column
@@ -42,8 +42,8 @@ class PlaceTable(Table["FoundLine"]):
         columns: tuple[Column[FoundLine], ...] = (
             Column("run", lambda found: names[found.first.run], rank=1, least=18, keeps_end=True),
             Column(
-                "model",
-                lambda found: model_words(runs[found.first.run]),
+                "solver",
+                lambda found: made_by(runs[found.first.run]),
                 rank=6,
                 least=10,
                 keeps_end=True,
@@ -167,7 +167,7 @@ class PlacesScreen(BaseScreen[None]):
         self._found_in.update(hit.run for hit in batch.hits)
         if batch.hits:
             self.table.show(self._lines.lines)
-        runs = plural(len(self._found_in), "run")
+        runs = f"{len(self._found_in):,} of {plural(len(self._runs), 'run')}"
         lines = len(self._lines.lines)
         places = f" ({plural(batch.count, 'place')})" if batch.count != lines else ""
         cut = batch.count > len(self._hits)

@@ -80,8 +80,8 @@ def _end_reason(row: RunRow) -> str:
     return "hidden" if row.hides else row.header.exit_status
 
 
-def model_words(row: RunRow) -> str:
-    """Return who made a run, or `hidden` if the model is hidden."""
+def made_by(row: RunRow) -> str:
+    """Return who made a run: the model, a person or the program; `hidden` if the model is hidden."""
     return "hidden" if row.hides else solver_words(row.header)
 
 
@@ -216,7 +216,15 @@ COLUMNS: tuple[Column[RunRow], ...] = (
         least=20,
         keeps_end=True,
     ),
-    Column("model", model_words, rank=7, least=10, keeps_end=True, summary=_alike(model_words, "model")),
+    Column(
+        "solver",
+        made_by,
+        rank=7,
+        least=10,
+        keeps_end=True,
+        former_names=("model",),
+        summary=_alike(made_by, "solver"),
+    ),
     Column(
         "outcome",
         _outcome,
@@ -273,7 +281,7 @@ COLUMNS: tuple[Column[RunRow], ...] = (
         text=lambda r: PurePath(r.name).name if r.hides else r.name,
     ),
 )
-_KINDS = ("task", "model", "outcome", "end reason", "format", "verdict")
+_KINDS = ("task", "solver", "outcome", "end reason", "format", "verdict")
 GROUPS = (None, *(column for name in _KINDS for column in COLUMNS if column.name == name))
 """The columns by which the key groups runs, in the order in which it cycles; None means no groups."""
 

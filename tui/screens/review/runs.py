@@ -231,7 +231,7 @@ class RunsScreen(BaseScreen[None]):
         yield HeaderBar("Runs")
         yield framed(RunTable(id="runs"), "Runs")
         yield Input(
-            placeholder="words, tokens>100k, model:name, -solved (Esc: all)", id="runs-filter", compact=True
+            placeholder="words, tokens>100k, solver:name, -solved (Esc: all)", id="runs-filter", compact=True
         )
         yield KeyBar()
 

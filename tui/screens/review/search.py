@@ -195,9 +195,9 @@ def step_words(found: FoundLine) -> str:
 
 def _line_marks(found: FoundLine) -> list[tuple[int, int]]:
     """Return the start and the end of each match in a line, counted without the line's indent."""
-    line = found.first.line
+    line = found.quoted
     indent = len(line) - len(line.lstrip())
-    return [(max(0, start - indent), max(0, end - indent)) for start, end in found.spans]
+    return [(max(0, start - indent), max(0, end - indent)) for start, end in found.marks]
 
 
 LINE_COLUMNS: tuple[Column[FoundLine], ...] = (
@@ -211,7 +211,7 @@ LINE_COLUMNS: tuple[Column[FoundLine], ...] = (
         style=lambda found: "$foreground 60%",
     ),
     Column("part", lambda found: found.part, rank=4, style=lambda found: "$text-primary"),
-    Column("line", lambda found: found.first.line.strip(), rank=3, least=24, marks=_line_marks),
+    Column("line", lambda found: found.quoted.strip(), rank=3, least=24, marks=_line_marks),
     Column(
         "traceback of",
         lambda found: found.first.error,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from textual import events, on
+from textual import on
 from textual.getters import query_one
 from textual.widget import Widget
 from textual.widgets import Button, Input
@@ -112,7 +112,7 @@ class GivenVerdict:
 class VerdictDialog(Dialog[GivenVerdict]):
     """A form for a verdict. Some verdicts need a reason, and one needs a corrected time in seconds.
 
-    The keys of verdicts answer the form, too.
+    Letters belong to the note here: the keys of verdicts count on the screen below only (decision 136).
     """
 
     CSS_PATH = "../dialogs/dialogs.tcss"
@@ -133,13 +133,14 @@ class VerdictDialog(Dialog[GivenVerdict]):
 
     def body(self) -> list[Widget]:
         """Return the verdicts, the reasons, the fields for a time and a note, and the list of keys."""
+        by_key = " · ".join(f"{word.key} {word.words}" for word in self._words)
         return [
             Options(list(self._form.verdicts.values()), id="verdicts"),
             *self._lists_of_reasons(),
             Input(placeholder="corrected time in seconds", id="corrected"),
             Input(self._note, placeholder="note", id="note"),
             Plain("", id="verdict-problem", classes="dialog-hint"),
-            Plain("With one key: " + " · ".join(f"{word.key} {word.words}" for word in self._words)),
+            Plain(f"After Esc, one key judges the run: {by_key}"),
         ]
 
     def _lists_of_reasons(self) -> list[Widget]:
@@ -149,14 +150,6 @@ class VerdictDialog(Dialog[GivenVerdict]):
             for verdict in self._form.verdicts
             if verdict in _REASONS
         ]
-
-    def on_key(self, event: events.Key) -> None:
-        """Outside of the fields, answer with the verdict of the key, if there is one."""
-        word = next((word for word in self._words if word.key == event.character), None)
-        if word is not None and not isinstance(self.focused, Input):
-            event.stop()
-            event.prevent_default()
-            self.dismiss(GivenVerdict.by_word(word))
 
     def on_mount(self) -> None:
         """Choose the current verdict with its reasons, or else the first one, and focus the list."""
@@ -171,10 +164,6 @@ class VerdictDialog(Dialog[GivenVerdict]):
             self.query_one("#corrected", Input).value = f"{current.corrected_s:g}"
         self.verdicts.focus()
         self.fit()
-
-    def uses_drafts(self, result: GivenVerdict) -> bool:
-        """Return whether the answer includes the note, which a verdict given by a key does not."""
-        return not result.words
 
     @property
     def verdict(self) -> RunVerdict:

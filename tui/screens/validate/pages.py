@@ -252,6 +252,10 @@ class TaskPages(Pages):
         """Forget the task, because none is displayed any more."""
         self._dossier = None
 
+    def applies(self, page: str) -> bool:
+        """Return whether the task has a page; True if no task is shown."""
+        return self._dossier is None or PAGES[page].applies(self._dossier)
+
     def _fitting(self, page: str) -> str:
         """Return the page to show for a requested one, which the task may not have."""
         dossier = self._dossier

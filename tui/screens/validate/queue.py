@@ -107,7 +107,7 @@ COLUMNS: tuple[Column[QueueRow], ...] = (
         lambda r: author_title(r.task),
         text=lambda r: searched_words(r.task),
         rank=5,
-        least=20,
+        least=30,
         keeps_end=True,
     ),
     Column(

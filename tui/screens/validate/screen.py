@@ -20,7 +20,7 @@ from gistpoint.core.generation.dossier import Dossier
 from gistpoint.core.kinds.kind import TrialSubject
 from gistpoint.core.kinds.titles import author_title
 from gistpoint.core.tasks.model import Task
-from gistpoint.core.text import visible_line
+from gistpoint.core.text import plural, visible_line
 from gistpoint.sessions.annotations.validations import (
     TaskVerdict,
     Validation,
@@ -69,11 +69,20 @@ class ValidateScreen(BaseScreen[None]):
     """The screen on which one validator judges tasks."""
 
     CSS_PATH = "validate.tcss"
-    BINDINGS: ClassVar[list[BindingType]] = [*bindings_of(KeyScope.VALIDATE)]
+    BINDINGS: ClassVar[list[BindingType]] = [
+        *bindings_of(KeyScope.VALIDATE),
+        *bindings_of(KeyScope.VALIDATE_PAGE),
+    ]
     HELP_PAGE = "validate"
     AUTO_FOCUS = "QueueList"
     """The queue: a key pressed while the screen opens must not end up in the hidden filter."""
-    SCOPES = (KeyScope.VALIDATE, KeyScope.PLACES, KeyScope.VALIDATE_GIST, KeyScope.EDITOR)
+    SCOPES = (
+        KeyScope.VALIDATE,
+        KeyScope.VALIDATE_PAGE,
+        KeyScope.PLACES,
+        KeyScope.VALIDATE_GIST,
+        KeyScope.EDITOR,
+    )
 
     header = query_one(HeaderBar)
     message_line = query_one("#validate-say", Plain)
@@ -216,6 +225,7 @@ class ValidateScreen(BaseScreen[None]):
             self.session.live.reading(dossier.task.id)
         self.pages.display = True
         await self.pages.open(dossier)
+        self.refresh_bindings()
         if self._tries(lambda: self.session.begin(dossier.task)):
             self._redraw_queue()
         self.pages.refill()
@@ -407,19 +417,19 @@ class ValidateScreen(BaseScreen[None]):
         was_busy = self.trial_queue.busy
         self.trial_queue.ask(runs)
         if was_busy:
-            self.say(f"{len(runs)} more queued after the current run.")
+            self.say(f"{plural(len(runs), 'run')} queued after the current one.")
 
     @on(RunMoved)
     def run_moved(self, message: RunMoved) -> None:
         """Show the progress of a run."""
-        run = message.run
-        waiting = f", {self.trial_queue.waiting} waiting" if self.trial_queue.waiting else ""
-        self.say(f"Running {run.words} of {author_title(run.task)}: {message.words}{waiting}. Esc stops it.")
+        waits = self.trial_queue.waiting
+        later = f"; {plural(waits, 'more run')} {'waits' if waits == 1 else 'wait'}" if waits else ""
+        self.say(f"{message.run.doing}: {message.words}{later}. Esc stops.")
 
     @on(RunEnded)
     def run_ended(self, message: RunEnded) -> None:
         """Record the result of a run, and show it."""
-        name = f"{message.run.words} of {author_title(message.run.task)}"
+        name = message.run.words
         if message.error is not None:
             self.say(f"Stopped: {name}." if message.stopped else message.error.message)
             if not message.stopped:
@@ -521,7 +531,9 @@ class ValidateScreen(BaseScreen[None]):
             await self.run_action(f"screen.{link}")
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Leave Escape to the editor, unless a run can be stopped."""
+        """Leave Escape to the editor, unless a run can be stopped; offer the one of two pages that exists."""
+        if action == "page" and parameters and parameters[0] in ("fix", "gist"):
+            return self.dossier is None or self.pages.applies(str(parameters[0]))
         if action == "back" and not self.trial_queue.busy:
             return not isinstance(self.focused, FunctionEditor)
         return True

@@ -15,10 +15,18 @@ from gistpoint.core.errors import CancelledError, UserError
 from gistpoint.core.kinds.checking import check_task
 from gistpoint.core.kinds.kind import Trial, TrialSubject
 from gistpoint.core.kinds.registry import kind_of
+from gistpoint.core.kinds.titles import author_title
 from gistpoint.core.running import CancelToken, RunContext, RunProgress
 from gistpoint.core.tasks.leaks import CheckFinding
 from gistpoint.core.tasks.model import Answer, Task
 from gistpoint.tui.jobs import Job, Jobs
+
+_ON = {
+    TrialSubject.ORIGINAL: "on the original code",
+    TrialSubject.CORRUPTED: "on the corrupted code",
+    TrialSubject.FIX: "with your own solution",
+    TrialSubject.REFERENCE: "with the reference gist",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,9 +45,16 @@ class EvidenceRun:
 
     @property
     def words(self) -> str:
-        """The run in a few words, such as `original 2/5`."""
-        what = "check" if self.subject is None else {"fix": "your fix"}.get(self.subject, self.subject.value)
-        return f"{what} {self.number}/{self.total}" if self.total > 1 else what
+        """What is run, such as `shop · find one, 4 fail on the original code (2 of 5)`."""
+        if self.subject is None:
+            return f"Check of {author_title(self.task)}"
+        of_repeats = f" ({self.number} of {self.total})" if self.total > 1 else ""
+        return f"{author_title(self.task)} {_ON[self.subject]}{of_repeats}"
+
+    @property
+    def doing(self) -> str:
+        """What is being done, such as `Running shop · find one, 4 fail with your fix`."""
+        return f"Checking {author_title(self.task)}" if self.subject is None else f"Running {self.words}"
 
 
 class RunMoved(Message):
@@ -142,5 +157,5 @@ def _found(made: Iterable[CheckFinding], cancel: CancelToken) -> tuple[CheckFind
 
 
 def _words(progress: RunProgress) -> str:
-    count = f"{progress.done}/{progress.total} tests" if progress.total else progress.phase
-    return f"{progress.step} {count}".strip()
+    count = f"{progress.done} of {progress.total} tests" if progress.total else progress.phase
+    return ", ".join(filter(None, (progress.step, count)))
