@@ -11,7 +11,7 @@ import threading
 import time
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -28,6 +28,7 @@ from gistpoint.core.corruption.appearance import GlanceScorer
 from gistpoint.core.errors import InfrastructureError
 from gistpoint.core.generation.campaign import Workers
 from gistpoint.core.generation.context import close_contexts
+from gistpoint.core.generation.earlier import EarlierFiles
 from gistpoint.core.generation.intake import Intake
 from gistpoint.core.generation.library import SourceLibrary
 from gistpoint.core.generation.settings import SourceSpec
@@ -96,6 +97,23 @@ class SandboxHarness:
             on_line=lambda text: run.progress(RunProgress(step=text)),
             on_detail=lambda text: run.progress(RunProgress(text)),
             on_tree=look,
+            cancel=run.cancel,
+        )
+
+    def earlier_files(
+        self, spec: SourceSpec, paths: Collection[str], scratch: Path, run: RunContext
+    ) -> EarlierFiles:
+        """Return the earlier texts of the files with these paths.
+
+        Raises `SourceError` if the source has no history, or it can't be fetched.
+        """
+        from gistpoint.sandbox.environments.histories import collect_history
+
+        return collect_history(
+            spec.source,
+            paths,
+            scratch,
+            on_line=lambda text: run.progress(RunProgress(step=text)),
             cancel=run.cancel,
         )
 

@@ -23,9 +23,10 @@ from gistpoint.core.generation.confirmable import with_controls
 from gistpoint.core.generation.context import Context, opened
 from gistpoint.core.generation.intake import LOOK, NoTaskError
 from gistpoint.core.generation.removal import removal_target
-from gistpoint.core.generation.settings import CampaignMode, CampaignSettings
+from gistpoint.core.generation.settings import CampaignMode, CampaignSettings, FaultSource
 from gistpoint.core.generation.trials.discovery import decide_discovery
 from gistpoint.core.generation.trials.groups import decide_group
+from gistpoint.core.generation.trials.history import decide_history
 from gistpoint.core.generation.trials.model import decide_by_model
 from gistpoint.core.generation.trials.trial import STOPPED, CandidateDropped, CandidateTrial
 from gistpoint.core.generation.verdicts import (
@@ -95,6 +96,8 @@ def _decider(
     alone = candidate.size == 1 and bool(settings.groups.sizes)
     if settings.model and (alone or not settings.mode.in_groups):
         return decide_by_model
+    if settings.source is FaultSource.HISTORY:
+        return decide_history
     return decide_discovery if alone else _DECIDERS[settings.mode]
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 from gistpoint.core.confirmation.model import Confirmer, Controls
 from gistpoint.core.generation.context import Context
 from gistpoint.core.generation.making import write_kept
+from gistpoint.core.generation.settings import FaultSource
 from gistpoint.core.generation.verdicts import CandidateVerdict, Reason
 from gistpoint.core.kinds.folder import read_answer
 
@@ -17,8 +18,9 @@ from gistpoint.core.kinds.folder import read_answer
 def with_controls(context: Context, verdict: CandidateVerdict) -> CandidateVerdict:
     """Return the verdict with the controls of its task; unchanged if controls are switched off.
 
-    If the campaign keeps only tasks whose passes can be confirmed, and this one's can't be, the verdict drops
-    the corruption. Raises `CancelledError` when stopped.
+    A corruption whose passes can't be confirmed is dropped if the campaign keeps only confirmable tasks, or
+    if it is an earlier fault with a single failing test, which alone proves too little (decision 135). Raises
+    `CancelledError` when stopped.
     """
     if context.confirmer is None:
         return verdict
@@ -26,9 +28,16 @@ def with_controls(context: Context, verdict: CandidateVerdict) -> CandidateVerdi
     controls = _controls(context.confirmer, context, verdict)
     cost = replace(verdict.cost, controlling=round(time.perf_counter() - began, 3))
     found = replace(verdict, controls=controls, cost=cost)
-    if controls.confirmable or not context.settings.confirmable:
+    if controls.confirmable or not (context.settings.confirmable or _needs_confirmation(context, verdict)):
         return found
     return replace(found, reason=Reason.NOT_CONFIRMABLE, detail=controls.detail, kept=None)
+
+
+def _needs_confirmation(context: Context, verdict: CandidateVerdict) -> bool:
+    """Whether a corruption is an earlier fault that makes a single test fail."""
+    kept = verdict.kept
+    is_from_history = context.settings.source is FaultSource.HISTORY
+    return is_from_history and kept is not None and len(kept.failing) + len(kept.missing) == 1
 
 
 def _controls(confirmer: Confirmer, context: Context, verdict: CandidateVerdict) -> Controls:

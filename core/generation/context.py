@@ -6,7 +6,7 @@ It is the only value that the steps of a campaign are given (decision 61).
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property, partial
@@ -18,6 +18,7 @@ from gistpoint.core.confirmation.model import Confirmer
 from gistpoint.core.corruption.blind import GlanceScore
 from gistpoint.core.errors import InfrastructureError
 from gistpoint.core.generation.by_model import ModelTerms
+from gistpoint.core.generation.earlier import EarlierFiles, read_earlier_files
 from gistpoint.core.generation.intake import Intake
 from gistpoint.core.generation.library import SourceLibrary, read_library
 from gistpoint.core.generation.progress import TrialBoard
@@ -73,6 +74,15 @@ class Harness(Protocol):
 
 class FetchingHarness(Harness, Protocol):
     """A harness that also fetches repositories."""
+
+    def earlier_files(
+        self, spec: SourceSpec, paths: Collection[str], scratch: Path, run: RunContext
+    ) -> EarlierFiles:
+        """Return the earlier texts of the files with these paths.
+
+        Raises `SourceError` if the source has no history, or it can't be fetched.
+        """
+        ...
 
     def key(self, spec: SourceSpec, scratch: Path) -> str:
         """Return a name for the content that `fetch` would fetch, equal for equal content.
@@ -145,6 +155,11 @@ class Context:
         Raises `EndpointError` if this machine has no endpoint for it.
         """
         return self.harness.model(self.settings.model) if self.settings.model else None
+
+    @cached_property
+    def earlier(self) -> EarlierFiles:
+        """The earlier versions of the library's files; empty if they were not collected."""
+        return read_earlier_files(self.folder) or {}
 
     @cached_property
     def board(self) -> TrialBoard:

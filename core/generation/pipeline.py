@@ -46,6 +46,11 @@ from gistpoint.core.generation.campaign import (
 from gistpoint.core.generation.candidates import CandidatePlan, plan, require_defined
 from gistpoint.core.generation.choice import ChooseFunctions, GroupFunctions, tasks_wanted
 from gistpoint.core.generation.context import Context, CorruptionScorer, FetchingHarness, Harness
+from gistpoint.core.generation.earlier import (
+    read_earlier_files,
+    require_earlier_files,
+    write_earlier_files,
+)
 from gistpoint.core.generation.examples import hash_of_examples
 from gistpoint.core.generation.intake import (
     CorruptionProof,
@@ -56,7 +61,7 @@ from gistpoint.core.generation.intake import (
     take_in,
     with_test_map_if_it_ends,
 )
-from gistpoint.core.generation.library import SourceLibrary, learn_library
+from gistpoint.core.generation.library import SourceLibrary, learn_library, own_files
 from gistpoint.core.generation.making import InUse, WrittenSet, write_proven
 from gistpoint.core.generation.progress import CampaignMeter
 from gistpoint.core.generation.removal import check_named, definitions, random_targets, removal_target
@@ -64,6 +69,7 @@ from gistpoint.core.generation.settings import (
     Batch,
     CampaignMode,
     CampaignSettings,
+    FaultSource,
     SourceSpec,
     SuiteNeeds,
     read_batch,
@@ -123,6 +129,9 @@ class NewTask(Request):
         )
 
 
+_LEAST_FAILING = {FaultSource.OPERATORS: 5, FaultSource.HISTORY: 1}
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GenerateTasks(Request):
     """A request to make a set of tasks from each of one or more sources."""
@@ -133,7 +142,8 @@ class GenerateTasks(Request):
     mode: CampaignMode = CampaignMode.DISCOVERY
     count: Count | None = None
     """The number of tasks from each source."""
-    min_failing: Count = 5
+    min_failing: Count | None = None
+    """The least number of failing tests; None for 5, or 1 for faults from the history."""
     seed: int = 0
     workers: Annotated[Count | None, LOCAL] = None
     """The number of processes; None for one per core."""
@@ -144,6 +154,9 @@ class GenerateTasks(Request):
     max_glance: Share | None = None
     confirmable: bool = False
     """Whether to keep only tasks whose passes can be confirmed."""
+    faults: FaultSource = FaultSource.OPERATORS
+    missing_features: bool = False
+    """Whether earlier bodies that lack a feature are kept too."""
     choice: ChooseFunctions = field(default_factory=ChooseFunctions)
     groups: GroupFunctions = field(default_factory=GroupFunctions)
     suite: SuiteNeeds = field(default_factory=SuiteNeeds)
@@ -169,18 +182,21 @@ class GenerateTasks(Request):
                 "--max-glance is only for corruptions that are made without a model.",
                 hint="Leave out one of them.",
             )
+        least = self.min_failing or _LEAST_FAILING[self.faults]
         return CampaignSettings(
             self.mode,
             self.seed,
-            self.min_failing,
+            least,
             self.choice.only_hard,
             model,
-            open_model(self.model, self.min_failing)[1] if model else None,
+            open_model(self.model, least)[1] if model else None,
             choice,
             groups,
             hash_of_examples(self.model.examples),
             self.max_glance,
             self.confirmable,
+            self.faults,
+            self.missing_features,
         )
 
     def _batch(self) -> Batch:
@@ -374,6 +390,10 @@ def _learned(
             max_suite_seconds=spec.max_suite_seconds,
             run=run,
         )
+        if settings.source is FaultSource.HISTORY and read_earlier_files(folder) is None:
+            paths = frozenset(own_files(library.intake))
+            files = harness.earlier_files(spec, paths, scratch / "history", run)
+            write_earlier_files(folder, require_earlier_files(files, spec.source))
     intake = library.intake
     passed = f"{len(intake.passed)} of {plural(len(intake.collected), 'test')} pass"
     run.note(f"{spec.source}: {passed}, {len(intake.flaky)} flaky, {intake.seconds:.1f} s")

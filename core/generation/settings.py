@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from gistpoint.core.corruption.evidence import FEW_FAILING, band
+from gistpoint.core.corruption.evidence import FEW_FAILING, MORE_FAILING, band
 from gistpoint.core.corruption.rounds import LoopSettings
 from gistpoint.core.errors import TaskError, UserError
 from gistpoint.core.generation.choice import Choice, GroupRules
@@ -50,6 +50,19 @@ class CampaignMode(StrEnum):
         return Mode.REMOVE if self.removes else Mode.DISCOVERY
 
 
+class FaultSource(StrEnum):
+    """Where the faults of a campaign without a model come from."""
+
+    OPERATORS = "operators"
+    """Edits that corrupt a function on purpose."""
+    HISTORY = "history"
+    """Earlier bodies of the function, which somebody believed to be right."""
+
+
+MOST_FAILING_OF_HISTORY = MORE_FAILING[1]
+"""The most failing tests of an earlier fault, whatever the least number is."""
+
+
 @dataclass(frozen=True, slots=True)
 class CampaignSettings:
     """The settings that decide the tasks of a campaign, apart from the library and gistpoint's own code.
@@ -79,6 +92,9 @@ class CampaignSettings:
     """
     confirmable: bool = False
     """Whether only tasks whose passes can be confirmed are kept."""
+    source: FaultSource = FaultSource.OPERATORS
+    missing_features: bool = False
+    """Whether earlier bodies that lack a feature are kept too."""
 
     def __post_init__(self) -> None:
         if self.groups != GroupRules() and not self.mode.in_groups:
@@ -97,12 +113,21 @@ class CampaignSettings:
             )
         if self.max_glance is not None and (self.model or self.mode.removes):
             raise UserError("--max-glance is for corruptions that are made without a model.")
+        if self.source is FaultSource.HISTORY and (self.model or self.mode is not CampaignMode.DISCOVERY):
+            raise UserError(
+                "--from history makes discovery tasks without a model.",
+                hint="Leave out --model, and --mode or add --mode discovery.",
+            )
+        if self.missing_features and self.source is not FaultSource.HISTORY:
+            raise UserError("--missing-features is for --from history.", hint="Leave it out.")
         if self.min_failing < 1:
             raise UserError(f"--min-failing must be 1 or more, but is {self.min_failing}.")
 
     @property
     def band(self) -> tuple[int, int]:
         """The minimum and maximum numbers of failing tests for a good corruption."""
+        if self.source is FaultSource.HISTORY:
+            return self.min_failing, max(MOST_FAILING_OF_HISTORY, 4 * self.min_failing)
         return band(self.min_failing)
 
     @property
@@ -129,6 +154,10 @@ class CampaignSettings:
             del values["max_glance"]
         if not self.confirmable:
             del values["confirmable"]
+        if self.source is FaultSource.OPERATORS:
+            del values["source"]
+        if not self.missing_features:
+            del values["missing_features"]
         parts = {"choice": self.choice.to_json(), "groups": self.groups.to_json()}
         values = {key: value for key, value in values.items() if key not in parts}
         return values | {key: value for key, value in parts.items() if value}

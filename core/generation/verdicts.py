@@ -42,6 +42,10 @@ class Reason(StrEnum):
     OVERLAPS = "shares_functions_with_a_kept_one"
     LOCATED = "located_by_its_spectrum"
     NOT_SUBTLE = "not_subtle_enough"
+    NO_EARLIER_BODY = "no_earlier_body"
+    """The library's history has no other body of the function."""
+    MISSING_FEATURE = "missing_feature"
+    """The earlier body lacks a feature that the failing tests use."""
     NOT_CONFIRMABLE = "not_confirmable"
     """The passes could not be confirmed, and the campaign requires it."""
 

@@ -8,9 +8,11 @@ from __future__ import annotations
 import re
 import shutil
 import urllib.parse
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from packaging.requirements import InvalidRequirement
 from packaging.utils import canonicalize_name
@@ -31,6 +33,9 @@ from gistpoint.sandbox.environments.sdists import download, locate, unpack
 from gistpoint.sandbox.environments.store import EnvironmentStore
 from gistpoint.sandbox.ladder import choose
 from gistpoint.sandbox.layout import lay_out
+
+if TYPE_CHECKING:
+    import git
 
 _REVISION = re.compile(r"[0-9A-Za-z][0-9A-Za-z._/+^~-]*")
 _NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?")
@@ -54,7 +59,7 @@ class Fetcher:
         into.mkdir(parents=True, exist_ok=True)
         if _is_folder(specification):
             return self._folder(path_of(specification), into, specification)
-        if _is_version(specification):
+        if is_version(specification):
             return self._sdist(specification, into)
         place, _, commit = specification.removeprefix("git+").rpartition("@")
         return self._git(place, commit, into, specification)
@@ -81,33 +86,48 @@ class Fetcher:
         import git
 
         checkout = into / "checkout"
-        where = str(path_of(place).resolve()) if path_of(place).is_dir() else place
-        self._on_line(f"Cloning {place}")
-        # No hook or filter of the repository runs, nothing asks for a password, and files stay as stored.
-        settings = ["core.hooksPath=/dev/null", "core.symlinks=true", "core.autocrlf=false"]
-        try:
-            repository = git.Repo.clone_from(
-                where,
-                checkout,
-                no_checkout=True,
-                multi_options=[f"--config={setting}" for setting in settings],
-                allow_unsafe_options=True,
-                env={"GIT_TERMINAL_PROMPT": "0", "GIT_LFS_SKIP_SMUDGE": "1"},
-            )
+        with cloned(given, checkout, self._on_line) as (repository, revision):
             try:
-                revision = str(
-                    repository.git.rev_parse("--verify", "--end-of-options", f"{commit}^{{commit}}")
-                )
                 repository.git.checkout("--detach", "--force", revision)
-            finally:
-                repository.close()
-        except (git.GitError, ValueError, OSError) as error:
-            raise SourceError(f"{given} is not available: {_cause(error)}", hint=_CLONED) from error
+            except (git.GitError, OSError) as error:
+                raise SourceError(f"{given} is not available: {_cause(error)}", hint=_CLONED) from error
         # Copied without git's own folder, whose history contains the answer to later corruptions.
         _, target = _laid_out(checkout, into, given)
         shutil.rmtree(checkout)
         name = Path(urllib.parse.urlparse(place).path).name.removesuffix(".git") or "repository"
         return Source("git", _project_name(target, name), revision, given), target
+
+
+@contextmanager
+def cloned(specification: str, into: Path, on_line: Callable[[str], None]) -> Iterator[tuple[git.Repo, str]]:
+    """Yield a clone of the repository in `PATH_OR_URL@COMMIT`, without files, and the hash of the commit.
+
+    Raises `SourceError` if there is no such repository or commit.
+    """
+    import git
+
+    place, _, commit = specification.removeprefix("git+").rpartition("@")
+    where = str(path_of(place).resolve()) if path_of(place).is_dir() else place
+    on_line(f"Cloning {place}")
+    # No hook or filter of the repository runs, nothing asks for a password, and files stay as stored.
+    settings = ["core.hooksPath=/dev/null", "core.symlinks=true", "core.autocrlf=false"]
+    try:
+        repository = git.Repo.clone_from(
+            where,
+            into,
+            no_checkout=True,
+            multi_options=[f"--config={setting}" for setting in settings],
+            allow_unsafe_options=True,
+            env={"GIT_TERMINAL_PROMPT": "0", "GIT_LFS_SKIP_SMUDGE": "1"},
+        )
+    except (git.GitError, ValueError, OSError) as error:
+        raise SourceError(f"{specification} is not available: {_cause(error)}", hint=_CLONED) from error
+    with closing(repository):
+        try:
+            revision = str(repository.git.rev_parse("--verify", "--end-of-options", f"{commit}^{{commit}}"))
+        except (git.GitError, ValueError, OSError) as error:
+            raise SourceError(f"{specification} is not available: {_cause(error)}", hint=_CLONED) from error
+        yield repository, revision
 
 
 def require_form(specification: str) -> None:
@@ -119,7 +139,7 @@ def require_form(specification: str) -> None:
     is_commit = place != "" and _REVISION.fullmatch(commit) is not None
     if is_commit or _is_folder(specification):
         return
-    if not _is_version(specification):
+    if not is_version(specification):
         raise SourceError(f"{_reason_for_refusal(specification)}: {specification!r}.", hint=_FORMS)
 
 
@@ -142,7 +162,8 @@ def _is_folder(specification: str) -> bool:
     return bool(specification) and path_of(specification).is_dir()
 
 
-def _is_version(specification: str) -> bool:
+def is_version(specification: str) -> bool:
+    """Whether `specification` has the form `name==version`."""
     if "://" in specification or "@" in specification:
         return False
     return "==" in specification

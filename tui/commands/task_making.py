@@ -414,7 +414,13 @@ _SET = OptionTable(
             "a body deleted, a function subtly corrupted, or several near to each other (default: {default})"
         ),
         "count": option("tasks of each source (default: 20)", metavar="N"),
-        "min_failing": option("failing tests a task needs ({default})", metavar="N"),
+        "min_failing": option("failing tests a task needs (default: 5; 1 with --from history)", metavar="N"),
+        "faults": option(
+            "edits made on purpose, or earlier bodies of functions, from a git repository or the ten"
+            " releases before this one (default: {default})",
+            "--from",
+        ),
+        "missing_features": option("with --from history, keep earlier bodies that lack a feature too"),
         "seed": option("of the order and of the corruptions (default: {default})"),
         "workers": option("processes (default: one per core)", metavar="N"),
         "cluster": option(

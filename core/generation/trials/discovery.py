@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -78,7 +78,14 @@ def decide_discovery(trial: CandidateTrial) -> CandidateVerdict:
 
     Raises `CandidateDropped` if there is none.
     """
-    rated = good_corruptions(trial, trial.candidate.name, trial.settings.band)
+    return prove_best(trial, good_corruptions(trial, trial.candidate.name, trial.settings.band))
+
+
+def prove_best(trial: CandidateTrial, rated: Sequence[Rated]) -> CandidateVerdict:
+    """Return the verdict with the first corruption that the whole suite proves; at most three are tried.
+
+    Raises `CandidateDropped` if none is proven.
+    """
     why = CandidateDropped(Reason.NONE_GOOD, f"{sum(trial.fates.values())} were looked at")
     for item in rated[:_CONFIRMED]:
         try:
@@ -124,6 +131,11 @@ def good_corruptions(trial: CandidateTrial, name: str, band: tuple[int, int]) ->
             _rate(trial, *pair, band) for pair in _unseen(trial, pairs_of(quiet, scope, most=MOST_PAIRS))
         )
         good += [rated for rated in pairs if rated is not None and rated.good]
+    return good_first(good)
+
+
+def good_first(good: Iterable[Rated]) -> list[Rated]:
+    """Return good corruptions, the best hidden first."""
     return sorted(good, key=_sort_key)
 
 

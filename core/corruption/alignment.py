@@ -1,0 +1,439 @@
+"""Aligns the body of a function with an earlier one, and returns the changes that lead back to it.
+
+The header, the docstring, the annotations and the quotation marks stay those of today (decision 135).
+"""
+
+from __future__ import annotations
+
+import ast
+import io
+import tokenize
+from collections.abc import Iterable, Sequence
+from copy import deepcopy
+from dataclasses import dataclass, field
+from difflib import SequenceMatcher
+from itertools import chain, pairwise
+
+from gistpoint.core.code.parsing import CodeError, DefinitionNode, parse_expression
+from gistpoint.core.code.snippet import read_snippet
+
+_Compound = ast.If | ast.For | ast.AsyncFor | ast.While | ast.With | ast.AsyncWith | ast.Try
+Rows = tuple[int, int]
+"""The first line, and the line after the last one, counted from 1."""
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class LineEdit:
+    """A replacement of the lines from `start` up to `end`, counted from 1."""
+
+    start: int
+    end: int
+    order: int
+    """The place among edits of the same lines: what is inserted at the end of an inner block comes first."""
+    lines: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeBack:
+    """A change of today's function that makes a part of it as it was in an earlier version."""
+
+    edits: tuple[LineEdit, ...]
+    """The edits of today's text, in order."""
+    binds: frozenset[str]
+    """The names that are bound in the changed part, in either version."""
+    reads: frozenset[str]
+    """The names that are read in the changed part, in either version."""
+
+    def belongs_with(self, other: ChangeBack) -> bool:
+        """Whether one of the two changes binds a name that the other one reads."""
+        return bool(self.binds & other.reads or other.binds & self.reads)
+
+
+def changes_back(today: str, earlier: str) -> tuple[ChangeBack, ...]:
+    """Return the changes that turn the body of `today` into that of `earlier`, in order.
+
+    Both are the text of one definition at the left margin. Changes that belong together are joined. Empty if
+    the bodies mean the same, or if they can't be aligned line by line. Raises `CodeError` if a text is not a
+    single definition.
+    """
+    now = read_snippet(today).node
+    then = read_snippet(earlier).node
+    aligner = _Aligner(today.split("\n"), _Restyled.of(earlier, today))
+    try:
+        aligner.block(_body(now), _body(then))
+    except _NotByLinesError:
+        return ()
+    return tuple(_joined(aligner.found))
+
+
+def with_changes(today: str, changes: Iterable[ChangeBack]) -> str:
+    """Return today's text with the changes made."""
+    lines = today.split("\n")
+    for edit in sorted(chain.from_iterable(change.edits for change in changes), reverse=True):
+        lines[edit.start - 1 : edit.end - 1] = edit.lines
+    return "\n".join(lines)
+
+
+def without_annotations(node: ast.stmt) -> str:
+    """Return a text that is equal for statements that differ only in annotations and layout."""
+    return ast.dump(_Bare().visit(deepcopy(node)))
+
+
+def _body(node: DefinitionNode) -> list[ast.stmt]:
+    """Return the statements of a definition without its docstring."""
+    return node.body[1:] if ast.get_docstring(node, clean=False) is not None else node.body
+
+
+class _Bare(ast.NodeTransformer):
+    """Removes the annotations."""
+
+    def visit_AnnAssign(self, node: ast.AnnAssign) -> ast.AST:
+        if node.value is None:
+            return ast.Pass()
+        return ast.Assign([node.target], self.visit(node.value))
+
+    def visit_arg(self, node: ast.arg) -> ast.AST:
+        node.annotation = None
+        return node
+
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
+        node.returns = None
+        return self.generic_visit(node)
+
+
+class _NotByLinesError(Exception):
+    """Several statements share a line."""
+
+
+@dataclass
+class _Aligner:
+    """Collects the changes between two versions of a function."""
+
+    now: list[str]
+    """The lines of today's text."""
+    then: _Restyled
+    found: list[ChangeBack] = field(default_factory=list)
+
+    def block(self, now: Sequence[ast.stmt], then: Sequence[ast.stmt]) -> None:
+        """Align two lists of statements."""
+        _require_own_lines(now, self.now)
+        _require_own_lines(then, self.then.lines)
+        meanings = [[without_annotations(item) for item in side] for side in (now, then)]
+        for tag, i1, i2, j1, j2 in _opcodes(*meanings):
+            if tag == "replace":
+                self._alike(now, then, (i1, i2), (j1, j2))
+            elif tag != "equal":
+                self._change(now, then, (i1, i2), (j1, j2))
+
+    def _alike(self, now: Sequence[ast.stmt], then: Sequence[ast.stmt], ours: Rows, theirs: Rows) -> None:
+        """Align statements that all differ: those of the same kind with each other, in order."""
+        kinds = [[_kind(item) for item in side] for side in (now[slice(*ours)], then[slice(*theirs)])]
+        for tag, i1, i2, j1, j2 in _opcodes(*kinds):
+            if tag != "equal":
+                self._change(now, then, (ours[0] + i1, ours[0] + i2), (theirs[0] + j1, theirs[0] + j2))
+                continue
+            for i, j in zip(range(i1, i2), range(j1, j2), strict=True):
+                self._pair(now, then, ours[0] + i, theirs[0] + j)
+
+    def _pair(self, now: Sequence[ast.stmt], then: Sequence[ast.stmt], i: int, j: int) -> None:
+        """Align two statements of the same kind, inside if they are compound."""
+        one, other = now[i], then[j]
+        if isinstance(one, ast.AnnAssign) and one.value is not None:
+            self._annotated(one, other)
+        elif isinstance(one, _Compound) and self._can_go_inside(one, other):
+            self._inside(one, other)
+        else:
+            self._change(now, then, (i, i + 1), (j, j + 1))
+
+    def _can_go_inside(self, one: _Compound, other: ast.stmt) -> bool:
+        """Whether the parts of two compound statements can be aligned one by one."""
+        if type(one) is not type(other) or not isinstance(other, _Compound):
+            return False
+        if any(item.body[0].lineno == item.lineno for item in (one, other)):
+            return False  # the whole statement is on one line
+        if isinstance(one, ast.Try) and isinstance(other, ast.Try):
+            kinds = [[ast.dump(h.type) if h.type else "" for h in item.handlers] for item in (one, other)]
+            names = [[h.name for h in item.handlers] for item in (one, other)]
+            return kinds[0] == kinds[1] and names[0] == names[1] and not one.finalbody and not other.finalbody
+        return True
+
+    def _inside(self, one: _Compound, other: ast.stmt) -> None:
+        assert isinstance(other, _Compound)
+        if _header(one) != _header(other):
+            self._add(
+                self._header_rows(one, self.now),
+                self._header_rows(other, self.then.lines),
+                _header_nodes(one),
+                _header_nodes(other),
+                _margin(self.now[one.lineno - 1]),
+            )
+        self.block(one.body, other.body)
+        if isinstance(one, ast.Try) and isinstance(other, ast.Try):
+            for ours, theirs in zip(one.handlers, other.handlers, strict=True):
+                self.block(ours.body, theirs.body)
+        if not isinstance(one, ast.With | ast.AsyncWith) and not isinstance(other, ast.With | ast.AsyncWith):
+            self._otherwise(one, other)
+
+    def _otherwise(
+        self,
+        one: ast.If | ast.For | ast.AsyncFor | ast.While | ast.Try,
+        other: ast.If | ast.For | ast.AsyncFor | ast.While | ast.Try,
+    ) -> None:
+        """Align the `else` parts, of which one or both may be missing."""
+        if (
+            one.orelse
+            and other.orelse
+            and self._is_elif(one, self.now) == self._is_elif(other, self.then.lines)
+        ):
+            self.block(one.orelse, other.orelse)
+        elif one.orelse or other.orelse:
+            margin = _margin(self.now[one.lineno - 1])
+            self._add(self._else_rows(one), self._else_rows(other), one.orelse, other.orelse, margin)
+
+    def _is_elif(self, node: ast.If | ast.For | ast.AsyncFor | ast.While | ast.Try, lines: list[str]) -> bool:
+        return lines[node.orelse[0].lineno - 1].lstrip().startswith("elif")
+
+    def _else_rows(self, node: ast.If | ast.For | ast.AsyncFor | ast.While | ast.Try) -> Rows:
+        """Return the lines of the `else` part, or the empty place where it would be."""
+        parts: list[ast.stmt | ast.excepthandler] = [*node.body]
+        if isinstance(node, ast.Try):
+            parts += node.handlers
+        last = _end(parts[-1])
+        return last + 1, _end(node) + 1 if node.orelse else last + 1
+
+    def _header_rows(self, node: _Compound, lines: list[str]) -> Rows:
+        """Return the lines of a header, without comments that follow it."""
+        last = max((_end(part) for part in _header_nodes(node)), default=node.lineno)
+        first_inside = _first(node.body[0])
+        while last < first_inside - 1 and not lines[last - 1].partition("#")[0].rstrip().endswith(":"):
+            last += 1
+        return node.lineno, last + 1
+
+    def _annotated(self, one: ast.AnnAssign, other: ast.stmt) -> None:
+        """Change the value of an assignment that has an annotation today."""
+        value = other.value if isinstance(other, ast.Assign | ast.AnnAssign) else None
+        assert one.value is not None
+        if value is None or value.lineno != other.lineno:
+            margin = _margin(self.now[one.lineno - 1])
+            self._add((one.lineno, _end(one) + 1), (other.lineno, _end(other) + 1), [one], [other], margin)
+            return
+        # Quotation marks may have moved the columns of the earlier line: the value is what follows the first
+        # equals sign. Columns are in bytes.
+        head = self.now[one.lineno - 1].encode()[: one.value.col_offset].decode()
+        lines = self.then.lines[other.lineno - 1 : _end(other)]
+        first = lines[0].partition("=")[2].lstrip()
+        self._add_text(
+            (one.lineno, _end(one) + 1), [head + first, *lines[1:]], [one.target, one.value], [value]
+        )
+
+    def _change(self, now: Sequence[ast.stmt], then: Sequence[ast.stmt], ours: Rows, theirs: Rows) -> None:
+        """Replace statements of a block with those of the earlier one; either may be none."""
+        gone, back = now[slice(*ours)], then[slice(*theirs)]
+        rows = _rows(gone) if gone else (self._place(now, ours[0]),) * 2
+        old = _rows(back) if back else (1, 1)
+        margin = _margin(self.now[_first(now[0]) - 1]) if now else ""
+        self._add(rows, old, gone, back, margin)
+
+    def _place(self, now: Sequence[ast.stmt], index: int) -> int:
+        """Return the line before which a statement is inserted as number `index` of a block."""
+        return _end(now[index - 1]) + 1 if index else _first(now[0])
+
+    def _add(
+        self,
+        rows: Rows,
+        old: Rows,
+        gone: Iterable[ast.AST],
+        back: Iterable[ast.AST],
+        margin: str,
+    ) -> None:
+        self._add_text(rows, self.then.at_margin(old, margin), gone, back)
+
+    def _add_text(
+        self, rows: Rows, lines: list[str], gone: Iterable[ast.AST], back: Iterable[ast.AST]
+    ) -> None:
+        nodes = [*gone, *back]
+        edit = LineEdit(*rows, len(self.found), tuple(lines))
+        self.found.append(ChangeBack((edit,), _bound(nodes), _read(nodes)))
+
+
+def _opcodes(now: list[str], then: list[str]) -> Sequence[tuple[str, int, int, int, int]]:
+    return SequenceMatcher(None, now, then, autojunk=False).get_opcodes()
+
+
+def _kind(node: ast.stmt) -> str:
+    """Return a text that is equal for statements of which one may be an earlier version of the other."""
+    match node:
+        case ast.Assign(targets=targets):
+            return f"assign {' '.join(map(ast.unparse, targets))}"
+        case ast.AnnAssign(target=target) | ast.AugAssign(target=target):
+            return f"assign {ast.unparse(target)}"
+        case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
+            return f"define {name}"
+    return type(node).__name__
+
+
+def _header_nodes(node: _Compound) -> list[ast.expr]:
+    match node:
+        case ast.If(test=test) | ast.While(test=test):
+            return [test]
+        case ast.For(target=target, iter=iterated) | ast.AsyncFor(target=target, iter=iterated):
+            return [target, iterated]
+        case ast.With(items=items) | ast.AsyncWith(items=items):
+            parts = chain.from_iterable((item.context_expr, item.optional_vars) for item in items)
+            return [part for part in parts if part is not None]
+    return []
+
+
+def _header(node: _Compound) -> list[str]:
+    return [ast.dump(part) for part in _header_nodes(node)]
+
+
+def _first(node: ast.stmt) -> int:
+    """Return the first line of a statement, which may be that of a decorator."""
+    if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+        return min([node.lineno, *(item.lineno for item in node.decorator_list)])
+    return node.lineno
+
+
+def _end(node: ast.stmt | ast.excepthandler | ast.expr) -> int:
+    return node.end_lineno or node.lineno
+
+
+def _rows(nodes: Sequence[ast.stmt]) -> Rows:
+    return _first(nodes[0]), _end(nodes[-1]) + 1
+
+
+def _require_own_lines(nodes: Sequence[ast.stmt], lines: Sequence[str]) -> None:
+    """Raise an error if several statements share a line, so that lines can't be exchanged."""
+    if any(_end(one) >= _first(two) for one, two in pairwise(nodes)):
+        raise _NotByLinesError
+    if nodes and lines[nodes[0].lineno - 1].encode()[: nodes[0].col_offset].strip():
+        raise _NotByLinesError  # after the header of its block
+
+
+def _margin(line: str) -> str:
+    return line[: len(line) - len(line.lstrip())]
+
+
+def _bound(nodes: Iterable[ast.AST]) -> frozenset[str]:
+    """Return the names that are bound below these nodes."""
+    found: set[str] = set()
+    for node in chain.from_iterable(map(ast.walk, nodes)):
+        match node:
+            case ast.Name(id=name, ctx=ast.Store() | ast.Del()):
+                found.add(name)
+            case ast.FunctionDef(name=name) | ast.ClassDef(name=name) | ast.AsyncFunctionDef(name=name):
+                found.add(name)
+            case ast.ExceptHandler(name=str(name)):
+                found.add(name)
+            case ast.alias(name=name, asname=other):
+                found.add(other or name.partition(".")[0])
+    return frozenset(found)
+
+
+def _read(nodes: Iterable[ast.AST]) -> frozenset[str]:
+    """Return the names that are read below these nodes."""
+    return frozenset(
+        node.id
+        for node in chain.from_iterable(map(ast.walk, nodes))
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)
+    )
+
+
+def _joined(changes: Iterable[ChangeBack]) -> list[ChangeBack]:
+    """Return the changes with those joined that belong together, also through others."""
+    groups: list[list[ChangeBack]] = []
+    for change in changes:
+        near = [group for group in groups if any(change.belongs_with(other) for other in group)]
+        groups = [group for group in groups if group not in near]
+        groups.append([*chain.from_iterable(near), change])
+    return sorted(map(_together, groups), key=lambda change: change.edits)
+
+
+def _together(group: Sequence[ChangeBack]) -> ChangeBack:
+    edits = sorted(chain.from_iterable(change.edits for change in group))
+    binds = frozenset(chain.from_iterable(change.binds for change in group))
+    reads = frozenset(chain.from_iterable(change.reads for change in group))
+    return ChangeBack(tuple(edits), binds, reads)
+
+
+@dataclass(frozen=True, slots=True)
+class _Restyled:
+    """The earlier text without comments, and with today's quotation marks."""
+
+    lines: list[str]
+    in_strings: frozenset[int]
+    """The lines that begin inside a string, counted from 1."""
+
+    @classmethod
+    def of(cls, earlier: str, today: str) -> _Restyled:
+        lines, quotes, inside = earlier.split("\n"), _Quotes.of(today), set[int]()
+        tokens = _tokens(earlier)
+        # From the end, so that the positions of the tokens before a change stay right.
+        for token in reversed(tokens):
+            (row, first), (last_row, last) = token.start, token.end
+            if token.type == tokenize.COMMENT:
+                lines[row - 1] = lines[row - 1][:first].rstrip()
+            elif token.type == tokenize.STRING and row == last_row:
+                text = quotes.of_today(token.string)
+                lines[row - 1] = lines[row - 1][:first] + text + lines[row - 1][last:]
+            elif token.type in (tokenize.STRING, _FORMATTED_TEXT):
+                inside.update(range(row + 1, last_row + 1))
+        return cls(lines, frozenset(inside))
+
+    def at_margin(self, rows: Rows, margin: str) -> list[str]:
+        """Return lines with the first one at a margin, and the others in relation to it."""
+        found: list[str] = []
+        there = ""
+        for number in range(*rows):
+            line = self.lines[number - 1]
+            if number in self.in_strings:
+                found.append(line)
+            elif line.strip():
+                there = there if found else _margin(line)
+                found.append(margin + line.removeprefix(there))
+        return found
+
+
+_FORMATTED_TEXT = getattr(tokenize, "FSTRING_MIDDLE", tokenize.STRING)
+"""The type of the text in a formatted string; before Python 3.12, the whole of it is a string."""
+
+
+def _tokens(text: str) -> list[tokenize.TokenInfo]:
+    try:
+        return list(tokenize.generate_tokens(io.StringIO(f"{text}\n").readline))
+    except (tokenize.TokenError, SyntaxError) as error:
+        raise CodeError(f"The code can't be read: {error}.") from error
+
+
+@dataclass(frozen=True, slots=True)
+class _Quotes:
+    """The style of the strings in today's text."""
+
+    spelled: dict[str, str]
+    """By the text of a string: how today's function spells it."""
+    usual: str
+
+    @classmethod
+    def of(cls, today: str) -> _Quotes:
+        strings = [token.string for token in _tokens(today) if token.type == tokenize.STRING]
+        plain = [text for text in strings if text[:1] in "'\"" and text[:3] not in ("'''", '"""')]
+        usual = "'" if sum(text[0] == "'" for text in plain) > len(plain) / 2 else '"'
+        return cls({_value(text): text for text in plain}, usual)
+
+    def of_today(self, text: str) -> str:
+        """Return a string of the earlier text as today's function would spell it."""
+        if text[:1] not in "'\"" or text[:3] in ("'''", '"""'):
+            return text
+        inner = text[1:-1]
+        if (known := self.spelled.get(_value(text))) is not None:
+            return known
+        has_quotes_or_escapes = any(mark in inner for mark in "'\"\\")
+        return text if has_quotes_or_escapes else f"{self.usual}{inner}{self.usual}"
+
+
+def _value(text: str) -> str:
+    """Return the string that a literal stands for."""
+    literal = parse_expression(text)
+    assert isinstance(literal, ast.Constant)
+    return str(literal.value)

@@ -1,0 +1,88 @@
+"""The earlier versions of a library's files, and what they have of a function."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+
+from gistpoint.core.code.index import index_source
+from gistpoint.core.code.parsing import CodeError
+from gistpoint.core.errors import SourceError
+from gistpoint.core.logs import replace_file
+
+HISTORY_FILE = "history.json"
+_VERSION = 1
+
+
+@dataclass(frozen=True, slots=True)
+class EarlierFile:
+    """The text of a file in an earlier version of the library."""
+
+    version: str
+    """The hash of the last commit with this text, or the version of the release."""
+    date: str
+    """The date of that commit as YYYY-MM-DD; empty for a release."""
+    text: str
+
+
+EarlierFiles = Mapping[str, tuple[EarlierFile, ...]]
+"""The earlier texts of each Python file by its path, the newest first, each text once."""
+
+
+@dataclass(frozen=True, slots=True)
+class EarlierBody:
+    """A function in an earlier version of its file."""
+
+    text: str
+    """The definition at the left margin."""
+    file: EarlierFile
+
+
+def earlier_bodies(files: EarlierFiles, path: str, qualname: str, today: str) -> Iterator[EarlierBody]:
+    """Yield the earlier texts of a function that differ from `today` and from each other, newest first.
+
+    Versions of the file that can't be parsed, or do not define the function, are left out.
+    """
+    seen = {today}
+    for file in files.get(path, ()):
+        try:
+            text = index_source(path, file.text.encode()).get(qualname).dedented
+        except CodeError:
+            continue
+        if text not in seen:
+            seen.add(text)
+            yield EarlierBody(text, file)
+
+
+class _Stored(msgspec.Struct):
+    version: int
+    files: dict[str, tuple[EarlierFile, ...]]
+
+
+def write_earlier_files(folder: Path, files: EarlierFiles) -> None:
+    """Store the earlier files in the folder of a library."""
+    stored = msgspec.to_builtins(_Stored(_VERSION, dict(files)))
+    replace_file(folder / HISTORY_FILE, json.dumps(stored, separators=(",", ":")).encode("ascii"))
+
+
+def read_earlier_files(folder: Path) -> EarlierFiles | None:
+    """Return the earlier files in the folder of a library; None if there are none or they are damaged."""
+    try:
+        stored = msgspec.json.decode((folder / HISTORY_FILE).read_bytes(), type=_Stored)
+    except (OSError, msgspec.MsgspecError):
+        return None
+    return stored.files if stored.version == _VERSION else None
+
+
+def require_earlier_files(files: EarlierFiles, source: str) -> EarlierFiles:
+    """Return the files. Raises `SourceError` if there is no earlier version of any file."""
+    if not any(files.values()):
+        raise SourceError(
+            f"{source} has no earlier version of any Python file.",
+            hint="Give a git repository at a commit (PATH_OR_URL@COMMIT), or a package with releases before.",
+        )
+    return files

@@ -1,0 +1,217 @@
+"""Searches the earlier bodies of a function for the smallest change that makes a test fail (decision 135)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import Any
+
+from gistpoint.core.code.index import index_source
+from gistpoint.core.code.parsing import CodeError
+from gistpoint.core.corruption.alignment import ChangeBack, changes_back, with_changes
+from gistpoint.core.corruption.appearance import glance_weights
+from gistpoint.core.corruption.corruptions import Corruption
+from gistpoint.core.corruption.edits import edits_between
+from gistpoint.core.corruption.evidence import is_good, subtlety
+from gistpoint.core.corruption.gates import Gate, GateRefusal
+from gistpoint.core.corruption.minimising import smallest
+from gistpoint.core.corruption.missing import missing_feature
+from gistpoint.core.generation.earlier import EarlierBody, earlier_bodies
+from gistpoint.core.generation.trials.discovery import Rated, fault, good_first, prove_best
+from gistpoint.core.generation.trials.evidence import evidence_of
+from gistpoint.core.generation.trials.trial import STOPPED, CandidateDropped, CandidateTrial
+from gistpoint.core.generation.verdicts import CandidateVerdict, Reason
+from gistpoint.core.outcomes import RunStatus
+from gistpoint.core.ports import ProbeReport
+from gistpoint.core.tasks.model import Target
+from gistpoint.core.trees import SourceTree
+
+FAMILY = "history"
+MOST_CHANGED_LINES = 24
+MOST_PROBES = 24
+"""The maximum number of probes that reduce one earlier body."""
+_PROBES_AT_IMPORT = 4
+"""The same for a function that runs while modules are imported: each probe is a run in a separate process."""
+_MOST_BODIES = 6
+_GONE = frozenset({"NameError", "UnboundLocalError", "AttributeError", "ImportError", "ModuleNotFoundError"})
+"""Errors of a body that uses what the library no longer has."""
+_STEADY = 5
+"""The number of runs in which a single failing test has to fail."""
+
+
+@dataclass(frozen=True, slots=True)
+class RatedHistory(Rated):
+    """A part of an earlier body that makes a good corruption, with its origin."""
+
+    body: EarlierBody
+    changes: int
+    """The number of changes that the earlier body has in all."""
+
+    def provenance(self) -> dict[str, Any]:
+        """Return the provenance that a task stores."""
+        origin = {"version": self.body.file.version, "date": self.body.file.date, "changes": self.changes}
+        return {**super(RatedHistory, self).provenance(), "history": origin}
+
+
+def decide_history(trial: CandidateTrial) -> CandidateVerdict:
+    """Return the verdict with the best earlier fault, proven by the whole suite.
+
+    A corruption with one failing test has to fail in the same way in every one of several runs. Raises
+    `CandidateDropped` if there is none.
+    """
+    verdict = prove_best(trial, _good(trial, trial.candidate.name))
+    kept = verdict.kept
+    assert kept is not None
+    failing = frozenset(failure.id for failure in kept.failing) | frozenset(kept.missing)
+    if len(failing) == 1:
+        for _ in range(_STEADY - 1):
+            if frozenset(trial.probe(kept.targets).failed) != failing:
+                raise CandidateDropped(Reason.SUITE_DIFFERS, "the only failing test does not always fail")
+    return verdict
+
+
+def _good(trial: CandidateTrial, name: str) -> list[Rated]:
+    """Return the good corruptions that the earlier bodies of a function contain, the best hidden first.
+
+    Raises `CandidateDropped` if the function has no earlier body.
+    """
+    path, _, qualname = name.partition("::")
+    index = index_source(path, trial.library.intake.repository.tree.read(path))
+    try:
+        definition = index.get(qualname)
+    except CodeError as error:
+        raise CandidateDropped(Reason.NO_CORRUPTION, str(error)) from error
+    bodies = earlier_bodies(trial.context.earlier, path, qualname, definition.dedented)
+    gate = Gate(
+        definition.dedented, trial.library.vocabulary.scope(definition), most_lines=MOST_CHANGED_LINES
+    )
+    search = _Search(trial, path, qualname, definition.dedented, gate)
+    different = 0
+    for body in islice(bodies, _MOST_BODIES):
+        changes = _changes(definition.dedented, body)
+        different += bool(changes)
+        if changes:
+            search.reduce(body, changes)
+    if not different:
+        raise CandidateDropped(Reason.NO_EARLIER_BODY)
+    return good_first(search.good.values())
+
+
+def _changes(today: str, body: EarlierBody) -> tuple[ChangeBack, ...]:
+    try:
+        return changes_back(today, body.text)
+    except CodeError:
+        return ()
+
+
+@dataclass
+class _Search:
+    """The search for the smallest failing parts of the earlier bodies of one function."""
+
+    trial: CandidateTrial
+    path: str
+    qualname: str
+    today: str
+    gate: Gate
+    good: dict[str, Rated] = field(default_factory=dict)
+    """The good corruptions that were found, by their text."""
+    _probed: dict[str, ProbeReport] = field(default_factory=dict)
+
+    @property
+    def _most_probes(self) -> int:
+        at_import = f"{self.path}::{self.qualname}" in self.trial.library.test_map.at_import
+        return _PROBES_AT_IMPORT if at_import else MOST_PROBES
+
+    def reduce(self, body: EarlierBody, changes: Sequence[ChangeBack]) -> None:
+        """Find the smallest part of the changes with which a test fails, and rate it."""
+        left = self._most_probes
+        whole = next((part for part in _beginnings(changes, left) if self._fails(part)), None)
+        if whole is None:
+            self.trial.fates["earlier body: no test fails"] += 1
+            return
+        part = smallest(whole, self._fails, left)
+        text = with_changes(self.today, part)
+        if text not in self.good:
+            self._rate(body, text, len(changes))
+
+    def _fails(self, part: Sequence[ChangeBack]) -> bool:
+        """Whether tests fail with these changes, and not because of names that are gone."""
+        text = with_changes(self.today, part)
+        if self.gate.check(text) in _UNUSABLE:
+            return False
+        report = self._report(text)
+        if report.status is not RunStatus.FINISHED or not report.failed:
+            return False
+        return not any(failure.error_type in _GONE for failure in report.failed.values())
+
+    def _report(self, text: str) -> ProbeReport:
+        if text not in self._probed:
+            self.trial.next(f"{self.path}::{self.qualname}", FAMILY)
+            self._probed[text] = self.trial.probe((self._target(text),))
+        return self._probed[text]
+
+    def _target(self, text: str) -> Target:
+        return Target(self.path, self.qualname, self.today, text)
+
+    def _rate(self, body: EarlierBody, text: str, changes: int) -> None:
+        """Keep a smallest part if it passes the gates, is not seen at a glance, and is good."""
+        trial, target, report = self.trial, self._target(text), self._report(text)
+        if (refusal := self.gate.check(text)) is not None:
+            trial.end(f"gate: {refusal.value}")
+            return
+        if report.status is not RunStatus.FINISHED:
+            trial.end(STOPPED.get(report.status, Reason.NO_RESULT).value)
+            return
+        errors = [failure.error_type for failure in report.failed.values()]
+        tests = test_code(trial.library.intake.repository.tree, report.failed)
+        feature = missing_feature(self.today, body.file.text, tests, errors)
+        if feature and not trial.settings.missing_features:
+            trial.end(Reason.MISSING_FEATURE.value)
+            return
+        glance = trial.context.scorer.scores([target])[0]
+        most = trial.settings.max_glance
+        if glance.value > (glance_weights().threshold if most is None else most):
+            trial.end(Reason.AT_A_GLANCE.value)
+            return
+        evidence, band = evidence_of(report, target, trial.library), trial.settings.band
+        is_about_it = all(id in trial.library.entering(target.name) for id in report.failed)
+        good = is_good(evidence, *band) and is_about_it
+        trial.end("good" if good else fault(evidence, band[0]))
+        if good:
+            corruption = Corruption(target, edits_between(self.today, text), (FAMILY,), 1.0)
+            rated = subtlety(evidence, *band)
+            self.good[text] = RatedHistory(corruption, report, evidence, rated, glance, good, body, changes)
+
+
+_UNUSABLE = (
+    GateRefusal.DOES_NOT_PARSE,
+    GateRefusal.UNKNOWN_NAME,
+    GateRefusal.SAME_TREE,
+    GateRefusal.SAME_CODE,
+    GateRefusal.UNREADABLE,
+)
+"""Refusals of texts that need no probe: they can't run, or do what today's does."""
+
+
+def _beginnings(changes: Sequence[ChangeBack], most: int) -> Iterator[Sequence[ChangeBack]]:
+    """Yield the parts of which one has to fail: all changes, then each alone."""
+    yield changes
+    if len(changes) > 1:
+        yield from ([change] for change in changes[: most - 1])
+
+
+def test_code(tree: SourceTree, ids: Iterable[str]) -> list[str]:
+    """Return the code of the functions of tests, each once; tests that can't be found are left out."""
+    found: dict[str, str] = {}
+    for id in ids:
+        path, _, inner = id.partition("::")
+        name = inner.partition("[")[0].replace("::", ".")
+        key = f"{path}::{name}"
+        if key in found:
+            continue
+        try:
+            found[key] = index_source(path, tree.read(path)).get(name).dedented
+        except (CodeError, FileNotFoundError):
+            continue
+    return list(found.values())
