@@ -1,6 +1,6 @@
 """Aligns the body of a function with an earlier one, and returns the changes that lead back to it.
 
-The header, the docstring, the annotations and the quotation marks stay those of today (decision 135).
+The header, the docstring, the annotations and the quotation marks stay those of today (decision 137).
 """
 
 from __future__ import annotations

@@ -13,12 +13,12 @@ _NOT_THERE = "NotImplementedError"
 def missing_feature(today: str, earlier_file: str, tests: Iterable[str], error_types: Iterable[str]) -> str:
     """Return the name or text of a feature that the earlier version lacks everywhere; empty if there is none.
 
-    It is a name, an attribute, a keyword or a string of today's function that does not occur in the earlier
-    file, but in the code of a failing test; or `NotImplementedError`, if a test failed by it (decision 135).
+    It is a name, an attribute, a keyword or a string of today's function, other than a local variable, that
+    does not occur in the earlier file, but in the code of a failing test; or `NotImplementedError`, if a test failed by it (decision 137).
     """
     if _NOT_THERE in error_types:
         return _NOT_THERE
-    new = _words(today) - _words(earlier_file)
+    new = _words(today) - _local_variables(today) - _words(earlier_file)
     used = frozenset[str]().union(*map(_words, tests))
     return min(new & used, default="")
 
@@ -30,6 +30,12 @@ def _words(text: str) -> frozenset[str]:
     except (CodeError, SyntaxError, ValueError):
         return frozenset()
     return frozenset(word for node in ast.walk(tree) if (word := _word(node)))
+
+
+def _local_variables(text: str) -> frozenset[str]:
+    """Return the names that are assigned in a text."""
+    names = (node for node in ast.walk(parse(text)) if isinstance(node, ast.Name))
+    return frozenset(name.id for name in names if isinstance(name.ctx, ast.Store))
 
 
 def _word(node: ast.AST) -> str:

@@ -118,6 +118,8 @@ class CandidateVerdicts:
 
     count: int
     """The number of tasks wanted."""
+    pool: int = 0
+    """The number of proven corruptions of which the best become tasks; 0 if they are accepted in order."""
     verdicts: list[CandidateVerdict] = field(default_factory=list)
     accepted: list[CandidateVerdict] = field(default_factory=list)
     """The verdicts that become tasks, in the order in which they were accepted."""
@@ -136,8 +138,18 @@ class CandidateVerdicts:
         """Whether the set has enough tasks."""
         return len(self._groups) == self.count
 
+    @property
+    def is_decided(self) -> bool:
+        """Whether no further candidate has to be tried."""
+        if not self.pool:
+            return self.full
+        return sum(verdict.kept is not None for verdict in self._waiting.values()) >= self.pool
+
     def wants(self, stratum: str) -> bool:
         """Whether another task of this stratum may be accepted, so that its candidates are worth trying."""
+        return not self.is_decided and self._has_room(stratum)
+
+    def _has_room(self, stratum: str) -> bool:
         if not self.strata.names:
             return not self.full
         waiting = {self.stratum.get(verdict.key, "") for verdict in self._waiting.values()}
@@ -159,7 +171,7 @@ class CandidateVerdicts:
             left=Counter(self.left),
         )
         for verdict in others:
-            if not after.full:
+            if not after.is_decided:
                 after.take(verdict)
         after.fill()
         return after.accepted
@@ -173,6 +185,9 @@ class CandidateVerdicts:
                 self._accept_waiting(at_last=False)  # a stratum may have lost its last candidate
             return
         self._waiting[len(self.verdicts) - 1] = verdict
+        if self.pool:
+            self._leave_out(len(self.verdicts) - 1, Reason.IN_POOL)
+            return
         self._leave_out(
             len(self.verdicts) - 1, Reason.LOCATED if _subtlety(verdict) >= SUBTLE else Reason.NOT_SUBTLE
         )
@@ -188,7 +203,7 @@ class CandidateVerdicts:
         while accepted and not self.full:
             accepted = False
             for place, verdict in self._in_turn(at_last=at_last):
-                if not self.wants(self.stratum.get(verdict.key, "")):
+                if not self._has_room(self.stratum.get(verdict.key, "")):
                     continue
                 names = frozenset(verdict.names)
                 hidden, located = _located(verdict)
@@ -308,7 +323,11 @@ def run_campaign(
     """
     stratum = {candidate.key: candidate.stratum for candidate in candidates}
     selection = CandidateVerdicts(
-        count, strata=strata or Strata(), stratum=stratum, left=Counter(stratum.values())
+        count,
+        context.settings.pool,
+        strata=strata or Strata(),
+        stratum=stratum,
+        left=Counter(stratum.values()),
     )
     turns = _Turns(list(candidates), state, selection)
 
@@ -321,7 +340,7 @@ def run_campaign(
     try:
         for verdict in _in_order(context, turns, workers, state, on_poll):
             selection.take(verdict)
-            if selection.full:
+            if selection.is_decided:
                 break
     finally:
         context.board.close()

@@ -19,7 +19,7 @@ def with_controls(context: Context, verdict: CandidateVerdict) -> CandidateVerdi
     """Return the verdict with the controls of its task; unchanged if controls are switched off.
 
     A corruption whose passes can't be confirmed is dropped if the campaign keeps only confirmable tasks, or
-    if it is an earlier fault with a single failing test, which alone proves too little (decision 135). Raises
+    if it is an earlier fault with a single failing test, which alone proves too little (decision 137). Raises
     `CancelledError` when stopped.
     """
     if context.confirmer is None:

@@ -129,6 +129,8 @@ class NewTask(Request):
         )
 
 
+POOL_FOR_A_TASK = 3
+"""The number of proven faults from the history among which one is chosen."""
 _LEAST_FAILING = {FaultSource.OPERATORS: 5, FaultSource.HISTORY: 1}
 
 
@@ -157,6 +159,11 @@ class GenerateTasks(Request):
     faults: FaultSource = FaultSource.OPERATORS
     missing_features: bool = False
     """Whether earlier bodies that lack a feature are kept too."""
+    pool: Count | None = None
+    """The number of proven corruptions of which the least visible become tasks.
+
+    None for three times the tasks with faults from the history; otherwise, each is decided by itself.
+    """
     choice: ChooseFunctions = field(default_factory=ChooseFunctions)
     groups: GroupFunctions = field(default_factory=GroupFunctions)
     suite: SuiteNeeds = field(default_factory=SuiteNeeds)
@@ -197,7 +204,17 @@ class GenerateTasks(Request):
             self.confirmable,
             self.faults,
             self.missing_features,
+            self._pool(tasks_wanted(self.count, choice, groups)),
         )
+
+    def _pool(self, count: int) -> int:
+        if self.pool is None:
+            return POOL_FOR_A_TASK * count if self.faults is FaultSource.HISTORY else 0
+        if self.pool < count:
+            raise UserError(
+                f"--pool must be at least the number of tasks, {count}.", hint="Raise it, or lower --count."
+            )
+        return self.pool
 
     def _batch(self) -> Batch:
         if bool(self.batch) == bool(self.sources):
@@ -244,6 +261,8 @@ class SourceResult:
     """Ids of the tasks, in the order in which they were accepted."""
     titles: Mapping[str, str] = field(default_factory=dict)
     """The tasks' titles for their author, by id."""
+    glance: Mapping[str, float | None] = field(default_factory=dict)
+    """The predicted rates at which readers see the tasks' corruptions, by id; None without a prediction."""
     counts: Counts = field(default_factory=Counts)
     stopped: EndpointError | CancelledError | None = None
     """The error that stopped the source early; None if nothing did.
@@ -285,6 +304,7 @@ class SourceResult:
             "kept": self.kept,
             "tasks": self.tasks,
             "titles": dict(self.titles),
+            "glance": dict(self.glance),
             "dropped": self.counts.reasons,
             "confirmable": self.counts.confirmable,
             "corruptions": self.counts.fates,
@@ -450,6 +470,7 @@ def _make(
         finally:
             result.tasks = [task.id for task in tasks.present.values()]
             result.titles = {task.id: task.title for task in tasks.present.values()}
+            result.glance = {task.id: task.glance for task in tasks.present.values()}
             if result.stopped is not None:
                 kept = f"{plural(len(tasks.present), 'task')}, {plural(len(state.verdicts), 'verdict')}"
                 run.note(

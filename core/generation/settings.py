@@ -95,6 +95,11 @@ class CampaignSettings:
     source: FaultSource = FaultSource.OPERATORS
     missing_features: bool = False
     """Whether earlier bodies that lack a feature are kept too."""
+    pool: int = 0
+    """The number of proven corruptions of which the least visible become tasks.
+
+    0 if each is accepted or refused by itself.
+    """
 
     def __post_init__(self) -> None:
         if self.groups != GroupRules() and not self.mode.in_groups:
@@ -117,6 +122,11 @@ class CampaignSettings:
             raise UserError(
                 "--from history makes discovery tasks without a model.",
                 hint="Leave out --model, and --mode or add --mode discovery.",
+            )
+        if self.pool and (self.mode is not CampaignMode.DISCOVERY or self.choice.plane or self.model):
+            raise UserError(
+                "--pool is for discovery tasks that are neither made by a model nor spread over metrics.",
+                hint="Leave it out.",
             )
         if self.missing_features and self.source is not FaultSource.HISTORY:
             raise UserError("--missing-features is for --from history.", hint="Leave it out.")
@@ -158,6 +168,8 @@ class CampaignSettings:
             del values["source"]
         if not self.missing_features:
             del values["missing_features"]
+        if not self.pool:
+            del values["pool"]
         parts = {"choice": self.choice.to_json(), "groups": self.groups.to_json()}
         values = {key: value for key, value in values.items() if key not in parts}
         return values | {key: value for key, value in parts.items() if value}
@@ -165,7 +177,7 @@ class CampaignSettings:
     def deciding(self) -> dict[str, Any]:
         """Return the settings that decide a candidate's verdict, not those that choose candidates."""
         values = self.to_json()
-        for key in ("hard", "choice", "groups"):
+        for key in ("hard", "choice", "groups", "pool"):
             values.pop(key, None)
         groups = self.groups.to_json()
         for key in ("wanted", "tell_count", "sizes"):

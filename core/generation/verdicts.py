@@ -42,6 +42,8 @@ class Reason(StrEnum):
     OVERLAPS = "shares_functions_with_a_kept_one"
     LOCATED = "located_by_its_spectrum"
     NOT_SUBTLE = "not_subtle_enough"
+    IN_POOL = "in_the_pool_but_not_chosen"
+    """Proven, but others of the pool are less visible."""
     NO_EARLIER_BODY = "no_earlier_body"
     """The library's history has no other body of the function."""
     MISSING_FEATURE = "missing_feature"

@@ -9,6 +9,7 @@ from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
+from statistics import mean
 from typing import Any
 
 from gistpoint.core.corruption.rounds import LoopSettings
@@ -304,6 +305,7 @@ def print_results(results: Sequence[SourceResult], count: int) -> None:
     if dropped:
         print_table(("source", "of", "came to", "count"), dropped)
     _print_confirmable(results)
+    _print_expected(results)
     for result in results:
         _print_notes(result, count)
     for result in results:
@@ -325,6 +327,17 @@ def _print_notes(result: SourceResult, count: int) -> None:
             f"{source}: reading gives away every corruption of {seen} functions, so none was tried. A"
             " higher --max-glance tries them: 0.5, or above the given one."
         )
+
+
+def _print_expected(results: Sequence[SourceResult]) -> None:
+    """Print what share of each set readers are expected to name at a glance."""
+    for result in results:
+        scores = [score for task in result.tasks if (score := result.glance.get(task)) is not None]
+        if scores:
+            print_text(
+                f"{result.spec.source}: readers are expected to name {mean(scores):.0%} of the faults at a"
+                f" glance ({min(scores):.2f} to {max(scores):.2f})"
+            )
 
 
 def _print_confirmable(results: Sequence[SourceResult]) -> None:
@@ -421,6 +434,11 @@ _SET = OptionTable(
             "--from",
         ),
         "missing_features": option("with --from history, keep earlier bodies that lack a feature too"),
+        "pool": option(
+            "proven corruptions of which the least visible become tasks (default with --from history: 3 a"
+            " task)",
+            metavar="N",
+        ),
         "seed": option("of the order and of the corruptions (default: {default})"),
         "workers": option("processes (default: one per core)", metavar="N"),
         "cluster": option(

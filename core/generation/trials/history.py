@@ -1,4 +1,4 @@
-"""Searches the earlier bodies of a function for the smallest change that makes a test fail (decision 135)."""
+"""Searches the earlier bodies of a function for the smallest change that makes a test fail (decision 137)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from typing import Any
 from gistpoint.core.code.index import index_source
 from gistpoint.core.code.parsing import CodeError
 from gistpoint.core.corruption.alignment import ChangeBack, changes_back, with_changes
-from gistpoint.core.corruption.appearance import glance_weights
 from gistpoint.core.corruption.corruptions import Corruption
 from gistpoint.core.corruption.edits import edits_between
 from gistpoint.core.corruption.evidence import is_good, subtlety
@@ -170,8 +169,9 @@ class _Search:
             trial.end(Reason.MISSING_FEATURE.value)
             return
         glance = trial.context.scorer.scores([target])[0]
+        # The score was fitted to deliberate edits: here it ranks what is proven (decision 137).
         most = trial.settings.max_glance
-        if glance.value > (glance_weights().threshold if most is None else most):
+        if most is not None and glance.value > most:
             trial.end(Reason.AT_A_GLANCE.value)
             return
         evidence, band = evidence_of(report, target, trial.library), trial.settings.band
