@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import ast
 import io
+import re
 import tokenize
 from collections.abc import Iterable, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field
 from difflib import SequenceMatcher
 from itertools import chain, pairwise
+from typing import Any
 
 from gistpoint.core.code.parsing import CodeError, DefinitionNode, parse_expression
 from gistpoint.core.code.snippet import read_snippet
@@ -147,18 +149,17 @@ class _Aligner:
 
     def _can_go_inside(self, one: _Compound, other: ast.stmt) -> bool:
         """Whether the parts of two compound statements can be aligned one by one."""
-        if type(one) is not type(other) or not isinstance(other, _Compound):
+        if type(one) is not type(other):
             return False
-        if any(item.body[0].lineno == item.lineno for item in (one, other)):
-            return False  # the whole statement is on one line
-        if isinstance(one, ast.Try) and isinstance(other, ast.Try):
-            kinds = [[ast.dump(h.type) if h.type else "" for h in item.handlers] for item in (one, other)]
-            names = [[h.name for h in item.handlers] for item in (one, other)]
-            return kinds[0] == kinds[1] and names[0] == names[1] and not one.finalbody and not other.finalbody
-        return True
+        if _is_on_one_line(one) or _is_on_one_line(other):
+            return False
+        if not isinstance(one, ast.Try):
+            return True
+        # Without the same handlers, it is unknown which of them correspond.
+        return _handled(one) == _handled(other)
 
-    def _inside(self, one: _Compound, other: ast.stmt) -> None:
-        assert isinstance(other, _Compound)
+    def _inside(self, one: Any, other: Any) -> None:
+        """Align the headers and the blocks of two compound statements of one type."""
         if _header(one) != _header(other):
             self._add(
                 self._header_rows(one, self.now),
@@ -168,10 +169,10 @@ class _Aligner:
                 _margin(self.now[one.lineno - 1]),
             )
         self.block(one.body, other.body)
-        if isinstance(one, ast.Try) and isinstance(other, ast.Try):
+        if isinstance(one, ast.Try):
             for ours, theirs in zip(one.handlers, other.handlers, strict=True):
                 self.block(ours.body, theirs.body)
-        if not isinstance(one, ast.With | ast.AsyncWith) and not isinstance(other, ast.With | ast.AsyncWith):
+        if not isinstance(one, ast.With | ast.AsyncWith):
             self._otherwise(one, other)
 
     def _otherwise(
@@ -270,6 +271,18 @@ def _kind(node: ast.stmt) -> str:
         case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
             return f"define {name}"
     return type(node).__name__
+
+
+def _is_on_one_line(node: Any) -> bool:
+    """Whether the first statement of a compound statement is on the line of its header."""
+    return bool(node.body[0].lineno == node.lineno)
+
+
+def _handled(node: Any) -> list[str]:
+    """Return a text for each part of a `try` after its body: the handlers, and the final block."""
+    handlers = [ast.dump(ast.ExceptHandler(handler.type, handler.name, [])) for handler in node.handlers]
+    finally_block = [ast.dump(statement) for statement in node.finalbody]
+    return [*handlers, *finally_block]
 
 
 def _header_nodes(node: _Compound) -> list[ast.expr]:
@@ -417,23 +430,37 @@ class _Quotes:
     @classmethod
     def of(cls, today: str) -> _Quotes:
         strings = [token.string for token in _tokens(today) if token.type == tokenize.STRING]
-        plain = [text for text in strings if text[:1] in "'\"" and text[:3] not in ("'''", '"""')]
-        usual = "'" if sum(text[0] == "'" for text in plain) > len(plain) / 2 else '"'
+        plain = list(filter(_is_plain, strings))
+        single = sum(text.startswith("'") for text in plain)
+        usual = "'" if single > len(plain) / 2 else '"'
         return cls({_value(text): text for text in plain}, usual)
 
     def of_today(self, text: str) -> str:
         """Return a string of the earlier text as today's function would spell it."""
-        if text[:1] not in "'\"" or text[:3] in ("'''", '"""'):
+        if not _is_plain(text):
             return text
-        inner = text[1:-1]
-        if (known := self.spelled.get(_value(text))) is not None:
+        known = self.spelled.get(_value(text))
+        if known is not None:
             return known
-        has_quotes_or_escapes = any(mark in inner for mark in "'\"\\")
-        return text if has_quotes_or_escapes else f"{self.usual}{inner}{self.usual}"
+        inner = text[1:-1]
+        if _NEEDS_ITS_QUOTES.search(inner):
+            return text
+        return f"{self.usual}{inner}{self.usual}"
+
+
+_NEEDS_ITS_QUOTES = re.compile(r"""['"\\]""")
+"""The characters in a string for which other quotation marks could change its meaning."""
+
+
+def _is_plain(text: str) -> bool:
+    """Whether a string literal has no prefix, and one quotation mark on each side."""
+    if text.startswith(("'''", '"""')):
+        return False
+    return text.startswith(("'", '"'))
 
 
 def _value(text: str) -> str:
-    """Return the string that a literal stands for."""
+    """Return the value of a string literal."""
     literal = parse_expression(text)
     assert isinstance(literal, ast.Constant)
     return str(literal.value)

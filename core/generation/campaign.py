@@ -262,9 +262,11 @@ def _subtlety(verdict: CandidateVerdict) -> float:
     return mean(values) if values else 1.0
 
 
-def _preference(verdict: CandidateVerdict) -> tuple[float, float]:
-    """Return the sort key of a waiting verdict: the least visible first, then the most subtle."""
-    return glance_of(verdict) or 0.0, -_subtlety(verdict)
+def _preference(verdict: CandidateVerdict) -> tuple[int, float, float]:
+    """Return the sort key of a waiting verdict: the least noticeable first, then the most subtle."""
+    assert verdict.kept is not None
+    signs = sum(len(part.get("signs", ())) for part in verdict.kept.provenance.get("parts", ()))
+    return signs, glance_of(verdict) or 0.0, -_subtlety(verdict)
 
 
 _AHEAD = 2

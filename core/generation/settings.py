@@ -94,7 +94,7 @@ class CampaignSettings:
     """Whether only tasks whose passes can be confirmed are kept."""
     source: FaultSource = FaultSource.OPERATORS
     missing_features: bool = False
-    """Whether earlier bodies that lack a feature are kept too."""
+    """Whether earlier bodies without a feature of today are kept too."""
     pool: int = 0
     """The number of proven corruptions of which the least visible become tasks.
 
@@ -118,20 +118,25 @@ class CampaignSettings:
             )
         if self.max_glance is not None and (self.model or self.mode.removes):
             raise UserError("--max-glance is for corruptions that are made without a model.")
-        if self.source is FaultSource.HISTORY and (self.model or self.mode is not CampaignMode.DISCOVERY):
+        self._require_fitting_source()
+        if self.min_failing < 1:
+            raise UserError(f"--min-failing must be 1 or more, but is {self.min_failing}.")
+
+    def _require_fitting_source(self) -> None:
+        """Raise `UserError` for options of earlier faults or of a pool that do not fit the others."""
+        is_single_discovery = not (self.mode.in_groups or self.mode.removes)
+        if self.source is FaultSource.HISTORY and (self.model or not is_single_discovery):
             raise UserError(
                 "--from history makes discovery tasks without a model.",
                 hint="Leave out --model, and --mode or add --mode discovery.",
             )
-        if self.pool and (self.mode is not CampaignMode.DISCOVERY or self.choice.plane or self.model):
+        if self.missing_features and self.source is not FaultSource.HISTORY:
+            raise UserError("--missing-features is for --from history.", hint="Leave it out.")
+        if self.pool and (self.model or self.choice.plane or not is_single_discovery):
             raise UserError(
                 "--pool is for discovery tasks that are neither made by a model nor spread over metrics.",
                 hint="Leave it out.",
             )
-        if self.missing_features and self.source is not FaultSource.HISTORY:
-            raise UserError("--missing-features is for --from history.", hint="Leave it out.")
-        if self.min_failing < 1:
-            raise UserError(f"--min-failing must be 1 or more, but is {self.min_failing}.")
 
     @property
     def band(self) -> tuple[int, int]:

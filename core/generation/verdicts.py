@@ -47,7 +47,7 @@ class Reason(StrEnum):
     NO_EARLIER_BODY = "no_earlier_body"
     """The library's history has no other body of the function."""
     MISSING_FEATURE = "missing_feature"
-    """The earlier body lacks a feature that the failing tests use."""
+    """The earlier body does not have a feature that the failing tests use."""
     NOT_CONFIRMABLE = "not_confirmable"
     """The passes could not be confirmed, and the campaign requires it."""
 

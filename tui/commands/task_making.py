@@ -19,7 +19,8 @@ from gistpoint.core.generation.by_model import ModelTerms
 from gistpoint.core.generation.campaign import Workers
 from gistpoint.core.generation.context import FetchingHarness
 from gistpoint.core.generation.examples import examples_for
-from gistpoint.core.generation.pipeline import GenerateTasks, NewTask, SourceResult
+from gistpoint.core.generation.pipeline import SourceResult
+from gistpoint.core.generation.requests import GenerateTasks, NewTask
 from gistpoint.core.generation.settings import Batch, CampaignSettings
 from gistpoint.core.generation.spending import SetSpending
 from gistpoint.core.generation.verdicts import Reason
@@ -433,7 +434,7 @@ _SET = OptionTable(
             " releases before this one (default: {default})",
             "--from",
         ),
-        "missing_features": option("with --from history, keep earlier bodies that lack a feature too"),
+        "missing_features": option("with --from history, keep earlier bodies without a feature of today too"),
         "pool": option(
             "proven corruptions of which the least visible become tasks (default with --from history: 3 a"
             " task)",

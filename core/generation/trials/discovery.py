@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from gistpoint.core.code.index import index_source
 from gistpoint.core.code.parsing import CodeError
@@ -73,6 +73,9 @@ def as_json(evidence: Evidence) -> dict[str, Any]:
     }
 
 
+R = TypeVar("R", bound=Rated)
+
+
 def decide_discovery(trial: CandidateTrial) -> CandidateVerdict:
     """Return the verdict with the best good corruption, proven by the whole suite.
 
@@ -134,7 +137,7 @@ def good_corruptions(trial: CandidateTrial, name: str, band: tuple[int, int]) ->
     return good_first(good)
 
 
-def good_first(good: Iterable[Rated]) -> list[Rated]:
+def good_first(good: Iterable[R]) -> list[R]:
     """Return good corruptions, the best hidden first."""
     return sorted(good, key=_sort_key)
 

@@ -14,8 +14,7 @@ from gistpoint.core.corruption.corruptions import Corruption
 from gistpoint.core.corruption.edits import edits_between
 from gistpoint.core.corruption.evidence import is_good, subtlety
 from gistpoint.core.corruption.gates import Gate, GateRefusal
-from gistpoint.core.corruption.minimising import smallest
-from gistpoint.core.corruption.missing import missing_feature
+from gistpoint.core.corruption.reduction import missing_feature, smallest
 from gistpoint.core.generation.earlier import EarlierBody, earlier_bodies
 from gistpoint.core.generation.trials.discovery import Rated, fault, good_first, prove_best
 from gistpoint.core.generation.trials.evidence import evidence_of
@@ -46,11 +45,13 @@ class RatedHistory(Rated):
     body: EarlierBody
     changes: int
     """The number of changes that the earlier body has in all."""
+    signs: tuple[str, ...]
+    """Descriptions of what a reader may notice in the text."""
 
     def provenance(self) -> dict[str, Any]:
         """Return the provenance that a task stores."""
         origin = {"version": self.body.file.version, "date": self.body.file.date, "changes": self.changes}
-        return {**super(RatedHistory, self).provenance(), "history": origin}
+        return {**super(RatedHistory, self).provenance(), "history": origin, "signs": list(self.signs)}
 
 
 def decide_history(trial: CandidateTrial) -> CandidateVerdict:
@@ -59,7 +60,8 @@ def decide_history(trial: CandidateTrial) -> CandidateVerdict:
     A corruption with one failing test has to fail in the same way in every one of several runs. Raises
     `CandidateDropped` if there is none.
     """
-    verdict = prove_best(trial, _good(trial, trial.candidate.name))
+    good = _good(trial, trial.candidate.name)
+    verdict = prove_best(trial, sorted(good_first(good), key=lambda item: len(item.signs)))
     kept = verdict.kept
     assert kept is not None
     failing = frozenset(failure.id for failure in kept.failing) | frozenset(kept.missing)
@@ -70,8 +72,8 @@ def decide_history(trial: CandidateTrial) -> CandidateVerdict:
     return verdict
 
 
-def _good(trial: CandidateTrial, name: str) -> list[Rated]:
-    """Return the good corruptions that the earlier bodies of a function contain, the best hidden first.
+def _good(trial: CandidateTrial, name: str) -> list[RatedHistory]:
+    """Return the good corruptions that the earlier bodies of a function contain.
 
     Raises `CandidateDropped` if the function has no earlier body.
     """
@@ -94,7 +96,7 @@ def _good(trial: CandidateTrial, name: str) -> list[Rated]:
             search.reduce(body, changes)
     if not different:
         raise CandidateDropped(Reason.NO_EARLIER_BODY)
-    return good_first(search.good.values())
+    return list(search.good.values())
 
 
 def _changes(today: str, body: EarlierBody) -> tuple[ChangeBack, ...]:
@@ -113,7 +115,7 @@ class _Search:
     qualname: str
     today: str
     gate: Gate
-    good: dict[str, Rated] = field(default_factory=dict)
+    good: dict[str, RatedHistory] = field(default_factory=dict)
     """The good corruptions that were found, by their text."""
     _probed: dict[str, ProbeReport] = field(default_factory=dict)
 
@@ -154,10 +156,11 @@ class _Search:
         return Target(self.path, self.qualname, self.today, text)
 
     def _rate(self, body: EarlierBody, text: str, changes: int) -> None:
-        """Keep a smallest part if it passes the gates, is not seen at a glance, and is good."""
+        """Keep a smallest part if it is good; what a reader may notice in it decides its rank alone."""
         trial, target, report = self.trial, self._target(text), self._report(text)
-        if (refusal := self.gate.check(text)) is not None:
-            trial.end(f"gate: {refusal.value}")
+        refusal = self.gate.check(text)
+        if refusal in _REFUSED:
+            trial.end(f"gate: {refusal}")
             return
         if report.status is not RunStatus.FINISHED:
             trial.end(STOPPED.get(report.status, Reason.NO_RESULT).value)
@@ -181,7 +184,10 @@ class _Search:
         if good:
             corruption = Corruption(target, edits_between(self.today, text), (FAMILY,), 1.0)
             rated = subtlety(evidence, *band)
-            self.good[text] = RatedHistory(corruption, report, evidence, rated, glance, good, body, changes)
+            signs = self.gate.broken(text)
+            self.good[text] = RatedHistory(
+                corruption, report, evidence, rated, glance, good, body, changes, signs
+            )
 
 
 _UNUSABLE = (
@@ -192,6 +198,7 @@ _UNUSABLE = (
     GateRefusal.UNREADABLE,
 )
 """Refusals of texts that need no probe: they can't run, or do what today's does."""
+_REFUSED = (*_UNUSABLE, GateRefusal.TOO_MANY_LINES)
 
 
 def _beginnings(changes: Sequence[ChangeBack], most: int) -> Iterator[Sequence[ChangeBack]]:

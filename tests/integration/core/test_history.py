@@ -18,7 +18,7 @@ from gistpoint.core.generation.earlier import (
     write_earlier_files,
 )
 from gistpoint.core.generation.making import write_kept
-from gistpoint.core.generation.pipeline import GenerateTasks
+from gistpoint.core.generation.requests import GenerateTasks
 from gistpoint.core.generation.settings import CampaignMode, CampaignSettings, FaultSource
 from gistpoint.core.generation.verdicts import CandidateVerdict, Counts, Reason
 from gistpoint.core.kinds.folder import read_answer

@@ -11,7 +11,7 @@ from gistpoint.core.corruption.rounds import LoopSettings
 from gistpoint.core.errors import UserError
 from gistpoint.core.generation.by_model import CorruptingModel, CorruptingModelOfSet
 from gistpoint.core.generation.choice import ChooseFunctions, GroupFunctions
-from gistpoint.core.generation.pipeline import GenerateTasks, NewTask
+from gistpoint.core.generation.requests import GenerateTasks, NewTask
 from gistpoint.core.generation.settings import CampaignMode, SourceSpec, SuiteNeeds
 from gistpoint.core.ports import ChatModel
 from gistpoint.core.requests import for_worker

@@ -1,0 +1,174 @@
+"""The requests for tasks: a single task from one function, or sets of tasks from sources."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Annotated, Literal
+
+from gistpoint.core.errors import UserError, cause
+from gistpoint.core.generation.by_model import CorruptingModel, CorruptingModelOfSet, OpenModel
+from gistpoint.core.generation.choice import ChooseFunctions, GroupFunctions, tasks_wanted
+from gistpoint.core.generation.examples import hash_of_examples
+from gistpoint.core.generation.settings import (
+    Batch,
+    CampaignMode,
+    CampaignSettings,
+    FaultSource,
+    SuiteNeeds,
+    read_batch,
+)
+from gistpoint.core.ports import ChatModel
+from gistpoint.core.requests import LOCAL, Count, Natural, Request, Share
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewTask(Request):
+    """A request to make a task from one function."""
+
+    source: str
+    mode: Literal["remove", "discovery"] = "remove"
+    function: str = ""
+    """The name of the function; if empty, the seed picks a function."""
+    seed: int = 0
+    suite: SuiteNeeds = field(default_factory=SuiteNeeds)
+    min_failing: Count = 5
+    model: CorruptingModel = field(default_factory=CorruptingModel)
+
+    def settings(self, open_model: OpenModel) -> tuple[CampaignSettings, ChatModel | None]:
+        """Return the settings and the corrupting model, before any costly work.
+
+        The model is None in remove mode. Raises `UserError` for a request that contradicts itself, and
+        `EndpointError` if the model's endpoint is not configured.
+        """
+        mode = CampaignMode(self.mode)
+        if mode is CampaignMode.REMOVE:
+            if self.model.model:
+                raise UserError(
+                    "--model corrupts a function; removing a body needs no model.",
+                    hint="Add --mode discovery.",
+                )
+            return CampaignSettings(mode, self.seed, self.min_failing), None
+        if not self.function:
+            raise UserError("A discovery task needs --function: the function that the model corrupts.")
+        model, loop = open_model(self.model, self.min_failing)
+        examples = hash_of_examples(self.model.examples)
+        return (
+            CampaignSettings(
+                mode, self.seed, self.min_failing, model=model.name, loop=loop, examples=examples
+            ),
+            model,
+        )
+
+
+POOL_FOR_A_TASK = 3
+"""The number of proven faults from the history among which one is chosen."""
+_LEAST_FAILING = {FaultSource.OPERATORS: 5, FaultSource.HISTORY: 1}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GenerateTasks(Request):
+    """A request to make a set of tasks from each of one or more sources."""
+
+    sources: tuple[str, ...] = ()
+    batch: Annotated[str | None, LOCAL] = None
+    """The file that names the sources."""
+    mode: CampaignMode = CampaignMode.DISCOVERY
+    count: Count | None = None
+    """The number of tasks from each source."""
+    min_failing: Count | None = None
+    """The least number of failing tests; None for 5, or 1 for faults from the history."""
+    seed: int = 0
+    workers: Annotated[Count | None, LOCAL] = None
+    """The number of processes; None for one per core."""
+    cluster: Annotated[str | None, LOCAL] = None
+    """The address of a Dask scheduler."""
+    control: Natural = 0
+    """The number of candidates that are also tried on the whole suite."""
+    max_glance: Share | None = None
+    confirmable: bool = False
+    """Whether to keep only tasks whose passes can be confirmed."""
+    faults: FaultSource = FaultSource.OPERATORS
+    missing_features: bool = False
+    """Whether earlier bodies without a feature of today are kept too."""
+    pool: Count | None = None
+    """The number of proven corruptions of which the least visible become tasks.
+
+    None for three times the tasks with faults from the history; otherwise, each is decided by itself.
+    """
+    choice: ChooseFunctions = field(default_factory=ChooseFunctions)
+    groups: GroupFunctions = field(default_factory=GroupFunctions)
+    suite: SuiteNeeds = field(default_factory=SuiteNeeds)
+    model: CorruptingModelOfSet = field(default_factory=CorruptingModelOfSet)
+
+    def planned(self, open_model: OpenModel) -> tuple[Batch, CampaignSettings, int]:
+        """Return the sources, the settings, and the number of tasks per source, before any costly work.
+
+        Raises `UserError` for a request that contradicts itself or a file that can't be used, and
+        `EndpointError` if the model's endpoint is not configured.
+        """
+        batch, settings = self._batch(), self._settings(open_model)
+        count = tasks_wanted(self.count, settings.choice, settings.groups)
+        if settings.choice.functions and len(batch.sources) > 1:
+            raise UserError("--functions lists the functions of one source.", hint="Name one source.")
+        return batch, settings, count
+
+    def _settings(self, open_model: OpenModel) -> CampaignSettings:
+        self.model.require_model()
+        choice, groups, model = self.choice.choice(), self.groups.rules(), self.model.model or ""
+        if self.max_glance is not None and model:
+            raise UserError(
+                "--max-glance is only for corruptions that are made without a model.",
+                hint="Leave out one of them.",
+            )
+        least = self.min_failing or _LEAST_FAILING[self.faults]
+        return CampaignSettings(
+            self.mode,
+            self.seed,
+            least,
+            self.choice.only_hard,
+            model,
+            open_model(self.model, least)[1] if model else None,
+            choice,
+            groups,
+            hash_of_examples(self.model.examples),
+            self.max_glance,
+            self.confirmable,
+            self.faults,
+            self.missing_features,
+            self._pool(tasks_wanted(self.count, choice, groups)),
+        )
+
+    def _pool(self, count: int) -> int:
+        if self.pool is None:
+            return POOL_FOR_A_TASK * count if self.faults is FaultSource.HISTORY else 0
+        if self.pool < count:
+            raise UserError(
+                f"--pool must be at least the number of tasks, {count}.", hint="Raise it, or lower --count."
+            )
+        return self.pool
+
+    def _batch(self) -> Batch:
+        if bool(self.batch) == bool(self.sources):
+            raise UserError(
+                "Name one or more sources, or a batch file, not both.",
+                hint="gistpoint task generate name==version, or gistpoint task generate --batch FILE.toml.",
+            )
+        if not self.batch:
+            return Batch(tuple(self.suite.of(source) for source in dict.fromkeys(self.sources)))
+        if self.suite != SuiteNeeds():
+            raise UserError(
+                "With --batch, the arguments of each source are in the file.",
+                hint=(
+                    "Write them there: pytest_args, extra_requirements, build_steps, exclude_newer, "
+                    "max_suite_seconds."
+                ),
+            )
+        path = Path(self.batch)
+        try:
+            text = path.read_text("utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            raise UserError(
+                f"{path} can't be read: {cause(error)}.", hint="--batch takes a TOML file."
+            ) from error
+        return read_batch(text, path.name)
