@@ -60,8 +60,8 @@ def decide_history(trial: CandidateTrial) -> CandidateVerdict:
     A corruption with one failing test has to fail in the same way in every one of several runs. Raises
     `CandidateDropped` if there is none.
     """
-    good = _good(trial, trial.candidate.name)
-    verdict = prove_best(trial, sorted(good_first(good), key=lambda item: len(item.signs)))
+    good = sorted(_good(trial, trial.candidate.name), key=lambda item: len(item.signs))
+    verdict = prove_best(trial, good)
     kept = verdict.kept
     assert kept is not None
     failing = frozenset(failure.id for failure in kept.failing) | frozenset(kept.missing)
@@ -73,7 +73,7 @@ def decide_history(trial: CandidateTrial) -> CandidateVerdict:
 
 
 def _good(trial: CandidateTrial, name: str) -> list[RatedHistory]:
-    """Return the good corruptions that the earlier bodies of a function contain.
+    """Return the good corruptions that the earlier bodies of a function contain, the best hidden first.
 
     Raises `CandidateDropped` if the function has no earlier body.
     """
@@ -96,7 +96,7 @@ def _good(trial: CandidateTrial, name: str) -> list[RatedHistory]:
             search.reduce(body, changes)
     if not different:
         raise CandidateDropped(Reason.NO_EARLIER_BODY)
-    return list(search.good.values())
+    return good_first(search.good.values())
 
 
 def _changes(today: str, body: EarlierBody) -> tuple[ChangeBack, ...]:
