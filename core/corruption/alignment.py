@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field
 from difflib import SequenceMatcher
-from itertools import chain, pairwise
+from itertools import chain, combinations, pairwise
 from typing import Any
 
 from gistpoint.core.code.parsing import CodeError, DefinitionNode, parse_expression
@@ -149,9 +149,8 @@ class _Aligner:
 
     def _can_go_inside(self, one: _Compound, other: ast.stmt) -> bool:
         """Whether the parts of two compound statements can be aligned one by one."""
-        if type(one) is not type(other):
-            return False
-        if _is_on_one_line(one) or _is_on_one_line(other):
+        is_unlike = type(one) is not type(other)
+        if is_unlike or _is_on_one_line(one) or _is_on_one_line(other):
             return False
         if not isinstance(one, ast.Try):
             return True
@@ -252,9 +251,9 @@ class _Aligner:
     def _add_text(
         self, rows: Rows, lines: list[str], gone: Iterable[ast.AST], back: Iterable[ast.AST]
     ) -> None:
-        nodes = [*gone, *back]
+        names = _Names([*gone, *back])
         edit = LineEdit(*rows, len(self.found), tuple(lines))
-        self.found.append(ChangeBack((edit,), _bound(nodes), _read(nodes)))
+        self.found.append(ChangeBack((edit,), frozenset(names.bound), frozenset(names.read)))
 
 
 def _opcodes(now: list[str], then: list[str]) -> Sequence[tuple[str, int, int, int, int]]:
@@ -328,39 +327,47 @@ def _margin(line: str) -> str:
     return line[: len(line) - len(line.lstrip())]
 
 
-def _bound(nodes: Iterable[ast.AST]) -> frozenset[str]:
-    """Return the names that are bound below these nodes."""
-    found: set[str] = set()
-    for node in chain.from_iterable(map(ast.walk, nodes)):
-        match node:
-            case ast.Name(id=name, ctx=ast.Store() | ast.Del()):
-                found.add(name)
-            case ast.FunctionDef(name=name) | ast.ClassDef(name=name) | ast.AsyncFunctionDef(name=name):
-                found.add(name)
-            case ast.ExceptHandler(name=str(name)):
-                found.add(name)
-            case ast.alias(name=name, asname=other):
-                found.add(other or name.partition(".")[0])
-    return frozenset(found)
+class _Names(ast.NodeVisitor):
+    """The names that are bound and read below some nodes."""
+
+    def __init__(self, nodes: Iterable[ast.AST]) -> None:
+        self.bound: set[str] = set()
+        self.read: set[str] = set()
+        for node in nodes:
+            self.visit(node)
+
+    def visit_Name(self, node: ast.Name) -> None:
+        is_read = isinstance(node.ctx, ast.Load)
+        (self.read if is_read else self.bound).add(node.id)
+
+    def visit_FunctionDef(self, node: ast.FunctionDef) -> None:
+        self.bound.add(node.name)
+        self.generic_visit(node)
+
+    def visit_ClassDef(self, node: ast.ClassDef) -> None:
+        self.bound.add(node.name)
+        self.generic_visit(node)
+
+    def visit_ExceptHandler(self, node: ast.ExceptHandler) -> None:
+        self.bound.add(node.name or "")
+        self.generic_visit(node)
+
+    def visit_alias(self, node: ast.alias) -> None:
+        self.bound.add(node.asname or node.name.partition(".")[0])
 
 
-def _read(nodes: Iterable[ast.AST]) -> frozenset[str]:
-    """Return the names that are read below these nodes."""
-    return frozenset(
-        node.id
-        for node in chain.from_iterable(map(ast.walk, nodes))
-        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)
-    )
+def _joined(changes: Sequence[ChangeBack]) -> list[ChangeBack]:
+    """Return the changes with those joined that belong together, also through others, in order."""
+    import networkx
 
-
-def _joined(changes: Iterable[ChangeBack]) -> list[ChangeBack]:
-    """Return the changes with those joined that belong together, also through others."""
-    groups: list[list[ChangeBack]] = []
-    for change in changes:
-        near = [group for group in groups if any(change.belongs_with(other) for other in group)]
-        groups = [group for group in groups if group not in near]
-        groups.append([*chain.from_iterable(near), change])
-    return sorted(map(_together, groups), key=lambda change: change.edits)
+    together: networkx.Graph[int] = networkx.Graph()
+    together.add_nodes_from(range(len(changes)))
+    for one, two in combinations(range(len(changes)), 2):
+        if changes[one].belongs_with(changes[two]):
+            together.add_edge(one, two)
+    groups = networkx.connected_components(together)
+    joined = [_together([changes[n] for n in group]) for group in groups]
+    return sorted(joined, key=lambda change: change.edits)
 
 
 def _together(group: Sequence[ChangeBack]) -> ChangeBack:

@@ -103,8 +103,11 @@ def _words(text: str) -> frozenset[str]:
 
 def _local_variables(text: str) -> frozenset[str]:
     """Return the names that are assigned in a text."""
-    names = (node for node in ast.walk(parse(text)) if isinstance(node, ast.Name))
-    return frozenset(name.id for name in names if isinstance(name.ctx, ast.Store))
+    return frozenset(
+        node.id
+        for node in ast.walk(parse(text))
+        if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
+    )
 
 
 def _word(node: ast.AST) -> str:
