@@ -14,7 +14,7 @@ from copy import deepcopy
 from dataclasses import dataclass, field
 from difflib import SequenceMatcher
 from itertools import chain, combinations, pairwise
-from typing import Any
+from typing import Any, cast
 
 from gistpoint.core.code.parsing import CodeError, DefinitionNode, parse_expression
 from gistpoint.core.code.snippet import read_snippet
@@ -468,6 +468,4 @@ def _is_plain(text: str) -> bool:
 
 def _value(text: str) -> str:
     """Return the value of a string literal."""
-    literal = parse_expression(text)
-    assert isinstance(literal, ast.Constant)
-    return str(literal.value)
+    return str(cast("ast.Constant", parse_expression(text)).value)
