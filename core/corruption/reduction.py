@@ -98,7 +98,7 @@ def _words(text: str) -> frozenset[str]:
         tree = parse(text)
     except (CodeError, SyntaxError, ValueError):
         return frozenset()
-    return frozenset(word for node in ast.walk(tree) if (word := _word(node)))
+    return frozenset(map(_word, ast.walk(tree))) - {""}
 
 
 def _local_variables(text: str) -> frozenset[str]:
@@ -112,10 +112,8 @@ def _local_variables(text: str) -> frozenset[str]:
 
 def _word(node: ast.AST) -> str:
     match node:
-        case ast.Name(id=name) | ast.Attribute(attr=name) | ast.arg(arg=name):
-            return name
-        case ast.keyword(arg=str(name)):
-            return name
+        case ast.Name(id=name) | ast.Attribute(attr=name) | ast.arg(arg=name) | ast.keyword(arg=name):
+            return name or ""
         case ast.Constant(value=str(text)):
             return text
     return ""
