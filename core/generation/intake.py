@@ -11,6 +11,13 @@ from gistpoint.core.callgraph import ObservedCall
 from gistpoint.core.canonical import sha256_of_json
 from gistpoint.core.code.testmap import TestMap
 from gistpoint.core.errors import InfrastructureError, NegativeVerdictError, RecordingError
+from gistpoint.core.generation.remedies import (
+    Remedy,
+    last_lines,
+    remedy_for_arguments,
+    remedy_for_collection,
+    remedy_for_failures,
+)
 from gistpoint.core.kinds.protecting import NOTHING, hold_to_writes
 from gistpoint.core.outcomes import FREE, Outcome, RunStatus, SuiteReport, Writable
 from gistpoint.core.ports import Runner, RunRequest, TestMapper
@@ -49,9 +56,11 @@ class NoGood(StrEnum):
 class NoTaskError(NegativeVerdictError):
     """A repository or a corruption can't make a task: a verdict, not a mistake of the user."""
 
-    def __init__(self, reason: NoGood, message: str, *, hint: str = "") -> None:
+    def __init__(self, reason: NoGood, message: str, *, hint: str = "", remedy: Remedy | None = None) -> None:
         super().__init__(message, hint=hint)
         self.reason = reason
+        self.remedy = remedy
+        """Arguments with which the suite may be usable; None if none are known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,14 +153,13 @@ def _passed(report: SuiteReport, stable: Collection[str], of: int) -> frozenset[
     outcomes = {id: report.results[id].outcome for id in stable}
     red = sorted(id for id, outcome in outcomes.items() if outcome in (Outcome.FAILED, Outcome.ERROR))
     if red:
+        remedy, error = remedy_for_failures(red, of), last_lines(report.results[red[0]].message)
         raise NoTaskError(
             NoGood.NOT_GREEN,
             f"The suite does not pass: {len(red)} of {of} tests fail on the original, the first of"
             f" them {red[0]}.",
-            hint=(
-                "Deselect them with --pytest-args, or supply what they need with --with.\n"
-                f"{report.results[red[0]].message}"
-            ),
+            hint=f"{_advice('Deselect them, or supply what they need with --with', remedy)}\n{error}",
+            remedy=remedy,
         )
     passed = frozenset(id for id, outcome in outcomes.items() if outcome is Outcome.PASSED)
     if not passed:
@@ -215,19 +223,22 @@ def _require_usable(report: SuiteReport, max_seconds: float) -> None:
             hint="Select a part of it with --pytest-args, or raise the limit with --max-suite-seconds.",
         )
     if report.collection_errors:
-        error = report.collection_errors[0]
+        error, found = report.collection_errors[0], remedy_for_collection(report)
         raise NoTaskError(
             NoGood.NOT_GREEN,
             f"{error.id} can't be collected on the original.",
-            hint=f"Supply what it needs with --with, or ignore it with --pytest-args.\n{error.message}",
+            hint=f"{_advice('Supply what it needs with --with', found)}\n{last_lines(error.message)}",
+            remedy=found,
         )
     if report.status is RunStatus.COULD_NOT_RUN or (
         report.status is RunStatus.FINISHED and not report.results
     ):
+        remedy = remedy_for_arguments(report.output)
         raise NoTaskError(
             NoGood.NO_TESTS,
             f"No tests were found. {report.reason}".rstrip(),
-            hint=f"Give their location with --pytest-args.{tail}",
+            hint=f"{_advice('Give their location with --pytest-args', remedy)}{tail}",
+            remedy=remedy,
         )
     if report.status is not RunStatus.FINISHED:
         raise NoTaskError(
@@ -235,6 +246,11 @@ def _require_usable(report: SuiteReport, max_seconds: float) -> None:
             f"The suite did not finish: {report.status}. {report.reason}",
             hint=tail,
         )
+
+
+def _advice(words: str, remedy: Remedy | None) -> str:
+    """Return what the user can do, with the options of a remedy if there is one."""
+    return f"{words}." if remedy is None else f"{words}, or add {remedy}."
 
 
 STEP = "recording which functions each test uses"

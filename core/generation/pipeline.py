@@ -89,6 +89,8 @@ class SourceResult:
     spec: SourceSpec
     refused: tuple[str, str] | None = None
     """Why no task can be made from the source: a reason and a sentence."""
+    advice: str = ""
+    """What the user can do about a refused source."""
     learning_seconds: float = 0.0
     making_seconds: float = 0.0
     plan: CandidatePlan | None = None
@@ -180,7 +182,7 @@ def generate(
     for spec in wanted:
         result, started = SourceResult(spec), time.monotonic()
         try:
-            context = _learned(spec, settings, harness, locations, run)
+            context = _learned_with_remedies(spec, settings, harness, locations, run)
             if terms is not None:
                 context = replace(context, terms=terms(context.library.intake.repository.source.name))
         except (NoTaskError, SourceError, EnvironmentBuildError, RecordingError) as refusal:
@@ -188,7 +190,7 @@ def generate(
                 raise
             run.note(f"{spec.source} can't be used: {refusal.message}")
             reason = refusal.reason.value if isinstance(refusal, NoTaskError) else _REFUSED[type(refusal)]
-            result.refused = (reason, refusal.message)
+            result.refused, result.advice = (reason, refusal.message), refusal.hint
             yield result
             continue
         result.library, result.plan = context.library, plan(context.library, settings)
@@ -215,8 +217,38 @@ def choose(
     `RecordingError` if a source can't be used.
     """
     for spec in specs:
-        library = _learned(spec, settings, harness, locations, run).library
+        library = _learned_with_remedies(spec, settings, harness, locations, run).library
         yield SourceResult(spec, library=library, plan=plan(library, settings))
+
+
+_MOST_REMEDIES = 4
+
+
+def _learned_with_remedies(
+    spec: SourceSpec,
+    settings: CampaignSettings,
+    harness: FetchingHarness,
+    locations: Locations,
+    run: RunContext,
+) -> Context:
+    """Return the context of a source, after adding arguments that its suite turned out to need.
+
+    Only safe remedies are tried, each with a note (decision 138).
+    """
+    for _ in range(_MOST_REMEDIES):
+        try:
+            return _learned(spec, settings, harness, locations, run)
+        except NoTaskError as refusal:
+            remedy = refusal.remedy
+            if remedy is None or not remedy.is_safe:
+                raise
+            run.note(f"{refusal.message} Trying again with {remedy}.")
+            spec = replace(
+                spec,
+                pytest_args=(*spec.pytest_args, *remedy.pytest_args),
+                extra_requirements=(*spec.extra_requirements, *remedy.extra_requirements),
+            )
+    return _learned(spec, settings, harness, locations, run)
 
 
 def _learned(

@@ -319,6 +319,8 @@ def _print_notes(result: SourceResult, count: int) -> None:
     source = result.spec.source
     if result.refused is not None:
         print_text(f"{source}: {result.refused[1]}")
+        if result.advice:
+            print_text(result.advice)
     for comparison in result.comparisons:
         if not comparison["agrees"]:
             print_text(f"{source}: probe and suite differ on {', '.join(comparison['targets'])}")

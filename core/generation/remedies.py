@@ -1,0 +1,88 @@
+"""What would let a suite run that can't be used as it is, read from pytest's own messages (decision 138)."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from gistpoint.core.outcomes import SuiteReport
+
+_MISSING = re.compile(r"No module named ['\"]([A-Za-z_]\w*)")
+_UNKNOWN_ARGUMENTS = re.compile(r"unrecognized arguments: (.*)")
+_USUAL: dict[str, str] = {
+    "hypothesis": "hypothesis",
+    "freezegun": "freezegun",
+    "pytest_asyncio": "pytest-asyncio",
+    "pytest_mock": "pytest-mock",
+    "pytest_httpserver": "pytest-httpserver",
+    "trio": "trio",
+    "yaml": "pyyaml",
+    "attr": "attrs",
+    "dateutil": "python-dateutil",
+    "numpy": "numpy",
+    "pandas": "pandas",
+}
+"""Well-known packages by the module that tests import: only these are installed without being asked for."""
+_MOST_LEFT_OUT = 0.1
+"""The largest share of the tests, or of their files, that is left out without being asked for."""
+_ERROR_LINES = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Remedy:
+    """Arguments with which a suite may be usable."""
+
+    pytest_args: tuple[str, ...] = ()
+    extra_requirements: tuple[str, ...] = ()
+    is_safe: bool = False
+    """Whether to try it without being asked: it leaves out little, and installs only well-known packages."""
+
+    def __str__(self) -> str:
+        """Return the options of the command line that would apply it."""
+        given = [f"--with {shlex.quote(requirement)}" for requirement in self.extra_requirements]
+        if self.pytest_args:
+            given.append(f"--pytest-args {shlex.quote(shlex.join(self.pytest_args))}")
+        return " ".join(given)
+
+
+def remedy_for_arguments(output: str) -> Remedy | None:
+    """Return a remedy for options of pytest whose plugin is not installed; None if there are none.
+
+    The output of a run decides nothing but what is tried next.
+    """
+    if _UNKNOWN_ARGUMENTS.search(output) is None:
+        return None
+    return Remedy(("-o", "addopts="), is_safe=True)
+
+
+def remedy_for_collection(report: SuiteReport) -> Remedy:
+    """Return a remedy for files that can't be collected.
+
+    A well-known package that is missing comes first, and then leaving out the files.
+    """
+    errors = report.collection_errors
+    missing = {name for error in errors for name in _MISSING.findall(error.message)}
+    usual = sorted(_USUAL[name] for name in missing & _USUAL.keys())
+    if usual:
+        return Remedy(extra_requirements=tuple(usual), is_safe=True)
+    broken = sorted({error.id.partition("::")[0] for error in errors})
+    others = {id.partition("::")[0] for id in report.results} - set(broken)
+    is_small = len(broken) <= max(1, _MOST_LEFT_OUT * len(others))
+    return Remedy(tuple(f"--ignore={path}" for path in broken), is_safe=bool(others) and is_small)
+
+
+def remedy_for_failures(failing: Collection[str], of: int) -> Remedy | None:
+    """Return a remedy that deselects the failing tests; None if they are more than a tenth of all."""
+    if len(failing) > max(1, _MOST_LEFT_OUT * of):
+        return None
+    functions = sorted({id.partition("[")[0] for id in failing})
+    return Remedy(tuple(f"--deselect={name}" for name in functions), is_safe=True)
+
+
+def last_lines(message: str) -> str:
+    """Return the last lines of an error, those that pytest marks with `E` if there are any."""
+    lines = [line.strip() for line in message.splitlines() if line.strip()]
+    marked = [line.removeprefix("E").strip() for line in lines if line.startswith("E ")]
+    return "\n".join((marked or lines)[-_ERROR_LINES:])
