@@ -60,13 +60,25 @@ def when(utc_ms: int, now_ms: int) -> str:
 
 def utc_day(utc_ms: int) -> str:
     """Return the day of a time in UTC: `2026-01-31`."""
-    return datetime.fromtimestamp(utc_ms / 1000, UTC).strftime("%Y-%m-%d")
+    return utc_datetime(utc_ms).strftime("%Y-%m-%d")
 
 
 def utc_minute(utc_ms: int) -> str:
     """Return a time in UTC: `2026-01-31 09:05 UTC`."""
-    return datetime.fromtimestamp(utc_ms / 1000, UTC).strftime("%Y-%m-%d %H:%M UTC")
+    return utc_datetime(utc_ms).strftime("%Y-%m-%d %H:%M UTC")
+
+
+_LATEST_MS = 253_000_000_000_000
+"""In the year 9987; later times leave the calendar in some zone, or once something is added."""
+
+
+def utc_datetime(utc_ms: int) -> datetime:
+    """Return a time in milliseconds since 1970; one before or after the calendar becomes its first or last.
+
+    Times come from files that others wrote, and `datetime` raises for those that no calendar has.
+    """
+    return datetime.fromtimestamp(min(max(utc_ms, 0), _LATEST_MS) / 1000, UTC)
 
 
 def _local(utc_ms: int) -> datetime:
-    return datetime.fromtimestamp(utc_ms / 1000, UTC).astimezone()
+    return utc_datetime(utc_ms).astimezone()

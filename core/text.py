@@ -40,6 +40,19 @@ def plural(number: int, one: str, several: str = "") -> str:
     return f"{number:,} {one if number == 1 else several or f'{one}s'}"
 
 
+_MOST_DIGITS = 19
+"""As many as a 64-bit number has; `int` raises `ValueError` for some thousands of them."""
+
+
+def whole_number(text: str) -> int | None:
+    """Return the number in a text from outside; None unless it consists of 1 to 19 digits from 0 to 9.
+
+    `int` reads digits of every script, and `str.isdigit` is also true for texts that `int` refuses, as `1²`.
+    """
+    are_digits = text.isascii() and text.isdecimal()
+    return int(text) if are_digits and len(text) <= _MOST_DIGITS else None
+
+
 def shortened(text: str, characters: int) -> str:
     """Return `text`, with its middle replaced by an ellipsis if it is too long: `abc…xyz`."""
     if len(text) <= characters:

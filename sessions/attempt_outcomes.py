@@ -9,7 +9,6 @@ import tarfile
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from datetime import UTC, datetime
 from typing import Any
 
 from gistpoint.core.attempts.clock import ClockActivity
@@ -17,6 +16,7 @@ from gistpoint.core.attempts.state import AttemptResult, Standing
 from gistpoint.core.csv_text import csv_line
 from gistpoint.core.errors import UserError
 from gistpoint.core.kinds.confirming import confirmation_row, standing
+from gistpoint.core.readable import utc_datetime
 from gistpoint.core.requests import Request
 from gistpoint.sessions.annotations.keys import attempt_key
 from gistpoint.sessions.annotations.reviewer import Reviewer, ReviewStore
@@ -97,7 +97,7 @@ def _ended(summary: AttemptSummary, reason: str) -> str:
 
 
 def _started(summary: AttemptSummary) -> str:
-    return datetime.fromtimestamp(summary.started_utc_ms / 1000, UTC).isoformat(timespec="seconds")
+    return utc_datetime(summary.started_utc_ms).isoformat(timespec="seconds")
 
 
 def attempt_rows(summaries: Sequence[AttemptSummary]) -> dict[str, Any]:

@@ -21,7 +21,7 @@ from gistpoint.core.requests import Request
 from gistpoint.core.running import RunContext
 from gistpoint.core.tasks.budgets import Budgets
 from gistpoint.core.tasks.model import Task
-from gistpoint.core.text import visible
+from gistpoint.core.text import visible, whole_number
 from gistpoint.core.tools.declaration import Tool
 from gistpoint.sessions.attempts import AttemptSummary, OpenAttempt
 from gistpoint.sessions.confirming import confirm_after_end
@@ -285,12 +285,15 @@ def _budgets(text: str, services: Services, task: Task) -> Budgets:
     once = kind.blank.hands_in_once
     own = kind.budgets(task, services.enrolled(task, services.enrolment).role)
     uses, _, submissions = text.partition("/")
-    few = submissions or ("1" if once else str(max(1, int(uses) // 4) if uses.isdecimal() else 0))
-    if not (uses.isdecimal() and few.isdecimal() and int(uses) > 0 and int(few) > 0):
+    most_uses = whole_number(uses) or 0
+    most_submissions = 1 if once else max(1, most_uses // 4)
+    if submissions:
+        most_submissions = whole_number(submissions) or 0
+    if not (most_uses and most_submissions):
         raise UserError(f"--budgets {text!r} is not a pair of numbers above 0.", hint="Such as 16/4.")
-    if once and int(few) != 1:
+    if once and most_submissions != 1:
         raise UserError("A gist is handed in once.", hint=f"Give only its steps: --budgets {uses}.")
-    return replace(own, tool_uses=int(uses), submissions=int(few))
+    return replace(own, tool_uses=most_uses, submissions=most_submissions)
 
 
 def is_answer_readable(task: Task, locations: Locations) -> bool:

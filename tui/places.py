@@ -13,10 +13,10 @@ from gistpoint.core.tools.declaration import Revealed
 from gistpoint.tui.known import Shown, shown_file, shown_function
 from gistpoint.tui.widgets.text_view import StyledPart
 
-_ROW = re.compile(r" *(\d+): ")
+_ROW = re.compile(r" *(\d{1,9}): ")
 """Matches a line found by a search, up to its text."""
-_LINE = re.compile(r"(?:^|[\s(>E])((?:[\w.+-]+/)*[\w+-]+\.pyi?):(\d+)(?::|\b)")
-_FILE = re.compile(r'File "((?:[\w.+-]+/)*[\w+-]+\.pyi?)", line (\d+)')
+_LINE = re.compile(r"(?:^|[\s(>E])((?:[\w.+-]+/)*[\w+-]+\.pyi?):(\d{1,9})(?::|\b)")
+_FILE = re.compile(r'File "((?:[\w.+-]+/)*[\w+-]+\.pyi?)", line (\d{1,9})\b')
 _TEST = re.compile(r"(?:^|[\s(])((?:[\w.+-]+/)*[\w+-]+\.py)::([A-Za-z_]\w*(?:::[A-Za-z_]\w*)*)")
 _AROUND = re.compile(r" *\d+- ")
 """Matches a line around one found by a search, up to its text."""

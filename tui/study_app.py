@@ -273,7 +273,7 @@ class StudyApp(BaseApp):
         self._do((lambda: self.part.consent(ticked)) if answer == "agree" else self.part.decline)
 
     def _form_page(self, step: FormStep) -> FormPage:
-        given = [one for one in self.part.person.assignments if one.id not in self.part.person.returned]
+        given = self.part.person.current
         number = next((n for n, one in enumerate(given, start=1) if one.id == step.assignment), 0)
         heading = words.form_heading(self.part.folder.study, step, number, len(given))
         return FormPage(heading, self.part.code, step, self.part.drafts)

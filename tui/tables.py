@@ -281,7 +281,7 @@ def _column_named(name: str, columns: Sequence[Column[Row]]) -> Column[Row]:
 
 _SPACED = re.compile(r"\b([a-z_]\w*)\s*(<=|>=|<|>|=(?!=))\s*(?=\S)", re.IGNORECASE)
 _PRINTED = re.compile(r"\$?(-?[\d,]*\.?\d+(?:e[+-]?\d+)?)\s*([kmg%]?)", re.IGNORECASE)
-_TIME = re.compile(r"(?:(\d+):)?(\d+):(\d\d)")
+_TIME = re.compile(r"(?:(\d{1,9}):)?(\d{1,9}):(\d\d)")
 _UNITS = {"": 1.0, "%": 1.0, "k": 1e3, "m": 1e6, "g": 1e9}
 
 

@@ -19,7 +19,7 @@ from gistpoint.core.attempts.results import Standing
 from gistpoint.core.study.data import StudyData
 from gistpoint.core.study.ledger import Person
 from gistpoint.core.study.rows import AttemptRow
-from gistpoint.core.study.soundness import task_named
+from gistpoint.core.study.soundness import training_tasks
 
 
 def participant_flow(data: StudyData) -> Findings:
@@ -138,7 +138,7 @@ def _add_coverage(found: FindingsBuilder, data: StudyData) -> None:
     target = data.study.design.target_per_task
     columns = ("condition", "tasks", "fewest", "mean", "most", f"tasks with at least {target}")
     table = found.table("Counted attempts by task", columns)
-    training = {task_named(name, data.tasks) for name in data.study.training.tasks}
+    training = training_tasks(data.study, data.tasks)
     tasks = [task for task in data.tasks if task not in training]
     if not tasks or all(row.solver for row in data.rows):
         return

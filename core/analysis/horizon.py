@@ -64,6 +64,7 @@ def fit_horizon(
 
     A fractional score counts as that much of a success and the rest of a failure. None if there is no single
     finite maximum: without the penalty, if all times are equal or times separate successes from failures.
+    Also None if 100 rounds don't reach it.
     """
     x = np.column_stack([np.log2(minutes), np.ones(len(minutes))])
     w = weights / weights.sum()
@@ -83,7 +84,8 @@ def fit_horizon(
             step = np.linalg.solve(curve, -slope)
         except np.linalg.LinAlgError:
             return None
-        if np.abs(step).max() < 1e-12:
+        left = np.abs(step).max()
+        if left < 1e-12:
             break
         while loss(at + step) > value and np.abs(step).max() > 1e-12:
             step = step / 2
@@ -92,6 +94,9 @@ def fit_horizon(
         # If times separate successes from failures, the maximum is at infinity.
         if np.abs(at).max() > 1e3:
             return None
+    # Rounding may keep the steps above the bound in the loop, but not far above it.
+    if left > 1e-6 * max(1.0, np.abs(at).max()):
+        return None
     return HorizonFit(float(at[0]), float(at[1]))
 
 
@@ -226,7 +231,7 @@ def _add_fits(
             continue
         # The bootstrap takes a thousand refits, so it is computed only for the figure that papers print.
         is_metrs = kind is Minutes.GEOMETRIC_MEAN and penalty > 0
-        p50, p80 = _horizons(timed, penalty, bootstrap(timed, seed) if is_metrs else None)
+        p50, p80 = _horizons(timed, fit, penalty, bootstrap(timed, seed) if is_metrs else None)
         found.numbers_of(f"{label}/{kind}/{name}", {"p50": p50, "p80": p80})
         table.row(label, kind.value, name, fit.slope, fit.intercept, p50, p80)
 
@@ -241,9 +246,15 @@ def _needs(timed: Timed) -> tuple[tuple[str, float, float], ...]:
 
 
 def _horizons(
-    timed: Timed, penalty: float, printed: Sequence[tuple[float, float] | None] | None
+    timed: Timed,
+    whole: HorizonFit,
+    penalty: float,
+    printed: Sequence[tuple[float, float] | None] | None,
 ) -> list[Number]:
-    """Return the horizons at `CHANCES` in minutes, with jackknife intervals over tasks on the log scale."""
+    """Return the horizons at `CHANCES` in minutes, with jackknife intervals over tasks on the log scale.
+
+    `whole` is the fit of all rows. A horizon that is not a number has a note with the reason.
+    """
     units = Units.of(timed.rows)
 
     def estimate(kept: Kept) -> list[float]:
@@ -257,7 +268,9 @@ def _horizons(
         # METR's interval is labelled with its method: it does not treat runs as independent.
         number = replace(number, iid_label=BOOTSTRAP)
         if number.value is None:
-            note = "success does not decrease with the minutes"
+            note = "the minutes are beyond any number"
+            if whole.slope >= 0:
+                note = "success does not decrease with the minutes"
             number = Number(None, tasks=units.task_count, rows=len(timed.rows), note=note)
         numbers.append(number)
     return numbers

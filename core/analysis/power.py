@@ -22,7 +22,7 @@ from gistpoint.core.running import UNATTENDED, RunContext, RunProgress
 from gistpoint.core.study.declaration import ConditionsPer, PrimaryOutcome, Study, StudyTask
 from gistpoint.core.study.operations import StudyError
 from gistpoint.core.study.simulating import LOGITS_PER_PROBIT
-from gistpoint.core.study.soundness import task_named
+from gistpoint.core.study.soundness import training_tasks
 
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -115,8 +115,7 @@ def design_of(study: Study, tasks: Sequence[StudyTask], people: int) -> PowerDes
     Raises `StudyError` if the study has no tasks besides those for training.
     """
     by_id = {task.id: task for task in tasks}
-    training = {task_named(name, by_id) for name in study.training.tasks}
-    counted = len(by_id.keys() - training)
+    counted = len(by_id.keys() - {*training_tasks(study, by_id)})
     if not counted:
         raise StudyError("The study has no tasks to count, so nothing can be computed for it.")
     contrast = study.protocol.primary_contrast

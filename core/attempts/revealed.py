@@ -82,7 +82,7 @@ _BUDGET = re.compile(
     r"only a submission can follow\.)?\Z"
 )
 """The lines on the budget that ended every answer."""
-_FUNCTION = re.compile(r"  (.+?):(\d+)  (\S.*)")
+_FUNCTION = re.compile(r"  (.+?):(\d{1,9})  (\S.*)")
 """A line on a function in an answer of `trace`."""
 
 

@@ -131,7 +131,7 @@ def is_assertion(message: str) -> bool:
 def passes_through(message: str, tree: SourceTree, target: Target) -> bool:
     """Whether the traceback of a failure contains a line of the function at its position in `tree`."""
     definition = index_source(target.path, tree.read(target.path)).get(target.qualname)
-    lines = re.findall(rf"^{re.escape(target.path)}:(\d+):", message, re.MULTILINE)
+    lines = re.findall(rf"^{re.escape(target.path)}:(\d{{1,9}}):", message, re.MULTILINE)
     return any(definition.start_line <= int(line) <= definition.end_line for line in lines)
 
 

@@ -370,7 +370,7 @@ def _missing(
     function = _of_kind(tool, ArgumentKind.FUNCTION)
     if argument.kind is not ArgumentKind.FILE or function is None:
         return QuestionError(text)
-    return _about_function(text, tool, given, given[function.name], shown)
+    return _about_function(text, tool, given, given.get(function.name, ""), shown)
 
 
 def _about_function(

@@ -17,7 +17,7 @@ from functools import cached_property
 from gistpoint.core.study.declaration import ConditionsPer, Study, StudyTask
 from gistpoint.core.study.ledger import Assignment, Ledger, Person
 from gistpoint.core.study.operations import Planned
-from gistpoint.core.study.soundness import keys_of, task_named
+from gistpoint.core.study.soundness import keys_of, task_named, training_tasks
 
 TRAINING = "training"
 """The condition's name in the ids of training assignments."""
@@ -160,8 +160,7 @@ class _Planning:
     @cached_property
     def _free(self) -> list[str]:
         """The tasks eligible for this person, before constraints between the tasks of the plan."""
-        training = {task_named(name, self.tasks) for name in self.study.training.tasks} - {None}
-        taken = training | exposed_tasks(self.person, self.tasks)
+        taken = {*training_tasks(self.study, self.tasks)} | exposed_tasks(self.person, self.tasks)
         known = set[tuple[str, str]]()
         for name in taken:
             known |= self.targets(str(name))

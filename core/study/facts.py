@@ -11,7 +11,7 @@ from statistics import median
 from gistpoint import __version__
 from gistpoint.core.study.data import StudyData
 from gistpoint.core.study.declaration import Assistance, Condition, Study, StudyTask
-from gistpoint.core.study.ledger import Ledger, Person
+from gistpoint.core.study.ledger import Ledger
 from gistpoint.core.study.operations import Amended, StudyOperationKind
 from gistpoint.core.study.prose import Facts, FactValue, Passage, markdown, written
 from gistpoint.core.study.rows import AttemptRow
@@ -211,7 +211,7 @@ def _people_facts(ledger: Ledger, counted: list[AttemptRow]) -> dict[str, FactVa
         "people/declined": sum(person.declined for person in people),
         "people/screened_out": sum(person.screened_out is not None for person in people),
         "people/planned": len(planned),
-        "people/done": sum(map(_is_done, planned)),
+        "people/done": sum(person.is_done for person in planned),
         "people/withdrawn": sum(person.withdrawn is not None for person in people),
         "people/erased": len(ledger.erased),
         "people/counted": len(per_person),
@@ -220,12 +220,6 @@ def _people_facts(ledger: Ledger, counted: list[AttemptRow]) -> dict[str, FactVa
         "people/median_per_sitting": float(median(per_sitting.values())) if per_sitting else 0.0,
         "people/most_per_sitting": max(per_sitting.values(), default=0),
     }
-
-
-def _is_done(person: Person) -> bool:
-    """Return whether a person has ended every assignment, including the returned ones."""
-    ids = {assignment.id for assignment in person.assignments}
-    return ids <= {finished.assignment for finished in person.finished.values()}
 
 
 def _solver_facts(data: StudyData) -> dict[str, FactValue]:

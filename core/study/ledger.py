@@ -175,6 +175,34 @@ class Person:
         """The returned assignments, which are free for others, by id."""
         return {fact.assignment: fact for fact in self.facts.all(Returned)}
 
+    @cached_property
+    def current(self) -> tuple[Assignment, ...]:
+        """The assignments that were not returned."""
+        return tuple(one for one in self.assignments if one.id not in self.returned)
+
+    def end_of(self, assignment: str) -> Finished | None:
+        """Return the end of an assignment: that of its first attempt, which counts; None if it is open.
+
+        An assignment that was skipped has an end without an attempt.
+        """
+        begun = next(iter(self.begun.get(assignment, ())), None)
+        attempt = begun.attempt if begun else ""
+        ends = (fact for fact in self.facts.all(Finished) if fact.assignment == assignment)
+        return next((fact for fact in ends if fact.attempt == attempt), None)
+
+    @property
+    def waiting(self) -> tuple[Assignment, ...]:
+        """The assignments that were neither returned nor have ended."""
+        return tuple(one for one in self.current if self.end_of(one.id) is None)
+
+    @property
+    def is_done(self) -> bool:
+        """Whether the person has ended all assignments but the returned ones.
+
+        False for a person who has withdrawn, or has nothing to end.
+        """
+        return bool(self.current) and not self.withdrawn and not self.waiting
+
     def answers(self, questionnaire: str, assignment: str = "") -> Answers | None:
         """Return the last answers to a questionnaire; None if there are none.
 

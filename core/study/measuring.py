@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from datetime import UTC, datetime
 from typing import Any
 
 from gistpoint.core.attempts.clock import ACTIVE
@@ -20,6 +19,7 @@ from gistpoint.core.attempts.state import AttemptResult, AttemptState, attempt_r
 from gistpoint.core.kinds.confirming import confirmation_words
 from gistpoint.core.kinds.measures import MeasuredAttempt
 from gistpoint.core.kinds.registry import declared
+from gistpoint.core.readable import utc_datetime
 from gistpoint.core.study.data import ReviewDecision, ReviewerDecision
 from gistpoint.core.study.declaration import Assistance, Condition, DisputeRule
 from gistpoint.core.study.evidence import AttemptEvidence
@@ -354,9 +354,7 @@ def utc_text(utc_ms: int) -> str:
     """Return a time in milliseconds of UTC as ISO 8601 with milliseconds; empty for 0."""
     if not utc_ms:
         return ""
-    return (
-        datetime.fromtimestamp(utc_ms / 1000, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
-    )
+    return utc_datetime(utc_ms).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def _sitting(evidence: AttemptEvidence) -> int | None:

@@ -11,6 +11,7 @@ from gistpoint.core.study.declaration import Study, StudyTask
 from gistpoint.core.study.ledger import Ledger, Person
 from gistpoint.core.study.operations import StudyOperationKind
 from gistpoint.core.study.rows import AttemptRow
+from gistpoint.core.study.soundness import training_tasks
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,8 +89,8 @@ def study_progress(
 ) -> StudyProgress:
     """Return the progress of a study; `rows` are those of people."""
     rows = tuple(rows)
-    training = tuple(study.training.tasks)
-    counted = [task for task in tasks.values() if not task.id.startswith(training)]
+    training = training_tasks(study, tasks)
+    counted = [task for task in tasks.values() if task.id not in training]
     found = tuple(_coverage(study, task, [row for row in rows if row.task == task.id]) for task in counted)
     gaps = list[int]()
     for task in found:
@@ -128,28 +129,16 @@ def _people(ledger: Ledger, rows: Iterable[AttemptRow]) -> PeopleProgress:
         declined=sum(person.declined for person in people),
         screened_out=sum(person.facts.has(StudyOperationKind.SCREENED_OUT) for person in people),
         at_work=sum(map(_is_at_work, people)),
-        done=sum(map(_is_done, people)),
+        done=sum(person.is_done for person in people),
         withdrew=sum(person.withdrawn is not None for person in people),
         erased=len(ledger.erased),
     )
 
 
-def _is_done(person: Person) -> bool:
-    """Return whether a person who has not withdrawn has ended all assignments, without returned ones.
-
-    False for a person without any.
-    """
-    current = {one.id for one in person.assignments if one.id not in person.returned}
-    ended = {end.assignment for end in person.finished.values()}
-    if not current or person.withdrawn:
-        return False
-    return current <= ended
-
-
 def _is_at_work(person: Person) -> bool:
     if not person.assignments or person.withdrawn:
         return False
-    return not _is_done(person)
+    return not person.is_done
 
 
 def _at_work(ledger: Ledger) -> tuple[PersonAtWork, ...]:
@@ -158,9 +147,7 @@ def _at_work(ledger: Ledger) -> tuple[PersonAtWork, ...]:
 
 
 def _work_of(person: Person) -> PersonAtWork:
-    current = [one for one in person.assignments if one.id not in person.returned]
-    ended = {end.assignment for end in person.finished.values()}
-    waiting = [one for one in current if one.id not in ended]
+    current, waiting = person.current, person.waiting
     work = PersonAtWork(person.code, len(current) - len(waiting), len(current))
     for one in waiting:
         begun = person.begun.get(one.id)

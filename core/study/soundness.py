@@ -222,7 +222,7 @@ def _can_be_answered(question: Question, answer: object) -> bool:
 
 def faults_with_tasks(study: Study, tasks: Mapping[str, StudyTask]) -> list[str]:
     """Return the faults of a declaration with regard to its tasks, as sentences with file and key."""
-    training = {task_named(name, tasks) for name in study.training.tasks}
+    training = training_tasks(study, tasks)
     counted = [task for task in tasks.values() if task.id not in training]
     faults = [*_unsound_codes(study), *_unknown_tasks(study, tasks), *_short_quotas(study, tasks, counted)]
     modes = {task.mode for task in counted}
@@ -296,6 +296,15 @@ def task_named(name: str, tasks: Mapping[str, StudyTask]) -> str | None:
         return None
     found = [identity for identity in tasks if identity.startswith(name)]
     return found[0] if len(found) == 1 else None
+
+
+def training_tasks(study: Study, tasks: Mapping[str, StudyTask]) -> tuple[str, ...]:
+    """Return the ids of the training tasks, in the declared order; names that name no task are left out.
+
+    All other tasks count.
+    """
+    named = (task_named(name, tasks) for name in study.training.tasks)
+    return tuple(task for task in named if task is not None)
 
 
 def keys_of(study: Study, task: StudyTask, tasks: Mapping[str, StudyTask]) -> frozenset[str]:

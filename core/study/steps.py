@@ -22,7 +22,7 @@ from gistpoint.core.study.ledger import Assignment, Ledger, Person
 from gistpoint.core.study.operations import Begun, Consented, Finished, Sitting
 from gistpoint.core.study.questions import asked, screened_out, wording_sha256
 from gistpoint.core.study.reading import protocol_sha256
-from gistpoint.core.study.soundness import task_named
+from gistpoint.core.study.soundness import training_tasks
 
 SITTING_LAPSES_MS = 4 * 60 * 60 * 1000
 """A sitting without any record for this long is over: its program was killed."""
@@ -440,8 +440,7 @@ class _Session:
     @property
     def _trainings(self) -> list[_AssignedTask]:
         """The training tasks, each with its last attempt."""
-        named = [task_named(name, self.tasks) for name in self.study.training.tasks]
-        tasks = [task for task in named if task is not None]
+        tasks = training_tasks(self.study, self.tasks)
         found = []
         for number, task in enumerate(tasks, start=1):
             assigned = self._try(task, number, len(tasks))
@@ -467,17 +466,14 @@ class _Session:
 
     @property
     def _counted(self) -> list[_AssignedTask]:
-        current = [one for one in self.person.assignments if one.id not in self.person.returned]
+        current = self.person.current
         return [self._assigned(one, n, len(current)) for n, one in enumerate(current, start=1)]
 
     def _assigned(
         self, assignment: Assignment, number: int, of: int, *, training: bool = False
     ) -> _AssignedTask:
         begun = next(iter(self.person.begun.get(assignment.id, ())), None)
-        attempt = begun.attempt if begun else ""
-        ends = (fact for fact in self.person.facts.all(Finished) if fact.assignment == assignment.id)
-        end = next((fact for fact in ends if fact.attempt == attempt), None)
-        return _AssignedTask(assignment, number, of, training, begun, end)
+        return _AssignedTask(assignment, number, of, training, begun, self.person.end_of(assignment.id))
 
     @property
     def _all(self) -> list[_AssignedTask]:

@@ -190,8 +190,8 @@ class Order:
 
 
 _ENTRIES = (
-    re.compile(r"^(?P<path>[^\s:][^:\n]*):(?P<line>\d+): in ", re.MULTILINE),  # pytest's short style
-    re.compile(r'^  File "(?P<path>[^"\n]*)", line (?P<line>\d+), in ', re.MULTILINE),  # Python's own
+    re.compile(r"^(?P<path>[^\s:][^:\n]*):(?P<line>\d{1,9}): in ", re.MULTILINE),  # pytest's short style
+    re.compile(r'^  File "(?P<path>[^"\n]*)", line (?P<line>\d{1,9}), in ', re.MULTILINE),  # Python's own
 )
 _PLACE = re.compile(r"^[^\n]*?:\d+: ")
 _TYPE = re.compile(r"(?P<type>[A-Za-z_][\w.]*)(?=:|$)")

@@ -16,6 +16,7 @@ from packaging.utils import canonicalize_name
 from gistpoint.core.code.parsing import parse
 from gistpoint.core.errors import EnvironmentBuildError
 from gistpoint.core.locations import LARGEST_RECORDS, parsed_toml, read_regular_text
+from gistpoint.core.text import whole_number
 from gistpoint.sandbox.environments.requirement import (
     Metadata,
     applies,
@@ -280,7 +281,7 @@ def _requirements(
     if project and "dependencies" not in dynamic:
         return texts_of(project, "dependencies")
     stated = str(info.get("Metadata-Version", "0")).split(".")
-    version = [int(part) for part in stated if part.isdecimal()]
+    version = [number for part in stated if (number := whole_number(part)) is not None]
     # From 2.2 on, an sdist lists the fields that may differ in a wheel; in earlier versions, all may.
     if version >= [2, 2] and "Requires-Dist" not in info.get("Dynamic", []):
         return runtime_requirements(info)

@@ -11,6 +11,7 @@ from urllib.parse import quote
 import msgspec
 
 from gistpoint.core.canonical import sha256_of_text
+from gistpoint.core.text import whole_number
 from gistpoint.sessions.records.archives import SliceBlob
 from gistpoint.sessions.records.model import Actor, Step, StepKind, TextScope
 
@@ -129,10 +130,11 @@ class StepKey:
     @classmethod
     def parse(cls, text: str) -> StepKey:
         """Return the key from its written form. Raises ValueError if the text is not a key."""
-        number, _, id = text.partition(":")
-        if not (number.isascii() and number.isdigit() and len(number) < 10):
+        digits, _, id = text.partition(":")
+        number = whole_number(digits)
+        if number is None or len(digits) > 9:
             raise ValueError(f"{text[:40]!r} is not the key of a step.")
-        return cls(int(number), id)
+        return cls(number, id)
 
 
 def key_of(document: RunDocument, step: Step) -> StepKey:

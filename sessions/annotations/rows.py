@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
-from datetime import UTC, datetime
 
 import msgspec
 
 from gistpoint.core.attempts.state import AttemptResult
 from gistpoint.core.csv_text import csv_line
+from gistpoint.core.readable import utc_datetime
 from gistpoint.sessions.annotations.keys import StepKey, TextRange
 from gistpoint.sessions.annotations.reviews import Review, ReviewBook
 from gistpoint.sessions.annotations.validations import Validation, ValidationBook
@@ -44,7 +44,7 @@ def _cell(value: Json) -> str:
 
 def _utc_text(utc_ms: int) -> str:
     """Return a time in milliseconds since 1970 as ISO 8601."""
-    return datetime.fromtimestamp(utc_ms / 1000, UTC).isoformat(timespec="milliseconds")
+    return utc_datetime(utc_ms).isoformat(timespec="milliseconds")
 
 
 # Reviews

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable
+from itertools import cycle
 from pathlib import Path
 
 from gistpoint.sessions.records import limits
@@ -11,6 +12,7 @@ from gistpoint.sessions.records.archives import PathBlob
 
 EVENT_FILE = re.compile(r"event-\d{1,12}-[\w-]{1,80}\.json")
 _NUMBER = re.compile(r"(\d+)")
+_WIDEST = 20
 _TRIAL_OF_HARBOR = ("result.json", "config.json")
 _TRIAL_OF_TERMINAL_BENCH = "results.json"
 _EPISODE = ("prompt.txt", "response.txt", "response.json")
@@ -126,6 +128,11 @@ def _name(path: Path, folder: Path) -> str:
 
 def _sorted(paths: Iterable[Path]) -> list[Path]:
     """Return paths in the order that people expect, with episode 10 after episode 9."""
+    # Digits are compared as text of one width: `int` refuses some of what people take for a number.
     return sorted(
-        paths, key=lambda path: [int(part) if part.isdigit() else part for part in _NUMBER.split(str(path))]
+        paths,
+        key=lambda path: [
+            part.zfill(_WIDEST) if is_number else part
+            for part, is_number in zip(_NUMBER.split(str(path)), cycle((False, True)), strict=False)
+        ],
     )

@@ -204,6 +204,13 @@ def when(value: Json) -> float | None:
     return seconds if 0 <= seconds < _YEAR_9999 else None
 
 
+def later(at: float | None, seconds: float | None) -> float | None:
+    """Return the time `seconds` after `at`; None if either is unknown, or if no calendar has such a time."""
+    if at is None or seconds is None:
+        return None
+    return at + seconds if 0 <= at + seconds < _YEAR_9999 else None
+
+
 def recoded(value: Json) -> Json:
     """Return a value whose strings were read as Latin-1 as UTF-8; unchanged if it is nested too deep."""
     try:

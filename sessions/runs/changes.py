@@ -13,6 +13,7 @@ from typing import TypeAlias
 from gistpoint.core.code.names import FunctionRef
 from gistpoint.core.diffs import DiffError, FileDiff, apply, compute, parse
 from gistpoint.core.kinds.registry import declared
+from gistpoint.core.text import whole_number
 from gistpoint.core.tools.declaration import ArgumentKind
 from gistpoint.sessions.formats.shared.calls import edits_of, kind_of
 from gistpoint.sessions.records.model import FileEdit, Json, Result, RunCall, Step, StepKind
@@ -371,7 +372,7 @@ def _by_window(call: RunCall, step: Step) -> Iterator[Change]:
     elif not search:
         return
     elif call.tool == "insert":
-        yield Inserted(shown, int(replace) if replace.isdecimal() else None, search)
+        yield Inserted(shown, whole_number(replace), search)
     elif _first_match(_REPLACED.match, step):
         yield Replaced(shown, search, replace, every=True)
 
@@ -425,8 +426,8 @@ def _by_editor(path: str, arguments: Mapping[str, Json], tool: str) -> Iterator[
 
 def _insertion(path: str, arguments: Mapping[str, Json]) -> Inserted | None:
     line = arguments.get("insert_line")
-    if isinstance(line, str) and line.isdecimal():
-        line = int(line)
+    if isinstance(line, str):
+        line = whole_number(line)
     text = arguments.get("new_str", arguments.get("insert_text"))
     match arguments.get("command"), line, text:
         case "insert", int(after), str(new):

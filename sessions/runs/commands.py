@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import chain
 
+from gistpoint.core.text import whole_number
 from gistpoint.sessions.formats.shared.calls import command_in
 from gistpoint.sessions.records.model import Json, RunCall, Step
 
@@ -214,7 +215,7 @@ def _opened_in_window(path: str = "", line: str = "", *_: str) -> Iterator[Viewe
     """Yield the part of a file that SWE-agent's `open PATH [LINE]` shows."""
     if not path:
         return
-    yield ViewedPart(path, int(line) if line.isdecimal() else 1)
+    yield ViewedPart(path, whole_number(line) or 1)
 
 
 def _piped(path: str, pipeline: tuple[tuple[str, ...], ...]) -> ViewedPart:

@@ -417,12 +417,13 @@ def _nothing(path: Path) -> Blob:
 def linked_name(name: str, link: str) -> str | None:
     """Return the name of the run that a step or header of the run `name` links to; None if it does not exist.
 
-    `#ID` is a run in the same file; whether it exists is not checked. Anything else is a file in the same
-    folder or in a folder there; it is also found by the end of its name.
+    `#ID` is a run in the same file. Anything else is a file in the same folder or in a folder there; it is
+    also found by the end of its name.
     """
     path, _ = split_name(name)
     if link.startswith("#"):
-        return join_name(str(path), link[1:])
+        in_same_file = join_name(str(path), link[1:])
+        return in_same_file if _exists(in_same_file) else None
     folder_name, _, file_name = link.partition("/")
     in_folder = path.parent / folder_name / file_name
     stays_inside = folder_name not in ("", ".", "..") and in_folder.name == file_name != ".."
@@ -439,6 +440,14 @@ def linked_name(name: str, link: str) -> str | None:
         if entry.name.endswith(last_part) and entry.is_file():
             return str(entry)
     return None
+
+
+def _exists(name: str) -> bool:
+    try:
+        open_run(name)
+    except RunFileError:
+        return False
+    return True
 
 
 LOOKED_AT = 12

@@ -28,7 +28,7 @@ from gistpoint.core.study.operations import (
     StudyOperationKind,
 )
 from gistpoint.core.study.ports import PublishedAttempt
-from gistpoint.core.study.soundness import task_named
+from gistpoint.core.study.soundness import training_tasks
 from gistpoint.sessions.journal import read_journal
 from gistpoint.sessions.studies.erasing import leftovers, local_leftovers
 from gistpoint.sessions.studies.folder import StudyFolder
@@ -239,8 +239,7 @@ def _grounds(study: StudyFolder) -> Iterator[AuditFinding]:
 
 def _trainings(study: StudyFolder, who: Person) -> set[str]:
     """Return all possible assignment ids of a person's attempts at training tasks."""
-    found = [task_named(name, study.tasks) for name in study.study.training.tasks]
-    known = [task for task in found if task is not None]
+    known = training_tasks(study.study, study.tasks)
     return {
         assignment_id(study.study.id, who.code, task, TRAINING, number + again * len(known))
         for number, task in enumerate(known, 1)

@@ -18,7 +18,7 @@ from gistpoint.core.study.assigning import plan_tasks, planned_data
 from gistpoint.core.study.declaration import REQUIRED_ITEM, Feedback, Study, StudyTask
 from gistpoint.core.study.ledger import Assignment, Ledger
 from gistpoint.core.study.operations import Enrolled, Fact, StudyOperation, StudyOperationKind, person
-from gistpoint.core.study.soundness import faults_with_tasks, unwritten_texts
+from gistpoint.core.study.soundness import faults_with_tasks, training_tasks, unwritten_texts
 from gistpoint.core.tasks.leaks import CheckFinding
 from gistpoint.core.tasks.model import Task
 from gistpoint.sessions.studies.exposures import other_studies
@@ -92,8 +92,8 @@ def balance(study: Study, tasks: Mapping[str, StudyTask], people: int = PEOPLE) 
         )
         given += plan
         lengths.append(len(plan))
-    training = set(study.training.tasks)
-    counted = [task for task in tasks if not any(task.startswith(name) for name in training)]
+    training = training_tasks(study, tasks)
+    counted = [task for task in tasks if task not in training]
     conditions = [condition.id for condition in study.conditions_of_people]
     positions = range(1, max(lengths, default=0) + 1)
     return Balance(

@@ -12,12 +12,13 @@ import os
 import re
 import secrets
 from collections.abc import Iterable
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from functools import cached_property
 from pathlib import Path
 
 from gistpoint.core.locations import LARGEST_SETTINGS, opened_regular
 from gistpoint.core.logs import create_file, replace_file
+from gistpoint.core.readable import utc_datetime
 from gistpoint.core.study.data import StudyData
 from gistpoint.core.study.operations import ORGANISER, StudyError
 
@@ -103,5 +104,5 @@ def monday(utc_ms: int) -> int:
     """Return the start of the week of a time, Monday 0:00 UTC, in milliseconds since 1970; 0 for 0."""
     if not utc_ms:
         return 0
-    day = datetime.fromtimestamp(utc_ms / 1000, UTC).replace(hour=0, minute=0, second=0, microsecond=0)
+    day = utc_datetime(utc_ms).replace(hour=0, minute=0, second=0, microsecond=0)
     return int((day - timedelta(days=day.weekday())).timestamp()) * 1000

@@ -40,9 +40,20 @@ def synchronise(study: StudyFolder, other: Path | None = None) -> SyncEffects:
     """Publish this machine's journals of a study, and delete data of erased people; return the effects.
 
     The lines and journals of `other`, another copy of the folder, are merged into the study. A repetition
-    changes nothing. Raises `StudyError` if `other` is not a study or an attempt to delete is open, and
-    `StudyError` or OSError if files can't be read or written.
+    changes nothing. Raises `StudyError` if `other` is not a study, an attempt to delete is open, or files
+    can't be read or written.
     """
+    try:
+        return _synchronised(study, other)
+    except OSError as error:
+        name = error.filename or "A file of the study"
+        raise StudyError(
+            f"{name} can't be used: {error.strerror or error}.",
+            hint="What has been done is kept. Mend the file or move it away, and synchronise again.",
+        ) from error
+
+
+def _synchronised(study: StudyFolder, other: Path | None) -> SyncEffects:
     lines, taken, problems = 0, Counter[Publication](), list[str]()
     study.reload()
     if other is not None:

@@ -35,23 +35,27 @@ class StudyTasks:
 def read_tasks(root: Path, name: str, store: TaskStore, unpacked: Path) -> StudyTasks:
     """Return the tasks that a study names; a path in `name` is relative to the study's folder `root`.
 
-    Archives are unpacked once, below `unpacked`. Raises `StudyError` if nothing has that name or an entry of
-    a list can't be used, and `TaskError` if an archive can't be unpacked.
+    Archives are unpacked once, below `unpacked`. A task or an archive that can't be read is a problem of its
+    own, and leaves the others. Raises `StudyError` if nothing has that name or an entry of a list can't be
+    used.
     """
     metrics = read_metrics(root).tasks
     by_id: dict[str, StudyTask] = {}
     folders: dict[str, Path] = {}
     problems: list[str] = []
     read: dict[str, Task] = {}
-    for found in _tasks_at(root / name, store, unpacked):
+    for found in _tasks_at(root / name, store):
         try:
-            task = found if isinstance(found, Task) else read_task(found, verify=False)
+            task = found if isinstance(found, Task) else _read(found, unpacked)
             by_id.setdefault(task.id, study_task(task, read_answer(task), metrics.get(task.id, {})))
             folders.setdefault(task.id, task.folder)
             read.setdefault(task.id, task)
         except UserError as error:
             where = found.folder.name if isinstance(found, Task) else found.name
             problems.append(f"{where}: {error}")
+        except OSError as error:
+            where = found.folder.name if isinstance(found, Task) else found.name
+            problems.append(f"{where} can't be read: {error.strerror}.")
     for id, earlier in repeated(read.values()).items():
         problems.append(
             f"{id[:12]} is the same task as {earlier.short_id} under another id: name only one of them."
@@ -92,13 +96,13 @@ def metrics_of(answer: Answer, targets: tuple[str, ...]) -> dict[str, float]:
     return {metric: sum(found) / len(found) for metric, found in values.items()}
 
 
-def _tasks_at(path: Path, store: TaskStore, unpacked: Path) -> Iterator[Task | Path]:
+def _tasks_at(path: Path, store: TaskStore) -> Iterator[Task | Path]:
+    """Yield the tasks of a list, or the folders and archives of tasks in a folder."""
     if path.is_dir() and not (path / TASK_FILE).is_file():
         for entry in sorted(path.iterdir()):
-            if (entry / TASK_FILE).is_file():
+            is_archive = entry.name.endswith(ARCHIVE) and entry.is_file()
+            if is_archive or (entry / TASK_FILE).is_file():
                 yield entry
-            elif entry.name.endswith(ARCHIVE) and entry.is_file():
-                yield _unpacked(entry, unpacked)
         return
     if not path.exists():
         raise StudyError(
@@ -117,6 +121,12 @@ def _tasks_at(path: Path, store: TaskStore, unpacked: Path) -> Iterator[Task | P
             selected.problems[0], hint=f"{path.name} contains one id, path or name of a demo task per line."
         )
     yield from selected.tasks
+
+
+def _read(entry: Path, unpacked: Path) -> Task:
+    """Return the task in a folder or in an archive. Raises `UserError` or OSError if it can't be read."""
+    found = entry if entry.is_dir() else _unpacked(entry, unpacked)
+    return found if isinstance(found, Task) else read_task(found, verify=False)
 
 
 def _unpacked(archive: Path, below: Path) -> Task | Path:

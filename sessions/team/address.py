@@ -11,6 +11,7 @@ from urllib.parse import SplitResult, parse_qsl, quote, unquote, urlencode, urls
 
 from gistpoint.core.errors import UserError, did_you_mean
 from gistpoint.core.locations import read_toml
+from gistpoint.core.text import whole_number
 from gistpoint.sessions.team import FILE
 
 _SCHEMES = ("postgresql", "postgres")
@@ -175,11 +176,10 @@ def _port(text: str) -> int | None:
     """Return the number of a port; None for an empty text. Raises `TeamStoreError` for any other text."""
     if not text:
         return None
-    # Nine digits suffice: longer numbers are not ports, and `int` refuses thousands of digits.
-    is_number = text.isascii() and text.isdigit()
-    if not is_number or not 0 < int(text[:9]) < 2**16:
+    port = whole_number(text)
+    if port is None or not 0 < port < 2**16:
         raise TeamStoreError("The port in the store's address is not a number from 1 to 65535.", hint=_SHAPE)
-    return int(text)
+    return port
 
 
 def _require_known(options: Iterable[str]) -> None:

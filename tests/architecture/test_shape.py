@@ -52,6 +52,9 @@ class Shape:
     """Lines that could draw external text as markup."""
     locks: bool
     appends: bool
+    reads_digits: bool
+    """Whether a function tests a text for digits and calls `int`, which refuses some of what the tests pass."""
+    dates: bool
 
 
 def shape_of(path: str) -> Shape:
@@ -64,6 +67,8 @@ def shape_of(path: str) -> Shape:
         unsafe=list(_unsafe(path, nodes, calls)) if path.startswith("tui/") and path not in SAFE else [],
         locks="flock" in text or "lockf" in text,
         appends="O_APPEND" in text or any(map(_appends, calls)),
+        reads_digits=any(map(_reads_digits, nodes)),
+        dates=any(getattr(call.func, "attr", "") == "fromtimestamp" for call in calls),
     )
 
 
@@ -130,3 +135,35 @@ def test_one_module_locks_files_and_one_log_appends_to_them(shapes: dict[str, Sh
     ours = {path: shape for path, shape in shapes.items() if not path.startswith(inside)}
     assert {path for path, shape in ours.items() if shape.locks} == {"core/logs/locks.py"}
     assert {path for path, shape in ours.items() if shape.appends} == APPENDING.keys()
+
+
+_DIGIT_TESTS = {"isdigit", "isdecimal", "isnumeric"}
+_OF_THE_KERNEL = ("sandbox/payload/", "sandbox/backends/", "sandbox/attacks/")
+"""Modules that read the names in /proc, and that run where there is no gistpoint."""
+
+
+def _reads_digits(node: ast.AST) -> bool:
+    if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+        return False
+    calls = [inner.func for inner in ast.walk(node) if isinstance(inner, ast.Call)]
+    tests = any(isinstance(called, ast.Attribute) and called.attr in _DIGIT_TESTS for called in calls)
+    return tests and any(isinstance(called, ast.Name) and called.id == "int" for called in calls)
+
+
+def test_one_function_reads_numbers_in_texts_from_outside(shapes: dict[str, Shape]) -> None:
+    """`int` raises for superscripts, which are digits, and for thousands of digits."""
+    ours = {path: shape for path, shape in shapes.items() if not path.startswith(_OF_THE_KERNEL)}
+    typed = "tui/widgets/options.py"  # a key that is pressed is one character
+    assert {path for path, shape in ours.items() if shape.reads_digits} == {"core/text.py", typed}
+
+
+DATING = {
+    "core/readable.py": "every time that a person or another program reads",
+    "sessions/exports/atif.py": "after a test of the range",
+    "sessions/runs/rendering.py": "times of runs, which `when` and `later` keep within the calendar",
+}
+"""Modules that make a date of a number; `datetime` raises for one that no calendar has."""
+
+
+def test_dates_are_made_of_numbers_in_one_place(shapes: dict[str, Shape]) -> None:
+    assert {path for path, shape in shapes.items() if shape.dates} == DATING.keys()

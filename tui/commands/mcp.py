@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from gistpoint.core.errors import UserError, extra_hint
 from gistpoint.core.requests import IsolationChoice, Request
+from gistpoint.core.text import whole_number
 from gistpoint.object_graph import build_services
 from gistpoint.sessions.served import ServeAttempt, ServedAttempt, served_attempt
 from gistpoint.sessions.tasks import existing_path
@@ -108,12 +109,13 @@ def _print_error_line(line: str) -> None:
 def _address(text: str) -> tuple[str, int]:
     host, _, port = text.rpartition(":")
     host = host.removeprefix("[").removesuffix("]")
-    if not host or not port.isdecimal() or int(port) > 65_535:
+    number = whole_number(port)
+    if not host or number is None or number > 65_535:
         raise UserError(
             f"--http {text!r} is not HOST:PORT.",
             hint="For example 127.0.0.1:8000; port 0 uses any free port.",
         )
-    return host, int(port)
+    return host, number
 
 
 def _token(token: str) -> str:

@@ -34,7 +34,7 @@ from gistpoint.tui.commands.progress import ProgressLine, long_work
 from gistpoint.tui.commands.studies import STUDY, StudyCommand, StudyShown
 from gistpoint.tui.study_opening import open_study
 
-_TIME = re.compile(r"(?:(?:(\d+):)?(\d+):)?(\d+(?:\.\d{1,3})?)")
+_TIME = re.compile(r"(?:(?:(\d{1,9}):)?(\d{1,9}):)?(\d{1,9}(?:\.\d{1,3})?)")
 
 
 def solvers(study: StudyFolder, _: NoChoice, as_json: bool) -> int:

@@ -22,6 +22,7 @@ from aiohttp.http_exceptions import HttpProcessingError
 from textual_serve.server import Server
 
 from gistpoint.core.errors import UserError
+from gistpoint.core.text import whole_number
 from gistpoint.tui.connections import BACKLOG, ConnectionBounds, Connections, Peer, peer_of, within_files
 from gistpoint.tui.serving.links import Assigned, LinkBook
 from gistpoint.tui.serving.session import ParticipantSession, envelope
@@ -508,7 +509,8 @@ def _in_url(host: str) -> str:
 
 def _number(request: web.Request, name: str, default: int) -> int:
     text = request.query.get(name, "")
-    return int(text) if text.isascii() and text.isdecimal() and len(text) < 6 else default
+    number = whole_number(text)
+    return default if number is None or len(text) > 5 else number
 
 
 def _own_page(name: str) -> bytes:

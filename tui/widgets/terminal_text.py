@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field, replace
 
+from gistpoint.core.text import whole_number
+
 _PIECES = re.compile(
     r"\x1b\[(?P<parameters>[0-9;:?<=>]*)[ -/]*(?P<final>[@-~])"
     r"|\x1b[\]PX^_].*?(?:\x07|\x1b\\|$)|\x1b(?![\[\]PX^_])[ -/]*[0-~]"
@@ -60,6 +62,7 @@ class _Pen:
         return TerminalLine("".join(character for character, _ in self.cells), tuple(looks))
 
 
+_MOST_DIGITS = 5
 MAX_COLUMN = 10_000
 """The last column to which the cursor can be moved."""
 
@@ -90,12 +93,13 @@ def _apply(pen: _Pen, piece: re.Match[str]) -> None:
     elif control := piece["control"]:
         pen.place = 0 if control == "\r" else max(0, pen.place - 1)
     elif final := piece["final"]:
-        numbers = [
-            int(n) if n.isdigit() and len(n) < 6 else 0 for n in re.split("[;:]", piece["parameters"] or "")
+        parameters = [
+            [_number(part) for part in parameter.split(":")]
+            for parameter in (piece["parameters"] or "").split(";")
         ]
-        first = numbers[0]
+        first = parameters[0][0]
         if final == "m":
-            pen.look = _selected(pen.look, numbers)
+            pen.look = _selected(pen.look, parameters)
         elif final == "K":
             _erase(pen, first)
         elif final == "C":
@@ -104,6 +108,11 @@ def _apply(pen: _Pen, piece: re.Match[str]) -> None:
             pen.place = max(0, pen.place - max(1, first))
         elif final == "G":
             pen.place = min(MAX_COLUMN, max(1, first)) - 1
+
+
+def _number(text: str) -> int:
+    """Return the number in a parameter; 0 if it is empty, which is the default, or no sensible number."""
+    return (whole_number(text) or 0) if len(text) <= _MOST_DIGITS else 0
 
 
 def _erase(pen: _Pen, what: int) -> None:
@@ -115,13 +124,20 @@ def _erase(pen: _Pen, what: int) -> None:
         pen.cells.clear()
 
 
-def _selected(look: TextStyle, numbers: list[int]) -> TextStyle:
+def _selected(look: TextStyle, parameters: list[list[int]]) -> TextStyle:
+    """Return the look after a sequence; a parameter is a number, with parts that follow it after colons."""
+    numbers = [number for number, *_ in parameters]
     index = 0
-    while index < len(numbers):
-        number = numbers[index]
+    while index < len(parameters):
+        number, *parts = parameters[index]
         if number in (38, 48):
-            colour, index = _extended(numbers, index + 1)
+            if parts:
+                colour = _extended_by_parts(parts)
+            else:
+                colour, index = _extended(numbers, index + 1)
             look = replace(look, colour=colour) if number == 38 else replace(look, background=colour)
+        elif number == 4 and parts[:1] == [0]:  # `4:3` is a curly underline, and `4:0` is none
+            look = _simple(look, 24)
         else:
             look = _simple(look, number)
         index += 1
@@ -156,6 +172,12 @@ def _extended(numbers: list[int], index: int) -> tuple[str, int]:
         red, green, blue = (n & 255 for n in numbers[index + 1 : index + 4])
         return f"rgb({red},{green},{blue})", index + 3
     return "", index
+
+
+def _extended_by_parts(parts: list[int]) -> str:
+    """Return the colour in the parts of a 38 or 48: `5:N`, `2:R:G:B` or the standard's `2:SPACE:R:G:B`."""
+    has_space = len(parts) > 4 and parts[0] == 2
+    return _extended([parts[0], *parts[2:]] if has_space else parts, 0)[0]
 
 
 def _of_256(number: int) -> str:

@@ -48,6 +48,12 @@ def _definitions(node: ast.Module | ast.stmt) -> list[ast.ClassDef | ast.Functio
     return found
 
 
+def has_docstring(tree: ast.Module, name: str) -> bool:
+    """Whether a module has a definition with this qualified name, and a docstring there."""
+    node = documented(tree, name)
+    return node is not None and _begins_with_text(node.body)
+
+
 def docstring_sha256(node: Documented | None) -> str:
     """Return a hash of a docstring without indentation, which newer interpreters strip."""
     lines = [line.strip() for line in _docstring_of(node).strip().splitlines()]

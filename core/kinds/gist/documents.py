@@ -13,7 +13,7 @@ from gistpoint.core.errors import TaskError
 from gistpoint.core.kinds.gist.answer import GistAnswer, ReferenceGist
 from gistpoint.core.kinds.gist.flags import Habits
 from gistpoint.core.kinds.gist.model import UNLIMITED, GistSettings, GistTask
-from gistpoint.core.kinds.gist.original_test import GistTest, document_of_test, stored_test
+from gistpoint.core.kinds.gist.original_test import GistTest, document_of_test, stored_test, unfound_test
 from gistpoint.core.kinds.gist.overrides import require_known
 from gistpoint.core.kinds.gist.trace import Difficulty, TracedFunction, read_trace
 from gistpoint.core.locations import read_regular
@@ -122,9 +122,17 @@ def _read_test(fields: Fields) -> GistTest | None:
     files = fields.get("files", list[str], [])
     if any(not 0 <= one.file < len(files) for one in others):
         raise TaskError(f"{fields.file}: the key {fields.name('others')!r} names a file that does not exist.")
-    if name or doctest:
-        return stored_test(fields.values)
-    return None
+    if not (name or doctest):
+        return None
+    test = stored_test(fields.values)
+    # Without this, a gist could not be run with its tests, and a faithful one would score nothing.
+    missing = unfound_test(test)
+    if missing:
+        raise TaskError(
+            f"{fields.file}: the key {fields.name('source')!r} does not contain the test {missing!r}.",
+            hint="Get the task again.",
+        )
+    return test
 
 
 def gist_answer_document(answer: GistAnswer) -> dict[str, Any]:

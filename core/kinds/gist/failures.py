@@ -67,10 +67,10 @@ def unreadable(gist: str) -> GistError | None:
 
 
 def owned_imports(gist: str, owned: Collection[str]) -> list[str]:
-    """Return the normalised imports of `owned` names that run when the file is imported.
+    """Return the normalised imports of `owned` names that may run when the file is imported.
 
-    Imports in functions and loops are left to the import blocker, which refuses those that run. An `if`
-    statement whose condition contains `TYPE_CHECKING` is skipped. Empty for a gist that does not parse.
+    Imports in functions and loops are left to the import blocker, which refuses those that run. A branch that
+    runs only for a type checker is skipped. Empty for a gist that does not parse.
     """
     try:
         statements = parse(gist).body
@@ -85,11 +85,31 @@ def _imports(statements: Iterable[ast.stmt]) -> list[str]:
         match statement:
             case ast.Import() | ast.ImportFrom():
                 found.extend(import_texts(statement))
-            case ast.If(test=test) if "TYPE_CHECKING" in ast.unparse(test):
-                continue
-            case ast.ClassDef() | ast.With() | ast.If() | ast.Try():
+            case ast.If(test=test, body=body, orelse=otherwise):
+                holds = _truth(test)
+                found.extend(_imports(body) if holds is not False else ())
+                found.extend(_imports(otherwise) if holds is not True else ())
+            case ast.ClassDef() | ast.With() | ast.Try() | ast.TryStar() | ast.Match():
                 found.extend(_imports(children(statement)))
     return found
+
+
+def _truth(test: ast.expr) -> bool | None:
+    """Return the value of a condition as far as `TYPE_CHECKING`, which is false at run time, decides it."""
+    match test:
+        case ast.Name(id="TYPE_CHECKING") | ast.Attribute(attr="TYPE_CHECKING"):
+            return False
+        case ast.UnaryOp(op=ast.Not(), operand=operand):
+            value = _truth(operand)
+            return None if value is None else not value
+        case ast.BoolOp(op=operator, values=values):
+            decisive = isinstance(operator, ast.Or)
+            found = [_truth(value) for value in values]
+            if decisive in found:
+                return decisive
+            return None if None in found else not decisive
+        case _:
+            return None
 
 
 def gist_error(

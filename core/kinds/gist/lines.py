@@ -384,18 +384,18 @@ def _lines_of_class(statement: ast.ClassDef) -> Iterator[LogicalLine]:
 
 
 def is_main_guard(statement: ast.stmt) -> bool:
-    """Whether the statement is `if __name__ == "__main__":`, with the two sides in either order.
-
-    The operator is not checked.
-    """
+    """Whether the statement is `if __name__ == "__main__":`, with the two sides in either order."""
     match statement:
-        case ast.If(test=ast.Compare(left=left, comparators=others)):
-            sides = [left, *others]
+        case ast.If(test=ast.Compare(left=left, ops=[ast.Eq()], comparators=[right])):
+            return any(
+                isinstance(name, ast.Name)
+                and name.id == "__name__"
+                and isinstance(value, ast.Constant)
+                and value.value == "__main__"
+                for name, value in ((left, right), (right, left))
+            )
         case _:
             return False
-    names = {side.id for side in sides if isinstance(side, ast.Name)}
-    values = {side.value for side in sides if isinstance(side, ast.Constant)}
-    return names == {"__name__"} and values == {"__main__"}
 
 
 def find_test(tree: ast.Module, qualname: str) -> LineBlock | None:

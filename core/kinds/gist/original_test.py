@@ -15,6 +15,7 @@ from gistpoint.core.kinds.gist.doctests import (
     docstring_lines,
     docstring_sha256,
     documented,
+    has_docstring,
     spliced_docstring,
 )
 from gistpoint.core.kinds.gist.lines import (
@@ -406,8 +407,8 @@ def splice_doctest(gist: str, original: str, name: str, owned: Collection[str]) 
 def ready_text(gist: str, test: GistTest | None, owned: Collection[str]) -> SplicedGist | None:
     """Return the text of a gist as it is run; None for an empty gist, or if a test is missing.
 
-    Raises SyntaxError or ValueError for a gist that can't be compiled, and TaskError for an original test
-    that is not in its source.
+    Raises SyntaxError or ValueError for a gist that can't be compiled. Raises TaskError for an original test
+    that is not in its source, which an answer is read with only if all are.
     """
     if not gist.strip():
         return None
@@ -456,6 +457,19 @@ def inheriting_test(test: GistTest) -> str:
     heir = test.qualname.rpartition(".")[0]
     base = _required_test(test.source, test.qualname).name.rpartition(".")[0]
     return f"{text}\n\nclass {heir}({base}):\n    pass\n"
+
+
+def unfound_test(test: GistTest) -> str:
+    """Return the name of the first test of a command that its own file does not contain; empty if all do."""
+    for one in test.each:
+        try:
+            tree = parse(one.source)
+        except (SyntaxError, ValueError, RecursionError, MemoryError):
+            return one.qualname or "the module"
+        is_there = has_docstring(tree, one.qualname) if one.doctest else find_test(tree, one.name)
+        if not is_there:
+            return one.qualname or "the module"
+    return ""
 
 
 def _required_test(original: str, qualname: str) -> LineBlock:

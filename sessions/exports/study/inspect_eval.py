@@ -13,11 +13,12 @@ import zipfile
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import Any
 
 from gistpoint.core.attempts.events import AttemptEnded, CallMade, Paused, Resumed, SubmissionMade
 from gistpoint.core.attempts.state import AttemptState, advance
+from gistpoint.core.readable import utc_datetime
 from gistpoint.core.study.rows import AttemptRow, SubmissionRow
 from gistpoint.sessions.exports.study.calls import ExportedCall, calls_of
 from gistpoint.sessions.exports.study.columns import attempts_table, cells_of
@@ -282,4 +283,4 @@ def _id(call: ExportedCall) -> str:
 
 
 def _stamp(start: datetime, seconds: float) -> str:
-    return (start + timedelta(seconds=seconds)).isoformat(timespec="milliseconds")
+    return utc_datetime(round((start.timestamp() + seconds) * 1000)).isoformat(timespec="milliseconds")

@@ -21,6 +21,7 @@ from gistpoint.sessions.records.archives import Archive, FileBlob, RunFileError,
 from gistpoint.sessions.records.values import as_dict, as_float, as_int, as_list, as_str
 
 _MOST = 64 << 20
+_MOVE_AWAY = "Move it away to have the others judged."
 _MOST_TAKEN = 16 << 20
 """The size in bytes of the largest file that is taken from a solver's folder, as in the verifier."""
 _NAME = re.compile(r"gistpoint[-/]([0-9a-f]{12})(?![0-9a-f])")
@@ -55,7 +56,7 @@ class ReturnedResult:
 def read_returned(path: Path) -> list[ReturnedResult]:
     """Return the results in a file or folder.
 
-    Raises `ReturnedError` if there are none, and `RunFileError` if a log can't be unpacked.
+    Raises `ReturnedError` if there are none, or if a file is damaged.
     """
     found = list(_read(path))
     if not found:
@@ -103,7 +104,7 @@ def _loaded(file: Path) -> Any:
         return json.loads(text)
     except (ValueError, RecursionError) as error:
         raise ReturnedError(
-            f"{file} is not JSON: {str(error)[:200]}.", hint="Move it away to have the others judged."
+            f"{file} is not JSON: {str(error)[:200]}.", hint=_MOVE_AWAY
         ) from error
 
 
@@ -258,7 +259,10 @@ def _is_taken(place: Path) -> bool:
 
 
 def _log_archive(file: Path) -> Iterator[ReturnedResult]:
-    archive = opened(FileBlob(file))
+    try:
+        archive = opened(FileBlob(file))
+    except RunFileError as error:
+        raise ReturnedError(f"{file.name}: {error.message}", hint=_MOVE_AWAY) from error
     if not isinstance(archive, Archive):
         return
     for name, member in archive.members.items():

@@ -26,6 +26,7 @@ from gistpoint.sessions.records.values import (
     first,
     is_deep,
     joined,
+    later,
     objects,
     parsed_object,
     shallow,
@@ -210,8 +211,7 @@ def _answered_at(exchange: Record) -> float | None:
     if at is not None or not exchange.has("startedDateTime"):
         return at
     # A HAR file, which browsers write, records the duration of an exchange in milliseconds.
-    asked, spent = _asked_at(exchange), exchange.get("time")
-    return asked + spent / 1000 if asked is not None and isinstance(spent, int | float) else None
+    return later(_asked_at(exchange), exchange.seconds("time"))
 
 
 class ApiLog(Format):

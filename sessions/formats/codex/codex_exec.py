@@ -119,7 +119,7 @@ def _reply(index: int, raws: Sequence[Raw]) -> Step:
     items = [item for _, item in last_events.values()]
     calls = tuple(_call(item) for item in items if item.word("type") not in _TEXT_ITEMS)
     results = [result for event, item in last_events.values() if (result := _result(event, item)) is not None]
-    made = [item for item in items if item.get("status") not in _FAILED]
+    made = [item for item in items if item.word("status") not in _FAILED]
     changed = [path for item in made for path in words_of(item.objects("changes"), "path")]
     return (
         StepBuilder(index, raws, Actor.AGENT, kind_of(calls), "assistant")

@@ -49,6 +49,7 @@ from gistpoint.sessions.records.values import (
     compact,
     first_known,
     joined,
+    later,
     objects,
     when,
 )
@@ -82,8 +83,7 @@ class _Reader(DividedReader):
     def _learn(self, request: Record) -> None:
         begun, spent = request.time("timestamp"), request.seconds("result", "timings", "totalElapsed")
         self._tally.add_time(begun)
-        if begun is not None and spent is not None:
-            self._tally.add_time(begun + spent)
+        self._tally.add_time(later(begun, spent))
         self._tally.add_usage(_tokens(request))
         self._seen.setdefault("model", request.word("modelId"))
         self._seen.setdefault("id", request.word("result", "metadata", "sessionId"))

@@ -191,7 +191,7 @@ def _message_step(
         results += answers
     coded = any(result.returncode is not None for result in results)
     # A file tool that failed displays the change that it did not make.
-    changes = [shown_diff(tool.get("resultDisplay")) for tool in tools if tool.get("status") not in _FAILED]
+    changes = [shown_diff(tool.get("resultDisplay")) for tool in tools if tool.word("status") not in _FAILED]
     edits = [edit for _, made in changes for edit in made]
     return (
         StepBuilder(index, raws, Actor.AGENT, kind_of(tuple(calls)), message.word("type"))

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import chain
 
+from gistpoint.core.text import whole_number
 from gistpoint.sessions.formats.inspect_ai.inspect_events import Inputs, InspectTurns, answer, event_step
 from gistpoint.sessions.records import limits
 from gistpoint.sessions.records.archives import Archive, Blob, RunFileError
@@ -376,9 +377,10 @@ class ChunkedSample(_Sample):
 
     def attachment(self, name: str) -> str | None:
         """Return the text of an attachment; None if there is none of that name."""
-        if not name.isdecimal() or int(name) >= self._attachments.size:
+        number = whole_number(name)
+        if number is None or number >= self._attachments.size:
             return None
-        chunk, record = self._attachments.at(int(name))
+        chunk, record = self._attachments.at(number)
         return as_text(load_record(self._attachments.blobs[chunk], record.start, record.end)[0])
 
 

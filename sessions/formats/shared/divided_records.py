@@ -91,4 +91,6 @@ class DividedReader(RunReader):
     def part(self, index: int, number: int, value: Json) -> Json:
         """Return the part of a record that a step shows."""
         names = self.names(index)
-        return self.part_of(value, names[min(number, len(names) - 1)])
+        name = names[min(number, len(names) - 1)]
+        # A line such as `null` holds no record with parts, and yet it can be decoded.
+        return self.part_of(value, name) if name else value

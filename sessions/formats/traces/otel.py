@@ -8,6 +8,7 @@ from dataclasses import replace
 from itertools import islice
 from typing import TypeAlias
 
+from gistpoint.core.text import whole_number
 from gistpoint.sessions.formats.shared.calls import call_of_function
 from gistpoint.sessions.formats.shared.message_parts import Parts, parts_of_message
 from gistpoint.sessions.formats.shared.messages import role_of
@@ -227,8 +228,9 @@ def _value(value: Json) -> Json:
             return {as_str(one.get("key")): _value(one.get("value")) for one in listed}
         case "intValue":
             # JSON numbers can't hold every 64-bit integer, so OTLP writes integers as strings.
-            is_number = isinstance(item, str) and item.lstrip("-").isdecimal() and len(item) < 20
-            return int(as_str(item)) if is_number else item
+            number = whole_number(item.removeprefix("-")) if isinstance(item, str) else None
+            if number is not None:
+                return -number if as_str(item).startswith("-") else number
     return item
 
 
@@ -270,7 +272,8 @@ def _kind(attributes: Record, name: str) -> SpanKind:
 
 def _time(value: Json) -> float | None:
     if isinstance(value, str) and value.isdecimal():
-        return when(int(value) / 1e9) if len(value) < 20 else None
+        nanoseconds = whole_number(value)
+        return None if nanoseconds is None else when(nanoseconds / 1e9)
     number = as_float(value)
     # A number of this size can only be in nanoseconds.
     if number is not None and number > 1e17:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gistpoint.core.readable import duration, moment, stamp, thousands, utc_day, utc_minute
+from gistpoint.core.readable import duration, moment, stamp, thousands, utc_day, utc_minute, when
 
 
 @pytest.mark.parametrize(
@@ -47,3 +47,13 @@ def test_a_time_that_is_not_known_is_empty_and_one_in_utc_needs_no_zone_of_the_m
         "2026-01-31",
         "2026-01-31 09:05 UTC",
     )
+
+
+@pytest.mark.parametrize("utc_ms", [-(10**40), -1, 253_402_300_800_000, 10**18, 10**400])
+def test_a_time_that_no_calendar_has_is_shown_as_the_first_or_the_last(utc_ms: int) -> None:
+    year = "1970" if utc_ms < 0 else "9987"
+    assert utc_day(utc_ms)[:4] == utc_minute(utc_ms)[:4] == year
+    years = (year, "1969") if utc_ms < 0 else (year,)  # the local time may be behind UTC
+    assert stamp(utc_ms)[:4] in years
+    assert moment(utc_ms)[:4] in years
+    assert when(utc_ms, 2 * 10**12)[-4:] in years

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gistpoint.core.canonical import canonical_json, sha256_of_json, sha256_of_text
-from gistpoint.core.text import bounded, visible, visible_line
+from gistpoint.core.text import bounded, visible, visible_line, whole_number
 
 ANY_TEXT = st.text(st.characters() | st.sampled_from("\0\x1b\u202e\u2066\ufeff\ud800\r\n\t\u2028\x9b\xad"))
 
@@ -70,3 +70,23 @@ def test_canonical_json_has_one_spelling() -> None:
     assert len(sha256_of_text("\ud800")) == 64
     with pytest.raises(ValueError, match="JSON"):
         canonical_json(float("nan"))
+
+
+@pytest.mark.parametrize(
+    ("text", "number"),
+    [
+        ("0", 0),
+        ("007", 7),
+        ("9" * 19, 10**19 - 1),
+        ("9" * 20, None),
+        ("9" * 5_000, None),
+        ("", None),
+        ("-1", None),
+        ("1_0", None),
+        (" 1", None),
+        ("1²", None),
+        ("१", None),
+    ],
+)
+def test_only_a_few_plain_digits_are_a_number(text: str, number: int | None) -> None:
+    assert whole_number(text) == number

@@ -72,6 +72,18 @@ def test_archives_are_tasks_and_unpacked_once(tmp_path: Path, machine: Machine) 
     assert folder.stat().st_mtime_ns == before
 
 
+def test_a_damaged_archive_is_a_problem_and_leaves_the_other_tasks(tmp_path: Path, machine: Machine) -> None:
+    root = declare(tmp_path / "s", tasks=False)
+    task = build_task(tmp_path / "made")
+    (root / "tasks").mkdir()
+    pack_task(task.folder, root / "tasks" / "two.tar.zst")
+    (root / "tasks" / "one.tar.zst").write_bytes((root / "tasks" / "two.tar.zst").read_bytes()[:200])
+    study = machine.open(root)
+    assert study.tasks.keys() == {task.id}
+    (problem,) = study.read.problems
+    assert problem.startswith("one.tar.zst: ")
+
+
 def test_a_list_names_tasks(tmp_path: Path, machine: Machine) -> None:
     root = declare(tmp_path / "s", {"tasks": "tasks.txt"}, tasks=False)
     task = build_task(root / "kept", Mode.DISCOVERY)
@@ -147,6 +159,18 @@ def test_two_copies_of_a_file_become_the_same_bytes(tmp_path: Path, machine: Mac
         assert (root / "log" / path.name).read_bytes() == path.read_bytes().removesuffix(
             b'{"op": "being written'
         )
+
+
+@pytest.mark.parametrize("name", ["log/P1@aaaaaa.jsonl", "reviews/P1.jsonl"])
+def test_a_copy_whose_files_cannot_be_read_is_refused_in_a_sentence(
+    name: str, tmp_path: Path, machine: Machine
+) -> None:
+    study = machine.open(declare(tmp_path / "s", tasks=False))
+    other = declare(tmp_path / "other", tasks=False)
+    (other / name).mkdir(parents=True)
+    with pytest.raises(StudyError, match=f"{name} can't be used: ") as caught:
+        synchronise(study, other)
+    assert "synchronise again" in caught.value.hint
 
 
 def test_a_copy_of_a_newer_version_is_refused_before_anything_of_it_is_taken(

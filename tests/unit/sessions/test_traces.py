@@ -10,6 +10,7 @@ import pytest
 from recorded_runs.traces import genai_spans, inferred_spans, langfuse, langsmith
 from recorded_runs.written import answers, read_whole, written, written_lines
 
+from gistpoint.sessions.formats.traces.otel import _value
 from gistpoint.sessions.records.model import Actor, StepKind, Tokens
 from gistpoint.sessions.runs.document import RunDocument
 from gistpoint.sessions.runs.opening import list_runs
@@ -89,3 +90,11 @@ def test_a_cut_export_shows_the_spans_before_the_cut(tmp_path: Path) -> None:
     run = written(tmp_path / "cut", text[: text.index('"spanId": "d"') + 200])
     assert [step.kind for step in run.steps() if step.actor is Actor.AGENT] == [StepKind.TEST]
     assert "ends within record 3" in run.warnings[0]
+
+
+@pytest.mark.parametrize(
+    ("written_as", "read"),
+    [("-5", -5), ("12", 12), ("--5", "--5"), ("-", "-"), ("1²", "1²"), ("9" * 5_000, "9" * 5_000), (["5"], ["5"])],
+)
+def test_integers_of_otlp_are_numbers_if_they_can_be(written_as: Any, read: Any) -> None:
+    assert _value({"intValue": written_as}) == read

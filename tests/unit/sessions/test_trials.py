@@ -96,6 +96,7 @@ def test_agents_that_the_agent_of_a_trial_started_are_runs_of_it(tmp_path: Path)
     assert [call.tool for step in side.steps() for call in step.calls] == ["Grep"]
     with pytest.raises(RunFileError, match="has no run #t7"):
         open_run(f"{trial}#t7")
+    assert linked_name(str(trial), "#t7") is None
 
 
 def test_agents_with_files_of_their_own_are_found_in_the_trial(tmp_path: Path) -> None:

@@ -21,7 +21,7 @@ from gistpoint.core.outcomes import RunStatus
 from gistpoint.core.tasks.model import Mode, Task
 from gistpoint.core.trees import SourceTree
 from gistpoint.sessions.annotations.external_results import Comparison, ExternalResultStore
-from gistpoint.sessions.exports.tasks.returned import read_returned
+from gistpoint.sessions.exports.tasks.returned import ReturnedError, read_returned
 from gistpoint.tui import cli
 
 Captured = pytest.CaptureFixture[str]
@@ -253,6 +253,13 @@ def test_only_zero_and_one_are_verdicts(figure: object, read: bool | None, tmp_p
     )
     (found,) = read_returned(log)
     assert (found.solved, found.files) == (read, {"b.py": b"\xff"})
+
+
+def test_a_damaged_log_is_named_with_what_to_do(tmp_path: Path) -> None:
+    (tmp_path / "a.eval").write_bytes(b"\0" * 257 + b"ustar" + b"\xff" * 800)
+    with pytest.raises(ReturnedError, match=r"a\.eval") as caught:
+        read_returned(tmp_path)
+    assert caught.value.hint == "Move it away to have the others judged."
 
 
 def test_without_what_a_solver_left_there_is_no_verdict(task: Task, tmp_path: Path, capsys: Captured) -> None:

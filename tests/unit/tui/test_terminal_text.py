@@ -49,3 +49,25 @@ def test_anything_is_shown_line_by_line(text: str) -> None:
     lines = terminal_lines(text)
     assert len(lines) == text.count("\n") + 1
     assert not any("\x1b" in line.text or "\r" in line.text for line in lines)
+
+
+@pytest.mark.parametrize(
+    ("sequence", "look"),
+    [
+        ("38:2::1:2:3", "rgb(1,2,3)"),
+        ("38:2:0:1:2:3", "rgb(1,2,3)"),
+        ("38:2:1:2:3", "rgb(1,2,3)"),
+        ("38;2;1;2;3", "rgb(1,2,3)"),
+        ("38:5:208", "rgb(255,135,0)"),
+        ("48:2::1:2:3;1", "bold on rgb(1,2,3)"),
+        ("38:2::1:2:3;48:5:0", "rgb(1,2,3) on ansi_black"),
+        ("4:3", "underline"),
+        ("4;4:0", ""),
+        ("38:2", ""),
+        ("38", ""),
+        ("31;38:", ""),
+    ],
+)
+def test_parts_after_colons_belong_to_their_own_parameter(sequence: str, look: str) -> None:
+    (line,) = terminal_lines(f"\x1b[{sequence}mx")
+    assert [style for _, _, style in line.looks] == ([look] if look else [])

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from textual.timer import Timer
 
+from gistpoint.core.text import whole_number
 from gistpoint.sessions.records.archives import FileBlob, SliceBlob
 from gistpoint.tui.screens.review.view import ReviewView, VisibleRun
 
@@ -179,8 +180,9 @@ class Navigation:
         steps = self._view.steps
 
         def answered(value: str | None) -> None:
-            if value and value.strip().isdigit():
-                steps.cursor = int(value) - 1
+            number = whole_number((value or "").strip())
+            if number is not None:
+                steps.cursor = number - 1
 
         self._view.open(
             TextDialog("Go to step", placeholder=f"1 to {steps.count:,}", replaces=True), answered

@@ -11,6 +11,7 @@ from textual.getters import query_one
 from textual.widgets import Tree
 
 from gistpoint.core.attempts.state import AttemptState
+from gistpoint.core.text import whole_number
 from gistpoint.tui.keys import KeyScope, bindings_of
 from gistpoint.tui.known import (
     Shown,
@@ -248,8 +249,9 @@ class CodePane(StatePane):
         """Ask for the number of a line, and move there."""
 
         def answered(value: str | None) -> None:
-            if value and value.strip().isdigit():
-                self.view.go_to(int(value))
+            number = whole_number((value or "").strip())
+            if number is not None:
+                self.view.go_to(number)
                 self.view.use_affordance("jump")
 
         self.app.push_screen(TextDialog("Go to line", placeholder="number", replaces=True), answered)

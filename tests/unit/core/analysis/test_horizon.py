@@ -11,7 +11,7 @@ from study_rows import World, attempt_row, declared, study_data
 
 from gistpoint.core.analysis.catalogue import analysis
 from gistpoint.core.analysis.findings import Findings
-from gistpoint.core.analysis.horizon import HorizonFit, Timed, bootstrap, fit_horizon, run_weights
+from gistpoint.core.analysis.horizon import HorizonFit, Timed, _horizons, bootstrap, fit_horizon, run_weights
 from gistpoint.core.analysis.tasktimes import Minutes, task_times
 from gistpoint.core.study.data import StudyData
 from gistpoint.core.study.declaration import Condition
@@ -93,6 +93,25 @@ def test_times_that_separate_have_no_fit_without_the_penalty() -> None:
     minutes = np.arange(1.0, 13)
     assert fit_horizon(minutes, (minutes < 6).astype(float), np.ones(12), 0.0) is None
     assert fit_horizon(minutes, (minutes < 6).astype(float), np.ones(12)) is not None
+
+
+def test_a_fit_that_does_not_settle_is_none() -> None:
+    minutes = np.array([19.0, 20.0, 21.0])
+    assert fit_horizon(minutes, np.zeros(3), np.ones(3), 0.0) is None
+
+
+@pytest.mark.parametrize(
+    ("slope", "note"),
+    [(0.5, "success does not decrease with the minutes"), (-1e-4, "the minutes are beyond any number")],
+)
+def test_a_horizon_that_is_no_number_has_its_own_reason(
+    slope: float, note: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = [attempt_row(task=f"t{n}", solver="m", solved=n % 2 > 0) for n in range(12)]
+    timed = Timed.of(rows, {f"t{n}": 2.0 + n for n in range(12)})
+    fit = HorizonFit(slope, 3.0)
+    monkeypatch.setattr(Timed, "fit", lambda *_: fit)
+    assert [number.note for number in _horizons(timed, fit, 0.1, None)] == [note, note]
 
 
 def test_weights_are_over_runs_and_families() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from gistpoint.core.entrypoints.runs import CommandRun, Isolation, Raised, TestRun, TestsRun
-from gistpoint.core.kinds.gist.failures import ErrorCategory, ErrorKind, gist_error
+from gistpoint.core.kinds.gist.failures import ErrorCategory, ErrorKind, gist_error, owned_imports
 from gistpoint.core.kinds.gist.fidelity import compare_commands, compare_tests, normalise_output
 from gistpoint.core.kinds.gist.flags import main_guard_added, moved_under_guard, vacuity_mutants
 from gistpoint.core.kinds.gist.rates import Originals, line_existence
@@ -195,6 +195,44 @@ def test_guards_are_told_apart() -> None:
     assert moved_under_guard(guarded, TEST, "test_it")
     assert not moved_under_guard(guarded + TEST, TEST, "test_it")
     assert not moved_under_guard(AREA, TEST, "test_it")
+
+
+@pytest.mark.parametrize(
+    ("test", "guards"),
+    [
+        ("__name__ == '__main__'", True),
+        ("'__main__' == __name__", True),
+        ("__name__ != '__main__'", False),
+        ("__name__ in '__main__'", False),
+        ("__name__ == '__main__' == __name__", False),
+        ("__name__ == 'main'", False),
+    ],
+)
+def test_a_guard_compares_for_equality(test: str, guards: bool) -> None:
+    guarded = AREA + f"if {test}:\n    assert area(1) > 3\n"
+    assert bool(main_guard_added(guarded, TEST)) is guards
+
+
+@pytest.mark.parametrize(
+    ("gist", "runs"),
+    [
+        ("if TYPE_CHECKING:\n    import a\n", False),
+        ("if typing.TYPE_CHECKING and x:\n    import a\n", False),
+        ("if not TYPE_CHECKING:\n    import a\n", True),
+        ("if not not TYPE_CHECKING:\n    import a\n", False),
+        ("if TYPE_CHECKING:\n    pass\nelse:\n    import a\n", True),
+        ("if not TYPE_CHECKING:\n    pass\nelse:\n    import a\n", False),
+        ("if TYPE_CHECKING:\n    pass\nelif x:\n    import a\n", True),
+        ("if TYPE_CHECKING or x:\n    import a\n", True),
+        ("if not TYPE_CHECKING or x:\n    pass\nelse:\n    import a\n", False),
+        ("if x == TYPE_CHECKING:\n    import a\n", True),
+        ("try:\n    import a\nexcept* ValueError:\n    pass\n", True),
+        ("match x:\n    case 1:\n        import a\n", True),
+        ("def f():\n    import a\n", False),
+    ],
+)
+def test_imports_that_no_type_checker_needs_are_found(gist: str, runs: bool) -> None:
+    assert owned_imports(gist, {"a"}) == (["import a"] if runs else [])
 
 
 def test_mutants_break_one_function_each_and_keep_line_numbers() -> None:

@@ -1,0 +1,71 @@
+"""The progress of a study and its facts use one definition of a person who is done, and of a training task."""
+
+from __future__ import annotations
+
+import pytest
+from study_parts import StudyLog, declared, study_tasks
+
+from gistpoint.core.study.facts import _people_facts
+from gistpoint.core.study.operations import person
+from gistpoint.core.study.progress import study_progress
+from gistpoint.core.study.soundness import training_tasks
+
+TASKS = study_tasks(4)
+FIRST, SECOND, *_ = TASKS
+
+
+def log_of_one(*ended: str, returned: str = "", withdrawn: bool = False) -> StudyLog:
+    """Return the log of a person with the assignments `a` and `b`, of which some have ended."""
+    log = StudyLog(declared(), TASKS)
+    log.enrol("P01")
+    rows = [("a", FIRST, "alone", 1), ("b", SECOND, "alone", 2)]
+    log.by("P01", "planned", slot=1, basis={}, assignments=rows, protocol="")
+    for name in ended:
+        log.by("P01", "begun", assignment=name, attempt=f"attempt-{name}")
+        log.by("P01", "finished", assignment=name, attempt=f"attempt-{name}")
+    for name in returned:
+        log.record(person("P01"), "returned", assignment=name)
+    if withdrawn:
+        log.by("P01", "withdrawn", data="keep")
+    return log
+
+
+@pytest.mark.parametrize(
+    ("log", "done"),
+    [
+        (log_of_one(), 0),
+        (log_of_one("a"), 0),
+        (log_of_one("a", "b"), 1),
+        (log_of_one("a", returned="b"), 1),
+        (log_of_one(returned="ab"), 0),
+        (log_of_one("a", "b", withdrawn=True), 0),
+        (log_of_one("a", returned="b", withdrawn=True), 0),
+    ],
+)
+def test_facts_and_progress_agree_on_who_is_done(log: StudyLog, done: int) -> None:
+    assert study_progress(log.study, TASKS, log.ledger, ()).people.done == done
+    assert _people_facts(log.ledger, [])["people/done"] == done
+    assert log.ledger.person("P01").is_done is bool(done)
+
+
+def test_the_first_attempt_at_a_task_decides_whether_it_has_ended() -> None:
+    log = log_of_one("b")
+    log.by("P01", "begun", assignment="a", attempt="first")
+    log.by("P01", "begun", assignment="a", attempt="second")
+    log.by("P01", "finished", assignment="a", attempt="second")
+    (at_work,) = study_progress(log.study, TASKS, log.ledger, ()).at_work
+    assert (at_work.ended, at_work.given, at_work.assignment) == (1, 2, "a")
+    log.by("P01", "finished", assignment="a", attempt="first")
+    assert log.ledger.person("P01").is_done
+
+
+@pytest.mark.parametrize(
+    ("name", "training"),
+    [(FIRST, (FIRST,)), ("", ()), ("0" * 63, ()), ("none", ())],
+    ids=["whole", "empty", "ambiguous", "unknown"],
+)
+def test_a_training_name_that_names_no_task_hides_none(name: str, training: tuple[str, ...]) -> None:
+    study = declared(f'[training]\ntasks = ["{name}"]')
+    assert training_tasks(study, TASKS) == training
+    shown = [task.task for task in study_progress(study, TASKS, StudyLog(study, TASKS).ledger, ()).tasks]
+    assert shown == [task for task in TASKS if task not in training]
