@@ -118,8 +118,8 @@ ESCAPES = (
         given={"target": "system"},
         unisolated=_R,
     ),
-    Attack("vendored", "import a copy that another package carries", "import_vendored", unisolated=_R),
-    Attack("link-in", "read through a link that the tree carries in", "read_link", unisolated=_R),
+    Attack("vendored", "import a copy that another package contains", "import_vendored", unisolated=_R),
+    Attack("link-in", "read through a link that is in the tree", "read_link", unisolated=_R),
     Attack("environment", "read the environment of a process of the host", "read_environment", unisolated=_R),
     Attack("processes", "see the host's processes", "read_processes", unisolated=_R),
     Attack(
@@ -129,15 +129,21 @@ ESCAPES = (
         given={"paths": [_CMDLINE]},
         unisolated=_R,
     ),
-    Attack(
-        "boot", "read the id of the machine's boot", "read_machine", given={"paths": [_BOOT]}, unisolated=_R
-    ),
+    Attack("boot", "read the machine's boot id", "read_machine", given={"paths": [_BOOT]}, unisolated=_R),
     Attack("trace", "attach to a process of the host as a debugger", "trace_process", unisolated=_E),
     Attack("kill", "kill a process of the host", "kill_process", AttackEvidence.KILLED, unisolated=_R),
     Attack("signal", "send a signal to the program itself", "signal_program", unisolated=_R),
     Attack("limit", "change the limits of a process of the host", "limit_process", unisolated=_R),
-    Attack("write", "write a file outside", "write_outside", AttackEvidence.WRITTEN, unisolated=_R),
-    Attack("mode", "change the mode of a file outside", "change_mode", AttackEvidence.OPENED, unisolated=_R),
+    Attack(
+        "write", "write a file outside the workspace", "write_outside", AttackEvidence.WRITTEN, unisolated=_R
+    ),
+    Attack(
+        "mode",
+        "change the mode of a file outside the workspace",
+        "change_mode",
+        AttackEvidence.OPENED,
+        unisolated=_R,
+    ),
     Attack("tcp", "reach the host's loopback over TCP", "connect", given={"address": "tcp"}, unisolated=_R),
     Attack("udp", "reach the host's loopback over UDP", "connect", given={"address": "udp"}, unisolated=_R),
     Attack(
@@ -156,14 +162,14 @@ ESCAPES = (
     Attack("fork-bomb", "start 600 processes", "fork_bomb", given={"count": 600}, unisolated=_E),
     Attack(
         "memory",
-        "take more memory in one process",
+        "exceed the memory limit in one process",
         "memory_hog",
         AttackEvidence.HELD,
         given={"processes": 1, "bytes": 600 * _MIB, "hold": 5},
     ),
     Attack(
         "memory-sum",
-        "take more memory in several processes together",
+        "exceed the memory limit in several processes together",
         "memory_hog",
         AttackEvidence.HELD,
         given={"processes": 6, "bytes": 100 * _MIB, "hold": 5},
@@ -223,36 +229,36 @@ def _report(name: str, what: str, anywhere: Expected = Expected.STOPPED) -> Atta
 
 
 REPORTS = (
-    _report("leave_with_success", "leave with exit status 0 in a test"),
-    _report("leave_at_import", "leave with exit status 0 at import"),
+    _report("leave_with_success", "exit with status 0 in a test"),
+    _report("leave_at_import", "exit with status 0 at import"),
     _report("leave_at_exit", "replace the exit status at the end"),
-    _report("swallow_assertions", "make pytest lose assertions"),
-    _report("swallow_in_call_info", "make pytest's call record forget"),
-    _report("rewrite_report_class", "make pytest report passes"),
+    _report("swallow_assertions", "make pytest swallow failed assertions"),
+    _report("swallow_in_call_info", "make pytest's call record forget exceptions"),
+    _report("rewrite_report_class", "make pytest report every test as passed"),
     _report("forge_records", "write forged records to every descriptor"),
     _report("close_the_pipe", "point every descriptor at nothing"),
-    _report("fork_and_go_on", "go on in a child"),
-    _report("skip_instead", "have the test skipped"),
-    _report("conftest_rewrites", "conftest.py: every report a pass"),
+    _report("fork_and_go_on", "continue in a child process"),
+    _report("skip_instead", "skip the test instead"),
+    _report("conftest_rewrites", "conftest.py: turn every report into a pass"),
     _report("conftest_drops", "conftest.py: drop what would fail"),
     _report("conftest_writes_reports", "conftest.py: replace the report files"),
     _report("conftest_sets_status", "conftest.py: set the exit status"),
-    _report("replace_raises", "make `pytest.raises` content with no exception"),
-    _report("replace_assert_equal", "make unittest's assertions content"),
+    _report("replace_raises", "make `pytest.raises` accept code that raises nothing"),
+    _report("replace_assert_equal", "make unittest's assertions accept everything"),
     _report("replace_approx", "make all numbers approximately equal"),
     _report("replace_what_it_calls", "replace what the reporter calls"),
     _report("find_in_the_modules", "find the reporter in the table of modules"),
     _report("write_the_transcript", "find the key and write the transcript by hand"),
     _report("edit_the_reporter", "find the reporting object and edit it", _M),
-    _report("run_a_text", "the same, by a text that is run", _M),
+    _report("run_a_text", "the same, from code in a string", _M),
     _report("replace_the_test", "replace the code of the test", _M),
     _report("replace_the_run", "run the tests, and only them, without calling them", _M),
     _report("replace_raises_for_the_tests", "replace `pytest.raises` for the tests alone", _M),
-    _report("ask_the_caller", "answer what the caller's variables say", _M),
+    _report("ask_the_caller", "return the value found in the caller's variables", _M),
     _report("equal_to_everything", "return a number that equals everything", _M),
     _report("made_by_type", "return an object made to equal everything", _M),
     _report("replace_a_helper", "replace an assertion helper of the repository", _M),
-    _report("rebind_at_import", "rebind one while the module is imported", _M),
+    _report("rebind_at_import", "rebind such a helper while the module is imported", _M),
 )
 """The attacks that make a failing test seem to pass; those that are marked succeed in any shared process."""
 
@@ -271,9 +277,9 @@ TREES = (
     _tree("compiled_tests", "leave compiled tests for pytest to load"),
     _tree("put_back", "rewrite the tests and put them back before the end"),
     _tree("add_and_remove", "add a conftest.py and remove it before the end"),
-    _tree("replace_folder", "put another folder in the place of the tests, or of all"),
-    _tree("write_otherwise", "write by links, modes, maps, descriptors, mounts"),
-    _tree("rewrite_itself", "replace the file that was handed in"),
+    _tree("replace_folder", "put another folder in place of the tests, or of the whole tree"),
+    _tree("write_otherwise", "write through links, modes, memory maps, descriptors or mounts"),
+    _tree("rewrite_itself", "replace the submitted file"),
 )
 """The attacks that change files that pytest reads."""
 
@@ -291,12 +297,12 @@ def _answer(file: str, what: str) -> Attack:
 ANSWERS = (
     _answer("equal_object", "answer with an object that equals everything"),
     _answer("equal_number", "answer with a number that equals everything"),
-    _answer("from_frames", "answer what a caller's variable says"),
-    _answer("from_the_tests", "answer what the tests' file says"),
-    _answer("from_a_counter", "answer by the number of the call"),
+    _answer("from_frames", "return the value of a caller's variable"),
+    _answer("from_the_tests", "return the value in the test file"),
+    _answer("from_a_counter", "choose the answer by the number of the call"),
     _answer("patched_pytest", "replace how pytest runs a test"),
     _answer("forged_line", "write an answer by hand"),
-    _answer("no_answer", "end the process in place of an answer"),
+    _answer("no_answer", "end the process instead of answering"),
 )
 """The attacks that forge the answers of a function whose pass is to be confirmed."""
 
@@ -306,11 +312,11 @@ def _command(name: str, what: str, unisolated: Expected) -> Attack:
 
 
 COMMANDS = (
-    _command("sort_compress", "execution off: Python by `sort --co=python3`", _E),
-    _command("find_exec", "execution off: Python by `find -exec`", _R),
-    _command("sed_execute", "execution off: Python by a script of `sed`", _E),
+    _command("sort_compress", "execution off: Python through `sort --co=python3`", _E),
+    _command("find_exec", "execution off: Python through `find -exec`", _R),
+    _command("sed_execute", "execution off: Python through a `sed` script", _E),
     _command("by_path", "execution off: Python by its full path", _R),
-    _command("by_loader", "execution off: Python by the system's loader", _E),
+    _command("by_loader", "execution off: Python through the system's loader", _E),
     _command("other_interpreters", "execution off: perl, awk and others", _E),
     _command("made_program", "execution off: a program made on the spot", _R),
 )
