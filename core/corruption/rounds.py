@@ -20,7 +20,7 @@ class Keep(StrEnum):
     """The rule by which an accepted submission becomes the corruption."""
 
     BEST = "best"
-    """The best hidden one, according to the tests and a reader; see `Round.merit`."""
+    """The best-hidden one, judged by the tests and the predicted chance of being seen; see `Round.merit`."""
     FINAL = "final"
     """The last one, as in the paper."""
 

@@ -177,8 +177,9 @@ def with_input(
 ) -> Entrypoint:
     """Return the entrypoint with standard input and variables.
 
-    Raises `EntrypointError` for standard input of a test, for variables that the run itself needs, and for
-    values that are too many, too long or not UTF-8.
+    Raises `EntrypointError` for standard input of a test, for variables whose names are invalid or reserved
+    for the run, for too many of them, and for texts that are too long, contain NUL (only values) or are not
+    UTF-8.
     """
     given = variables or {}
     if stdin and entrypoint.is_test:

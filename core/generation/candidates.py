@@ -324,7 +324,10 @@ def require_defined(choice: Choice, defined: Collection[str]) -> None:
 
 
 def meeting(library: SourceLibrary, names: Sequence[str], choice: Choice) -> list[str]:
-    """Return the functions that meet every condition; percentiles are those of all library functions."""
+    """Return the functions that meet every condition; percentiles are those of all library functions.
+
+    Without conditions, all `names` are returned, including those that are not in the library.
+    """
     if not choice.where:
         return list(names)
     rows = [row for name in names if (row := library.by_name.get(name)) is not None]
@@ -334,7 +337,10 @@ def meeting(library: SourceLibrary, names: Sequence[str], choice: Choice) -> lis
 def beyond(
     library: SourceLibrary, names: Sequence[str], bars: Sequence[MetricBar], percent: float
 ) -> list[str]:
-    """Return the functions at or beyond every bar; the bars are percentiles among `names`."""
+    """Return the functions at or beyond every bar; the bars are percentiles among `names`.
+
+    Without bars, all `names` are returned, including those that are not in the library.
+    """
     if not bars:
         return list(names)
     rows = [row for name in names if (row := library.by_name.get(name)) is not None]

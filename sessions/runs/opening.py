@@ -367,7 +367,7 @@ def is_log(archive: Archive) -> bool:
         return True
     if not archive.damage:
         return False
-    # A damaged log may lack these members.
+    # In a damaged log, these members may be missing.
     return any(name.startswith("samples/") for name in archive.members)
 
 

@@ -225,7 +225,8 @@ class Withdrawal:
 def withdraw_person(study: StudyFolder, wanted: WithdrawPerson) -> Withdrawal:
     """Record a withdrawal, erase the person's data on request, and return what happened to the data.
 
-    Raises `StudyError` for an unknown code, and if an attempt of a person to erase is open.
+    Raises `StudyError` for an unknown code, and if data are to be erased while an attempt of the person is
+    open; the withdrawal is recorded even then.
     """
     code = _known(study, wanted.code).code
     data = Withdrawn(data=ERASE if wanted.erase else KEEP, words="" if wanted.erase else wanted.words)
@@ -284,6 +285,6 @@ def people_expired(study: StudyFolder) -> list[str]:
 
 
 def erase_people(study: StudyFolder, codes: Iterable[str]) -> None:
-    """Erase all data of some people. Raises `StudyError` if an attempt of one of them is open."""
+    """Erase all data of people in turn. Raises `StudyError` at the first with an open attempt."""
     for code in codes:
         study.erase(code)

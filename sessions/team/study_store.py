@@ -293,8 +293,9 @@ class TeamStudyStore:
     def exclusively(self, act: Callable[[], T]) -> T:
         """Call `act` in a serialisable transaction, after fetching what others wrote; return its result.
 
-        Only one such transaction of the study runs at a time. Raises `UserError` if the store can't be
-        reached or refuses the changes.
+        Only one such transaction of the study runs at a time. If others change the study meanwhile, what
+        `act` recorded is removed and it is called again, up to `_TIMES` times in all. Raises `UserError` if
+        the store can't be reached or refuses the changes.
         """
         try:
             for _ in range(_TIMES):

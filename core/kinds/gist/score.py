@@ -97,7 +97,7 @@ def score_gist(
 ) -> GistScore:
     """Return the score of `gist` as handed in.
 
-    `made` is None if nothing could be run: the gist is empty, does not compile, or lacks a test.
+    `made` is None if nothing could be run: the gist is empty, does not compile, or contains no test.
     """
     qualname = test.qualname if test else ""
     missing = missing_name(gist, test) if test else ""
