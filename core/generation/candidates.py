@@ -127,7 +127,7 @@ class Strata:
         return kept.get(stratum, 0) < self.share(stratum, count, kept, exhausted)
 
 
-def in_turns(groups: Iterable[Sequence[T]]) -> list[T]:
+def round_robin(groups: Iterable[Sequence[T]]) -> list[T]:
     """Return the items of all groups: the first of each, then the second of each, and so on."""
     rows = zip_longest(*([(item,) for item in group] for group in groups), fillvalue=())
     return [item for row in rows for cell in row for item in cell]
@@ -197,7 +197,7 @@ def plan(library: SourceLibrary, settings: CampaignSettings) -> CandidatePlan:
     strata = _strata(library, settings, {name: cell[name] for name in names}, pool=seen)
     order = _order_of_strata(settings, list(strata))
     return CandidatePlan(
-        tuple(in_turns(strata[name] for name in order)),
+        tuple(round_robin(strata[name] for name in order)),
         len(found),
         too_short=len(listed) - len(known),
         seen_by_too_few=len(known) - len(seen),
