@@ -88,7 +88,10 @@ class SourceTree:
         return changed
 
     def resolve(self, path: str) -> str | None:
-        """Return a path after following links in the tree; None if they lead out, in a circle or nowhere."""
+        """Return a path after following links in the tree; None if they lead out or in a circle.
+
+        Nothing need exist at the returned path.
+        """
         current = path
         for _ in range(_MAX_LINKS):
             if current in self.overlay:

@@ -67,7 +67,10 @@ class Head:
 
 
 def from_elsewhere(root: Path) -> frozenset[str]:
-    """Return the ids of the attempts in `root` that come from other machines and were not continued here."""
+    """Return the ids of the attempts in `root` that come from other machines and were not continued here.
+
+    Empty if the folder that lists them can't be read.
+    """
     with contextlib.suppress(OSError):
         return frozenset(path.name for path in (root / ELSEWHERE).iterdir())
     return frozenset()

@@ -75,7 +75,10 @@ class Entrypoint:
 
     @property
     def files(self) -> tuple[str, ...]:
-        """The Python files of the repository that the command names, each once."""
+        """The Python files of the repository that the command names, each once; folders are left out.
+
+        Empty for a module, a console script and `python -c`.
+        """
         if self.kind is EntrypointKind.TESTS:
             paths = (word.partition("::")[0] for word in self.selected)
             return tuple(dict.fromkeys(path for path in paths if path.endswith(".py")))

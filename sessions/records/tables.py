@@ -120,7 +120,10 @@ class Places:
         self._latest: tuple[dict[str, tuple[int, int, int]], str, Row] | None = None
 
     def of(self, probe: FileProbe) -> dict[str, tuple[int, int, int]]:
-        """Return the number, start and end of a file's known rows by id; `add` adds to this mapping."""
+        """Return the number, start and end of a file's known rows by id; `add` adds to this mapping.
+
+        A new mapping is returned for a file without identity, and for one that has not been listed recently.
+        """
         key = probe.identity
         if key is None:
             return {}

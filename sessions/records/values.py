@@ -155,7 +155,7 @@ def media_text(part: dict[str, Json], kind: str = "") -> str:
 
 
 def _without_data(name: str) -> str:
-    """Return the address of an image; for a data URL, its type and size."""
+    """Return the address of an image, cut to 2,000 characters; for a data URL, its type and size."""
     if not name.startswith("data:"):
         return name[:2000]
     head, _, data = name[:200].partition(",")

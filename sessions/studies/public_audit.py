@@ -54,7 +54,10 @@ class Secrets:
             self.words.setdefault(word, what)
 
     def text(self, text: str) -> None:
-        """Add a free text, whose lines are searched for individually."""
+        """Add a free text, whose lines are searched for individually, each by its first 60 characters.
+
+        Lines of fewer than `_SHORTEST_TEXT` characters can't be searched for, and are only listed.
+        """
         for line in text.splitlines():
             plain = _blanks(line)
             if len(plain) >= _SHORTEST_TEXT:

@@ -80,7 +80,11 @@ class _OnStore:
 def check(
     store: TeamStore, locations: Locations, clock: TimeSource, run: RunContext
 ) -> list[StoreDifference]:
-    """Return all differences between this machine's files and the store; nothing is changed."""
+    """Return all differences between this machine's files and the store; nothing is changed.
+
+    Raises `UnreachableError` if the store does not answer, `TeamStoreError` if it refuses, and
+    `CancelledError` when cancelled.
+    """
     found: list[StoreDifference] = []
     with reaching(store.address), store.engine.connect() as connection:
         connection.execution_options(isolation_level="REPEATABLE READ")  # since others may add lines

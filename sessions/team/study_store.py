@@ -250,7 +250,10 @@ class TeamStudyStore:
         self._send_soon(journals=True)
 
     def _send_soon(self, *, journals: bool = False) -> None:
-        """Send data in a thread, for which the program's exit waits; the next call repeats what failed."""
+        """Send the log, and with `journals` the journals, in a thread; the next call repeats what failed.
+
+        Unless the store is away, wait up to `_patience_s` seconds for it. The program's exit also waits.
+        """
         if self._is_held():
             return
         with self._lock:

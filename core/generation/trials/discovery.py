@@ -76,7 +76,7 @@ def as_json(evidence: Evidence) -> dict[str, Any]:
 def decide_discovery(trial: CandidateTrial) -> CandidateVerdict:
     """Return the verdict with the best good corruption, proven by the whole suite.
 
-    Raises `CandidateDropped` if there is none.
+    The best `_CONFIRMED` are tried. Raises `CandidateDropped` if none of them is proven.
     """
     rated = good_corruptions(trial, trial.candidate.name, trial.settings.band)
     why = CandidateDropped(Reason.NONE_GOOD, f"{sum(trial.fates.values())} were looked at")

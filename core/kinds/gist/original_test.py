@@ -114,7 +114,7 @@ class TestScore:
 
     @property
     def f1(self) -> float:
-        """The harmonic mean of recall and precision."""
+        """The harmonic mean of recall and precision; 0 if both are 0."""
         total = self.recall + self.precision
         if total:
             return 2 * self.recall * self.precision / total
