@@ -38,7 +38,8 @@ def _no_json(constant: str) -> NoReturn:
 def sound_requests(calls: tuple[ToolRequest, ...], made: int) -> tuple[ToolRequest, ...]:
     """Return the calls of a reply as the conversation repeats them; `made` is the number of earlier calls.
 
-    Endpoints refuse a history with repeated ids, odd names or arguments that are not JSON.
+    Endpoints refuse a history with repeated ids, odd names or arguments that are not JSON. So ids are made
+    unique, names are limited to 64 letters, digits, `_` and `-`, and arguments that are not JSON become `{}`.
     """
     sound: list[ToolRequest] = []
     seen: set[str] = set()

@@ -189,9 +189,10 @@ class WorkerPool(Protocol):
         on_outcome: Callable[[ClusterOutcome], None],
         tick: Callable[[], None] = ...,
     ) -> None:
-        """Have jobs done; return when all are done, or after a stop. `tick` is called several times a second.
+        """Have jobs done, and call `on_outcome` with each outcome; return when all are done, or after a stop.
 
-        Raises `InfrastructureError` if the scheduler disappears, or no worker is left.
+        `check` verifies each result, and `tick` is called several times a second. Raises `InfrastructureError`
+        if the scheduler disappears, or no worker is left.
         """
         ...
 

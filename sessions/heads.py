@@ -136,7 +136,10 @@ class HeadFile:
             sync_folder(place)
 
     def move(self, seq: int, sha256: str) -> None:
-        """Set the head to a later event, which must be on disk; `sync` writes the head itself to disk."""
+        """Set the head to a later event, which must be on disk; `sync` writes the head itself to disk.
+
+        If that fails, the earlier head remains, which is still valid.
+        """
         with contextlib.suppress(OSError):  # an older head is still valid, and the event is safe
             self._write(seq, sha256)
 

@@ -90,7 +90,10 @@ class ClusterRunner:
         max_cost_usd: float | None = None,
         on_job: Callable[[JobReport], None] = lambda report: None,
     ) -> None:
-        """`build` is the function with which a worker makes its services; it is sent by name."""
+        """`build` is the function with which a worker makes its services; it is sent by name.
+
+        `on_job` is called with the report on each job.
+        """
         self.run = run
         self._ports = ports
         self._workers = workers
@@ -143,7 +146,7 @@ class ClusterRunner:
     # What is sent
 
     def _jobs(self) -> Iterator[ClusterJob]:
-        """Yield the remaining jobs that another machine can do."""
+        """Yield the remaining jobs that another machine can do; halt those whose task or attempt is faulty."""
         for state in self.run.left:
             try:
                 order = self._order(state)

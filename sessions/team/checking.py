@@ -175,7 +175,7 @@ def _attempt(
 
 
 def _here(what: str, folder: Path) -> tuple[list[JournalLine], list[StoreDifference]]:
-    """Return the lines of this machine's journal, and its faults."""
+    """Return the lines of this machine's journal, and its faults; no lines if it is damaged or unreadable."""
     kept = None if is_open(folder) else head_kept(folder)
     try:
         lines = safe_lines(folder)

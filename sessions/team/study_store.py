@@ -385,7 +385,10 @@ class TeamStudyStore:
     # Comparing
 
     def differences(self) -> Iterator[str]:
-        """Send unsent data, and yield a sentence for each difference between the folder and the store."""
+        """Send unsent data, and yield a sentence for each difference between the folder and the store.
+
+        Nothing is yielded while the store can't be reached.
+        """
         try:
             self.send()
         except UnreachableError:

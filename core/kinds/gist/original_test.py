@@ -176,7 +176,10 @@ def _definition_in(tree: ast.Module, test: GistTest) -> LineBlock | None:
 
 
 def score_tests(test: GistTest, gist: str, owned: Collection[str]) -> TestScore:
-    """Score all tests of a command as `score_test` does; for a doctest, the lines of its docstring."""
+    """Score all tests of a command as `score_test` does; for a doctest, the lines of its docstring.
+
+    The score is 0 if the gist does not parse, or if either side has no such line.
+    """
     try:
         tree = parse(gist)
     except (SyntaxError, ValueError):
