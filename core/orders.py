@@ -191,8 +191,8 @@ class WorkerPool(Protocol):
     ) -> None:
         """Have jobs done, and call `on_outcome` with each outcome; return when all are done, or after a stop.
 
-        `check` verifies each result, and `tick` is called several times a second. Raises `InfrastructureError`
-        if the scheduler disappears, or no worker is left.
+        `check` verifies each result, and `tick` is called several times a second. Raises
+        `InfrastructureError` if the scheduler disappears, or no worker is left.
         """
         ...
 

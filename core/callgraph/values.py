@@ -352,7 +352,7 @@ class Solver:
         return held >= (MOST_NARROW if kind not in _MANY or variable in self._narrow else MOST_VALUES)
 
     def copy(self, source: Variable, target: Variable) -> None:
-        """Let `target` hold all values of `source`."""
+        """Let `target` hold all values of `source`, including those that are added later."""
         if source in (NOTHING, target) or target == NOTHING:
             return
         targets = self._targets[source]

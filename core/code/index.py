@@ -54,6 +54,7 @@ class Layout:
     """A position in the header after its last expression, before its colon."""
     body_line: int
     decorators: tuple[tuple[int, int, int, int], ...] = ()
+    """The line and column of each decorator's start, followed by those of its end."""
     docstring: tuple[int, int, int, int] | None = None
     """The statement that is the docstring, with parentheses."""
 

@@ -146,7 +146,7 @@ class ClusterRunner:
     # What is sent
 
     def _jobs(self) -> Iterator[ClusterJob]:
-        """Yield the remaining jobs that another machine can do; halt those whose task or attempt is faulty."""
+        """Yield the remaining jobs that another machine can do; halt those with a faulty task or attempt."""
         for state in self.run.left:
             try:
                 order = self._order(state)
