@@ -217,7 +217,10 @@ def stop_jobs(start: str, at_once: bool) -> None:
 
 
 def replied(order: bytes, do: Callable[[bytes, StopSwitch], bytes]) -> bytes:
-    """Carry out an order and return the reply as JSON; `do` returns JSON, or raises `NotDoneError`."""
+    """Carry out an order and return the reply as JSON; `do` returns JSON, or raises `NotDoneError`.
+
+    Any other exception is logged, and becomes a reply of the kind `FAILED`.
+    """
     given = msgspec.json.decode(order, type=WorkOrder)
     switch = _switches.setdefault(given.start, StopSwitch())
     try:

@@ -145,8 +145,9 @@ def parse_entrypoint(command: str) -> Entrypoint:
 
     Possible commands are `pytest path::test`, `pytest [--doctest-modules] [-k EXPR] [-m EXPR] PATHS...`,
     `python -m package ...`, `python file.py ...`, `python -c CODE ...` and the name of a console script with
-    its arguments. Parameters of a test (`[...]`) are dropped: all its instances are one entrypoint. Whether
-    the codebase has the console script is not checked.
+    its arguments; `python -m pytest` means `pytest`, and `python` may have a path. Parameters of a test
+    (`[...]`) are dropped: all its instances are one entrypoint. Whether the codebase has the console script
+    is not checked.
     """
     try:
         words = shlex.split(command)

@@ -159,7 +159,9 @@ class ClusterRunner:
                     yield order
 
     def _order(self, state: JobState) -> ClusterJob | None:
-        """Return a job to send; None if it has ended or halted.
+        """Return a job to send; None if its attempt has ended, or if the job was halted here.
+
+        It is halted if a person has taken the attempt over, or if the journal is too large to be sent.
 
         Raises `AttemptError` if its attempt is damaged or open in another process.
         """

@@ -134,7 +134,10 @@ class Places:
         return known
 
     def add(self, known: dict[str, tuple[int, int, int]], id: str, row: Row) -> None:
-        """Add a row to those of its file; the latest row stays decoded, as listed rows are opened in turn."""
+        """Add a row to those of its file, unless it is damaged.
+
+        The latest row stays decoded, as listed rows are opened in turn.
+        """
         record = row.record
         if record is None or not record.damage:
             known[id] = (row.number, record.start if record else 0, record.end if record else 0)

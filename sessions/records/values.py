@@ -186,9 +186,10 @@ def is_naive(value: Json) -> bool:
 
 
 def when(value: Json) -> float | None:
-    """Return a time as seconds since the epoch, from a number or ISO 8601; None if it is neither.
+    """Return a time as seconds since the epoch, from a number or ISO 8601; None for any other value.
 
-    Numbers may be seconds, milliseconds or microseconds. A time without a time zone counts as UTC.
+    Numbers may be seconds, milliseconds or microseconds. A time without a time zone counts as UTC. Times
+    before 1970 or after the year 9999 are None.
     """
     number = as_float(value)
     if number is not None:

@@ -163,8 +163,8 @@ class ReturnAssignment(Request):
 def return_assignment(study: StudyFolder, wanted: ReturnAssignment) -> Assignment:
     """Record that an assignment was returned, and return the assignment.
 
-    Raises `StudyError` if the id is not unique, the reason is empty, or the assignment was returned or has
-    ended.
+    Raises `StudyError` if the id is unknown or not unique, the reason is empty, or the assignment was
+    returned or has ended.
     """
     given = [found for found in study.ledger.assignments() if found.id.startswith(wanted.assignment)]
     if len(given) != 1 or not wanted.assignment:

@@ -69,7 +69,8 @@ class Secrets:
 def audit_public(study: StudyFolder, out: Path) -> Iterator[AuditFinding]:
     """Yield a finding for each file of a public export with content that must not be public.
 
-    `out` is the folder of the export. Raises `StudyError` if it does not exist.
+    `out` is the folder of the export. Also yields a finding if it contains no file, and a note on texts that
+    could not be searched for. Raises `StudyError` if the folder does not exist.
     """
     if not out.is_dir():
         raise StudyError(

@@ -192,7 +192,8 @@ def _moved_under_guard(gist: str, test: GistTest) -> bool:
 def line_evidence(score: GistScore, spliced: SplicedGist | None) -> tuple[LineEvidence, ...]:
     """Return the evidence for the lines of a gist, in order; empty if the gist does not parse.
 
-    `spliced` is the text that was scored, if it is not the gist itself.
+    `spliced` is the text that was scored, if it is not the gist itself; lines of its original tests are left
+    out.
     """
     if score.existence is None:
         return ()
