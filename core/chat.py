@@ -113,9 +113,9 @@ class Sampling:
     top_p: float | None = None
     seed: int | None = None
     max_output_tokens: int | None = None
-    """The maximum number of tokens in one reply, including its reasoning."""
+    """The maximum number of tokens in one reply, including its reasoning; None for the endpoint's limit."""
     reasoning_effort: str | None = None
-    """`low`, `medium`, `high`, or a word of the endpoint."""
+    """`low`, `medium`, `high`, or a word of the endpoint; None for the endpoint's default."""
     thinking_tokens: int | None = None
     """The maximum number of tokens of reasoning."""
 
@@ -157,7 +157,7 @@ class ChatFailure:
     problem: ChatProblem
     message: str
     retry_after_s: float | None = None
-    """The seconds that the endpoint asks to wait."""
+    """The seconds that the endpoint asks to wait; None if it names none."""
     usage: Usage = field(default_factory=Usage)
     """The usage of all attempts."""
     retried: tuple[ChatProblem, ...] = ()

@@ -78,7 +78,7 @@ class ToolResult:
     text: str
     refused: bool = False
     found: Judged | None = None
-    """The judgement behind the answer, for screens that may show more than the answer."""
+    """The judgement behind the answer, for screens that may show more than it; None if nothing was judged."""
 
 
 class Attempt:
