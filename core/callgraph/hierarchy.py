@@ -167,7 +167,7 @@ class Hierarchy:
 
 
 def _public(scope: AnalysisScope) -> Iterable[str]:
-    """Return the names that a star import binds: the public ones, and those in a literal `__all__`."""
+    """Return the names that a star import may bind: the public ones, and those in a literal `__all__`."""
     found = {name for name in scope.bound if not name.startswith("_")}
     definer = scope.definers.get("__all__")
     if isinstance(definer, ast.List | ast.Tuple):

@@ -47,7 +47,7 @@ class Secrets:
     """Codes that look like numbers, and texts that are too short to be searched for."""
 
     def word(self, word: str, what: str) -> None:
-        """Add a word; `what` describes it."""
+        """Add a word, which `what` describes; a word of digits only can't be searched for, and is listed."""
         if word.isdigit():
             self.unsearchable.append(word)
         elif word:

@@ -392,7 +392,11 @@ class Participation:
     # The end
 
     def withdraw(self, data: str, words: str = "", taken: TakenAttempt | None = None) -> None:
-        """Record that the person withdraws, and end the open attempt `taken`; `data` is `KEEP` or `ERASE`."""
+        """Record that the person withdraws, and end the open attempt `taken`.
+
+        `data` is `KEEP`, or `ERASE` to delete the person's data. Raises `StudyError` if they can't be deleted
+        because another attempt of the person is open; the withdrawal is recorded even then.
+        """
         self._record(StudyOperationKind.WITHDRAWN, Withdrawn(data=data, words=words))
         self.drafts.remove_all()
         if taken is not None:
