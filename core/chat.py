@@ -38,7 +38,8 @@ def _no_json(constant: str) -> NoReturn:
 def sound_requests(calls: tuple[ToolRequest, ...], made: int) -> tuple[ToolRequest, ...]:
     """Return the calls of a reply as the conversation repeats them; `made` is the number of earlier calls.
 
-    Endpoints refuse a history with repeated ids, odd names or arguments that are not JSON.
+    Endpoints refuse a history with repeated ids, odd names or arguments that are not JSON. So ids are made
+    unique, names are limited to 64 letters, digits, `_` and `-`, and arguments that are not JSON become `{}`.
     """
     sound: list[ToolRequest] = []
     seen: set[str] = set()
@@ -112,9 +113,9 @@ class Sampling:
     top_p: float | None = None
     seed: int | None = None
     max_output_tokens: int | None = None
-    """The maximum number of tokens in one reply, including its reasoning."""
+    """The maximum number of tokens in one reply, including its reasoning; None for the endpoint's limit."""
     reasoning_effort: str | None = None
-    """`low`, `medium`, `high`, or a word of the endpoint."""
+    """`low`, `medium`, `high`, or a word of the endpoint; None for the endpoint's default."""
     thinking_tokens: int | None = None
     """The maximum number of tokens of reasoning."""
 
@@ -156,7 +157,7 @@ class ChatFailure:
     problem: ChatProblem
     message: str
     retry_after_s: float | None = None
-    """The seconds that the endpoint asks to wait."""
+    """The seconds that the endpoint asks to wait; None if it names none."""
     usage: Usage = field(default_factory=Usage)
     """The usage of all attempts."""
     retried: tuple[ChatProblem, ...] = ()

@@ -9,11 +9,11 @@ _NORMAL = NormalDist()
 
 
 def uniform(*about: object) -> float:
-    """Return a uniform number between 0 and 1, exclusive, determined by the parts of a key."""
+    """Return a uniform draw between 0 and 1, exclusive, determined by the parts of a key."""
     digest = sha256("\x1f".join(map(str, about)).encode("utf-8", "surrogatepass")).digest()
     return ((int.from_bytes(digest[:8]) >> 12) + 0.5) / 2**52
 
 
 def normal(*about: object) -> float:
-    """Return a standard normal number, determined by the parts of a key."""
+    """Return a draw from the standard normal distribution, determined by the parts of a key."""
     return _NORMAL.inv_cdf(uniform(*about))

@@ -189,9 +189,10 @@ class WorkerPool(Protocol):
         on_outcome: Callable[[ClusterOutcome], None],
         tick: Callable[[], None] = ...,
     ) -> None:
-        """Have jobs done; return when all are done, or after a stop. `tick` is called several times a second.
+        """Have jobs done, and call `on_outcome` with each outcome; return when all are done, or after a stop.
 
-        Raises `InfrastructureError` if the scheduler disappears, or no worker is left.
+        `check` verifies each result, and `tick` is called several times a second. Raises
+        `InfrastructureError` if the scheduler disappears, or no worker is left.
         """
         ...
 
@@ -216,7 +217,10 @@ def stop_jobs(start: str, at_once: bool) -> None:
 
 
 def replied(order: bytes, do: Callable[[bytes, StopSwitch], bytes]) -> bytes:
-    """Carry out an order and return the reply as JSON; `do` returns JSON, or raises `NotDoneError`."""
+    """Carry out an order and return the reply as JSON; `do` returns JSON, or raises `NotDoneError`.
+
+    Any other exception is logged, and becomes a reply of the kind `FAILED`.
+    """
     given = msgspec.json.decode(order, type=WorkOrder)
     switch = _switches.setdefault(given.start, StopSwitch())
     try:

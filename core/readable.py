@@ -48,7 +48,10 @@ def moment(utc_ms: int, *, now_ms: int | None = None) -> str:
 
 
 def when(utc_ms: int, now_ms: int) -> str:
-    """Return a short local time: `today 09:05`, `31 Jan 09:05`, in other years `31 Jan 2025`; `–` for 0."""
+    """Return a short local time, such as `today 09:05`, `yesterday 09:05` or `31 Jan 09:05`.
+
+    In other years, it is `31 Jan 2025`; for 0, `–`.
+    """
     if not utc_ms:
         return "–"
     at, now = _local(utc_ms), _local(now_ms)

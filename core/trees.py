@@ -53,7 +53,8 @@ class SourceTree:
     def open(cls, tar: Path) -> SourceTree:
         """Return the tree in an uncompressed tar, which is indexed but not unpacked.
 
-        Raises `TaskError` if it is damaged, or has a path that leads upwards or is below a non-folder.
+        Raises `TaskError` if it can't be read, is damaged, or has a path that leads upwards or is below a
+        non-folder.
         """
         members: dict[str, TreeMember] = {}
         try:
@@ -88,7 +89,10 @@ class SourceTree:
         return changed
 
     def resolve(self, path: str) -> str | None:
-        """Return a path after following links in the tree; None if they lead out, in a circle or nowhere."""
+        """Return a path after following links in the tree; None if they lead out or in a circle.
+
+        Nothing need exist at the returned path.
+        """
         current = path
         for _ in range(_MAX_LINKS):
             if current in self.overlay:

@@ -249,7 +249,7 @@ class ClusterWorkerPool:
         self._require_workers(now)
 
     def _introduce(self, addresses: Iterable[str]) -> None:
-        """Let new workers introduce themselves, and compare their clocks with this machine's clock."""
+        """Let new workers introduce themselves; leave out those that differ, and report wrong clocks."""
         asked = [*addresses]
         if not asked:
             return

@@ -209,7 +209,8 @@ def diagnose(
 ) -> tuple[tuple[Diagnosis, ...], Mapping[str, Backend]]:
     """Probe every backend; return the findings, and the backends that work, by name.
 
-    By default, the built-in backends and those of other packages are probed.
+    By default, the built-in backends and those of other packages are probed; an exception of another package
+    becomes a finding.
     """
     builtin = builtin_backends() if backends is None else backends
     plugins = installed_backends() if backends is None else {}

@@ -62,12 +62,15 @@ def run_folder() -> Iterator[Path]:
 
 
 def leftovers() -> tuple[Path, ...]:
-    """Return the folders of runs whose program is gone, as their locks show."""
+    """Return this user's folders of runs whose program is gone, as their locks show.
+
+    Folders younger than a minute are left out.
+    """
     return tuple(_unlocked())
 
 
 def remove_leftovers() -> int:
-    """Remove the folders of runs whose program is gone, and return their number."""
+    """Remove the folders that `leftovers` returns, and return their number."""
     removed = 0
     for folder in _unlocked():
         _remove(folder)
@@ -76,7 +79,7 @@ def remove_leftovers() -> int:
 
 
 def _unlocked() -> Iterator[Path]:
-    """Yield unlocked folders of runs, each locked until the next folder is requested.
+    """Yield this user's unlocked folders of runs, each locked until the next folder is requested.
 
     Folders younger than a minute are skipped, because they may be about to be locked.
     """

@@ -76,7 +76,7 @@ class ResultSeal:
         self._key = key
 
     def opened(self, line: bytes) -> bytes:
-        """Return a line without its tag. Raises `SealError` if the tag is wrong at this position."""
+        """Return the next line without its tag. Raises `SealError` if the tag is wrong at this position."""
         tag, separator, record = line[:_TAG], line[_TAG : _TAG + 1], line[_TAG + 1 :]
         made = blake2b(record, key=self._key, digest_size=_TAG // 2, person=b"record").hexdigest().encode()
         if tag != made or separator != b" ":

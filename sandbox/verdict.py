@@ -270,7 +270,7 @@ class Transcript:
         missing = sum(self._allowed.values()) - self.done
         if missing or len(self._sentinels_seen) != self._awaited_sentinels:
             return Conclusion(RunStatus.INVALID, f"The run ended early: {missing} collected tests never ran.")
-        # Sentinels fail in every honest run, so pytest never leaves with 0 (decision 42).
+        # Sentinels fail in every honest run, so pytest never exits with 0 (decision 42).
         if exit_code != _TESTS_FAILED:
             return Conclusion(
                 RunStatus.INVALID, f"The exit status is {exit_code} although tests must have failed."

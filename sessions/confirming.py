@@ -46,7 +46,8 @@ def confirm_attempt(
     """Confirm the pass of an attempt that has ended, and write the result to its journal.
 
     `attempts` and `task` replace the store and the task of the services. If the attempt has not ended or has
-    no pass to confirm, or if its task has no controls, nothing is written, and `why_not` has the reason.
+    no pass to confirm, or if its task has no controls or can't be confirmed by this version, nothing is
+    written, and `why_not` is the reason.
     Raises `UserError` if the attempt, its task or a sandbox is missing, or if another process uses the
     journal or another machine owns it, and `CancelledError` when cancelled; nothing is written then either.
     """

@@ -67,7 +67,10 @@ class Head:
 
 
 def from_elsewhere(root: Path) -> frozenset[str]:
-    """Return the ids of the attempts in `root` that come from other machines and were not continued here."""
+    """Return the ids of the attempts in `root` that come from other machines and were not continued here.
+
+    Empty if the folder that lists them can't be read.
+    """
     with contextlib.suppress(OSError):
         return frozenset(path.name for path in (root / ELSEWHERE).iterdir())
     return frozenset()
@@ -133,7 +136,10 @@ class HeadFile:
             sync_folder(place)
 
     def move(self, seq: int, sha256: str) -> None:
-        """Set the head to a later event, which must be on disk; `sync` writes the head itself to disk."""
+        """Set the head to a later event, which must be on disk; `sync` writes the head itself to disk.
+
+        If that fails, the earlier head remains, which is still valid.
+        """
         with contextlib.suppress(OSError):  # an older head is still valid, and the event is safe
             self._write(seq, sha256)
 

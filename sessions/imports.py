@@ -63,7 +63,10 @@ class Imports:
 
 
 class ImportLedger:
-    """The file in the data folder for one data set; every change is on disk when its method returns."""
+    """The file in the data folder for one data set; every change is on disk when its method returns.
+
+    Methods that change the file read it first, and raise `TaskError` as `read` does.
+    """
 
     def __init__(self, path: Path) -> None:
         self.path = path

@@ -225,8 +225,9 @@ def served_attempt(
 ) -> ServedAttempt:
     """Return the requested attempt, to serve it over a transport (`stdio` or `http`).
 
-    Raises `UserError` if the attempt can't be resumed, if the budgets are invalid, and for a baseline whose
-    client may be able to read the answer.
+    `tell` is called with a warning if other users can read the answer. Raises `UserError` if the attempt
+    can't be resumed, if the budgets are invalid, and for a baseline whose client may be able to read the
+    answer.
     """
     task = services.tasks.find(wanted.task)
     resumed = _resumed(services, task, wanted)

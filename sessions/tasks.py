@@ -46,7 +46,10 @@ class TaskStore:
         """The task in each folder that was read, and the version of its file."""
 
     def tasks(self) -> Iterator[Task | BrokenTask]:
-        """Yield all tasks, sorted by folder and id; a task that is in two folders only once."""
+        """Yield all tasks, sorted by folder and id; a task that is in two folders only once.
+
+        A task that can't be read is yielded as a `BrokenTask`.
+        """
         seen: set[str] = set()
         for root in self.roots:
             for folder in sorted(root.iterdir()) if root.is_dir() else []:

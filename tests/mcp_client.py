@@ -143,6 +143,6 @@ def text(result: types.CallToolResult) -> str:
 
 
 def left(result: types.CallToolResult) -> Mapping[str, int]:
-    """Return the budgets after a call."""
+    """Return the remaining budgets after a call."""
     budget: Mapping[str, int] = (result.meta or {})["gistpoint/budget"]
     return budget

@@ -174,7 +174,7 @@ def _trial_words(trial: TrialProgress, width: int) -> str:
 
 
 def dropped_lines(shown: CampaignShown) -> list[str]:
-    """Return lines on the rejected functions and corruptions, with the most frequent reasons first."""
+    """Return lines about the rejected functions and corruptions, the most frequent reasons first."""
     report = shown.campaign
     if report is None:
         return []

@@ -75,7 +75,8 @@ def places_in_answer(call: AttemptCall) -> dict[int, NamedPlace]:
 def places_in_text(text: str) -> dict[int, NamedPlace]:
     """Return the places that a text names by `path:line`, in a traceback or by a test id.
 
-    The keys are the indices of the lines, from 0.
+    The keys are the indices of the lines, from 0. Each line has at most one place; lines of more than
+    `_LONGEST` characters are skipped.
     """
     found: dict[int, NamedPlace] = {}
     for number, line in enumerate(text.split("\n")):

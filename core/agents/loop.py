@@ -391,7 +391,10 @@ def _characters(message: ChatMessage) -> int:
 
 
 def _offered_before(state: AttemptState) -> tuple[str, ...]:
-    """Return the names of the tools offered with the last reply; before the first reply, the attempt's."""
+    """Return the names of the tools offered with the last reply; before the first, those of the attempt.
+
+    Empty if the journal records neither.
+    """
     names = state.header.tool_names
     for turn in state.turns:
         if turn.tools is not UNSET:

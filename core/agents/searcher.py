@@ -196,7 +196,7 @@ class _Search:
         return uses > submissions
 
     def reading(self) -> tuple[str, dict[str, str]] | None:
-        """Return the tool and the arguments of the next look; None if there is nothing left to look at.
+        """Return the tool and the arguments of the next look; None if nothing is left, or enough was read.
 
         It reads the failing tests, searches for the names that they use, and reads the files that define
         those names.
@@ -305,7 +305,10 @@ class _Search:
         return found
 
     def repairs(self) -> Iterator[_Repair]:
-        """Yield untried single edits of the most suspicious functions as submissions."""
+        """Yield untried single edits of the most suspicious functions as submissions.
+
+        While a function is changed, only its edits are yielded.
+        """
         vocabulary = vocabulary_of(self.indexes.values())
         operators = (*all_operators(), ARITHMETIC)
         ranked = sorted(self._suspicion().items(), key=lambda item: (-item[1], str(item[0].ref)))

@@ -6,7 +6,8 @@ Then
 
 - V_P = (P - 1) / P * sum over persons of (q without the person - q) squared; V_T likewise over tasks;
 - V_A likewise over single attempts of persons, or the fit's own variance where a likelihood is fitted;
-- the variance is V = max(V_P + V_T - V_A, V_P, V_T);
+- the variance is V = max(V_P + V_T - V_A, V_P, V_T), or V_A if neither persons nor tasks differ although
+  single attempts do;
 - the 95 % interval is q +/- t(0.975, min(P, T) - 1) * sqrt(V), on the scale that suits the estimate.
 
 Rows of models belong to no person: they are left out with their task, and an estimate on them alone has the

@@ -177,7 +177,7 @@ def under(rows: Iterable[AttemptRow], *conditions: str) -> list[AttemptRow]:
 
 
 def having(rows: Iterable[AttemptRow], measure: str) -> list[AttemptRow]:
-    """Return the rows that have a value of a measure."""
+    """Return the rows in which a measure has a value."""
     return [row for row in rows if row.number(measure) is not None]
 
 

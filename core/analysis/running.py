@@ -97,7 +97,7 @@ _LONGEST = 300
 
 
 def _failure(error: Exception) -> str:
-    """Return an exception in words, with function and line but without any path of this machine."""
+    """Return an exception in words, cut to 300 characters, with function and line but without paths."""
     frames = traceback.extract_tb(error.__traceback__)
     place = f" (in {frames[-1].name}, line {frames[-1].lineno})" if frames else ""
     words = error.strerror if isinstance(error, OSError) else str(error)

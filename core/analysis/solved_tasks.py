@@ -47,7 +47,7 @@ class RankTest:
 
 
 def rank_test(one: Sequence[float], other: Sequence[float]) -> RankTest:
-    """Return the two-sided Mann-Whitney test by scipy's default: exact for small samples without ties.
+    """Return the two-sided Mann-Whitney test by scipy's default method: exact for small samples without ties.
 
     Mann & Whitney 1947, Annals of Mathematical Statistics 18. r is z / sqrt(N), with z from the two-sided p.
     """

@@ -53,7 +53,7 @@ class TaskTime:
     longest: float
     """The longest time of an attempt, in minutes: a lower bound where nobody solved the task."""
     log_error: float | None = None
-    """The standard error of the natural logarithm of the log-normal median."""
+    """The standard error of the natural logarithm of the log-normal median; None without such a median."""
 
     @property
     def spread(self) -> float | None:

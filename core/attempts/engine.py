@@ -78,7 +78,7 @@ class ToolResult:
     text: str
     refused: bool = False
     found: Judged | None = None
-    """The judgement behind the answer, for screens that may show more than the answer."""
+    """The judgement behind the answer, for screens that may show more than it; None if nothing was judged."""
 
 
 class Attempt:
@@ -86,6 +86,7 @@ class Attempt:
 
     Raises `AttemptError` if the data of an event in `events` do not fit its type. After the end of the
     attempt, nothing more is recorded of the solver's focus, input and answers; notes can still be saved.
+    After `leave`, every method that records anything raises `AttemptError`.
     """
 
     def __init__(

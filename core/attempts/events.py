@@ -521,7 +521,10 @@ EVENTS: Mapping[str, type[EventData]] = {
 
 
 def event_data(type: str, data: Mapping[str, Any]) -> EventData:
-    """Return the data of a stored event as the record of its type, or as an `OtherEvent`."""
+    """Return the data of a stored event as the record of its type.
+
+    An event of an unknown type, or with data that do not fit its type, becomes an `OtherEvent`.
+    """
     kind = EVENTS.get(type)
     if kind is None:
         return OtherEvent(data)

@@ -124,7 +124,7 @@ class Submission:
 
     @property
     def flags(self) -> tuple[str, ...]:
-        """The flags of a gist's score."""
+        """The names of the flags set in a gist's score; empty for a submission without such a score."""
         flags = self.metrics.get("flags")
         return (
             tuple(str(name) for name, value in flags.items() if value) if isinstance(flags, Mapping) else ()

@@ -45,7 +45,7 @@ class Standing(StrEnum):
 
 
 def standing_of(confirmation: Confirmation | None) -> Standing:
-    """Return the standing of a pass with this confirmation; None stands for a pass without a confirmation."""
+    """Return the standing of a pass with this confirmation; None means that the pass has none."""
     return Standing.NOT_ASKED if confirmation is None else Standing(confirmation.result.value)
 
 

@@ -165,7 +165,7 @@ def _build(files: Mapping[str, bytes], *, keep_lambdas: bool) -> CallGraph:
 
 
 def solve(program: Program, guesses: Guesses) -> None:
-    """Propagate values, then run the deferred steps and guess unknown receivers."""
+    """Propagate values, then run the deferred steps and guess unknown receivers, in up to three rounds."""
     program.solver.run()
     for _ in range(3):
         deferred, program.deferred = program.deferred, []

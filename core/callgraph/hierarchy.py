@@ -49,7 +49,10 @@ class Hierarchy:
         return dotted
 
     def imported_from(self, node: ast.ImportFrom, near: SourceFile) -> ModuleValue | str:
-        """Return the module that a `from … import` imports from, or its name if it is not in the sources."""
+        """Return the module that a `from … import` imports from, or its name if it is not in the sources.
+
+        A relative import from a folder that is no package gives a module without a file.
+        """
         if not node.level:
             return self.absolute(node.module or "", near)
         file, folder = self.sources.relative(near, node.level, node.module or "")
@@ -82,13 +85,13 @@ class Hierarchy:
             found = scope.enclosing(node.id)
             if found is None:
                 return f"builtins.{node.id}"
-            return self._defined(found, node.id, left - 1)
+            return self._meaning_of_name(found, node.id, left - 1)
         if isinstance(node, ast.Attribute):
             owner = self._meaning(scope, node.value, left - 1)
             if isinstance(owner, ModuleValue):
                 return self._member(owner, node.attr, left - 1)
             if isinstance(owner, Class):
-                return self._defined(owner.scope, node.attr, left - 1)
+                return self._meaning_of_name(owner.scope, node.attr, left - 1)
             return f"{owner}.{node.attr}" if isinstance(owner, str) else None
         if isinstance(node, ast.Subscript):
             return self._meaning(scope, node.value, left - 1)
@@ -105,7 +108,7 @@ class Hierarchy:
             return self._meaning(scope, node.args[1], left)
         return f"{called}()"
 
-    def _defined(self, scope: AnalysisScope, name: str, left: int) -> Meaning:
+    def _meaning_of_name(self, scope: AnalysisScope, name: str, left: int) -> Meaning:
         definer: Definer | None = scope.definers.get(name)
         if definer is None:
             star = self.star_names.get(scope, {}).get(name)
@@ -125,7 +128,7 @@ class Hierarchy:
     def _member(self, module: ModuleValue, name: str, left: int) -> Meaning:
         scope = module.scope if left else None
         if scope is not None and name in scope.bound:
-            found = self._defined(scope, name, left - 1)
+            found = self._meaning_of_name(scope, name, left - 1)
             if found is not None:
                 return found
         return self.submodule(module, name)
@@ -164,7 +167,7 @@ class Hierarchy:
 
 
 def _public(scope: AnalysisScope) -> Iterable[str]:
-    """Return the names that a star import binds: the public ones, and those in a literal `__all__`."""
+    """Return the names that a star import may bind: the public ones, and those in a literal `__all__`."""
     found = {name for name in scope.bound if not name.startswith("_")}
     definer = scope.definers.get("__all__")
     if isinstance(definer, ast.List | ast.Tuple):

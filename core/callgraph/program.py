@@ -166,7 +166,7 @@ class Program:
     def fields_seen(self, cls: Class, name: str, *, exact: bool) -> Variable:
         """Return the variable of an instance attribute's values, stored through its class or a base.
 
-        If the instance is not `exact`, values stored through subclasses are included.
+        If the instance is not `exact`, values stored through up to `MOST_SUBCLASSES` subclasses are included.
         """
         key = (cls, name, exact)
         known = self._views.get(key)

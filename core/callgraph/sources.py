@@ -56,7 +56,10 @@ class Sources:
 
 
 def parse_all(files: Mapping[str, bytes]) -> Sources:
-    """Return the parsed `.py` files of `files` (bytes by path), in the order of their paths."""
+    """Return the parsed `.py` files of `files` (bytes by path), in the order of their paths.
+
+    Files that can't be parsed are listed in `skipped`.
+    """
     sources = Sources()
     paths = sorted(path for path in files if path.endswith(".py"))
     folders = {posixpath.dirname(path) for path in paths if posixpath.basename(path) == "__init__.py"}

@@ -22,7 +22,11 @@ class Value:
 
 @dataclass(slots=True, eq=False)
 class Arguments:
-    """The arguments of a call: variables by position and by name, and the unpacked ones."""
+    """The variables of a call's arguments.
+
+    `positional` are those before any `*`, and `starred` the unpacked iterables, each with the number of
+    positional arguments before it. Positional arguments after a `*` are left out.
+    """
 
     positional: list[Variable] = field(default_factory=list)
     named: dict[str, Variable] = field(default_factory=dict)
@@ -348,7 +352,7 @@ class Solver:
         return held >= (MOST_NARROW if kind not in _MANY or variable in self._narrow else MOST_VALUES)
 
     def copy(self, source: Variable, target: Variable) -> None:
-        """Let `target` hold all values of `source`."""
+        """Let `target` hold all values of `source`, including those that are added later."""
         if source in (NOTHING, target) or target == NOTHING:
             return
         targets = self._targets[source]

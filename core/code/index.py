@@ -54,8 +54,9 @@ class Layout:
     """A position in the header after its last expression, before its colon."""
     body_line: int
     decorators: tuple[tuple[int, int, int, int], ...] = ()
+    """The range of each decorator's expression: the line and column of its start, then those of its end."""
     docstring: tuple[int, int, int, int] | None = None
-    """The statement that is the docstring, with parentheses."""
+    """The range of the statement that is the docstring, with parentheses; None without a docstring."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -146,7 +146,8 @@ def with_definition(tree: SourceTree, path: str, qualname: str, code: str) -> So
 def spliced_text(index: FileIndex, definition: Definition, new: Snippet, *, keep_decorators: bool) -> str:
     """Return the text of the file with `new` in place of `definition`, without checks.
 
-    With `keep_decorators`, the decorators of the file stay in place of those of `new`.
+    With `keep_decorators`, the decorators of the file stay in place of those of `new`. Raises `CodeError` if
+    the file can't be written in its encoding, or the definition starts after a line continuation.
     """
     document, replacement = index.document, new.definition
     _check_place(definition)
@@ -204,7 +205,10 @@ def _check_place(definition: Definition) -> None:
 
 
 def _keeps_decorators(definition: Definition, new: Snippet, allow_change: bool) -> bool:
-    """Return whether the file's decorators stay. Raises `CodeError` if the code has different ones."""
+    """Return whether the file's decorators stay: if the code has none, or the same.
+
+    Raises `CodeError` if the code has different ones, unless `allow_change`.
+    """
     sent = new.node.decorator_list
     if not sent:
         return True

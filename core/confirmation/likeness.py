@@ -96,7 +96,7 @@ class _Comparison:
         return any(node is not None and node[0] == "function" for node in nodes)
 
     def same_member(self, member: Any, other: Any, depth: int) -> bool:
-        """Whether the enumeration of `member` extends a built-in class, and its value is like `other`."""
+        """Whether the enum of `member` extends a built-in class, and the member's value is like `other`."""
         return bool(member[3]) and self.same(member[2], other, depth)
 
     # Objects

@@ -85,7 +85,7 @@ class Confirmation(msgspec.Struct, frozen=True, omit_defaults=True):
     """
     contradiction: AnsweredCall | None = None
     beyond: AnsweredCall | None = None
-    """The smallest varied input with different answers; a note without effect on the result."""
+    """The smallest varied input with different answers, or None: a note without effect on the result."""
     varied: int = 0
     """The number of varied inputs compared."""
     marks: tuple[str, ...] = ()

@@ -63,12 +63,12 @@ class Shower:
                 return f"<{node[0]}>"
 
 
-def _inside(shower: Shower, node: list[Any], depth: int) -> str:
+def _inside(renderer: Shower, node: list[Any], depth: int) -> str:
     if node[3] == "dict":
-        return f"{{{shower.pairs(node[4], depth)}}}"
+        return f"{{{renderer.pairs(node[4], depth)}}}"
     if node[3] in ("list", "set", "deque"):
-        return shower.parts(node[4], depth)
-    return shower.text(node[4], depth) if node[3] != "bytearray" else "..."
+        return renderer.parts(node[4], depth)
+    return renderer.text(node[4], depth) if node[3] != "bytearray" else "..."
 
 
 def _bare(name: str) -> str:
@@ -76,28 +76,28 @@ def _bare(name: str) -> str:
 
 
 def _items(left: str, right: str) -> Callable[[Shower, list[Any], int], str]:
-    def show(shower: Shower, value: list[Any], depth: int) -> str:
+    def show(renderer: Shower, value: list[Any], depth: int) -> str:
         comma = "," if left == "(" and len(value[1]) == 1 else ""
-        return f"{left}{shower.parts(value[1], depth)}{comma}{right}"
+        return f"{left}{renderer.parts(value[1], depth)}{comma}{right}"
 
     return show
 
 
 _VALUES: dict[str, Callable[[Shower, list[Any], int], str]] = {
     "#": Shower.node,
-    "i": lambda shower, value, depth: value[1],
-    "f": lambda shower, value, depth: "nan" if value[1] == "nan" else repr(float.fromhex(value[1])),
-    "b": lambda shower, value, depth: repr(base64.b64decode(value[1])),
+    "i": lambda renderer, value, depth: value[1],
+    "f": lambda renderer, value, depth: "nan" if value[1] == "nan" else repr(float.fromhex(value[1])),
+    "b": lambda renderer, value, depth: repr(base64.b64decode(value[1])),
     "t": _items("(", ")"),
     "z": _items("frozenset({", "})"),
-    "r": lambda shower, value, depth: f"range({', '.join(value[1:])})",
-    "s": lambda shower, value, depth: f"slice({shower.parts(value[1:], depth)})",
-    "k": lambda shower, value, depth: str(value[1]),
-    "n": lambda shower, value, depth: _bare(value[1]) or value[1].rstrip(":"),
-    "e": lambda shower, value, depth: f"{_bare(value[1])}({shower.text(value[2], depth)})",
-    "m": lambda shower, value, depth: f"{shower.text(value[1], depth)}.{value[2]}",
-    "x": lambda shower, value, depth: f"{value[1].rpartition('.')[2]}{shower.text(value[2], depth)}",
-    "re": lambda shower, value, depth: f"re.compile({shower.text(value[1], depth)})",
+    "r": lambda renderer, value, depth: f"range({', '.join(value[1:])})",
+    "s": lambda renderer, value, depth: f"slice({renderer.parts(value[1:], depth)})",
+    "k": lambda renderer, value, depth: str(value[1]),
+    "n": lambda renderer, value, depth: _bare(value[1]) or value[1].rstrip(":"),
+    "e": lambda renderer, value, depth: f"{_bare(value[1])}({renderer.text(value[2], depth)})",
+    "m": lambda renderer, value, depth: f"{renderer.text(value[1], depth)}.{value[2]}",
+    "x": lambda renderer, value, depth: f"{value[1].rpartition('.')[2]}{renderer.text(value[2], depth)}",
+    "re": lambda renderer, value, depth: f"re.compile({renderer.text(value[1], depth)})",
 }
 
 
@@ -106,30 +106,30 @@ def bounded(text: str) -> str:
     return text if len(text) <= _LONGEST else text[: _LONGEST - 3] + "..."
 
 
-def call_text(qualname: str, request: Message, shower: Shower) -> str:
+def call_text(qualname: str, request: Message, renderer: Shower) -> str:
     """Return a call in Python's notation, with its arguments by position, cut to 300 characters."""
-    shower.take(request)
-    return bounded(f"{qualname}({shower.parts(request['roots'], 1)})")
+    renderer.take(request)
+    return bounded(f"{qualname}({renderer.parts(request['roots'], 1)})")
 
 
-def answer_text(reply: Message, shower: Shower) -> str:
+def answer_text(reply: Message, renderer: Shower) -> str:
     """Describe an answer in at most 300 characters.
 
     It is the value, the exception raised, `ends` if the iterator is exhausted, or why there was no answer.
     """
     if reply.get("re") not in ("value", "raised", "stop"):
         return bounded(str(reply.get("words") or reply.get("re")))
-    shower.take(reply)
-    text = _shown(lambda: shower.text(reply["roots"][0]))
+    renderer.take(reply)
+    text = _shown(lambda: renderer.text(reply["roots"][0]))
     return bounded({"raised": f"raises {text}", "stop": "ends"}.get(reply["re"], text))
 
 
-def effects_text(request: Message, reply: Message, shower: Shower) -> str:
+def effects_text(request: Message, reply: Message, renderer: Shower) -> str:
     """Return the effects of a call besides its value: its arguments, output, warnings and logs.
 
     The text is cut to 300 characters.
     """
-    arguments = _shown(lambda: shower.parts(request["roots"], 1))
+    arguments = _shown(lambda: renderer.parts(request["roots"], 1))
     texts = [f"its arguments are then ({arguments})"]
     texts += [f"{word} {reply[name]!r}" for name, word in _EFFECTS.items() if reply.get(name)]
     return bounded("; ".join(texts))

@@ -51,7 +51,7 @@ def together(subject: CorruptionTarget, faults: Iterable[tuple[Operator, Edits]]
 
     No place then contradicts another: for example, a key is no longer converted to lower case where it is
     read, nor where it is written. Changes of fewer than three characters are left out, and those at a single
-    place or at more than four.
+    place, at more than four or at places that overlap.
     """
     groups: dict[tuple[str, tuple[tuple[str, str], ...]], list[tuple[Operator, Edits]]] = {}
     for operator, edits in faults:

@@ -370,7 +370,7 @@ def is_empty_collection(value: ast.expr) -> bool:
 
 
 # Values that are used although a condition says that they are absent, or have another type. One walk serves
-# both outcomes of the condition (decision 62): `when` is the outcome that is examined.
+# both outcomes of the condition (decision 62): `truth` is the outcome that is examined.
 
 _GUARDS = {
     True: ("though not there", "though of no such kind"),
@@ -382,10 +382,10 @@ _GUARDS = {
 def _turned_guards(node: ast.AST) -> Iterator[str]:
     """Yield a finding for each value that a node reads although its own condition says that it is absent."""
     if isinstance(node, ast.BoolOp):
-        when = is_all_of(node)
+        truth = is_all_of(node)
         for place, test in enumerate(node.values[:-1]):
             later = _walked(node.values[place + 1 :])
-            for value in _missing(test, when=when):
+            for value in _missing(test, truth=truth):
                 if _reads(later, value):
                     yield f"{value} though not there"
     if isinstance(node, TESTING):
@@ -404,13 +404,13 @@ def _turned_returns(block: list[ast.stmt]) -> Iterator[str]:
 
 
 def _used_in_vain(
-    test: ast.expr, when: bool, code: Sequence[ast.AST], absent: str, unfit: str
+    test: ast.expr, truth: bool, code: Sequence[ast.AST], absent: str, unfit: str
 ) -> Iterator[str]:
     """Yield a finding for each value that code uses although it is absent, or has no parts, after the test.
 
-    `when` is the outcome of the test; `absent` and `unfit` are the words that follow the value.
+    `truth` is the outcome of the test; `absent` and `unfit` are the words that follow the value.
     """
-    missing, untyped = _missing(test, when=when), _without_parts(test, when=when)
+    missing, untyped = _missing(test, truth=truth), _without_parts(test, truth=truth)
     yield from (f"{value} {absent}" for value in missing if _used(code, value))
     yield from (f"{value} {unfit}" for value in untyped if _taken_apart(code, value))
 
@@ -441,22 +441,22 @@ def _present(test: ast.expr) -> Iterator[str]:
         case ast.Compare(left=left, ops=[ast.IsNot(), *_]):
             yield from _value_text(left)
         case _:
-            yield from _missing(test, when=False)
+            yield from _missing(test, truth=False)
 
 
-def _missing(test: ast.expr, *, when: bool) -> Iterator[str]:
-    """Yield the values that are None, empty or absent if the condition is `when`."""
+def _missing(test: ast.expr, *, truth: bool) -> Iterator[str]:
+    """Yield the values that are None, empty or absent if the condition is `truth`."""
     match test:
         case ast.UnaryOp(op=ast.Not(), operand=operand):
-            yield from _missing(operand, when=not when)
+            yield from _missing(operand, truth=not truth)
         case ast.Compare(left=left, ops=[sign, *_], comparators=[right, *_]):
-            yield from _missing_by(left, sign, right, when)
+            yield from _missing_by(left, sign, right, truth)
         case ast.BoolOp(op=operator, values=values):
             # `a and b` decides both if it is true, `a or b` if it is false.
-            decides_all = ast.And if when else ast.Or
+            decides_all = ast.And if truth else ast.Or
             if isinstance(operator, decides_all):
-                yield from chain.from_iterable(_missing(value, when=when) for value in values)
-        case _ if when:
+                yield from chain.from_iterable(_missing(value, truth=truth) for value in values)
+        case _ if truth:
             return
         case ast.Call(func=ast.Name(id="hasattr")):
             yield from filter(None, [_attribute(test)])
@@ -464,9 +464,9 @@ def _missing(test: ast.expr, *, when: bool) -> Iterator[str]:
             yield from _value_text(test)
 
 
-def _missing_by(left: ast.expr, sign: ast.cmpop, right: ast.expr, when: bool) -> Iterator[str]:
-    """Yield the value that is absent if a comparison is `when`: None itself, or an item of a collection."""
-    absent, outside = (ast.Is, ast.NotIn) if when else (ast.IsNot, ast.In)
+def _missing_by(left: ast.expr, sign: ast.cmpop, right: ast.expr, truth: bool) -> Iterator[str]:
+    """Yield the value that is absent if a comparison is `truth`: None itself, or an item of a collection."""
+    absent, outside = (ast.Is, ast.NotIn) if truth else (ast.IsNot, ast.In)
     if is_none(right) and isinstance(sign, absent):
         yield from _value_text(left)
         return
@@ -475,15 +475,15 @@ def _missing_by(left: ast.expr, sign: ast.cmpop, right: ast.expr, when: bool) ->
         yield f"{owner}[{key}]"
 
 
-def _without_parts(test: ast.expr, *, when: bool) -> Iterator[str]:
-    """Yield the values that don't have a type with parts, such as a tuple, if the condition is `when`."""
+def _without_parts(test: ast.expr, *, truth: bool) -> Iterator[str]:
+    """Yield the values that don't have a type with parts, such as a tuple, if the condition is `truth`."""
     match test:
         case ast.UnaryOp(op=ast.Not(), operand=operand):
-            yield from _without_parts(operand, when=not when)
-        case ast.Call(func=ast.Name(id="isinstance"), args=args) if not when:
+            yield from _without_parts(operand, truth=not truth)
+        case ast.Call(func=ast.Name(id="isinstance"), args=args) if not truth:
             yield from _value_text(args[0])
         case ast.Compare(left=ast.Call(func=ast.Name(id="type"), args=[value, *_]), ops=[sign, *_]):
-            excluding = _APART if when else _ALIKE
+            excluding = _APART if truth else _ALIKE
             if isinstance(sign, excluding):
                 yield from _value_text(value)
 

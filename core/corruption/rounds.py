@@ -20,7 +20,7 @@ class Keep(StrEnum):
     """The rule by which an accepted submission becomes the corruption."""
 
     BEST = "best"
-    """The best hidden one, according to the tests and a reader; see `Round.merit`."""
+    """The best-hidden one, judged by the tests and the predicted chance of being seen; see `Round.merit`."""
     FINAL = "final"
     """The last one, as in the paper."""
 
@@ -39,7 +39,7 @@ class LoopSettings:
     """With more failing tests a corruption is too loud; the model is shown the desired range."""
     keep: Keep = Keep.BEST
     max_tokens: int | None = 500_000
-    """Maximum number of tokens of all requests together, sent and received."""
+    """Maximum number of tokens of all requests together, sent and received; None for no limit."""
     max_cost_usd: float | None = None
 
     @property
@@ -163,7 +163,7 @@ class Round:
     trial: ModelTrial | None = None
     appearance: Appearance = field(default_factory=Appearance)
     again: int | None = None
-    """The number of an earlier submission with the same text: nothing was run for this one."""
+    """The number of an earlier submission with the same text, or None: nothing is run for a repeated one."""
 
     @property
     def accepted(self) -> bool:
@@ -235,7 +235,7 @@ class LoopResult:
     retried: Mapping[str, int] = field(default_factory=dict)
     """Number of repeated requests, by kind of failure."""
     chosen: int | None = None
-    """The number of the submission that replaces the one chosen by the rule of the settings."""
+    """The number of the submission that is kept in place of the one that the settings choose, or None."""
 
     @property
     def kept(self) -> Round | None:

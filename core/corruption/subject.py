@@ -26,7 +26,8 @@ from gistpoint.core.trees import SourceTree
 
 Placed = ast.expr | ast.stmt | ast.excepthandler | ast.keyword | ast.arg
 
-# Functions inside functions are corrupted as separate functions (decision 30).
+# Nested functions, and those of nested classes, are corrupted separately (decision 30); f-strings stay as
+# they are.
 _CLOSED = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.JoinedStr)
 _OPERATIONS = (ast.BoolOp, ast.BinOp, ast.Compare, ast.UnaryOp, ast.IfExp, ast.Starred, ast.Await)
 _SKIPPED = (

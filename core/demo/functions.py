@@ -114,7 +114,8 @@ class DemoLibrary:
     def next_target(self, functions: Iterator[str], mode: Mode) -> tuple[Target, Mode]:
         """Return the next function that can be a task, with its mode.
 
-        Its body is removed if no operator applies. Raises `NoTaskError` if there is no such function.
+        For `DISCOVERY`, it is corrupted if an operator applies. Otherwise its body is removed and the mode is
+        `REMOVE`; functions whose body can't be removed are skipped. Raises `NoTaskError` if none is left.
         """
         for function in functions:
             if mode is Mode.DISCOVERY and (found := self.corrupted(function)):

@@ -75,7 +75,10 @@ class Entrypoint:
 
     @property
     def files(self) -> tuple[str, ...]:
-        """The Python files of the repository that the command names, each once."""
+        """The Python files of the repository that the command names, each once; folders are left out.
+
+        Empty for a module, a console script and `python -c`.
+        """
         if self.kind is EntrypointKind.TESTS:
             paths = (word.partition("::")[0] for word in self.selected)
             return tuple(dict.fromkeys(path for path in paths if path.endswith(".py")))
@@ -142,8 +145,9 @@ def parse_entrypoint(command: str) -> Entrypoint:
 
     Possible commands are `pytest path::test`, `pytest [--doctest-modules] [-k EXPR] [-m EXPR] PATHS...`,
     `python -m package ...`, `python file.py ...`, `python -c CODE ...` and the name of a console script with
-    its arguments. Parameters of a test (`[...]`) are dropped: all its instances are one entrypoint. Whether
-    the codebase has the console script is not checked.
+    its arguments; `python -m pytest` means `pytest`, and `python` may have a path. Parameters of a test
+    (`[...]`) are dropped: all its instances are one entrypoint. Whether the codebase has the console script
+    is not checked.
     """
     try:
         words = shlex.split(command)
@@ -177,8 +181,9 @@ def with_input(
 ) -> Entrypoint:
     """Return the entrypoint with standard input and variables.
 
-    Raises `EntrypointError` for standard input of a test, for variables that the run itself needs, and for
-    values that are too many, too long or not UTF-8.
+    Raises `EntrypointError` for standard input of a test, for variables whose names are invalid or reserved
+    for the run, for too many of them, and for texts that are too long, contain NUL (only values) or are not
+    UTF-8.
     """
     given = variables or {}
     if stdin and entrypoint.is_test:

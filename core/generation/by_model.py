@@ -118,7 +118,7 @@ class SuiteTrials:
 
 
 def last_line(message: str) -> str:
-    """Return the last line of pytest's text that begins with `E `, or else its last non-blank line."""
+    """Return the last line of pytest's text that begins with `E `, or else its last non-blank one, if any."""
     lines = [line for line in message.splitlines() if line.strip()]
     return next((line for line in reversed(lines) if line.startswith("E ")), lines[-1] if lines else "")
 

@@ -468,7 +468,10 @@ def run_controls(
     *,
     on_comparison: Callable[[int, int], None] = lambda done, total: None,
 ) -> list[Mapping[str, Any]]:
-    """Run the whole suite on up to `count` specimens; return the comparisons in a stable order."""
+    """Run the whole suite on up to `count` specimens; return the comparisons in a stable order.
+
+    `on_comparison` is called with the number of comparisons made and the number of all.
+    """
     chosen, pending = sample(verdicts, count, context.settings.seed), _Pending(context)
     for verdict in chosen:
         if verdict.key not in state.controls and verdict.specimen is not None:

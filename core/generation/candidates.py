@@ -127,7 +127,7 @@ class Strata:
         return kept.get(stratum, 0) < self.share(stratum, count, kept, exhausted)
 
 
-def in_turns(groups: Iterable[Sequence[T]]) -> list[T]:
+def round_robin(groups: Iterable[Sequence[T]]) -> list[T]:
     """Return the items of all groups: the first of each, then the second of each, and so on."""
     rows = zip_longest(*([(item,) for item in group] for group in groups), fillvalue=())
     return [item for row in rows for cell in row for item in cell]
@@ -197,7 +197,7 @@ def plan(library: SourceLibrary, settings: CampaignSettings) -> CandidatePlan:
     strata = _strata(library, settings, {name: cell[name] for name in names}, pool=seen)
     order = _order_of_strata(settings, list(strata))
     return CandidatePlan(
-        tuple(in_turns(strata[name] for name in order)),
+        tuple(round_robin(strata[name] for name in order)),
         len(found),
         too_short=len(listed) - len(known),
         seen_by_too_few=len(known) - len(seen),
@@ -324,7 +324,10 @@ def require_defined(choice: Choice, defined: Collection[str]) -> None:
 
 
 def meeting(library: SourceLibrary, names: Sequence[str], choice: Choice) -> list[str]:
-    """Return the functions that meet every condition; percentiles are those of all library functions."""
+    """Return the functions that meet every condition; percentiles are those of all library functions.
+
+    Without conditions, all `names` are returned, including those that are not in the library.
+    """
     if not choice.where:
         return list(names)
     rows = [row for name in names if (row := library.by_name.get(name)) is not None]
@@ -334,7 +337,10 @@ def meeting(library: SourceLibrary, names: Sequence[str], choice: Choice) -> lis
 def beyond(
     library: SourceLibrary, names: Sequence[str], bars: Sequence[MetricBar], percent: float
 ) -> list[str]:
-    """Return the functions at or beyond every bar; the bars are percentiles among `names`."""
+    """Return the functions at or beyond every bar; the bars are percentiles among `names`.
+
+    Without bars, all `names` are returned, including those that are not in the library.
+    """
     if not bars:
         return list(names)
     rows = [row for name in names if (row := library.by_name.get(name)) is not None]

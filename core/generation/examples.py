@@ -92,9 +92,10 @@ class JudgedCorruption:
 
 
 def read_judged(text: str, file: str) -> tuple[JudgedCorruption, ...]:
-    """Return the judged corruptions in a JSON lines file, without those on which readers disagree.
+    """Return the judged corruptions in a JSON lines file, except those without a unanimous verdict.
 
-    Raises `UserError`, which names `file` and the line, if a line can't be read.
+    The readers' words are joined and cut to `_WORDS` characters. Raises `UserError`, which names `file` and
+    the line, if a line can't be read.
     """
     found: list[JudgedCorruption] = []
     for number, line in enumerate(text.splitlines(), 1):

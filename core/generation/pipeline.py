@@ -117,7 +117,7 @@ class SourceResult:
 
     @property
     def strata(self) -> list[tuple[str, int, int]]:
-        """The strata of the set, each with the numbers of its candidates and of those that became a task."""
+        """The strata, each with its numbers of candidates and of tasks made; empty if there is no plan."""
         return (
             []
             if self.plan is None

@@ -47,7 +47,7 @@ class KeptTask:
     functions: tuple[str, ...]
     failing: int
     glance: float | None = None
-    """The predicted rate at which readers see the corruption; for a group, the mean."""
+    """The predicted rate at which readers see the corruption, for a group the mean; None if unknown."""
     replaces: str = ""
     """The id of the task that it replaces."""
     title: str = ""

@@ -125,9 +125,10 @@ def confirmed_pass(
 
 
 def confirmation_lines(confirmation: Confirmation) -> list[str]:
-    """Return the result of a confirmation in lines, with the tests and calls that contradict the pass.
+    """Return the result of a confirmation in lines.
 
-    The lines reveal a part of the answer.
+    They include the call that contradicts the pass, and an input outside of the tests on which the answers
+    differ, and so can reveal a part of the answer.
     """
     lines = [confirmation.words]
     if confirmation.detail:

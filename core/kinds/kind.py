@@ -225,7 +225,7 @@ class TaskKind(ABC, Generic[J]):
         return True
 
     def read(self, fields: Fields) -> object:
-        """Read the kind's own part of a `task.toml` (`Task.of_kind`).
+        """Return the kind's own part of a `task.toml` (`Task.of_kind`); None if the kind has none.
 
         Raises `TaskError`, which names the file and the key, for a bad value.
         """

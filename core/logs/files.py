@@ -68,7 +68,10 @@ def create_file(path: Path, data: bytes) -> None:
 
 
 def _hidden_copy(path: Path, data: bytes, mode: int, *, durable: bool) -> Path:
-    """Write a hidden file next to `path`, and return its path, which only this process and thread use."""
+    """Write a hidden file next to `path`, synced to disk if `durable`, and return its path.
+
+    No other process or thread uses that path.
+    """
     part = path.with_name(f".{path.name[:200]}.{os.getpid()}-{get_ident()}.part")
     part.unlink(missing_ok=True)
     try:

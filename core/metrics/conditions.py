@@ -118,7 +118,10 @@ class _Reader:
         self._depth = 0
 
     def all(self) -> Maker:
-        """Return the function that makes the whole condition's test from a population."""
+        """Return the function that makes the whole condition's test from a population.
+
+        Raises `ConditionError` if the condition is empty or invalid.
+        """
         if not self._tokens:
             raise ConditionError("The condition is empty.", hint=_FORM)
         maker = self._disjunction()

@@ -108,7 +108,7 @@ class FunctionMetrics:
     centrality: Centrality
 
     def cell(self, column: str) -> Cell:
-        """Return the value of a column. Raises `ColumnError` if it is not in `COLUMNS`."""
+        """Return a column's value; None if it is unknown. Raises `ColumnError` if it is not in `COLUMNS`."""
         if column not in COLUMNS:
             raise ColumnError(f"There is no column {column!r}.", hint=f"Columns: {', '.join(COLUMNS)}.")
         holder: object = self

@@ -179,7 +179,7 @@ class _Planning:
 
     @cached_property
     def _familiar(self) -> frozenset[str]:
-        """The libraries that the person rated at `familiar_from` or above."""
+        """The libraries that the person rated at `familiar_from` or above; empty if that is not set."""
         least = self.study.participants.familiar_from
         if not least:
             return frozenset()

@@ -179,7 +179,7 @@ def _slept(evidence: AttemptEvidence) -> Iterator[FlagRow]:
 
 
 def _pairs(events: Iterable[JournalEvent]) -> Iterator[tuple[JournalEvent, JournalEvent]]:
-    """Yield pairs of consecutive events of one process."""
+    """Yield pairs of consecutive events of one process; confirmations of passes are left out."""
     before: JournalEvent | None = None
     for event in events:
         if isinstance(event.data, PassConfirmed):  # after the end, and perhaps on another day

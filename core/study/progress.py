@@ -42,7 +42,7 @@ class PersonAtWork:
     task: str = ""
     attempt: str = ""
     begun_ms: int | None = None
-    """When the attempt was begun, in milliseconds of UTC."""
+    """When the attempt was begun, in milliseconds of UTC; None without one."""
 
 
 @dataclass(frozen=True, slots=True)

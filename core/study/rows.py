@@ -83,7 +83,7 @@ class AttemptRow(msgspec.Struct, frozen=True, kw_only=True):
     confirmation: str = ""
     """The standing of a pass (`core.attempts.results.Standing`); empty if there is no pass."""
     score: float | None = None
-    """The score of the last submission."""
+    """The score of the last submission; None without one."""
     best_score: float | None = None
     outcome_of_last: str = ""
     measures: dict[str, Any] = {}

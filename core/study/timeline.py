@@ -87,7 +87,7 @@ class AttemptTimeline:
 
     @property
     def end_ms(self) -> int:
-        """The position of the last event, in milliseconds."""
+        """The position of the last event, in milliseconds; 0 if there is no event."""
         return self.spans[-1].to_ms if self.spans else 0
 
     def corrected(self, corrections: Iterable[TimesCorrected]) -> tuple[TimelineSpan, ...]:

@@ -76,9 +76,9 @@ class Meaning:
         return scope is not None and scope.parent is not None
 
     def paths(self, node: ast.expr) -> tuple[str, ...]:
-        """Return the paths that a name or an attribute chain can stand for: `sys.modules`, `builtins.open`.
+        """Return the paths that a name or an attribute chain can mean, such as `sys.modules`.
 
-        Empty if it stands for nothing that is imported or built in.
+        Empty if it means nothing that is imported or built in.
         """
         attributes: list[str] = []
         while isinstance(node, ast.Attribute):
@@ -98,8 +98,8 @@ class Meaning:
         if not self.is_unbound(name):
             imported = filter(None, (binding.path for binding in self.bindings(name)))
             return tuple(dict.fromkeys(imported))
-        # Special names such as `__loader__` are set in each module: they count as built-ins even where
-        # `_BUILTINS` lacks them.
+        # Special names such as `__loader__` are set in each module: they count as built-ins even where they
+        # are not in `_BUILTINS`.
         special = name.id.startswith("__") and name.id != "__class__"
         if special or name.id in _BUILTINS:
             return (f"builtins.{name.id}",)

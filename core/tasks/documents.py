@@ -73,7 +73,8 @@ def json_text(document: Mapping[str, Any]) -> str:
 def read_document(path: Path) -> Fields:
     """Return the contents of a task's file, in the form of the current version.
 
-    Raises `TaskError`, naming the file, if it is missing, can't be read or is of a newer version.
+    Raises `TaskError`, which names the file, if it is missing, can't be read, contains no table, or has an
+    unknown format or version.
     """
     name = path.name if path.name == TASK_FILE else "/".join(path.parts[-2:])
     try:

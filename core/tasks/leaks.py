@@ -57,7 +57,7 @@ def _leak_by_name(tree: SourceTree, path: str) -> str:
 
 
 def _copies(tree: SourceTree, targets: tuple[Target, ...]) -> Iterator[str]:
-    """Yield a sentence for every file with a target's original lines outside of its definition."""
+    """Yield a sentence for each target and file of up to 4 MiB with its original lines in another place."""
     wanted = [(target, telling) for target in targets if (telling := telling_lines(target))]
     if not wanted:
         return

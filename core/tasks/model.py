@@ -16,7 +16,7 @@ from gistpoint.core.tasks.fields import Count, Positive, Sha256
 from gistpoint.core.tasks.protection import Protection
 
 Limit = Annotated[int, Meta(ge=0, le=10_000_000)]
-"""A limit of a tool. The bound, beyond any honest task, protects memory and the screen."""
+"""A limit of a tool. Its bound, which no honest task reaches, protects memory and the screen."""
 LONGEST_SUITE_S = 7 * 86_400
 FORMAT = "gistpoint.task"
 VERSION = 3

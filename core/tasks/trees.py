@@ -39,7 +39,8 @@ _LONGEST_PATH = 4096
 def patched(tree: SourceTree, patch: str) -> dict[str, bytes | None]:
     """Return the files changed by a unified diff, by path; None for a removed file.
 
-    Raises `DiffError` if the patch does not apply to the tree, is binary, or is not a unified diff.
+    Raises `DiffError` if the patch does not apply to the tree, is binary, names a path that is too long, or
+    is not a unified diff.
     """
     found: dict[str, bytes | None] = {}
     for diff in parse(patch):

@@ -81,7 +81,7 @@ class Revealed(msgspec.Struct, frozen=True, omit_defaults=True):
     sources: tuple[str, ...] = ()
     """The functions whose source was shown, as `path::qualname`."""
     span: tuple[int, int] | None = None
-    """The offset and the length, within the text, of the file's or function's source.
+    """The offset and the length, within the text, of the file's or function's source; None without one.
 
     With it, nobody has to cut the source out of the answer by its wording, which may change (decision 64).
     """

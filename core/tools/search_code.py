@@ -325,7 +325,7 @@ def _skipped(undecodable: tuple[str, ...]) -> list[str]:
 
 
 def _block(path: str, text: str, starts: list[int], around: int, width: int) -> str:
-    """Return the matching lines with `around` lines of context; overlapping contexts are merged."""
+    """Return the path and the matching lines, cut to `width`, with `around` lines of context, merged."""
     rows = [path]
     shown, number, at = 0, 1, 0
     hits: list[int] = []

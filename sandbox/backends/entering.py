@@ -214,7 +214,10 @@ def _supervisor(
 
 
 def _threads_of(user: int) -> int:
-    """Return the number of threads of all processes of a user, which the system's limit counts too."""
+    """Return the number of threads of all processes of a user, which the system's limit counts too.
+
+    Without `/proc`, the number is assumed: 4,096 for this process's user, otherwise 0.
+    """
     count = 0
     with contextlib.suppress(OSError):
         for entry in Path("/proc").iterdir():

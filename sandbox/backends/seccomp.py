@@ -32,7 +32,8 @@ _FAMILIES = (1, 2, 10, 16)  # AF_UNIX, AF_INET, AF_INET6, AF_NETLINK
 _TERMINAL_INJECTION = (0x5412, 0x541C)  # TIOCSTI, TIOCLINUX
 _X32_BIT = 0x40000000
 
-_SINCE_5 = {  # one number on all architectures
+# System calls since Linux 5, whose numbers are the same on every architecture.
+_SINCE_5 = {
     "pidfd_getfd": 438,
     "io_uring_setup": 425,
     "io_uring_enter": 426,

@@ -501,10 +501,10 @@ class WarmSuite:
 
     def close(self) -> None:
         """End the process with all of its children, and wait up to 30 seconds until they are gone."""
-        # The pipe is closed after the thread that writes to it has ended, because its number may be reused.
         self._cancel.cancel()
         if self._thread.ident is not None:
             self._thread.join(_ENDING_S)
+        # Only after the thread that writes to the pipe has ended, because a closed descriptor may be reused.
         for descriptor in (self._reading, self._writing):
             with contextlib.suppress(OSError):
                 os.close(descriptor)

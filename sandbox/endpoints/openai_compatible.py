@@ -157,7 +157,10 @@ def _length(message: ChatMessage) -> int:
 
 
 def usage_of(value: object, prices: Prices | None, sent: int, received: int) -> Usage:
-    """Return the usage of a request; what the endpoint omits is estimated from the lengths in characters."""
+    """Return the usage of a request; what the endpoint omits is estimated from the lengths in characters.
+
+    The cost is that of `prices` if they are given, otherwise the endpoint's; None if it reports none.
+    """
     table: Mapping[str, object] = value if isinstance(value, dict) else {}
     prompt = _count(table.get("prompt_tokens"))
     completion = _count(table.get("completion_tokens"))

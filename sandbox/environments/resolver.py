@@ -203,7 +203,10 @@ class Installed:
     plugins: tuple[str, ...]
 
     def needs(self, python: str) -> set[str]:
-        """Return the canonical names of the requirements on Python `python` (`3.11`), without extras."""
+        """Return the canonical names of the requirements on Python `python` (`3.11`), without extras.
+
+        Invalid requirements are left out.
+        """
         found: set[str] = set()
         for line in self.requirements:
             try:

@@ -238,8 +238,9 @@ def fetch_repository(
     """Fetch a source below `scratch`, pin its suite's requirements, and return the repository.
 
     Builds run in `isolation`. `on_tree` gets the source before anything is pinned, and may raise an error to
-    skip the pinning. Raises `SourceError` if the source can't be fetched, `EnvironmentBuildError` if its
-    requirements can't be pinned, and `CancelledError` if stopped.
+    skip the pinning. Raises `SourceError` if the source can't be fetched, `SandboxUnavailableError` if
+    `isolation` does not work here, `EnvironmentBuildError` if its requirements can't be pinned, and
+    `CancelledError` if stopped.
     """
     report = on_line or (lambda line: None)
     report(f"fetching {spec.source}")

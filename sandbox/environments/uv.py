@@ -262,7 +262,7 @@ class _Log:
         self._size = 0
 
     def feed(self, chunk: bytes) -> None:
-        """Take the next bytes, and report each line that they complete."""
+        """Take the next bytes, and report each line that they complete; keep up to `_MAX_LOG` characters."""
         *complete, self._incomplete = (self._incomplete + chunk).split(b"\n")
         for raw in complete:
             line = raw.decode("utf-8", "replace").rstrip()

@@ -584,7 +584,7 @@ def _may_be_imported(name: str) -> bool:
 
 
 def _moved_names(called: Entrypoint) -> dict[str, str]:
-    """Return the replacements for the temporary names of a moved file in outputs, by name."""
+    """Return the replacements for a moved file's temporary names in outputs; empty if none was moved."""
     if not called.files or posixpath.basename(called.target) not in ("test_moved.py", "moved.py"):
         return {}
     name = posixpath.basename(called.target)

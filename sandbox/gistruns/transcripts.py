@@ -136,7 +136,7 @@ class ProgramTranscript:
     _number: int = 0
 
     def feed(self, line: bytes) -> None:
-        """Take one line."""
+        """Take one line; one that is not a record, or is out of order, sets `forged`."""
         try:
             record = json.loads(line)
             self._take(record)

@@ -95,7 +95,10 @@ class _Here:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Judge a folder or a gist; return 0 if there is a verdict, and 2 if there is none."""
+    """Judge a folder or a gist, and print the verdict; return 0 if there is one, and 2 if there is none.
+
+    The solver's files are printed with the verdict, unless that would exceed `_MOST_PRINTED` characters.
+    """
     parser = argparse.ArgumentParser(
         prog="verify.pyz", description="Judges a folder that a solver worked in."
     )

@@ -90,7 +90,10 @@ class ClusterRunner:
         max_cost_usd: float | None = None,
         on_job: Callable[[JobReport], None] = lambda report: None,
     ) -> None:
-        """`build` is the function with which a worker makes its services; it is sent by name."""
+        """`build` is the function with which a worker makes its services; it is sent by name.
+
+        `on_job` is called with the report on each job.
+        """
         self.run = run
         self._ports = ports
         self._workers = workers
@@ -143,7 +146,7 @@ class ClusterRunner:
     # What is sent
 
     def _jobs(self) -> Iterator[ClusterJob]:
-        """Yield the remaining jobs that another machine can do."""
+        """Yield the remaining jobs that another machine can do; halt those with a faulty task or attempt."""
         for state in self.run.left:
             try:
                 order = self._order(state)
@@ -156,7 +159,9 @@ class ClusterRunner:
                     yield order
 
     def _order(self, state: JobState) -> ClusterJob | None:
-        """Return a job to send; None if it has ended or halted.
+        """Return a job to send; None if its attempt has ended, or if the job was halted here.
+
+        It is halted if a person has taken the attempt over, or if the journal is too large to be sent.
 
         Raises `AttemptError` if its attempt is damaged or open in another process.
         """

@@ -55,7 +55,7 @@ class AttemptFigures(msgspec.Struct, frozen=True, kw_only=True):
     mixed: bool = False
     """Whether a person had control for a time; such attempts are in no rate."""
     score: float | None = None
-    """The score of the last submission."""
+    """The score of the last submission; None without one."""
     calls: int | None = None
     submissions: int | None = None
     malformed: int | None = None
@@ -72,7 +72,7 @@ class AttemptFigures(msgspec.Struct, frozen=True, kw_only=True):
     """The estimated tokens of replies that are in no journal: requests that failed or were dropped."""
     lost_usd: float | None = None
     wall_s: float | None = None
-    """The time from the attempt's first event to its last, except between two processes."""
+    """The time from the attempt's first event to its last, except between two processes; None if unknown."""
     model_s: float | None = None
     """The time between requests and their replies."""
     endpoint_wait_s: float | None = None
@@ -175,7 +175,7 @@ class RunFigures(msgspec.Struct, frozen=True, kw_only=True):
     calls_per_attempt: float | None
     submissions_per_attempt: float | None
     malformed: Rate | None
-    """The rate of malformed calls among all calls."""
+    """The rate of malformed calls among all calls; None without a call."""
     prompt_tokens: int
     completion_tokens: int
     cached_tokens: int

@@ -183,7 +183,7 @@ class JobState:
     message: str = ""
     lost_tokens: int = 0
     lost_usd: float | None = None
-    """The cost of replies that are in no journal, in US dollars."""
+    """The cost of replies that are in no journal, in US dollars; None if it is unknown or there are none."""
     worker: str = ""
     """The worker of a cluster that had the job last; empty if none had it."""
     clock_ms: int = 0

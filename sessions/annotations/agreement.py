@@ -235,7 +235,7 @@ class GlanceAgreement:
     """The number of functions of which both read the same version."""
     agreed: int
     kappa: float | None
-    """Kappa of the three answers of a blind reading."""
+    """Kappa of the three answers of a blind reading; None if it is undefined."""
     verdicts: int
     """The number of corruptions to which both gave a verdict."""
     agreed_verdicts: int

@@ -89,7 +89,10 @@ class GlanceReader:
     def read(
         self, item: BlindItem, answer: BlindReply, version: ShownVersion | None = None
     ) -> GlanceOperation:
-        """Record an answer about a function; unless `version` is given, the seed decided which was shown."""
+        """Record an answer about a function; unless `version` is given, the seed decided which was shown.
+
+        Of its words, at most `LONGEST_WORDS` characters are stored.
+        """
         shown = version or item.version(self.seed)
         data = ReadingData(
             function=item.function,
@@ -109,7 +112,10 @@ class GlanceReader:
         return self._add(item.task, GlanceOperationKind.READING, data)
 
     def verdict(self, item: BlindItem, verdict: GlanceVerdict, words: str) -> GlanceOperation:
-        """Record a verdict on a corruption whose diff was shown."""
+        """Record a verdict on a corruption whose diff was shown.
+
+        Of `words`, at most `LONGEST_WORDS` characters are stored.
+        """
         data = GlanceVerdictData(item.function, verdict, words.strip()[:LONGEST_WORDS], self.seed, self.round)
         return self._add(item.task, GlanceOperationKind.VERDICT, data)
 

@@ -374,7 +374,7 @@ def read_verdict_words(
 
     The file contains `[[verdict]]` tables with `key`, `words`, `means` (a value of `RunVerdict`) and, for the
     verdicts of `REASONED`, `reasons`. `taken` are keys with another meaning. Raises `SettingsError` if the
-    content is invalid.
+    file can't be read or its content is invalid.
     """
     path = config / _WORDS_FILE
     try:

@@ -198,7 +198,11 @@ class ReadOperations(Generic[Op]):
 
 
 def read_side_file(path: Path, codec: Codec[Op]) -> ReadOperations[Op]:
-    """Return the operations in a file. Raises the codec's error if it can't be read or is too new."""
+    """Return the operations in a file, and its problems; invalid lines are skipped.
+
+    After more than `_MOST_UNREAD` invalid lines, nothing else is read. Raises the codec's error if the file
+    can't be read or is too new.
+    """
     try:
         content = read_log(path, codec.log)
     except OSError as error:

@@ -150,7 +150,7 @@ class Validator:
         return self._add(task, ValidationOperationKind.COMMENT, CommentData(text))
 
     def trial(self, task: str, trial: Trial) -> ValidationOperation:
-        """Record a trial of a task, with the hashes of the code or gist that was tried."""
+        """Record a trial of a task, with the hashes of the code or gist and at most `MOST_IDS` test ids."""
         scored = trial.scored
         data = TrialData(
             subject=trial.subject,
@@ -173,7 +173,7 @@ class Validator:
         return self._add(task, ValidationOperationKind.TRIAL, data)
 
     def check(self, task: str, findings: Iterable[CheckFinding], backend: str) -> ValidationOperation:
-        """Record the findings of `task check`."""
+        """Record the findings of `task check`, with details of at most 2,000 characters."""
         rows = tuple(FindingData(f.name, f.passed, f.reduced, f.detail[:2000]) for f in findings)
         return self._add(task, ValidationOperationKind.CHECK, CheckData(rows, backend))
 

@@ -34,7 +34,10 @@ def run_files(folder: Path) -> list[PathBlob]:
 
 
 def event_files(folder: Path) -> list[PathBlob]:
-    """Return the files of a run with one file per event, in order; empty if the folder is not such a run."""
+    """Return the files of a run with one file per event, in order; empty if the folder is not such a run.
+
+    Files after the first `limits.MEMBERS` are left out.
+    """
     inner = folder / "events"
     if not inner.is_dir():
         return []
@@ -46,8 +49,8 @@ def event_files(folder: Path) -> list[PathBlob]:
 def session_files(path: Path) -> list[PathBlob]:
     """Return the files of a session in opencode's storage: its own, then each message and its parts.
 
-    The list is empty if the path is not such a session. Some releases of opencode keep the messages next to
-    the folder of the sessions, others in it.
+    Empty if the path is not such a session; files after the first `limits.MEMBERS` are left out. Some
+    releases of opencode keep the messages next to the folder of the sessions, others in it.
     """
     if not (path.name.startswith("ses_") and path.suffix == ".json" and path.is_file()):
         return []

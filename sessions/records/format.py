@@ -275,7 +275,7 @@ class RunNames:
         self._seen: dict[str, int] = {}
 
     def name(self, name: str) -> str:
-        """Return the unique id of the next run, which is called `name`."""
+        """Return the unique id of the next run, called `name`; a long name is cut, and a hash added."""
         if len(name) > _LONGEST_ID:
             import hashlib
 

@@ -247,7 +247,10 @@ class FileProbe:
 
     @cached_property
     def _late_offsets(self) -> dict[str, int]:
-        """The keys of the top object, with the positions of their values in the tail."""
+        """The keys of the top object, with the positions of their values in the tail.
+
+        Empty if the file does not end with an object, or it is not certain where that opens.
+        """
         text = self.tail.decode("latin-1").rstrip(" \t\r\n\0")
         if not text.endswith("}"):
             return {}
@@ -299,7 +302,11 @@ def prefix_value(text: str, at: int) -> Json:
 
 
 def _prefix(text: str, at: int, depth: int) -> Json:
-    """Return a value that is known to be cut off, as far as it goes."""
+    """Return a value that is known to be cut off, as far as it goes.
+
+    Of a string, at most 4,096 characters are returned with their escapes; of an object or array, its content
+    so far. Any other value, and one nested too deeply, is None.
+    """
     opening = text[at : at + 1]
     if opening == '"':
         return text[at + 1 :][:4096]

@@ -120,7 +120,10 @@ class Places:
         self._latest: tuple[dict[str, tuple[int, int, int]], str, Row] | None = None
 
     def of(self, probe: FileProbe) -> dict[str, tuple[int, int, int]]:
-        """Return the number, start and end of a file's known rows by id; `add` adds to this mapping."""
+        """Return the number, start and end of a file's known rows by id; `add` adds to this mapping.
+
+        A new mapping is returned for a file without identity, and for one that has not been listed recently.
+        """
         key = probe.identity
         if key is None:
             return {}
@@ -131,7 +134,10 @@ class Places:
         return known
 
     def add(self, known: dict[str, tuple[int, int, int]], id: str, row: Row) -> None:
-        """Add a row to those of its file; the latest row stays decoded, as listed rows are opened in turn."""
+        """Add a row to those of its file, unless it is damaged.
+
+        The latest row stays decoded, as listed rows are opened in turn.
+        """
         record = row.record
         if record is None or not record.damage:
             known[id] = (row.number, record.start if record else 0, record.end if record else 0)

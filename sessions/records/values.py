@@ -155,7 +155,7 @@ def media_text(part: dict[str, Json], kind: str = "") -> str:
 
 
 def _without_data(name: str) -> str:
-    """Return the address of an image; for a data URL, its type and size."""
+    """Return the address of an image, cut to 2,000 characters; for a data URL, its type and size."""
     if not name.startswith("data:"):
         return name[:2000]
     head, _, data = name[:200].partition(",")
@@ -186,9 +186,10 @@ def is_naive(value: Json) -> bool:
 
 
 def when(value: Json) -> float | None:
-    """Return a time as seconds since the epoch, from a number or ISO 8601; None if it is neither.
+    """Return a time as seconds since the epoch, from a number or ISO 8601; None for any other value.
 
-    Numbers may be seconds, milliseconds or microseconds. A time without a time zone counts as UTC.
+    Numbers may be seconds, milliseconds or microseconds. A time without a time zone counts as UTC. Times
+    before 1970 or after the year 9999 are None.
     """
     number = as_float(value)
     if number is not None:

@@ -206,7 +206,8 @@ Change: TypeAlias = (
 def changes_of(step: Step, target: FunctionRef | None = None) -> tuple[Change, ...]:
     """Return the changes that a step made, in order; calls that failed or were refused made none.
 
-    `target` is the function that a submission replaces if its tool takes no function name.
+    `target` is the function that a submission replaces if its tool takes no function name. An edit of which
+    nothing is recorded is an `Unrecorded` change without a path.
     """
     if has_failed(step):
         return ()

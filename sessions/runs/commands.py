@@ -272,7 +272,10 @@ def written_files(command: str) -> tuple[tuple[str, str], ...]:
 
 
 def edited_paths(command: str) -> tuple[str, ...]:
-    """Return the paths of files that a command changes by `sed -i`, a redirection or `tee`."""
+    """Return the paths of files that a command changes by `sed -i`, a redirection or `tee`.
+
+    Redirections are searched for only in the first `_LONGEST` characters.
+    """
     found: list[str] = []
     for line in _without_heredocs(command[:_LONGEST]).split("\n"):
         found += [match[1].strip("'\"") for match in _REDIRECTED.finditer(line)]

@@ -273,7 +273,8 @@ class RunDocument:
     def grow(self) -> bool:
         """Prepare to index what was appended to the file; return False if the run must be opened again.
 
-        If the last record was incomplete, it is dropped, so that it is read again.
+        It must be opened again if its earlier content has changed, if nothing was appended, or if its reader
+        can't continue. If the last record was incomplete, it is dropped, so that it is read again.
         """
         with self._lock:
             if not self._finished or not self._ending:

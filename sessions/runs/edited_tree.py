@@ -166,7 +166,8 @@ class EditedTree:
         """Return the repository path of a recorded path.
 
         The root of an absolute path is a known root, or else whatever is before a known file, or else before
-        a known folder. Raises `NotAppliedError` for a path that leaves the repository.
+        a known folder; if there is none, the whole path counts as relative. Raises `NotAppliedError` for a
+        path that leaves the repository.
         """
         plain = recorded.replace("\\", "/").removeprefix("./")
         parts = [part for part in plain.split("/") if part not in ("", ".")]

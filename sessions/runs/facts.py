@@ -303,7 +303,7 @@ class Spent:
     submissions_left: int | None = None
     tokens: Tokens = field(default_factory=Tokens)
     cost: float | None = None
-    """The cost in US dollars."""
+    """The cost in US dollars; None if it is unknown."""
     elapsed_s: float | None = None
     """The seconds since the first recorded time; the sum of the durations if there are no times."""
     derived: frozenset[str] = frozenset()

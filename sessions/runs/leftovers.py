@@ -205,7 +205,10 @@ class _ShownTexts:
         return "\0".join(self._texts)
 
     def contain(self, text: str) -> bool:
-        """Whether one of the shown texts contains `text`, as it is or escaped as in JSON."""
+        """Whether one of the shown texts contains `text`, as it is or as JSON escapes it.
+
+        A short text must be a separate word. Of a cut text, one shown cut text must contain all pieces.
+        """
         if isinstance(text, CutText):
             pieces = set(text.pieces)
             others = [other for other in self._texts if isinstance(other, CutText)]

@@ -341,7 +341,7 @@ def _folder_error(path: Path) -> RunFileError:
 def probe_of(path: Path, id: str = "") -> tuple[FileProbe, str]:
     """Return the probe of a file, and `id`; in an archive, the probe of its member, and the rest of `id`.
 
-    Raises `RunFileError` if there is no such file, or if it is a folder that is not a run.
+    Raises `RunFileError` if there is no such file or member, or if it is a folder that is not a run.
     """
     if not _is_there(str(path)):
         raise RunFileError(f"{path} does not exist.")
@@ -367,7 +367,7 @@ def is_log(archive: Archive) -> bool:
         return True
     if not archive.damage:
         return False
-    # A damaged log may lack these members.
+    # In a damaged log, these members may be missing.
     return any(name.startswith("samples/") for name in archive.members)
 
 

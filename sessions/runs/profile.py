@@ -96,7 +96,7 @@ class Counted:
     steps: list[int] = field(default_factory=list)
 
     def add(self, step: int) -> None:
-        """Count a step."""
+        """Count a step, and list it if fewer than `_MOST_NAMED` are listed."""
         self.count += 1
         if len(self.steps) < _MOST_NAMED:
             self.steps.append(step)

@@ -81,7 +81,11 @@ class Query:
         scopes: Iterable[TextScope] = tuple(TextScope),
         ignore_case: bool | None = None,
     ) -> None:
-        """Compile the pattern. Raises `SearchError` if it is empty or is not a regular expression."""
+        """Compile the pattern, which is a literal text unless `regex` is set.
+
+        If `ignore_case` is None, case is ignored if the pattern is in lower case. Raises `SearchError` if the
+        pattern is empty or is not a regular expression.
+        """
         import regex as engine
 
         if not pattern:
@@ -201,7 +205,10 @@ def _places(text: str, wanted: str) -> Iterator[tuple[int, int]]:
 
 
 def _byte_forms(literal: str, ignore: bool) -> tuple[bytes, ...] | None:
-    """Return the encodings that a text may have in JSON or nested JSON; None if they are unknown."""
+    """Return the encodings that a text may have in JSON or nested JSON; None if they are unknown.
+
+    They are in lower case if case is to be ignored, or the text is not ASCII.
+    """
     if not literal.strip():
         return None
     is_ascii = literal.isascii()

@@ -97,40 +97,40 @@ def _log(study: StudyFolder) -> Iterator[AuditFinding]:
 
 
 def _operation(
-    operation: StudyOperation, writer: str, place: str, where: str, owners: dict[str, str]
+    operation: StudyOperation, writer: str, line_place: str, file: str, owners: dict[str, str]
 ) -> Iterator[AuditFinding]:
     kind, subject = operation.kind, operation.subject
     # An operation without a checksum counts as changed, even if it can't have one.
     if not operation.extra.get(SUM) or operation.extra[SUM] != checksum(operation):
         yield AuditFinding(
-            "operation_changed", f"{place}: {kind!r} of {subject} is not what was written.", where
+            "operation_changed", f"{line_place}: {kind!r} of {subject} is not what was written.", file
         )
     if operation.reviewer != writer:
         yield AuditFinding(
-            "wrong_writer", f"{place} is written by {operation.reviewer}, not by {writer}.", where
+            "wrong_writer", f"{line_place} is written by {operation.reviewer}, not by {writer}.", file
         )
     if kind not in _WITHOUT_DATA:
         record = DATA_OF.get(kind)
         if record is None or operation.read(record) is None:
             yield AuditFinding(
-                "unknown_operation", f"{place}: {kind!r} can't be read by this version.", where
+                "unknown_operation", f"{line_place}: {kind!r} can't be read by this version.", file
             )
     name = name_in(operation.reviewer)
     about, _, identity = subject.partition(":")
     if about == "person" and identity != name:
         yield AuditFinding(
             "wrong_place",
-            f"{place} is about {identity}, but erasing {identity} would leave it in the file.",
-            where,
+            f"{line_place} is about {identity}, but erasing {identity} would leave it in the file.",
+            file,
         )
     elif about == "attempt" and owners.get(identity, name) != name:
         yield AuditFinding(
             "wrong_place",
-            f"{place} is about an attempt of {owners[identity]}, but not in a file of theirs.",
-            where,
+            f"{line_place} is about an attempt of {owners[identity]}, but not in a file of theirs.",
+            file,
         )
     elif about not in ("person", "attempt", "repair", STUDY, ERASED):
-        yield AuditFinding("unknown_operation", f"{place} is about {subject!r}, which is unknown.", where)
+        yield AuditFinding("unknown_operation", f"{line_place} is about {subject!r}, which is unknown.", file)
 
 
 def _is_cut(line: bytes) -> bool:

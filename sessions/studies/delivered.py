@@ -36,7 +36,8 @@ class Delivery:
     ) -> RecordedAttempt:
         """Return a recorded attempt with its expected hashes, which are empty if they can't be computed.
 
-        `condition` replaces the condition in the attempt's header, unless it is empty.
+        `condition` replaces the condition in the attempt's header, unless it is empty. `accepted` is the
+        reviewers' decision on a pass; None if there is none.
         """
         recorded = RecordedAttempt(content.events, content.head, fault or content.fault, accepted, decisions)
         header = content.events[0].data if content.events else None

@@ -51,7 +51,7 @@ def leftovers(root: Path, erased: Collection[str], begun: Collection[str] = ()) 
 
 
 def local_leftovers(attempts: Path, study: str, erased: Collection[str]) -> tuple[Path, ...]:
-    """Return the folders of people's attempts at a study below this machine's folder of attempts."""
+    """Return the folders of erased people's attempts at a study below this machine's folder of attempts."""
     if not erased:
         return ()
     found = []

@@ -163,8 +163,8 @@ class ReturnAssignment(Request):
 def return_assignment(study: StudyFolder, wanted: ReturnAssignment) -> Assignment:
     """Record that an assignment was returned, and return the assignment.
 
-    Raises `StudyError` if the id is not unique, the reason is empty, or the assignment was returned or has
-    ended.
+    Raises `StudyError` if the id is unknown or not unique, the reason is empty, or the assignment was
+    returned or has ended.
     """
     given = [found for found in study.ledger.assignments() if found.id.startswith(wanted.assignment)]
     if len(given) != 1 or not wanted.assignment:
@@ -225,7 +225,8 @@ class Withdrawal:
 def withdraw_person(study: StudyFolder, wanted: WithdrawPerson) -> Withdrawal:
     """Record a withdrawal, erase the person's data on request, and return what happened to the data.
 
-    Raises `StudyError` for an unknown code, and if an attempt of a person to erase is open.
+    Raises `StudyError` for an unknown code, and if data are to be erased while an attempt of the person is
+    open; the withdrawal is recorded even then.
     """
     code = _known(study, wanted.code).code
     data = Withdrawn(data=ERASE if wanted.erase else KEEP, words="" if wanted.erase else wanted.words)
@@ -284,6 +285,6 @@ def people_expired(study: StudyFolder) -> list[str]:
 
 
 def erase_people(study: StudyFolder, codes: Iterable[str]) -> None:
-    """Erase all data of some people. Raises `StudyError` if an attempt of one of them is open."""
+    """Erase all data of people in turn. Raises `StudyError` at the first with an open attempt."""
     for code in codes:
         study.erase(code)

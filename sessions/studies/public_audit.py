@@ -47,14 +47,17 @@ class Secrets:
     """Codes that look like numbers, and texts that are too short to be searched for."""
 
     def word(self, word: str, what: str) -> None:
-        """Add a word; `what` describes it."""
+        """Add a word, which `what` describes; a word of digits only can't be searched for, and is listed."""
         if word.isdigit():
             self.unsearchable.append(word)
         elif word:
             self.words.setdefault(word, what)
 
     def text(self, text: str) -> None:
-        """Add a free text, whose lines are searched for individually."""
+        """Add a free text, whose lines are searched for individually, each by its first 60 characters.
+
+        Lines of fewer than `_SHORTEST_TEXT` characters can't be searched for, and are only listed.
+        """
         for line in text.splitlines():
             plain = _blanks(line)
             if len(plain) >= _SHORTEST_TEXT:
@@ -66,7 +69,8 @@ class Secrets:
 def audit_public(study: StudyFolder, out: Path) -> Iterator[AuditFinding]:
     """Yield a finding for each file of a public export with content that must not be public.
 
-    `out` is the folder of the export. Raises `StudyError` if it does not exist.
+    `out` is the folder of the export. Also yields a finding if it contains no file, and a note on texts that
+    could not be searched for. Raises `StudyError` if the folder does not exist.
     """
     if not out.is_dir():
         raise StudyError(

@@ -90,7 +90,10 @@ class StudyLog(SideFileStore[StudyOperation, StudyBook]):
         return {writer_sha8(writer_of(path)): lines for path, lines in self.lines.items()}
 
     def append(self, operations: Iterable[StudyOperation], *, durable: bool = True) -> int:
-        """Write the operations that are not known yet, with their checksums, and return their number."""
+        """Write the operations that are not known yet, with their checksums, and return their number.
+
+        They are synced to disk if `durable`.
+        """
         new = [summed(operation) for operation in operations]
         added = super().append(new, durable=durable)
         for path in {self.path_of(operation.reviewer) for operation in new} if added else ():
@@ -142,7 +145,7 @@ class FolderStore:
     """A folder as the store of a study; see `StudyStore`."""
 
     def __init__(self, root: Path, machine: str, clock: TimeSource) -> None:
-        """`machine` is the result of `machine_of`."""
+        """`machine` is the result of `machine_of`. Raises `StudyError` as `refuse_links` does."""
         self.root, self.machine, self.clock = root, machine, clock
         refuse_links(root)
         self.log = StudyLog(root / LOG, clock)

@@ -245,7 +245,10 @@ class Participation:
         return Role.TRAINING if step.training else Role(self.person.role or Role.BASELINE)
 
     def gist_help(self, step: ReadyStep | AttemptStep) -> HelpGist:
-        """Return the gist that is shown with an assignment's task; if there is none, one without text."""
+        """Return the gist that is shown with an assignment's task; if there is none, one without text.
+
+        Raises `StudyError` if the gist can't be read.
+        """
         if step.condition.gist_help is GistHelp.NONE:
             return HelpGist()
         return read_help(self.folder.root, step.assignment.task)
@@ -279,7 +282,10 @@ class Participation:
         return self._start(taken, task, judge)
 
     def open(self, step: AttemptStep) -> TakenAttempt:
-        """Resume an attempt, or if it has no journal, begin it with the id in the log; return the attempt."""
+        """Resume an attempt, or if it has no journal, begin it with the id in the log; return the attempt.
+
+        Raises `StudyError` if the record that it was begun was withdrawn.
+        """
         task, judge = self._prepared(step)
         if not step.resume:
             return self._begin_what_is_recorded(step, task, judge)
@@ -386,7 +392,11 @@ class Participation:
     # The end
 
     def withdraw(self, data: str, words: str = "", taken: TakenAttempt | None = None) -> None:
-        """Record that the person withdraws, and end the open attempt `taken`; `data` is `KEEP` or `ERASE`."""
+        """Record that the person withdraws, and end the open attempt `taken`.
+
+        `data` is `KEEP`, or `ERASE` to delete the person's data. Raises `StudyError` if they can't be deleted
+        because another attempt of the person is open; the withdrawal is recorded even then.
+        """
         self._record(StudyOperationKind.WITHDRAWN, Withdrawn(data=data, words=words))
         self.drafts.remove_all()
         if taken is not None:

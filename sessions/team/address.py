@@ -110,8 +110,8 @@ class StoreAddress:
 def parse_address(text: str) -> StoreAddress:
     """Return the address in a URL.
 
-    Raises `TeamStoreError` if the URL is invalid or contains a password; the message never contains the
-    password.
+    Raises `TeamStoreError` if the URL is invalid, contains a password or an unknown option, or would not
+    verify a server on another machine; the message never contains the password.
     """
     url, port, options = _split(text)
     host = options.pop("host", "") or unquote(url.hostname or "")

@@ -408,8 +408,9 @@ def pull_attempts(
 ) -> tuple[int, int, list[Conflict]]:
     """Fetch the lines that this machine's attempts do not have, and whole attempts that are not here.
 
-    Returns the numbers of attempts and lines, and the conflicts. `report` receives the number of attempts
-    done, the number of all and the current one; it may raise to stop, and fetched lines remain.
+    A journal that this machine sent as a branch is first renamed to it. Returns the numbers of attempts and
+    lines, and the conflicts. `report` receives the number of attempts done, the number of all and the current
+    one; it may raise to stop, and fetched lines remain.
     """
     conflicts: list[Conflict] = []
     fetched = lines = done = 0
@@ -446,7 +447,7 @@ def pull_attempts(
 def add_lines(folder: Path, seq: int, data: Iterable[bytes]) -> int | Conflict:
     """Add the store's lines after the line `seq` to a journal, and return how many, or a conflict.
 
-    Nothing is added if the journal is open or has changed.
+    Nothing is added if the journal is open, has changed or ends with a torn line.
     """
     path, attempt = folder / JOURNAL, f"attempt {folder.name}"
     with _unopened(folder) as is_locked:

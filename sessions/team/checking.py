@@ -80,7 +80,11 @@ class _OnStore:
 def check(
     store: TeamStore, locations: Locations, clock: TimeSource, run: RunContext
 ) -> list[StoreDifference]:
-    """Return all differences between this machine's files and the store; nothing is changed."""
+    """Return all differences between this machine's files and the store; nothing is changed.
+
+    Raises `UnreachableError` if the store does not answer, `TeamStoreError` if it refuses, and
+    `CancelledError` when cancelled.
+    """
     found: list[StoreDifference] = []
     with reaching(store.address), store.engine.connect() as connection:
         connection.execution_options(isolation_level="REPEATABLE READ")  # since others may add lines
@@ -171,7 +175,7 @@ def _attempt(
 
 
 def _here(what: str, folder: Path) -> tuple[list[JournalLine], list[StoreDifference]]:
-    """Return the lines of this machine's journal, and its faults."""
+    """Return the lines of this machine's journal, and its faults; no lines if it is damaged or unreadable."""
     kept = None if is_open(folder) else head_kept(folder)
     try:
         lines = safe_lines(folder)

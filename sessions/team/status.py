@@ -75,7 +75,10 @@ class StoreStatus:
 
 
 def status(store: TeamStore, locations: Locations, clock: TimeSource) -> StoreStatus:
-    """Return the state of the store; for a reader, only the part that readers can see."""
+    """Return the state of the store; for a reader, only the part that readers can see.
+
+    Raises `UnreachableError` if the store does not answer, and `TeamStoreError` if it refuses.
+    """
     with reaching(store.address), store.engine.connect() as connection:
         there = ends_there(connection)
         send, fetch = _waiting(store, connection, locations, clock, there)

@@ -86,7 +86,10 @@ def damaged_declarations(connection: Connection, address: StoreAddress) -> Itera
 def fetched_studies(
     address: StoreAddress, locations: Locations, clock: TimeSource
 ) -> Iterator[TeamStudyStore]:
-    """Yield the store of each study that was fetched from an address; it is closed afterwards."""
+    """Yield the store of each study that was fetched from an address; it is closed afterwards.
+
+    Raises `StudyError` if the note in a study's folder can't be read.
+    """
     for root in sorted((locations.data / STUDIES).glob("*/")):
         note = read_note(root)
         if note is None or str(note.address) != str(address):

@@ -250,7 +250,10 @@ class TeamStudyStore:
         self._send_soon(journals=True)
 
     def _send_soon(self, *, journals: bool = False) -> None:
-        """Send data in a thread, for which the program's exit waits; the next call repeats what failed."""
+        """Send the log, and with `journals` the journals, in a thread; the next call repeats what failed.
+
+        Unless the store is away, wait up to `_patience_s` seconds for it. The program's exit also waits.
+        """
         if self._is_held():
             return
         with self._lock:
@@ -293,8 +296,9 @@ class TeamStudyStore:
     def exclusively(self, act: Callable[[], T]) -> T:
         """Call `act` in a serialisable transaction, after fetching what others wrote; return its result.
 
-        Only one such transaction of the study runs at a time. Raises `UserError` if the store can't be
-        reached or refuses the changes.
+        Only one such transaction of the study runs at a time. If others change the study meanwhile, what
+        `act` recorded is removed and it is called again, up to `_TIMES` times in all. Raises `UserError` if
+        the store can't be reached or refuses the changes.
         """
         try:
             for _ in range(_TIMES):
@@ -381,7 +385,10 @@ class TeamStudyStore:
     # Comparing
 
     def differences(self) -> Iterator[str]:
-        """Send unsent data, and yield a sentence for each difference between the folder and the store."""
+        """Send unsent data, and yield a sentence for each difference between the folder and the store.
+
+        Nothing is yielded while the store can't be reached.
+        """
         try:
             self.send()
         except UnreachableError:

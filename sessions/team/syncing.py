@@ -65,8 +65,8 @@ def sync(
     """Send and fetch all shared data, and return what was done.
 
     A reader only fetches the public halves of tasks. `deleted` also fetches tasks that were deleted here.
-    Raises `UnreachableError` if the store does not answer, and `CancelledError` when cancelled: what was done
-    remains, and the next call continues.
+    Raises `UnreachableError` if the store does not answer, `TeamStoreError` if it refuses, and
+    `CancelledError` when cancelled: what was done remains, and the next call continues.
     """
     with reaching(store.address):
         return _sync(store, locations, clock, run, deleted=deleted)

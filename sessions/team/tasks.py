@@ -213,7 +213,8 @@ def _fetch_all(
 def _fetch(id: str, blobs: Sequence[str], scratch: Path, root: Path) -> None:
     """Unpack a task from its blobs, the public half and the answer if any, into a folder, and verify it.
 
-    Raises `UserError` if a blob is missing or damaged, or if another folder has the task's name.
+    Raises `UserError` if a blob is missing or damaged or contains another task, or if another folder has the
+    task's name.
     """
     if (root / id).exists() and not (len(blobs) > 1 and (root / id / TASK_FILE).is_file()):
         raise TeamStoreError(

@@ -221,7 +221,7 @@ def test_a_launcher_that_is_missing_costs_nothing(case: Case) -> None:
 def test_a_launcher_killed_from_outside(case: Case) -> None:
     """It costs nothing where no run can do this itself; other supervisors end as their runs do."""
     if case.backend.name == "docker":
-        return  # tests/docker_backend/test_lifecycle.py
+        return  # tested in tests/docker_backend/test_lifecycle.py
     known = frozenset(descendants(os.getpid()))
 
     def kill() -> None:

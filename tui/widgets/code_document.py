@@ -116,7 +116,7 @@ class CodeDocument(Document):
         return None
 
     def _brackets(self, row: int) -> list[Location]:
-        """Return the places of a line's brackets outside strings and comments."""
+        """Return the places of a line's brackets outside strings and comments; empty for a very long line."""
         if len(self._lines[row]) > LONGEST_LINE:
             return []
         quoted = self._quoted(row)

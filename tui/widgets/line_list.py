@@ -82,7 +82,7 @@ class LineList(RecordList):
         return max(0, self.size.width - 2)
 
     def show(self, lines: Iterable[Line], *, keep_place: bool = True) -> None:
-        """Show other lines, wrapped to the width of the list."""
+        """Show other lines, wrapped to the width of the list; unless `keep_place`, begin at the top again."""
         width = self.room or _ANY
         self.lines = [part for whole in lines for part in parts_of(whole, width)]
         if not keep_place:

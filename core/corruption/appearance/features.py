@@ -43,7 +43,7 @@ class FunctionReading:
         self._bits = model.bits(original.facts.text)
 
     def features(self, corrupted: Version, findings: int = 0) -> dict[str, float]:
-        """Return the features of a version by their names.
+        """Return the features of a version by their names, each limited to an absolute value of `_LIMIT`.
 
         `findings` is the number of linter findings that the original does not have.
         """

@@ -68,7 +68,7 @@ def bare(subject: CorruptionTarget, node: ast.expr, part: ast.expr) -> Iterator[
 
 @at_each(ast.BoolOp)
 def and_or(subject: CorruptionTarget, node: ast.BoolOp) -> Iterator[Edits]:
-    """Yield edits that exchange `and` and `or`."""
+    """Yield the edit that exchanges `and` and `or` between two operands; none for more than two."""
     match node.values:
         case [one, other]:
             span = subject.between(one, other)

@@ -81,7 +81,7 @@ def lost_handler(subject: CorruptionTarget, node: ast.Try) -> Iterator[Edits]:
 def lost_entry(subject: CorruptionTarget, node: ast.expr) -> Iterator[Edits]:
     """Yield edits that leave out one of at least three entries of a dict, list, tuple or set."""
     spans = _entries(subject, node)
-    # Among fewer entries, a lost one would be noticed; a collection that is a single value has no entries.
+    # Among fewer entries, a lost one would be noticed.
     if len(spans) < _FEW:
         return
     for place in range(len(spans)):

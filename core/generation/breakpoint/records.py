@@ -77,9 +77,9 @@ def normal_url(url: str) -> str:
 
 
 def record_from(value: object, line: int, text: str) -> BreakpointRecord:
-    """Return the record in a JSON value.
+    """Return the record in a JSON value; `line` and `text` are its number and its text in the file.
 
-    Raises `DamageError`, which names the field.
+    Raises `DamageError`, which names the field, if a required field is missing or invalid.
     """
     top = _table(value, "the record")
     repo = _table(top.get("repo"), "repo")

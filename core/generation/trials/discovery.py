@@ -79,7 +79,7 @@ R = TypeVar("R", bound=Rated)
 def decide_discovery(trial: CandidateTrial) -> CandidateVerdict:
     """Return the verdict with the best good corruption, proven by the whole suite.
 
-    Raises `CandidateDropped` if there is none.
+    The best `_CONFIRMED` are tried. Raises `CandidateDropped` if none of them is proven.
     """
     return prove_best(trial, good_corruptions(trial, trial.candidate.name, trial.settings.band))
 

@@ -83,7 +83,8 @@ class CandidateTrial:
     def probe(self, targets: tuple[Target, ...], stop_after: int | None = None) -> ProbeReport:
         """Run the tests that can see the targets, until `stop_after` have failed, and return the report.
 
-        Raises `InfrastructureError` if the sandbox fails, and `CancelledError` when stopped.
+        If a target does not fit its file, the report is `COULD_NOT_RUN`. Raises `InfrastructureError` if the
+        sandbox fails, and `CancelledError` when stopped.
         """
         select = self.library.seeing(target.name for target in targets)
         started = time.perf_counter()

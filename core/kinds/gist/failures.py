@@ -119,9 +119,10 @@ def gist_error(
     run: TestsRun | CommandRun | None,
     fidelity: Fidelity | None,
 ) -> GistError | None:
-    """Return the failure by the first rule that applies to the gist; None for a faithful gist.
+    """Return the failure by the first rule that applies to the gist; None if no rule applies.
 
-    `test` is empty for a command that is not a test. `run` is None only if nothing was run.
+    A faithful gist also fails if it imports the codebase. `test` is empty for a command that is not a test.
+    `run` is None only if nothing was run.
     """
     if not gist.strip():
         return GistError(ErrorCategory.FILE_CREATION, evidence="No gist was handed in.")

@@ -61,7 +61,10 @@ class Habits:
     made_functions: tuple[str, ...] = ()
     """Functions in code without a file that the environment executes."""
     made_elsewhere: tuple[str, ...] | None = None
-    """Code without a file that the environment executes, each with the function that was called for it."""
+    """Code without a file that the environment executes, each with the function that was called for it.
+
+    None, like `made_here`, for a task from a version that did not record it.
+    """
     made_here: tuple[str, ...] | None = None
     """Code without a file that the codebase itself executes."""
     loads_own_modules: bool = False

@@ -494,7 +494,10 @@ class _Trials:
         return (*seen.operands, *seen.classes)
 
     def vacuous(self) -> bool | None:
-        """Whether the command passes even if functions return nonsense; None if no function can be tried."""
+        """Whether the command passes even if any single one of the functions returns nonsense.
+
+        At most `MUTANTS` functions are tried. None if no function can be tried.
+        """
         test = self.judge.answer.test
         tests = blocks_of_tests(self.measured, test) if test else frozenset[str]()
         own = test.qualname if test else ""

@@ -172,8 +172,9 @@ def lines_of_statement(
 ) -> Iterator[LogicalLine]:
     """Yield the lines of `statement` and of everything in it, in source order.
 
-    `potential` is true in the body of an `except`. Unless `nested`, definitions are left out
-    with their headers, decorators and bodies; a statement that is itself a definition then yields nothing.
+    `potential` is true in the body of an `except`, and `in_function` in that of a function. Unless `nested`,
+    definitions are left out with their headers, decorators and bodies; a statement that is itself a
+    definition then yields nothing. A statement that is only a text never yields anything.
     """
     left_out = not nested and isinstance(statement, DefinitionNode)
     if left_out or is_text_only(statement):

@@ -115,7 +115,7 @@ class TestScore:
 
     @property
     def f1(self) -> float:
-        """The harmonic mean of recall and precision."""
+        """The harmonic mean of recall and precision; 0 if both are 0."""
         total = self.recall + self.precision
         if total:
             return 2 * self.recall * self.precision / total
@@ -177,7 +177,10 @@ def _definition_in(tree: ast.Module, test: GistTest) -> LineBlock | None:
 
 
 def score_tests(test: GistTest, gist: str, owned: Collection[str]) -> TestScore:
-    """Score all tests of a command as `score_test` does; for a doctest, the lines of its docstring."""
+    """Score all tests of a command as `score_test` does; for a doctest, the lines of its docstring.
+
+    The score is 0 if the gist does not parse, or if either side has no such line.
+    """
     try:
         tree = parse(gist)
     except (SyntaxError, ValueError):

@@ -49,7 +49,8 @@ class ReferenceMaker:
         """Return the smallest faithful gist found, or the reason why there is none.
 
         Raises `CancelledError` if stopped before a faithful gist was found; if stopped later, the smallest
-        one found is returned. Raises `InfrastructureError` if the isolation failed.
+        one found is returned. Raises `InfrastructureError` if the isolation failed, and `TaskError` if the
+        recorded trace is damaged.
         """
         began = self.clock()
         answer = self.judge.answer

@@ -97,7 +97,7 @@ def score_gist(
 ) -> GistScore:
     """Return the score of `gist` as handed in.
 
-    `made` is None if nothing could be run: the gist is empty, does not compile, or lacks a test.
+    `made` is None if nothing could be run: the gist is empty, does not compile, or contains no test.
     """
     qualname = test.qualname if test else ""
     missing = missing_name(gist, test) if test else ""
@@ -192,7 +192,8 @@ def _moved_under_guard(gist: str, test: GistTest) -> bool:
 def line_evidence(score: GistScore, spliced: SplicedGist | None) -> tuple[LineEvidence, ...]:
     """Return the evidence for the lines of a gist, in order; empty if the gist does not parse.
 
-    `spliced` is the text that was scored, if it is not the gist itself.
+    `spliced` is the text that was scored, if it is not the gist itself; lines of its original tests are left
+    out.
     """
     if score.existence is None:
         return ()
@@ -286,7 +287,8 @@ def score_record(score: GistScore) -> dict[str, Any]:
     """Return a score as JSON data; rates are 0-100, or None if they do not apply or were not measured.
 
     `paper` in a rate contains the figures by the paper's way of counting lines. Records without
-    `paper` were made before identical lines counted once: all of their figures are the paper's.
+    `paper` were made before identical lines counted once: all of their figures are the paper's. Only the
+    first `_DIFFERENCES_RECORDED` differences are included, and their texts are cut.
     """
     fidelity = score.fidelity or Fidelity(())
     return {

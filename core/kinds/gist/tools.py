@@ -86,7 +86,8 @@ class GistAccess:
     def trace(self, command: str) -> Trace:
         """Return the recorded trace of the task's command, or the trace of another command, made now.
 
-        An empty `command` is the task's. Raises `RefusalError` if the command can't be traced.
+        An empty `command` is the task's. Raises `RefusalError` if the command can't be traced, and
+        `TaskError` if the recorded trace is damaged.
         """
         own = gist_task(self.task).command
         try:

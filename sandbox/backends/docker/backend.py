@@ -109,7 +109,10 @@ class DockerBackend:
     def run(
         self, command: Command, *, on_line: Callable[[bytes], None], cancel: CancelToken = NEVER
     ) -> Ended:
-        """Run `command` in a new or waiting container, which is removed afterwards; return how it ended."""
+        """Run `command` in a new or waiting container, which is removed afterwards; return how it ended.
+
+        An error of the engine counts as `NOT_STARTED`, and is the reason.
+        """
         began = time.monotonic()
         try:
             return self._run(command, on_line, cancel)

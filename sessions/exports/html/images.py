@@ -43,7 +43,10 @@ def names_images(step: Step) -> bool:
 
 
 def images_in(records: bytes) -> Iterator[Image]:
-    """Yield the images in the raw JSON records of a step, except those that are larger than `LARGEST`."""
+    """Yield the images in the raw JSON records of a step.
+
+    Images that are larger than `LARGEST`, damaged or of an unknown type are left out.
+    """
     for found in _ENCODED.finditer(records):
         encoded = found[1].replace(b"\\/", b"/")
         if len(encoded) > LARGEST * 4 // 3 + 4:

@@ -124,7 +124,8 @@ def file_lines(text: str, language: str) -> list[str]:
 def code_lines(lines: Sequence[str], language: str) -> list[str]:
     """Return lines of code with a class for each token.
 
-    `language` is a name, or the suffix of a file with its dot. Code in an unknown language is only escaped.
+    `language` is a name, or the suffix of a file with its dot. Code in an unknown language, and code of
+    more than `COLOURED` characters, is only escaped.
     """
     source = "\n".join(lines)
     is_coloured = bool(source.strip()) and len(source) <= COLOURED

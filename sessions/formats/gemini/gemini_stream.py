@@ -163,7 +163,7 @@ def _other_step(index: int, raws: Sequence[Raw], event: Record, kind: str) -> St
 
 
 class GeminiStream(SingleRun):
-    """Recognised by the event that opens a session, or by calls with `tool_name` and `tool_id`."""
+    """Recognised by the event that opens a session, or by calls or results with a `tool_id`."""
 
     name = "gemini-stream"
     unique_ids = True

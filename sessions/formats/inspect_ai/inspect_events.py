@@ -307,7 +307,8 @@ class Inputs:
     def new_among(self, ranges: Json, size: int, message_at: Callable[[int], Json]) -> list[int]:
         """Return the numbers of messages in a pool that are in no step, for an input that is given as ranges.
 
-        `ranges` are pairs of a first number and an end, and `size` is the number of messages in the pool.
+        `ranges` are pairs of a first number and an end, and `size` is the number of messages in the pool;
+        `message_at` returns the message with a number.
         """
         pairs = [[as_int(number) or 0 for number in as_list(span)] for span in as_list(ranges)]
         spans = [(max(0, pair[0]), min(size, pair[1])) for pair in pairs if len(pair) == 2]

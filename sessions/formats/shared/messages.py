@@ -101,7 +101,7 @@ def actor_of(role: str) -> Actor:
 
 
 def role_of(message: dict[str, Json]) -> str:
-    """Return the role of a message, inferred if the provider omits it."""
+    """Return the role of a message, inferred if the provider omits it; empty if it can't be inferred."""
     plain = message.get("role")
     if isinstance(plain, str) and plain and "type" not in message:
         return "tool" if plain == "function" else plain
@@ -506,7 +506,7 @@ def _recorded_code(content: Json) -> int | None:
 
 
 def _since(started: float | None, at: float | None) -> float | None:
-    """Return the seconds that a command took; None if the clocks of the two messages can't be compared."""
+    """Return the seconds that a command took; None if a time is missing or the difference is implausible."""
     spent = duration(started, at)
     return spent if spent is not None and 0 <= spent < _LONGEST_COMMAND else None
 

@@ -15,7 +15,8 @@ from launching import launch_programs, whole
 from gistpoint.core.errors import EnvironmentBuildError
 from gistpoint.sandbox.environments.interpreters import find_interpreter
 
-pytestmark = pytest.mark.xdist_group("code watch")  # the programs of a table run once
+# In one worker, the programs of a table run only once.
+pytestmark = pytest.mark.xdist_group("code watch")
 
 
 def _interpreters() -> list[str]:

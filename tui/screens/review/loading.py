@@ -387,13 +387,13 @@ class RunLoader:
 
     @cached_property
     def task(self) -> KnownTask:
-        """The stored facts about the run's task. Used in the thread after the run is open."""
+        """The stored facts about the run's task. Use it only in the thread, once the run is open."""
         assert self.document is not None
         return known_task(self.document.header.task, self._locations)
 
     @property
     def history(self) -> RunHistory:
-        """The repository during the run. Used in the thread after the run is open."""
+        """The repository during the run. Use it only in the thread, once the run is open."""
         if self._history is None:
             assert self.document is not None
             self._history = RunHistory(self.document, self.task)

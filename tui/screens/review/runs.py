@@ -60,13 +60,13 @@ def read_rows(
     job: Job,
     paths: Sequence[str],
     settings: ReviewSettings,
-    take: Callable[[RowBatch], object],
+    on_batch: Callable[[RowBatch], object],
     is_second: Callable[[], bool],
 ) -> None:
     """Read a list of runs in a job: first all headers, then the runs in full, small ones first.
 
-    `take` is called with batches of rows on the UI thread. While `is_second` returns True, no run is read in
-    full: two threads that read slow each other down. Raises `CancelledError` if the job is cancelled.
+    `on_batch` is called with batches of rows on the UI thread. While `is_second` returns True, no run is read
+    in full: two threads that read slow each other down. Raises `CancelledError` if the job is cancelled.
     """
     every: list[RunRow] = []
     headers = (
@@ -75,24 +75,30 @@ def read_rows(
     )
     for batch in _batches(headers, _BATCH_S):
         every += batch
-        job.hand(take, RowBatch(batch, listed=False))
+        job.hand(on_batch, RowBatch(batch, listed=False))
         time.sleep(_REST_S)
-    job.hand(take, RowBatch(()))
+    job.hand(on_batch, RowBatch(()))
     book = _book(settings)
     _fill(
-        job, sorted((row for row in every), key=lambda row: row.listed.size), book, settings, take, is_second
+        job,
+        sorted((row for row in every), key=lambda row: row.listed.size),
+        book,
+        settings,
+        on_batch,
+        is_second,
     )
 
 
 def read_again(
-    job: Job, rows: Sequence[RunRow], settings: ReviewSettings, take: Callable[[RowBatch], object]
+    job: Job, rows: Sequence[RunRow], settings: ReviewSettings, on_batch: Callable[[RowBatch], object]
 ) -> None:
     """Read again, in a job, the runs not yet read in full, and those that the reviewer has annotated since.
 
-    `take` is called with batches of rows on the UI thread. Raises `CancelledError` if the job is cancelled.
+    `on_batch` is called with batches of rows on the UI thread. Raises `CancelledError` if the job is
+    cancelled.
     """
     book = _book(settings)
-    _fill(job, [row for row in rows if _has_changed(row, book, settings.reviewer)], book, settings, take)
+    _fill(job, [row for row in rows if _has_changed(row, book, settings.reviewer)], book, settings, on_batch)
 
 
 def _book(settings: ReviewSettings) -> ReviewBook:
@@ -115,7 +121,7 @@ def _fill(
     rows: Iterable[RunRow],
     book: ReviewBook,
     settings: ReviewSettings,
-    take: Callable[[RowBatch], object],
+    on_batch: Callable[[RowBatch], object],
     is_second: Callable[[], bool] = lambda: False,
 ) -> None:
     def rest(_: object) -> None:
@@ -128,7 +134,7 @@ def _fill(
     for batch in _batches(
         (_filled(row, book, settings, job.cancel, title, rest) for row in known), 2 * _BATCH_S
     ):
-        job.hand(take, RowBatch(batch))
+        job.hand(on_batch, RowBatch(batch))
 
 
 def _batches(rows: Iterable[RunRow], seconds: float) -> Iterator[list[RunRow]]:

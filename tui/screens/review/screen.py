@@ -92,7 +92,7 @@ class ReviewScreen(BaseScreen[None]):
         self._ready = ReadyRuns(self._new_loader)
         self.run = OpenRun(name, self._new_loader(name), self, hides=settings.blind, found=found)
         self._begun, self._title = begun, title
-        self._said = ""
+        self._shown_message = ""
         """The message above the keys."""
         self._fitted: tuple[str, int] | None = None
         """The run and the terminal width for which the list of steps has its width."""
@@ -182,7 +182,7 @@ class ReviewScreen(BaseScreen[None]):
         document = self.run.loader.document
         assert document is not None
         self.run.header = document.header
-        if self._said == _OPENING:
+        if self._shown_message == _OPENING:
             self.say("")
         self.steps.open_run(max(self.steps.count, document.step_count), self.run.loader.first)
         self.draw()
@@ -388,7 +388,7 @@ class ReviewScreen(BaseScreen[None]):
 
     def say(self, words: str) -> None:
         """Show a message above the keys; an empty one hides the line."""
-        self._said = words
+        self._shown_message = words
         line = self.query_one("#review-say", Plain)
         line.update(visible_line(words), layout=False)
         line.display = bool(words)

@@ -286,7 +286,7 @@ class Console(Vertical):
         self.say(f"? Not called, nothing spent. Enter calls this: {self._price(tool)}. {question}")
 
     def action_complete(self) -> None:
-        """Complete the line as far as all candidates agree, and show the candidates."""
+        """Complete the line as far as all candidates agree; of several, show the first twelve."""
         if self.searching:
             self.app.bell()
             return

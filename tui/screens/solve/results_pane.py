@@ -128,7 +128,10 @@ class ResultsPane(StatePane):
             self.read_hits()
 
     def read_hits(self) -> None:
-        """Move to the first line of the answer that names a place, and focus the answer."""
+        """Move to the first line of the answer that names a line of a file, or else any place, and focus it.
+
+        Does nothing if the answer names no place.
+        """
         places = self.answer.places
         if places:
             named = [line for line, place in places.items() if isinstance(place, NamedPlace) and place.line]

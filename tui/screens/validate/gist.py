@@ -267,7 +267,7 @@ class GistValidating(ValidatingKind):
     given = TrialSubject.REFERENCE
 
     def overview(self, known: Known, width: int) -> list[Line]:
-        """Return lines on the command, its recorded runs and the reference."""
+        """Return lines about the command, its recorded runs and the reference."""
         return gist_overview(known, width)
 
     def missing(self, dossier: Dossier) -> str:

@@ -78,7 +78,10 @@ class ValidationSession:
         *,
         adjudicates: bool = False,
     ) -> ValidationSession:
-        """Return the session with the annotations so far. Raises `ValidationError` for an invalid name."""
+        """Return the session with the annotations so far; with `adjudicates`, only for undecided tasks.
+
+        Raises `ValidationError` for an invalid name.
+        """
         folder = services.locations.validations
         validator = Validator(ValidationStore(folder, services.clock), name)
         rates = task_rates(GlanceStore(services.locations.glances, services.clock).book)

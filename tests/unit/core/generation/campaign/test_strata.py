@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gistpoint.core.generation.candidates import Strata, in_turns
+from gistpoint.core.generation.candidates import Strata, round_robin
 
 NAMES: tuple[str, ...] = ("low", "middle", "high")
 
@@ -61,4 +61,4 @@ def test_the_set_is_full_if_the_strata_can_fill_it(count: int, able: list[int]) 
 
 
 def test_turns() -> None:
-    assert in_turns([["a", "b", "c"], [], ["d"]]) == ["a", "d", "b", "c"]
+    assert round_robin([["a", "b", "c"], [], ["d"]]) == ["a", "d", "b", "c"]

@@ -13,7 +13,7 @@ import pytest
 from fake_benches import FakeBench, HeldSet
 
 from gistpoint.core.generation.campaign import Workers, run_campaign
-from gistpoint.core.generation.candidates import CorruptionCandidate, Strata, in_turns
+from gistpoint.core.generation.candidates import CorruptionCandidate, Strata, round_robin
 from gistpoint.core.generation.context import Context
 from gistpoint.core.generation.settings import CampaignMode, CampaignSettings
 from gistpoint.core.generation.verdicts import CandidateVerdict, ProvenCorruption, Reason, StateFile
@@ -45,7 +45,7 @@ class Deciding:
 
 def candidates(each: int = 10) -> tuple[CorruptionCandidate, ...]:
     return tuple(
-        in_turns(
+        round_robin(
             [
                 [CorruptionCandidate(f"{name}{n}", f"{name}{n}", stratum=name) for n in range(each)]
                 for name in NAMES
