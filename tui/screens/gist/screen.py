@@ -360,7 +360,7 @@ class GistPane(EditorPane):
         if fault is not None:
             return does_not_parse(fault)
         if not self.code.strip():
-            return "nothing is written yet"
+            return "nothing has been written yet"
         if not self._scored.strip():
             by_itself = self.scores_freely and self.live
             return (
