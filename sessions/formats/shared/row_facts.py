@@ -39,7 +39,7 @@ def row_header(format: str, version: str, members: Mapping[str, Json], id: str =
     """
     result = as_dict(members.get("test_result"))
     reward = as_float(members.get("reward"))
-    verdict = _verdict_in(members)
+    verdict: Json = _verdict_in(members)
     if verdict is None:
         verdict = as_dict(result.get("report")).get("resolved")
     solved = None if reward is None else reward >= 1
