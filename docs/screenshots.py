@@ -265,11 +265,17 @@ async def validate(camera: Camera) -> None:
     app = OneScreenApp(services.locations, "screens/validate/validate.tcss", lambda: ValidateScreen(session))
     async with app.run_test(size=camera.size, notifications=True) as pilot:
         await settled(pilot)
-        await keys(pilot, "percent_sign", "exclamation_mark")
-        await settled(pilot)
+
+        async def ran(*names: str) -> None:
+            """Press keys, and wait for the runs that they ask for."""
+            await keys(pilot, *names)
+            await settled(pilot)
+            while app.screen.trial_queue.busy:  # type: ignore[attr-defined]
+                await pilot.pause(0.2)
+
+        await ran("percent_sign", "exclamation_mark")
         await camera.take(pilot, "validate-overview")
-        await keys(pilot, "f5", "alt+o", "r")
-        await settled(pilot)
+        await ran("f5", "alt+o", "r")
         app.screen.say("")  # type: ignore[attr-defined]
         await camera.take(pilot, "validate-tests")
         await keys(pilot, "f7")

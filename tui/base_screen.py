@@ -10,6 +10,7 @@ from textual.await_complete import AwaitComplete
 from textual.dom import DOMNode
 from textual.message_pump import MessagePump
 from textual.screen import Screen, ScreenResultType
+from textual.widget import Widget
 
 from gistpoint.tui.drafts import DraftPlace, UnsentTexts
 
@@ -17,6 +18,10 @@ WIDE = 120
 """The width, in cells, from which a screen has the class `-wide`."""
 _NARROW, _WIDE = (0, "-narrow"), (WIDE, "-wide")
 BREAKPOINTS: list[tuple[int, str]] | None = [_NARROW, _WIDE]
+
+
+_DRAWN_S = 1.0
+"""The seconds within which a visible screen is drawn."""
 
 
 class _TypingApp(Protocol):
@@ -117,6 +122,20 @@ class BaseScreen(Screen[ScreenResultType]):
     def hold_keys(self) -> Callable[[], None]:
         """Hold what is typed until the returned function is called, because a prompt is about to open."""
         return cast("_TypingApp", self.app).hold_keys()
+
+    def focus_later(self, widget: Widget) -> None:
+        """Focus a widget after the next drawing, when it can take the focus; hold what is typed until then.
+
+        A screen that is covered by then is not drawn, so the keys are let go after a while in any case.
+        """
+        let_go = self.hold_keys()
+
+        def give() -> None:
+            widget.focus()
+            let_go()
+
+        self.call_after_refresh(give)
+        self.set_timer(_DRAWN_S, let_go)
 
     @property
     def drafts_about(self) -> str:

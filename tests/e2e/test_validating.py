@@ -140,7 +140,7 @@ def test_ten_tasks_are_judged_by_two_and_compared(
 
         go_on(terminal, tasks[1])
         terminal.press("!")
-        terminal.wait_for(f"check of {author_title(tasks[1])}: clean")
+        terminal.wait_for(f"Check of {author_title(tasks[1])}: clean")
         terminal.press("f6")
         terminal.wait_for("original scores 1")
         judge(terminal, "1", "Accept")

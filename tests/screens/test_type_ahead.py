@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -29,9 +30,11 @@ from screens.driving import LARGE, Driver, solving
 from screens.settling import send_keys
 from textual.widgets import Input
 
+from gistpoint import tui
 from gistpoint.core.tasks.model import Mode
 from gistpoint.tui.keys import key_named
 from gistpoint.tui.type_ahead import Followed
+from gistpoint.tui.widgets.writing_area import WritingArea
 
 PLACES = [
     (PLAY, "code"),
@@ -249,3 +252,39 @@ async def test_keys_are_not_held_forever_by_a_marker_that_is_lost(
         await driver.press("f4")
         await driver.press("f3")
         await driver.until(lambda: "[F3 Files]" in driver.text())
+
+
+async def test_what_is_typed_before_a_field_gets_the_focus_is_written_into_it(tmp_path: Path) -> None:
+    async with in_room(PLAY, tmp_path, seed=1, size=LARGE) as ground:
+        await PLAY.stages["notes"](ground)
+        await ground.settle()
+        notes = ground.app.focused
+        assert isinstance(notes, WritingArea)
+        solve = ground.solve
+        assert solve is not None
+        for round in range(5):
+            solve.set_focus(solve.console.line)
+            await ground.settle()
+            solve.focus_later(notes)
+            ground.post(*f"word{round}")
+            await ground.settle()
+            await ground.until(lambda: f"word{round}" in notes.text)  # noqa: B023
+        assert not solve.console.line.value
+
+
+async def test_keys_are_not_held_by_a_focus_that_never_comes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("gistpoint.tui.base_screen._DRAWN_S", 0.05)
+    async with solving(tmp_path) as driver:
+        monkeypatch.setattr(driver.solve, "call_after_refresh", lambda *_: True)
+        driver.solve.focus_later(driver.solve.console.line)
+        await driver.press("f3")
+        await driver.until(lambda: "[F3 Files]" in driver.text())
+
+
+def test_no_screen_focuses_later_without_holding_the_keys() -> None:
+    for source in Path(tui.__path__[0]).rglob("*.py"):
+        assert not re.search(
+            r"call_(after_refresh|later)\([\w.]*focus\b", source.read_text(encoding="utf-8")
+        ), source

@@ -355,10 +355,14 @@ def search(wanted: SearchRuns) -> int:
     elif found.lines:
         _print_line(found.lines[-1])
         words = counted_words(len(found.lines), found.places)
-        runs = f"{len(found_in):,} of {plural(searched, 'run')}"
-        others = f"; {plural(sieve.left_out, 'other file')} can't contain it" if sieve.left_out else ""
-        print(f"gistpoint: {words} in {runs}{others}.", file=sys.stderr)
+        _print_count(words, f"{len(found_in):,} of {plural(searched, 'run')}", sieve.left_out)
     return _print_unread(problems, paths, DONE if found.places else NEGATIVE)
+
+
+def _print_count(lines: str, runs: str, left_out: int) -> None:
+    """Print how much was found, in how many of the searched runs, and how many files need no search."""
+    others = f"; {plural(left_out, 'other file')} can't contain it" if left_out else ""
+    print(f"gistpoint: {lines} in {runs}{others}.", file=sys.stderr)
 
 
 def _print_line(found: FoundLine) -> None:

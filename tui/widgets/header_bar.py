@@ -74,18 +74,18 @@ class HeaderBar(OneLine):
         while len(drawn) > 1 and self._left().cell_length + _GAP + _length(drawn) > width:
             drawn.pop()
         if drawn:
-            lacks = self._left().cell_length + _GAP + _length(drawn) - width
-            if len(self._badge) - lacks >= _LEAST or lacks <= 0:
-                left = self._left(lacks)
+            excess = self._left().cell_length + _GAP + _length(drawn) - width
+            if len(self._badge) - excess >= _LEAST or excess <= 0:
+                left = self._left(excess)
                 gap = " " * (width - left.cell_length - _length(drawn))
                 return Content.assemble(left, gap, Content("   ").join(drawn))
         return self._left(self._left().cell_length - width).truncate(width, ellipsis=True)
 
-    def _left(self, lacks: int = 0) -> Content:
-        """Return the name and the text, with a name that is shorter by the cells that the line lacks."""
+    def _left(self, excess: int = 0) -> Content:
+        """Return the name and the text, with a name that is shorter by the cells of a line's excess."""
         words = plain_line(self._words) if isinstance(self._words, str) else self._words
         shortest = min(len(self._badge), _LEAST)
-        name = shortened(self._badge, max(shortest, len(self._badge) - max(0, lacks)))
+        name = shortened(self._badge, max(shortest, len(self._badge) - max(0, excess)))
         badge = plain_line(f" {name} ").stylize("bold $text-warning reverse")
         return Content.assemble(badge, "  ", words) if words.plain else badge
 

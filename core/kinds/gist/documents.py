@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from gistpoint.core.entrypoints.command import COMMAND_FILE, EntrypointError, parse_entrypoint, with_input
+from gistpoint.core.entrypoints.command import EntrypointError, parse_entrypoint, with_input
 from gistpoint.core.entrypoints.runs import CommandRun, TestRun, TestsRun
 from gistpoint.core.errors import TaskError
 from gistpoint.core.kinds.gist.answer import GistAnswer, ReferenceGist
@@ -15,7 +15,7 @@ from gistpoint.core.kinds.gist.flags import Habits
 from gistpoint.core.kinds.gist.model import UNLIMITED, GistSettings, GistTask
 from gistpoint.core.kinds.gist.original_test import GistTest, document_of_test, stored_test, unfound_test
 from gistpoint.core.kinds.gist.overrides import require_known
-from gistpoint.core.kinds.gist.trace import Difficulty, TracedFunction, read_trace
+from gistpoint.core.kinds.gist.trace import Difficulty, TracedFunction, counted, read_trace
 from gistpoint.core.locations import read_regular
 from gistpoint.core.tasks.documents import ANSWER_FILE
 from gistpoint.core.tasks.fields import Fields
@@ -79,17 +79,18 @@ def read_gist_answer(fields: Fields) -> GistAnswer:
     """Read the table `gist` of an `answer.json`. Raises `TaskError`, which names the key, for a bad value."""
     trace = fields.get("trace", dict[str, Any])
     try:
-        read_trace(trace)
+        read = read_trace(trace)
     except TaskError as error:
         raise TaskError(
             f"{fields.file}: the key {fields.name('trace')!r} does not contain a trace ({error})."
         ) from error
+    functions, files = counted(read.functions, read.files)
     answer = GistAnswer(
         originals=tuple(_run(item) for item in fields.tables("originals")),
         owned=fields.get("owned", tuple[str, ...]),
         modules=fields.get("modules", tuple[str, ...]),
         trace=trace,
-        difficulty=fields.get("difficulty", Difficulty),
+        difficulty=replace(fields.get("difficulty", Difficulty), functions=functions, files=files),
         test=_read_test(fields.table("test")),
         compared_files=fields.get("compared_files", tuple[str, ...]),
         seconds=fields.get("seconds", float),
@@ -180,16 +181,14 @@ class _FiguredFile(msgspec.Struct):
 def read_figures(task: Task) -> GistFigures | None:
     """Return the figures in the answer of a gist task; None if it has no readable answer.
 
-    Functions and files are counted from the trace, since earlier versions left out those of tests.
+    Functions and files are counted from the trace, as everywhere (see `counted`).
     """
     try:
         found = msgspec.json.decode(read_regular(task.folder / ANSWER_FILE), type=_FiguredFile).gist
     except (OSError, msgspec.MsgspecError):
         return None
-    functions = {(one.path, one.line, one.qualname) for one in found.trace.functions}
-    files = {path for path in found.trace.files if path != COMMAND_FILE}
-    counted = replace(found.difficulty, functions=len(functions), files=len(files))
-    return GistFigures(counted, found.reference)
+    functions, files = counted(found.trace.functions, found.trace.files)
+    return GistFigures(replace(found.difficulty, functions=functions, files=files), found.reference)
 
 
 def _known(record: Habits | ReferenceGist | TestsRun | CommandRun | TestRun) -> dict[str, Any]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -107,16 +107,24 @@ def _malformed(fault: str) -> TaskError:
 
 def difficulty(trace: Trace, sources: Mapping[str, str], *, tests: Collection[str] = ()) -> Difficulty:
     """Return the difficulty of a trace in the codebase `sources`; the lines of `tests` don't count."""
-    files = [path for path in trace.files if path != COMMAND_FILE]
-    paths = [path for path in files if path not in tests]
-    functions = {(f.path, f.line, f.qualname) for f in trace.functions}
+    functions, files = counted(trace.functions, trace.files)
+    paths = [path for path in trace.files if path != COMMAND_FILE and path not in tests]
     total = 0
     for path, text in sources.items():
         if path not in tests:
             total += sum(bool(line.strip()) for line in text.splitlines())
     covered = sum(len(trace.lines[path]) for path in paths)
     share = covered / total if total else 0.0
-    return Difficulty(trace.calls, len(functions), len(files), trace.depth, share)
+    return Difficulty(trace.calls, functions, files, trace.depth, share)
+
+
+def counted(functions: Iterable[TracedFunction], files: Iterable[str]) -> tuple[int, int]:
+    """Return how many functions and files a command touches, those of tests and imports included.
+
+    This is the only count. Earlier versions stored one without the functions and files of tests.
+    """
+    touched = {(one.path, one.line, one.qualname) for one in functions}
+    return len(touched), len({path for path in files if path != COMMAND_FILE})
 
 
 def shown_difficulty(difficulty: Difficulty) -> str:

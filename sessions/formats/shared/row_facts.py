@@ -39,8 +39,7 @@ def row_header(format: str, version: str, members: Mapping[str, Json], id: str =
     """
     result = as_dict(members.get("test_result"))
     reward = as_float(members.get("reward"))
-    verdicts = [key for key in _SOLVED if key != _OF_THE_EVENT or not _is_event(members)]
-    verdict = next((members[key] for key in verdicts if isinstance(members.get(key), bool | int)), None)
+    verdict: Json = _verdict_in(members)
     if verdict is None:
         verdict = as_dict(result.get("report")).get("resolved")
     solved = None if reward is None else reward >= 1
@@ -66,6 +65,16 @@ def row_header(format: str, version: str, members: Mapping[str, Json], id: str =
         submission=as_str(first(result, "git_patch") or first(members, *PATCHES)),
         derived=frozenset(derived),
     )
+
+
+def _verdict_in(members: Mapping[str, Json]) -> bool | int | None:
+    """Return the verdict of the row's own members; None if it has none."""
+    for key in _SOLVED:
+        value = members.get(key)
+        is_of_the_event = key == _OF_THE_EVENT and _is_event(members)
+        if isinstance(value, bool | int) and not is_of_the_event:
+            return value
+    return None
 
 
 def _is_event(members: Mapping[str, Json]) -> bool:

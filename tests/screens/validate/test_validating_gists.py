@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -12,13 +13,16 @@ from gist_tasks import ENTRYPOINT, FAITHFUL, WRONG, FakeEntrypoints, build_gist_
 from screens.driving import LARGE
 from screens.validate.validating import Validating, make_tasks, validating
 
+from gistpoint.core.demo.tasks import unpack_demo
 from gistpoint.core.kinds.folder import read_answer, write_task
 from gistpoint.core.kinds.gist.answer import gist_answer
 from gistpoint.core.kinds.gist.tools import GIST_BUFFER
+from gistpoint.core.kinds.gist.trace import difficulty, read_trace
 from gistpoint.core.kinds.kind import TrialSubject
-from gistpoint.core.kinds.registry import render_brief
+from gistpoint.core.kinds.registry import kind_of, render_brief
 from gistpoint.core.kinds.titles import author_title
-from gistpoint.core.tasks.model import Task
+from gistpoint.core.tasks.documents import ANSWER_FILE
+from gistpoint.core.tasks.model import Mode, Task
 from gistpoint.sessions.annotations.validations import TaskVerdict
 from gistpoint.tui.screens.validate.gist import GistPage
 from gistpoint.tui.widgets.gist_view import ScoredGist
@@ -58,7 +62,7 @@ async def test_the_overview_tells_what_is_asked_and_what_was_recorded(tmp_path: 
         for words in (
             "50 steps, one hand-in",
             "no code is run",
-            "5 calls, 2 functions and 1 files touched",
+            "5 calls, 3 functions, 2 files",
             "3 equal runs",
             "✔ tests/test_prices.py::test_total",
             "│ done",
@@ -119,7 +123,7 @@ async def test_a_gist_of_ones_own_is_kept_and_scored(tmp_path: Path) -> None:
         await driver.until(lambda: "not faithful  self-contained" in driver.text())
         assert driver.said.trials[-1].subject is TrialSubject.FIX
         assert not driver.said.trials[-1].solved
-        assert f"your fix of {author_title(task)}: not faithful" in driver.text()
+        assert f"{author_title(task)} with your own solution: not faithful" in driver.text()
     async with validating(services, [task], size=LARGE) as driver:
         await driver.page("f8", "the reference gist")
         await driver.press("alt+e")
@@ -200,3 +204,15 @@ async def test_it_fits_a_small_terminal(tmp_path: Path) -> None:
         await driver.press("r")
         await driver.idle()
         await driver.until(lambda: "●=" in driver.text())
+
+
+def test_lists_and_screens_count_the_functions_of_a_gist_in_the_same_way(tmp_path: Path) -> None:
+    """The demo's gist was stored with a count that leaves out functions of tests."""
+    task = next(task for _, task in unpack_demo(tmp_path) if task.mode is Mode.GIST)
+    answer = gist_answer(read_answer(task))
+    listed, trace = kind_of(task).difficulty(task), read_trace(answer.trace)
+    assert (answer.difficulty.functions, answer.difficulty.files) == (listed["functions"], listed["files"])
+    made_now = difficulty(trace, {})
+    assert (made_now.functions, made_now.files) == (listed["functions"], listed["files"])
+    stored = json.loads((task.folder / ANSWER_FILE).read_text(encoding="utf-8"))["gist"]["difficulty"]
+    assert stored["functions"] != listed["functions"], "the task no longer shows what this is about"

@@ -216,11 +216,12 @@ def test_a_search_counts_lines_and_places_and_names_what_it_could_not_read(
 ) -> None:
     Path("more").mkdir()
     Path("more/chat.json").write_bytes(Path(chat).read_bytes())
+    Path("more/none.json").write_text(json.dumps([{"role": "user", "content": "x"}] * 2))
     Path("more/odd.json").write_text('{"a": ')
     assert cli.main(["search", "i", "more", "--scope", "result"]) == 0
     captured = capsys.readouterr()
     assert len(captured.out.splitlines()) == 1
-    assert "gistpoint: 1 line (2 places) in 1 of 1 run." in captured.err
+    assert "gistpoint: 1 line (2 places) in 1 of 2 runs." in captured.err
     assert "more/odd.json is in no known format" in captured.err
     assert "1 file could not be searched." in captured.err
     assert cli.main(["search", "nowhere", "more"]) == 1

@@ -309,7 +309,7 @@ class AttemptWatchScreen(BaseScreen[None]):
         if widget.focusable:
             self.set_focus(widget)
         else:
-            self.call_after_refresh(widget.focus)
+            self.focus_later(widget)
 
     @on(NameTabs.Clicked)
     def tab_clicked(self, message: NameTabs.Clicked) -> None:

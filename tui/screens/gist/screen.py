@@ -110,7 +110,7 @@ class TracePane(StatePane):
                 nodes[path] = tree.root.add(plain_cell(path), "", expand=True)
             nodes[path].add_leaf(plain_cell(f"○ {qualname}  :{line}"), f"{path}::{qualname}")
             count += 1
-        words = f"Trace {count} functions in the order of first touch"
+        words = f"Trace {count} functions called after the imports, in the order of first touch"
         pane_frame(self, "trace", words, "● was read · Enter reads one")
 
     def on_tree_node_selected(self, event: Tree.NodeSelected[str]) -> None:
@@ -360,7 +360,7 @@ class GistPane(EditorPane):
         if fault is not None:
             return does_not_parse(fault)
         if not self.code.strip():
-            return "nothing is written yet"
+            return "nothing has been written yet"
         if not self._scored.strip():
             by_itself = self.scores_freely and self.live
             return (

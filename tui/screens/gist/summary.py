@@ -82,7 +82,7 @@ def _reference_words(answer: GistAnswer) -> str:
     if reference is None:
         return "There is no reference gist: gistpoint gist reference makes one."
     if not reference.faithful:
-        return f"no faithful one: {reference.reason}"
+        return f"none that is faithful: {reference.reason}"
     rates = [("ran", reference.line_execution), ("exists", reference.line_existence)]
     return "  ".join(["faithful", *(f"{name} {value:.1f} %" for name, value in rates if value is not None)])
 

@@ -82,7 +82,7 @@ class LabelDialog(PickDialog):
     def body(self) -> list[Widget]:
         """Return the field and the list."""
         return [
-            Input(placeholder="A key picks its label; other letters filter"),
+            Input(placeholder="A key picks; other letters filter"),
             LabelChoices(marks=("▸", " ")),
         ]
 

@@ -7,7 +7,6 @@ from typing import Literal
 
 from textual._time import get_time  # the clock of the events' own timestamps
 from textual.message import Message
-from textual.screen import Screen
 from textual.widget import Widget
 
 from gistpoint.core.attempts.clock import ASK_MS, COVER_MS
@@ -15,6 +14,7 @@ from gistpoint.core.attempts.events import GiveUpCode, PauseReason
 from gistpoint.core.attempts.reasons import SOLVER_GIVE_UP_CODES, SOLVER_PAUSE_REASONS
 from gistpoint.core.errors import UserError
 from gistpoint.core.ports import TimeSource
+from gistpoint.tui.base_screen import BaseScreen
 from gistpoint.tui.screens.dialogs.ask import ON_THEIR_WAY_S, ReasonDialog, Reasoned, show_error
 from gistpoint.tui.screens.dialogs.cover import IdleCover, PauseCover
 from gistpoint.tui.screens.solve.controller import AttemptController
@@ -54,7 +54,7 @@ class Interruptions:
 
     def __init__(
         self,
-        screen: Screen[How],
+        screen: BaseScreen[How],
         controller: AttemptController,
         clock: TimeSource,
         terms: Terms = OUTSIDE_OF_A_STUDY,
@@ -107,7 +107,7 @@ class Interruptions:
     def _uncover(self) -> None:
         self._screen.remove_class("-covered")
         if self._focused is not None:
-            self._screen.call_after_refresh(self._focused.focus)
+            self._screen.focus_later(self._focused)
         self.input_happened()
 
     def _failed(self, error: Exception) -> None:

@@ -419,7 +419,7 @@ class CallAsking:
         if tool is None:
             return ""
         price = price_words(self._attempt.price(tool), self._attempt.state)
-        return f"{name or 'the repository'}: what was not shown yet {price}"
+        return f"{name or 'the repository'}: reading what was not shown yet {price}"
 
     def asked_for(self) -> NamedPlace | None:
         """Return the place that the last call was made to show, and forget it; None if there is none."""

@@ -273,7 +273,7 @@ class SolveScreen(BaseScreen[How]):
         if widget.focusable:
             self.set_focus(widget)
         else:
-            self.call_after_refresh(widget.focus)
+            self.focus_later(widget)
         if pane == "console":
             self.console.opened()
 

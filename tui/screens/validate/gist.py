@@ -210,9 +210,7 @@ def _task(known: Known, answer: GistAnswer) -> list[Line]:
     advice = [settings.strategy] if settings.strategy else []
     advice += ["the test is given"] if settings.give_test else []
     hard = answer.difficulty
-    what = (
-        f"{hard.calls:,} calls, {hard.functions} functions and {hard.files} files touched, depth {hard.depth}"
-    )
+    what = f"{hard.calls:,} calls, {hard.functions} functions, {hard.files} files, depth {hard.depth}"
     return [
         head(task, "gist"),
         Line((("command   ", MUTED), (entrypoint_of(task), "bold")), link="page:brief"),
