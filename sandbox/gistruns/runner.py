@@ -129,10 +129,7 @@ class GistRunner:
     def tests(
         self, tree: SourceTree, environment: EnvironmentPins, *, timeout_s: float, cancel: CancelToken = NEVER
     ) -> tuple[str, ...]:
-        """Return the ids of all tests that the suite collects.
-
-        Raises `InfrastructureError` if the tests can't be collected, and `CancelledError` if stopped.
-        """
+        """Return the ids of all tests. Raises `InfrastructureError` if they can't be collected."""
         with run_folder() as base:
             lay_out(tree, base / "files")
 

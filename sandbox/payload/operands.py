@@ -102,10 +102,7 @@ if TYPE_CHECKING:
 
 
 class Operands:
-    """An observer of the functions of the file at `path` that begin on one of `lines`.
-
-    `is_environment(code)` is whether a code object belongs to the environment.
-    """
+    """An observer of functions of `path` on `lines`; `is_environment` recognises the environment's code."""
 
     def __init__(self, path: str, lines: Iterable[int], is_environment: Callable[[CodeType], bool]) -> None:
         self._path, self._lines, self._is_environment = path, frozenset(lines), is_environment
@@ -152,10 +149,7 @@ class Operands:
                 function.__code__ = code
 
     def observe_doctest(self, doctest: Any) -> None:
-        """Make the examples of a doctest pass their values to this observer.
-
-        Examples that can't be parsed stay unchanged, and so do all examples on Python 3.8.
-        """
+        """Make a doctest pass its values to this observer, unless it can't be parsed, or Python is 3.8."""
         if not hasattr(ast, "unparse"):  # Python 3.8
             return
         names = {f"_{os.urandom(8).hex()}": seen for seen in (self._deep, self._shallow)}
@@ -196,10 +190,7 @@ class Operands:
         return code is not None and code.co_filename == self._path
 
     def _is_another(self, owner: object, name: str, value: object) -> bool:
-        """Whether a public function has been replaced by a value without Python code, such as a partial.
-
-        Hooks are excepted: pytest and libraries set them.
-        """
+        """Whether a public function that is no hook was replaced by a value without Python code."""
         before = self._functions.get((id(owner), name))
         if before is None or before is value or name[:1] == "_" or name.endswith("hook"):
             return False
@@ -323,10 +314,7 @@ class Operands:
         return known is not None and not known[1] and _is_mock(base) and _names(base) == _names(kind)
 
     def _is_library(self, name: str) -> bool:
-        """Whether a name is that of an imported module that has no file in the gist's folder.
-
-        False for `__main__`, and for a module that is not an ordinary module object.
-        """
+        """Whether a name is that of an imported, ordinary module without a file in the gist's folder."""
         module = sys.modules.get(name)
         if type(module) is not ModuleType or name == "__main__":
             return False

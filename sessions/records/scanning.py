@@ -139,10 +139,7 @@ class Scanner:
         return True
 
     def value(self) -> tuple[Json, int, int]:
-        """Decode the next value and return it with its start and its end.
-
-        Raises `UnreadableError` if it is cut off, damaged or too long.
-        """
+        """Decode the next value and return it with its start and its end."""
         if not self.peek():
             raise CutOffError(self.position)
         start = self.position
@@ -579,10 +576,7 @@ def guarded(
 def object_records(
     blob: Blob, start: int, arrays: tuple[str, ...], facts: dict[str, Json], light: LightKeys | None
 ) -> Iterator[RawRecord]:
-    """Yield the elements of the named arrays of the top object, and add its other members to `facts`.
-
-    Text after the object's end is a damaged record.
-    """
+    """Yield the elements of the top object's named arrays; add its other members to `facts`."""
     scanner = Scanner(blob, start)
     for key, value, _, _ in members(scanner, lambda key: key in arrays):
         if key not in arrays:

@@ -66,10 +66,7 @@ class LazyBlob:
         return member.size if member is not None else 0
 
     def read(self, offset: int, length: int) -> bytes:
-        """Return up to `length` bytes from `offset`; unpack the member first if necessary.
-
-        Raises `RunFileError` if it can't be unpacked.
-        """
+        """Return up to `length` bytes from `offset`. Raises `RunFileError` if they can't be unpacked."""
         blob = self._blob
         if blob is None:
             blob = self._blob = self._archive.read(self.name)
@@ -157,10 +154,7 @@ class _Sample(RunReader):
         return record._replace(fields=load_record(blob, record.start, record.end)[0], inner=True)
 
     def unseen_messages(self, given: Json, conversation: Iterator[RawRecord]) -> Iterator[RawRecord]:
-        """Yield the messages of the final conversation that are in no step and answer no known call.
-
-        `given` is the sample's input, which its first step shows.
-        """
+        """Yield the final messages that are in no step and answer no known call; `given` is the input."""
         self._inputs.note({"event": "sample_init", "sample": {"input": given}})
         remaining = self._from_pool([[0, self.pool_size()]])
         for record in chain(self._inputs.new_records(conversation), remaining):
