@@ -1,7 +1,4 @@
-"""Reads logs of Inspect: `.eval` archives, finished or not, and logs as one JSON text.
-
-Each sample is a run.
-"""
+"""Reads logs of Inspect, whose samples are runs: `.eval` archives, finished or not, or one JSON text."""
 
 from __future__ import annotations
 
@@ -66,10 +63,7 @@ class LazyBlob:
         return member.size if member is not None else 0
 
     def read(self, offset: int, length: int) -> bytes:
-        """Return up to `length` bytes from `offset`; unpack the member first if necessary.
-
-        Raises `RunFileError` if it can't be unpacked.
-        """
+        """Return up to `length` bytes from `offset`. Raises `RunFileError` if unpacking fails."""
         blob = self._blob
         if blob is None:
             blob = self._blob = self._archive.read(self.name)

@@ -232,10 +232,7 @@ class SolveScreen(BaseScreen[How]):
 
     @on(BriefRead)
     def brief_read(self) -> None:
-        """Ask the study's questions about the brief, if there are any, and show the other panes.
-
-        Does nothing unless the brief had to be read first.
-        """
+        """If the brief had to be read first, ask the study's questions about it and show the other panes."""
         if self._brief_first:
             self._ask_after_brief()
 

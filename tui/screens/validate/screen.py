@@ -173,10 +173,7 @@ class ValidateScreen(BaseScreen[None]):
         self._folded = folds
 
     def _tries(self, act: Callable[[], object]) -> bool:
-        """Run an action that writes to disk. Return whether it succeeded.
-
-        A `UserError` or an `OSError` is shown.
-        """
+        """Run an action that writes to disk; show a `UserError` or `OSError`. Return whether it succeeded."""
         try:
             act()
         except UserError as error:
