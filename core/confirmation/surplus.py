@@ -99,7 +99,7 @@ def _objects(heap: Message, without: Message) -> Iterator[tuple[str, Sequence[An
 def readable(tree: SourceTree, attributes: Iterable[str]) -> list[str]:
     """Return those of the attributes that code of `tree` could read, its tests among it.
 
-    That is the case if the name stands anywhere in it, if the module of the class reads all attributes of an
+    That is the case if the name occurs anywhere in it, if the module of the class reads all attributes of an
     object at once, or if the name is one of Python's own.
     """
     sources: dict[str, str] = {}

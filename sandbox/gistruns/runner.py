@@ -438,10 +438,7 @@ def _argv_of(
 def _pytest_words(
     places: MountPaths, pins: EnvironmentPins, *, alone: bool, settings: bool, root: str = ""
 ) -> list[str]:
-    """Return pytest's arguments without the selection of tests.
-
-    `conftest.py` files are ignored if `alone` is true, the repository's settings if `settings` is false.
-    """
+    """Return pytest's options; `alone` ignores `conftest.py`, `settings` uses the repository's settings."""
     root = root or places.workspace
     words = ["pytest", *_PYTEST, f"--rootdir={root}", f"--confcutdir={root}"]
     for plugin in pins.plugins:

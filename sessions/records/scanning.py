@@ -29,7 +29,6 @@ _KEY_INDENT = re.compile(r"\{\r?\n([ \t]+)\"")
 
 
 def _light(text: str | None, number: str | None) -> Json:
-    """Return the value of a light key: a short string, or a whole number."""
     return text if number is None else int(number)
 
 
@@ -203,8 +202,7 @@ class Scanner:
         """Return the window's position after a literal that opens at `opening`; drop the literal's text."""
         first = self._base + opening
         while (closing := IN_TEXT.closing(self._text, opening)) < 0:
-            # The kept text begins between two escapes, so that a quote after it is not taken for an escaped
-            # one.
+            # The kept text begins between two escapes, so that a quote after it is not taken for escaped.
             before = self._text[opening + 1 :]
             half = (len(before) - len(before.rstrip("\\"))) % 2
             last = self._base + len(self._text) - 1 - half
@@ -413,9 +411,8 @@ class Scanner:
 def members(scanner: Scanner, wants: Callable[[str], bool]) -> Iterator[tuple[str, Json, int, int]]:
     """Yield the members of the object at the position: the key, the value, and the value's start and end.
 
-    If `wants` is true for a key, its value has not been read yet and the scanner is before it: the caller
-    reads it. Other values are decoded if they are no longer than a long record, else skipped and yielded as
-    None. Raises `UnreadableError` as the scanner does.
+    If `wants` is true for a key, its value is None and is left for the caller to read. Other values are
+    decoded, but None if longer than `limits.LONG_RECORD`. Raises `UnreadableError` as the scanner does.
     """
     if not scanner.take("{"):
         raise DamagedError(scanner.position)
