@@ -79,7 +79,7 @@ async def test_a_run_and_an_attempt_are_drawn_as_they_go_on(home: Home, size: tu
     thread.start()
     app = AgentWatchApp(Locations.of_user(), run=home.runs.open("r"), services=not_needed)
     async with watching(app, size) as pilot:
-        await until(pilot, lambda: "model at work" in text_of(app))
+        await until(pilot, lambda: "model working" in text_of(app))
         assert isinstance(app.screen, RunWatchScreen)
         await pilot.press("enter")
         await until(pilot, lambda: isinstance(app.screen, AttemptWatchScreen))
@@ -139,7 +139,7 @@ async def test_a_person_takes_an_attempt_over_and_gives_it_back(home: Home, size
     services = build_services(home.folder.parent, clock=home.clock)
     app = AgentWatchApp(Locations.of_user(), run=home.runs.open("r"), services=lambda: services)
     async with watching(app, size) as pilot:
-        await until(pilot, lambda: "model at work" in text_of(app))
+        await until(pilot, lambda: "model working" in text_of(app))
         await pilot.press("enter")
         await until(pilot, lambda: "Read-only: m-1 is at work" in text_of(app))
         model.let.release()
