@@ -146,8 +146,8 @@ def _passed(report: SuiteReport, stable: Collection[str], of: int) -> frozenset[
     if red:
         raise NoTaskError(
             NoGood.NOT_GREEN,
-            f"The suite does not pass: {len(red)} of {of} tests fail on the original, the first of"
-            f" them {red[0]}.",
+            f"The suite does not pass: {len(red)} of {of} tests fail on the original; the first of"
+            f" them is {red[0]}.",
             hint=(
                 "Deselect them with --pytest-args, or supply what they need with --with.\n"
                 f"{report.results[red[0]].message}"
@@ -360,7 +360,7 @@ def prove(
             f"The suite did not run with {names} corrupted: {report.status}. {report.reason}",
         )
     if by_chance := _by_chance(intake, targets, intake.passed - report.passed):
-        step = f"suite with {names} corrupted, again: a test failed that does not use it"
+        step = f"suite with {names} corrupted, again: a test that does not use it failed"
         again = run_step(runner, request, step, run)
         report = _with_passes(report, again, by_chance)
     failing = intake.passed - report.passed
@@ -451,7 +451,7 @@ def record_baseline(
     if intake.flaky:
         raise NoTaskError(
             NoGood.NOT_GREEN,
-            f"{len(intake.flaky)} tests had different outcomes in the runs here, the first of them"
+            f"{len(intake.flaky)} tests had different outcomes in the runs here; the first of them is"
             f" {intake.flaky[0]}.",
             hint=(
                 "The task's list of deselected tests can't be changed: make the task again on this backend."

@@ -145,11 +145,11 @@ async def test_the_gist_opens_whole_however_slowly_its_pane_comes(
 async def test_a_page_without_a_line_has_no_verdict(tmp_path: Path) -> None:
     async with writing(tmp_path) as driver:
         await driver.pilot.press("f6")
-        await driver.until(lambda: "nothing is written yet" in driver.text())
+        await driver.until(lambda: "nothing has been written yet" in driver.text())
         await driver.pilot.press("alt+s")
         await driver.until(lambda: gist_of(driver.state).trials and driver.state.pending is None)
         await driver.until(
-            lambda: "nothing is written yet" in driver.text() and "faithful" not in driver.text()
+            lambda: "nothing has been written yet" in driver.text() and "faithful" not in driver.text()
         )
         driver.put("x = 1\n")
         await driver.until(lambda: "not faithful" in driver.text())

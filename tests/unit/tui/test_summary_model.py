@@ -41,5 +41,5 @@ def test_the_true_function_and_the_solvers_are_compared_at_one_margin() -> None:
 def test_what_differs_is_kept_and_code_that_is_none_is_compared_too() -> None:
     yours, true, legend = page(TRUE, "    def reach(self, origin):\n        return {}\n")
     assert (yours, true) == ("def reach(self, origin):\n    return {}\n", TRUE)
-    assert "- as you wrote it last" in legend
+    assert "- as you last wrote it" in legend
     assert page(TRUE, "    nonsense (\n      more")[0] == "nonsense (\n  more\n"

@@ -58,7 +58,7 @@ class RunLine(OneLine):
         """Show the line while the tool of a recorded call runs code."""
         runs = tool is not None and tool.runs_code
         if runs and not self.display:
-            self.begin("the code of the recorded call runs", hint="")
+            self.begin("running the code of the recorded call", hint="")
         elif not runs:
             self.end()
 
