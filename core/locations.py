@@ -232,7 +232,7 @@ def parsed_toml(text: str) -> dict[str, Any]:
     except tomllib.TOMLDecodeError:
         raise
     except RecursionError as error:
-        raise tomllib.TOMLDecodeError("It is nested too deep") from error
+        raise tomllib.TOMLDecodeError("It is nested too deeply") from error
     except ValueError as error:
         raise tomllib.TOMLDecodeError("It contains an invalid number or date") from error
 

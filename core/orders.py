@@ -35,9 +35,9 @@ class WorkerIntroduction(msgspec.Struct, frozen=True, kw_only=True):
     def differs_from(self, other: WorkerIntroduction) -> str:
         """Return why this process can't work for the other, in a few words; empty if it can."""
         if self.gistpoint != other.gistpoint:
-            return f"it has gistpoint {self.gistpoint}, but {other.gistpoint} is here"
+            return f"it has gistpoint {self.gistpoint}, but this side has {other.gistpoint}"
         if self.python.split(".")[:2] != other.python.split(".")[:2]:
-            return f"it has Python {self.python}, but {other.python} is here"
+            return f"it has Python {self.python}, but this side has {other.python}"
         return ""
 
 

@@ -18,7 +18,7 @@ from gistpoint.core.locations import SETTINGS_FILE, read_toml
 Text = Annotated[str, Meta(description="a string")]
 Key = Annotated[str, Meta(min_length=1, description='a string such as "f9,ctrl+r"')]
 Amount = Annotated[
-    Annotated[float, Meta(ge=0, le=float_info.max)] | None, Meta(description="a number of 0 or more")
+    Annotated[float, Meta(ge=0, le=float_info.max)] | None, Meta(description="a number that is at least 0")
 ]
 Switch = Annotated[bool, Meta(description="true or false")]
 _HINT = "Correct it, or move it away."

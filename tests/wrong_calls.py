@@ -22,7 +22,7 @@ WRONG_CALLS: tuple[tuple[tuple[str, ...], int, str], ...] = (
     (("--sandbox", "foo", "demo"), 2, "there is no sandbox 'foo'"),
     (("demo", "--sandbox", "bwrp"), 2, "Did you mean 'bwrap'?\nusage: gistpoint demo"),
     (("demo", "remvoe"), 2, "Did you mean 'remove'?"),
-    (("demo", "--speed", "2"), 2, "--speed is how fast a recorded attempt is played."),
+    (("demo", "--speed", "2"), 2, "--speed sets how fast a recorded attempt is played."),
     (("demo", "--speed", "0"), 2, "--speed: must be a number above 0.\nusage: gistpoint demo"),
     (
         ("task", "new", "x", "--mode", "discvery"),

@@ -75,7 +75,7 @@ def doing(row: JobRow) -> str:
     if state.pause is not None:
         waits = state.pause.reason == PauseReason.ENDPOINT_WAIT
         return "waiting for the endpoint" if waits else "paused"
-    return "tool at work" if state.pending is not None else "model at work"
+    return "tool running" if state.pending is not None else "model working"
 
 
 def _ended(state: AttemptState) -> str:

@@ -92,7 +92,7 @@ class AgentWatchApp(BaseApp):
         state = self._hand_over(attempt, MODEL, note=note)
         run = run_to_take_from(state, self._runs, live=False)
         words = (
-            "continues it when a place is free"
+            "continues it as soon as it has a free place"
             if run.worked_on
             else "is not running: `agent resume` continues it"
         )

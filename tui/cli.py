@@ -76,7 +76,7 @@ COMMANDS = (
     ),
     CommandRow(
         "task validations",
-        "print the progress of a set's validation, and the agreement of two validators",
+        "print the progress of a set's validation, or the agreement of two validators",
         "validations:STATE",
     ),
     CommandRow(
@@ -85,7 +85,7 @@ COMMANDS = (
         "gist_making:NEW",
         shown=("entrypoints", "sample", "hard", "pytest_args"),
     ),
-    CommandRow("gist list", "list gist tasks by difficulty, with their reference", "gist_listing:LIST"),
+    CommandRow("gist list", "list gist tasks with their difficulty and reference gists", "gist_listing:LIST"),
     CommandRow(
         "gist reference",
         "make a gist automatically: it shows that the task has a solution",
@@ -103,7 +103,7 @@ COMMANDS = (
     CommandRow("attempt object", "explain why a pass that needs a review was earned", "confirming:OBJECT"),
     CommandRow(
         "attempt export",
-        "export attempts as a table, as an archive of journals, or one as a recorded run",
+        "export attempts as a table or an archive of journals, or one as a recorded run",
         "attempts:EXPORT",
     ),
     CommandRow(
@@ -152,26 +152,33 @@ COMMANDS = (
     ),
     CommandRow("doctor", "report which isolation works here, and how to fix the rest", "doctor:DOCTOR"),
     CommandRow("store use", "choose the database, or only files", "store:USE"),
-    CommandRow("store init", "make the database's tables and roles", "store:INIT"),
+    CommandRow("store init", "create the database's tables and roles", "store:INIT"),
     CommandRow(
-        "store status", "show its contents, and what still has to be sent and fetched", "store:STATUS"
+        "store status", "show the store's contents, and what still has to be sent and fetched", "store:STATUS"
     ),
     CommandRow("store sync", "send and fetch everything", "store:SYNC"),
     CommandRow("store check", "find every difference between files and database", "store:CHECK"),
     CommandRow("code", "list a library's functions with complexity and centrality", "code:CODE"),
     CommandRow("study new", "make the folder of a study", "studies:NEW"),
-    CommandRow("study check", "find out what is missing or wrong before it opens", "studies:CHECK"),
+    CommandRow("study check", "find out what is missing or wrong before a study opens", "studies:CHECK"),
     CommandRow("study open", "freeze the declaration and let people take part", "studies:OPEN"),
     CommandRow(
-        "study join", "take part: consent, forms, tasks, to the end", "study_taking:JOIN", screen=True
+        "study join",
+        "take part in a study: consent, forms and tasks, to the end",
+        "study_taking:JOIN",
+        screen=True,
     ),
-    CommandRow("study progress", "show its progress", "study_taking:PROGRESS", screen=True),
+    CommandRow("study progress", "show a study's progress", "study_taking:PROGRESS", screen=True),
     CommandRow("study enrol", "enrol participants, each with a code", "study_people:ENROL"),
     CommandRow("study sync", "publish this machine's attempts into the folder", "study_people:SYNC"),
-    CommandRow("study share", "put it on the team's store for other machines", "study_team:SHARE", rare=True),
+    CommandRow(
+        "study share", "put a study on the team's store for other machines", "study_team:SHARE", rare=True
+    ),
     CommandRow("study return", "free an assignment that can't be finished", "study_people:RETURN", rare=True),
     CommandRow(
-        "study withdraw", "end somebody's part, and erase their data on request", "study_people:WITHDRAW"
+        "study withdraw",
+        "end somebody's participation, and erase their data on request",
+        "study_people:WITHDRAW",
     ),
     CommandRow("study erase", "erase the people whose retention has ended", "study_people:ERASE", rare=True),
     CommandRow("study confirm", "confirm the passes of people", "study_beyond:CONFIRM", rare=True),
@@ -189,7 +196,10 @@ COMMANDS = (
         "study power", "predict the power of the design, before anybody takes part", "study_simulation:POWER"
     ),
     CommandRow(
-        "study solvers", "list the recorded runs of declared models", "study_attempts:SOLVERS", rare=True
+        "study solvers",
+        "list the recorded runs of the models that the study declares",
+        "study_attempts:SOLVERS",
+        rare=True,
     ),
     CommandRow(
         "study correct", "record what a span of an attempt counts as", "study_attempts:CORRECT", rare=True
@@ -204,9 +214,9 @@ COMMANDS = (
     CommandRow(
         "study report", "write one page with all figures, methods and the checklist", "study_report:REPORT"
     ),
-    CommandRow("admin paths", "print where gistpoint keeps things", "storage:PATHS"),
+    CommandRow("admin paths", "print where gistpoint keeps its files", "storage:PATHS"),
     CommandRow("admin cache", "list environments, images and leftovers, with their sizes", "storage:LIST"),
-    CommandRow("admin clean", "remove them; no task and no attempt is touched", "storage:CLEAN"),
+    CommandRow("admin clean", "remove them; tasks and attempts are not touched", "storage:CLEAN"),
     CommandRow("admin completion", "print the completion script of bash, zsh or fish", "completion:SCRIPT"),
     CommandRow("admin baseline", "record what a task's suite shows on another backend", "tasks:BASELINE"),
 )
@@ -217,10 +227,10 @@ GROUPS = {
     "gist": "make gist tasks and their reference gists, score a gist",
     "attempt": "list, show, settle and export attempts",
     "agent": "have a model attempt tasks, with a person's tools, budgets and judge",
-    "reviews": "export, count, merge and compare reviews of runs",
+    "reviews": "export, summarise, merge and compare reviews of runs",
     "store": "share tasks, attempts and annotations in a team's database",
-    "study": "collect a human baseline: declare a study, take part in it, report it",
-    "admin": "paths, caches, completion of a shell, baselines of other backends",
+    "study": "collect a human baseline: declare a study, take part in it, report its results",
+    "admin": "paths, caches, shell completion, baselines of other backends",
 }
 """The help on words that begin several commands."""
 
@@ -368,8 +378,9 @@ def parser() -> CommandParser:
             "Solve, replay and validate repository-level coding tasks with the tools and budgets of agents."
         ),
         epilog=(
-            "Without a command, gistpoint opens its home screen. `gistpoint help COMMAND` explains one. Exit"
-            " codes: 0 done, 1 a negative verdict, 2 a mistake in the call, 130 stopped with Ctrl+C."
+            "Without a command, gistpoint opens its home screen. `gistpoint help COMMAND` explains"
+            " one. The exit code is 0 for success, 1 for a negative verdict, 2 for a usage error and"
+            " 130 after Ctrl+C."
         ),
     )
     helps = {row.name: row.help for row in COMMANDS}

@@ -6,8 +6,8 @@ import sys
 
 WHAT_IT_MEANS = (
     "The repository's code would run as you, and so would the builds of it and of its dependencies: they"
-    " could read your files, use the network and stay behind. Every result will be marked as unsandboxed."
-    " `gistpoint doctor --withdraw-consent` withdraws the consent."
+    " could read your files, use the network and leave processes behind. Every result will be marked as"
+    " unsandboxed. `gistpoint doctor --withdraw-consent` withdraws the consent."
 )
 
 

@@ -113,7 +113,7 @@ def _run(app: App[object], command: list[str]) -> int:
         ) from error
     except SuspendNotSupported as error:
         raise ExternalEditorError(
-            "This terminal can't be handed to an editor.", hint="Edit here instead."
+            "This terminal can't be handed over to an editor.", hint="Edit here instead."
         ) from error
 
 

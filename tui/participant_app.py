@@ -155,4 +155,4 @@ class ParticipantApp(BaseApp):
             return ""
         self._held.journal.append(Crashed(type(error).__name__, str(error)[:2_000], log.name))
         self._let_go()
-        return " The task is safe: it continues where it was."
+        return " The task is safe: you can continue where you stopped."

@@ -136,9 +136,9 @@ def _parting(rows: Sequence[ProfiledRun], width: int) -> Iterator[ProfileLine]:
         return
     found = divergence_of([row.profile for row in rows])
     if found is None:
-        yield ProfileLine([("    all do the same, as far as is known", _MUTED)])
+        yield ProfileLine([("    all do the same, as far as known", _MUTED)])
         return
-    yield ProfileLine([(f"    part ways at call {found.place + 1:,}:", _MUTED)])
+    yield ProfileLine([(f"    diverge at call {found.place + 1:,}:", _MUTED)])
     for move, runs in found.ways[:_MOST_WAYS]:
         numbers = ", ".join(str(run + 1) for run in runs)
         yield ProfileLine(

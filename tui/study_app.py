@@ -511,4 +511,4 @@ class StudyApp(BaseApp):
             return " None of your work is lost."
         taken.opened.journal.append(Crashed(type(error).__name__, str(error)[:2_000], log.name))
         taken.opened.close()
-        return " The task is safe: it continues where it was."
+        return " The task is safe: you can continue where you stopped."

@@ -35,7 +35,7 @@ def open_study(name: str) -> StudyFolder:
         study = open_team_study(root, note, locations, SystemTime())
     study.named = name
     if study.store.away:
-        _print_note(f"{study.store.away} This is the study as it was when the store was last reached.")
+        _print_note(f"{study.store.away} This is the study as of the last contact with the store.")
     return study
 
 

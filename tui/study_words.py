@@ -89,8 +89,7 @@ def ready_words(
     pages = [
         "When you begin, the clock starts and the task is shown. Read it first; the tools open afterwards.",
         budget_words(step.condition, task, role),
-        "F10 pauses: the clock stops, and the screen is covered. Ctrl+G gives up this task, after a"
-        " question.",
+        "F10 pauses: the clock stops, and the screen is hidden. Ctrl+G gives up this task, after asking you.",
     ]
     if step.condition.words:
         pages.insert(0, step.condition.words)

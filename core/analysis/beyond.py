@@ -125,5 +125,5 @@ def _plot(numbers: dict[str, Number]) -> Plot:
         "",
         "share",
         tuple(marks),
-        "Whiskers: 95 %, over persons and tasks.",
+        "Whiskers: 95% intervals over persons and tasks.",
     )

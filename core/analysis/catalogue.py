@@ -12,7 +12,7 @@ _FIRST: tuple[Analysis, ...] = (
         "The primary analysis",
         "",
         f"{_HERE}.primary:primary_findings",
-        "counted attempts; of times 10 solved ones",
+        "counted attempts; for times, 10 solved ones",
     ),
     Analysis(
         "bp-2",
@@ -42,8 +42,8 @@ _LAST: tuple[Analysis, ...] = (
         "Minutes of each task",
         "",
         f"{_HERE}.tasktimes:times_of_tasks",
-        "attempts of people; for the log-normal median 10 solved, for Kaplan and Meier's 5 solved of the"
-        " task",
+        "attempts of people; for the log-normal median 10 solved ones, for the Kaplan-Meier median 5"
+        " solved ones at the task",
     ),
     Analysis(
         "time-ratio",

@@ -36,7 +36,7 @@ _LEAST_INFORMATION = 1e-6
 """The information below which the effect is infinite, or no task identifies it."""
 NOTE = (
     "The ratio compares attempts at the same task and averages over people: if people differ, it is"
-    " nearer to 1 than the ratio for a single person."
+    " closer to 1 than the ratio for a single person."
 )
 
 

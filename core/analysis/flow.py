@@ -54,7 +54,7 @@ def _of_people(data: StudyData, people: Iterable[Person]) -> dict[str, int]:
         "enrolled": sum(person.enrolled is not None for person in known),
         **_counts_of("enrolled in another role", roles),
         "consented": sum(person.consent is not None and not person.declined for person in known),
-        "declined the consent": sum(person.declined for person in known),
+        "declined to consent": sum(person.declined for person in known),
         "screened out": screened.total(),
         **_counts_of("screened out by", screened),
         "began a task": sum(bool(person.begun) for person in known),

@@ -45,8 +45,8 @@ def forecasts(data: StudyData) -> Findings:
         add("minutes", words, *_over_minutes(ahead))
         found.plot(_plot(ahead))
         found.note(
-            "Forecasts of minutes are compared only for solved attempts, whose minutes are known, and"
-            " shorter than the others'."
+            "Forecasts of minutes are compared only for solved attempts, whose minutes are known,"
+            " and are shorter than those of the others."
         )
     chances = people_of(data.rows)
     if stated := _answered(chances, CHANCE, zero=True):
@@ -58,7 +58,7 @@ def forecasts(data: StudyData) -> Findings:
         constant = _brier(own, [rate] * len(own), outcomes)
         add("brier of the rate", "Brier score of always stating the rate", constant)
         over = list(map(sub, chance, outcomes))
-        add("overconfidence", "mean stated chance less share solved", mean(own, over, Scale.DIFFERENCE))
+        add("overconfidence", "mean stated chance minus share solved", mean(own, over, Scale.DIFFERENCE))
     if felt := _answered(rows, FELT):
         add("felt", "felt over measured minutes (geometric mean)", *_over_minutes(felt))
     if eased := _answered(rows, EASE):

@@ -22,7 +22,7 @@ NOTE = (
     " test, import, run; the paper's order is the same except for the import, which it does not"
     " place. 'mocked' is a run that matches because of a fake of the codebase, which the paper counts"
     " as faithful. Percentages are of the failed gists of the row's solver and sum to 100. (The paper's"
-    " own first row does not: 72 of 97 is 74.2 %, where it prints 76.3.) Whether a gist without its"
+    " own first row does not: 72 of 97 is 74.2%, but it prints 76.3.) Whether a gist without its"
     " test would run with the test is not known: a hand-in is scored once."
 )
 FLAGS_NOTE = "Share of all gists of the solver; a gist that was not created has none."

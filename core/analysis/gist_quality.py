@@ -22,8 +22,8 @@ from gistpoint.core.study.rows import AttemptRow
 
 _LIMITS = frozenset({EndReason.STEPS_EXHAUSTED, EndReason.CALLS_EXHAUSTED})
 MOCKED = (
-    "A gist that fakes the codebase ('mocked') is not faithful, whatever its run shows; line rates"
-    " are of the others. The paper has no such rule. 'Of those not mocked' is the fidelity without"
+    "A gist that fakes the codebase ('mocked') is not faithful, whatever its run shows; line rates are"
+    " those of the other gists. The paper has no such rule. 'Of those not mocked' is the fidelity without"
     " such gists."
 )
 BY_TASK = (

@@ -53,7 +53,7 @@ class PowerAssumptions(msgspec.Struct, frozen=True, kw_only=True):
 
     def __post_init__(self) -> None:
         if min(self.ability, self.task) < 0 or self.sigma <= 0:
-            raise StudyError("Standard deviations must be 0 or more, that of times above 0.")
+            raise StudyError("Standard deviations must be at least 0, and that of times above 0.")
         if not 0 < self.rate < 1:
             raise StudyError(f"The rate is {self.rate:g}, but must be between 0 and 1.")
 

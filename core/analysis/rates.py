@@ -47,9 +47,8 @@ def solve_rates(data: StudyData) -> Findings:
 
 BY_TESTS = (
     "'By the tests alone' is the rate of the Breakpoint paper, regardless of reviewers and confirmations."
-    " In the table above, a contradicted pass counts after a reviewer has accepted it. Passes that"
-    " nobody asked"
-    " about are counted separately."
+    " In the table above, a contradicted pass counts after a reviewer has accepted it. Passes that nobody"
+    " asked about are counted separately."
 )
 STANDINGS = tuple(str(standing) for standing in Standing if standing is not Standing.EXEMPT)
 
@@ -71,5 +70,10 @@ def _bars(
     for label in dict.fromkeys(group.label for group in found):
         marks.append(Bars.of(label, {mode: numbers.get(f"{label}/{mode}/{name}", nothing) for mode in modes}))
     return Plot(
-        identity, title, "mode", "share solved", tuple(marks), "Whiskers: 95 %, over persons and tasks."
+        identity,
+        title,
+        "mode",
+        "share solved",
+        tuple(marks),
+        "Whiskers: 95% intervals over persons and tasks.",
     )

@@ -209,7 +209,7 @@ def greenwood_interval(times: Times, when: float) -> tuple[float, float] | None:
 
 def _solved_share(left: Number, value: float, iid: tuple[float, float] | None) -> Number:
     """Return the share solved, with its interval, from the share not yet solved."""
-    note = left.note or ("" if left.low is not None else "no interval: all are solved")
+    note = left.note or ("" if left.low is not None else "no interval: all attempts are solved")
     low, high = (None, None) if left.low is None or left.high is None else (1 - left.high, 1 - left.low)
     return Number(1 - value, low, high, left.persons, left.tasks, left.rows, iid, note)
 

@@ -150,7 +150,9 @@ def _add_times(found: FindingsBuilder, condition: str, times: Sequence[TaskTime]
     found.too_few(f"The log-normal median of the tasks, {condition},", *needs)
     title = f"Minutes of each task, {condition}"
     columns = ("task", "attempts", "solved", *Minutes, "greatest / least", "nobody solved it")
-    table = found.table(title, columns, "Each estimate is of one task, so there are no intervals over tasks.")
+    table = found.table(
+        title, columns, "Each estimate is for one task, so there are no intervals over tasks."
+    )
     for one in times:
         numbers = _numbers(one)
         found.numbers_of(f"{condition}/{one.task}", numbers)

@@ -36,9 +36,9 @@ FAMILIARITY, FORECAST = "knew_code", "forecast_minutes"
 POSITION = "position in the order"
 """The regression's column for the place in a person's order; no condition can have this name."""
 GIVING_UP = (
-    "Giving up counts here like being stopped by a limit at that moment, as if these people would"
-    " have continued as quickly as the others."
-    " They would have been slower; `time-km` shows how much that can matter."
+    "Giving up counts here like being stopped by a limit at that moment, as if these people would have"
+    " continued as quickly as the others. They would have been slower; `time-km` shows how much that can"
+    " matter."
 )
 
 
@@ -229,7 +229,7 @@ def time_ratios(data: StudyData) -> Findings:
         "Ratios of times",
         ("effect", "ratio of times", "sigma of ln t", "solved", "solved only, within tasks"),
         "Censored log-normal regression within tasks (for metrics: across tasks, with the mode), with"
-        " the position in the person's order. 'Solved only' is what papers print; it is too near to"
+        " the position in the person's order. 'Solved only' is what papers print; it is too close to"
         " 1, because people who take too long drop out.",
     )
 

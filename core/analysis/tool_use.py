@@ -20,9 +20,8 @@ from gistpoint.core.study.rows import AttemptRow, CallRow
 INFORMATION = frozenset({"view", "search"})
 KINDS = ("view", "search", "execute", "other")
 NOTE = (
-    "Information calls read the codebase: views and searches. Refused calls count, because they cost."
-    " The paper"
-    " prints no interval."
+    "Information calls read the codebase: views and searches. Refused calls count, because they use up the"
+    " budget. The paper prints no interval."
 )
 DERIVED = "Columns in round brackets are kinds of calls, for runs whose tools are not gistpoint's."
 

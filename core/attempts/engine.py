@@ -171,7 +171,9 @@ class Attempt:
         if self.state.header.task_id != self.task.id:
             raise AttemptError("The attempt belongs to another task, or the task has changed since.")
         if self.state.header.tool_semantics > TOOL_SEMANTICS:
-            raise AttemptError("A newer gistpoint began the attempt.", hint="Resume it with that version.")
+            raise AttemptError(
+                "The attempt was begun by a newer version of gistpoint.", hint="Resume it with that version."
+            )
         self._process_started()
         self._end_if_over()
 

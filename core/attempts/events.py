@@ -247,7 +247,7 @@ class PassConfirmed(EventData, frozen=True):
         try:
             return msgspec.convert(values, Confirmation)
         except msgspec.ValidationError:
-            newer = f"A newer gistpoint says: {self.result} {self.reason or ''}".rstrip()
+            newer = f"A newer version of gistpoint reports: {self.result} {self.reason or ''}".rstrip()
             return msgspec.convert(
                 {**values, "result": Confirmed.UNCONFIRMED, "reason": None, "detail": newer}, Confirmation
             )

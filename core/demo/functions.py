@@ -123,7 +123,9 @@ class DemoLibrary:
             if found := self.removed(function):
                 return found, Mode.REMOVE
         raise NoTaskError(
-            NoGood.NO_CANDIDATE, "The demo's library has no more functions.", hint="Ask for fewer."
+            NoGood.NO_CANDIDATE,
+            "The demo's library does not have that many functions.",
+            hint="Ask for fewer.",
         )
 
     @cached_property

@@ -187,7 +187,7 @@ def with_input(
     """
     given = variables or {}
     if stdin and entrypoint.is_test:
-        raise EntrypointError("pytest gives tests no standard input.", hint="Leave --stdin out.")
+        raise EntrypointError("pytest does not pass standard input to tests.", hint="Leave --stdin out.")
     if len(stdin) > MAX_STDIN_CHARACTERS:
         raise EntrypointError(f"The standard input is longer than {MAX_STDIN_CHARACTERS:,} characters.")
     if len(given) > MAX_VARIABLES:

@@ -398,7 +398,8 @@ class CorruptingModelOfSet(CorruptingModel):
         if given and not self.model:
             option = f"--{given[0].replace('_', '-')}"
             raise UserError(
-                f"{option} is only for a corrupting model, and no model is given.", hint="Add --model NAME."
+                f"{option} applies only to corruption by a model, but no model was given.",
+                hint="Add --model NAME.",
             )
 
 

@@ -156,8 +156,8 @@ def _passed(report: SuiteReport, stable: Collection[str], of: int) -> frozenset[
         remedy, error = remedy_for_failures(red, of), last_lines(report.results[red[0]].message)
         raise NoTaskError(
             NoGood.NOT_GREEN,
-            f"The suite does not pass: {len(red)} of {of} tests fail on the original, the first of"
-            f" them {red[0]}.",
+            f"The suite does not pass: {len(red)} of {of} tests fail on the original; the first of"
+            f" them is {red[0]}.",
             hint=f"{_advice('Deselect them, or supply what they need with --with', remedy)}\n{error}",
             remedy=remedy,
         )
@@ -467,7 +467,7 @@ def record_baseline(
     if intake.flaky:
         raise NoTaskError(
             NoGood.NOT_GREEN,
-            f"{len(intake.flaky)} tests had different outcomes in the runs here, the first of them"
+            f"{len(intake.flaky)} tests had different outcomes in the runs here; the first of them is"
             f" {intake.flaky[0]}.",
             hint=(
                 "The task's list of deselected tests can't be changed: make the task again on this backend."

@@ -117,7 +117,7 @@ class CampaignSettings:
                 hint="Leave --model out, or add --mode discovery.",
             )
         if self.max_glance is not None and (self.model or self.mode.removes):
-            raise UserError("--max-glance is for corruptions that are made without a model.")
+            raise UserError("--max-glance applies only to corruptions made without a model.")
         self._require_fitting_source()
         if self.min_failing < 1:
             raise UserError(f"--min-failing must be 1 or more, but is {self.min_failing}.")

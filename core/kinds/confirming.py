@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from gistpoint.core.confirmation.model import Confirmer
     from gistpoint.core.tasks.model import Answer, Task
 
-MADE_BEFORE = "not known: made before"
+MADE_BEFORE = "not known: the task is older"
 """The words for a task from a version without controls, whose passes may or may not be confirmable."""
 CAN_BE = "yes"
 """The beginning of `controls_words` if passes can be confirmed."""
@@ -136,7 +136,7 @@ def confirmation_lines(confirmation: Confirmation) -> list[str]:
     if confirmation.contradiction is not None:
         lines += _call_lines("A test that counts fails:", confirmation.contradiction)
     if confirmation.beyond is not None:
-        why = "No test asks for it, but on this input the two differ:"
+        why = "On this input, which the tests do not cover, the two differ:"
         if confirmation.beyond.test:
             why = "A call of a test is answered with other data, which this test does not show:"
         lines += _call_lines(why, confirmation.beyond)

@@ -287,7 +287,7 @@ class TaskKind(ABC, Generic[J]):
         `CancelledError` when cancelled.
         """
         raise TaskError(
-            f"There are no trials of tasks in the mode {judge.task.mode!r}.",
+            f"Trials are not available for tasks in the mode {judge.task.mode!r}.",
             hint="`gistpoint task check` checks them.",
         )
 

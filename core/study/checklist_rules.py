@@ -320,7 +320,7 @@ _PLATFORMS = (
 _AUTHORS = "roles of the operations `enrolled`; study.toml names"
 _UNSEEN = (
     "first exposures only, by the log; excluding flags: {exposure}; "
-    "people were asked {asked_about_sources} times whether they knew task or library"
+    "people were asked {asked_about_sources} times whether they knew the task or its library"
 )
 _ENFORCED = (
     "backends: {backends}; conditions without an external editor: {editors_off}; people attested {attested}"
@@ -392,7 +392,7 @@ _CASES: Mapping[str, tuple[Case, ...]] = {
         Case(PARTIAL, "{power}, after the study was opened", "power"),
         Case(
             PARTIAL,
-            "study.toml: protocol.power says it in words, no figures are in the log",
+            "study.toml: protocol.power states it in words; the log has no figures",
             "power_in_words",
         ),
     ),

@@ -85,10 +85,10 @@ def _wrong_brief(evidence: AttemptEvidence) -> Iterator[FlagRow]:
     header = evidence.header
     wanted = evidence.recorded.brief_sha256
     if header.brief and header.brief_sha256 != sha256_of_text(header.brief):
-        yield FlagRow(flag="wrong_brief", events=(1,), words="The brief is not the one of the recorded hash.")
+        yield FlagRow(flag="wrong_brief", events=(1,), words="The brief does not have the recorded hash.")
     elif wanted and header.brief_sha256 != wanted:
         yield FlagRow(
-            flag="wrong_brief", events=(1,), words="The task gives another brief in this condition."
+            flag="wrong_brief", events=(1,), words="The task has a different brief in this condition."
         )
 
 
@@ -96,7 +96,9 @@ def _wrong_tools(evidence: AttemptEvidence) -> Iterator[FlagRow]:
     wanted = evidence.recorded.tools_sha256
     found = evidence.header.extra.get("tools_sha256")
     if wanted and found != wanted:
-        yield FlagRow(flag="wrong_tools", events=(1,), words="The task has other tools in this condition.")
+        yield FlagRow(
+            flag="wrong_tools", events=(1,), words="The task has different tools in this condition."
+        )
 
 
 def _exposed(evidence: AttemptEvidence) -> Iterator[FlagRow]:

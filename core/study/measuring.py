@@ -93,7 +93,7 @@ def measured(evidence: AttemptEvidence) -> AttemptRow:
 
 
 def _made_by(evidence: AttemptEvidence) -> dict[str, Any]:
-    """Return the columns about who made the attempt; a model's run names no participant."""
+    """Return the columns about who made the attempt; a model's run does not name a participant."""
     header = evidence.header
     by_model = evidence.by_model
     columns = {

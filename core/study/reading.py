@@ -174,7 +174,7 @@ def _text(folder: Path, name: str) -> str:
     path = folder / place
     if not lies_in(path, folder):
         raise StudyError(
-            f"{TEXTS}/{name[:80]} is a link that leads elsewhere.", hint="Put the text itself there."
+            f"{TEXTS}/{name[:80]} is a link to a file outside the folder.", hint="Put the text itself there."
         )
     return _content(path, f"{TEXTS}/{name[:80]}")
 

@@ -59,7 +59,7 @@ def _check_head(study: Study) -> None:
     if study.format != FORMAT:
         _refuse("format", f"is {study.format[:40]!r}, not {FORMAT!r}")
     if study.version != VERSION:
-        _refuse("version", f"is not {VERSION}", hint="A newer gistpoint may read it.")
+        _refuse("version", f"is not {VERSION}", hint="A newer version of gistpoint may read it.")
     if not _STUDY_ID.fullmatch(study.id):
         _refuse("id", "must be 3 to 40 lower-case letters, digits and hyphens")
     if not study.tasks.strip():
@@ -192,7 +192,7 @@ def _check_solvers(study: Study) -> None:
 def _check_options(question: Question, key: str) -> None:
     chosen = question.kind in (QuestionKind.CHOICE, QuestionKind.MULTI)
     if chosen and len(question.options) < 2:
-        _refuse(key, "needs two options or more")
+        _refuse(key, "needs at least two options")
     if not chosen and question.options:
         _refuse(key, f"has options, which its kind, {question.kind.value}, does not have")
     _require_distinct(key, question.options)

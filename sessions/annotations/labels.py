@@ -96,7 +96,7 @@ def read_label_sets(config: Path) -> tuple[LabelSet, ...]:
     ):
         raise LabelsError(
             f"{path} is not version {LABELS_VERSION} of {LABELS_FORMAT}.",
-            hint="A newer gistpoint may read it.",
+            hint="A newer version of gistpoint may read it.",
         )
     tables = values.get("set", [])
     if not isinstance(tables, list):

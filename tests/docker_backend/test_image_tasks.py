@@ -88,7 +88,7 @@ def test_a_task_is_made_of_an_image_scored_and_proven(
     assert json.loads(capsys.readouterr().out)["execution_fidelity"] == 1
     assert main(["task", "check", task.id, "--json"]) == 0, capsys.readouterr().out
     checks = {one["name"]: one["passed"] for one in json.loads(capsys.readouterr().out)["checks"]}
-    assert checks["the image holds no copy of the codebase"]
+    assert checks["the image contains no copy of the codebase"]
     assert main(["task", "check", task.id, "--sandbox", "bwrap"]) != 0
     assert "--sandbox docker" in capsys.readouterr().err
     prepared = prepared_image(connect(), image)

@@ -98,7 +98,7 @@ async def test_it_is_validated_by_its_brief_and_its_check(tmp_path: Path) -> Non
         await driver.until(lambda: "there is no fix to try" in driver.text())
         await driver.press("r")
         await driver.until(lambda: isinstance(driver.app.screen, MessageDialog))
-        assert "There are no trials of tasks in the mode 'assertion'." in driver.text()
+        assert "Trials are not available for tasks in the mode 'assertion'." in driver.text()
         await driver.press("escape", "1")
         assert driver.said.verdict is not None
         assert (driver.said.check is not None, driver.said.trials) == (True, ())

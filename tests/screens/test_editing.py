@@ -24,7 +24,7 @@ async def test_the_frame_tells_how_the_code_stands(tmp_path: Path, size: tuple[i
         await driver.until(lambda: "✔ parses" in driver.text())
         assert driver.solve.editor.code.endswith("    pass\n# return (price\n")
         await driver.press("ctrl+z", "ctrl+z", "ctrl+z", "alt+d")
-        await driver.until(lambda: "diff against the start" in driver.text())
+        await driver.until(lambda: "diff against the original" in driver.text())
 
 
 async def test_lines_have_the_numbers_of_the_file_once_it_was_shown(tmp_path: Path) -> None:

@@ -97,7 +97,7 @@ async def test_a_set_is_read_and_then_judged(tmp_path: Path, size: tuple[int, in
         await until(pilot, lambda: isinstance(app.screen, VerdictScreen))
         await until(pilot, lambda: "Corruption 1 of 2" in text_of(app))
         shown = text_of(app)
-        assert "1 of 3 functions were untouched; you called 1 of them faulty" in shown
+        assert "1 of 3 functions were unchanged; you called 1 of them faulty" in shown
         assert "at line 2, the changed place: wrong" in shown
         assert "at a glance" in shown
         assert "a = x - 1" in shown

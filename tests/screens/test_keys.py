@@ -210,7 +210,7 @@ async def test_help_begins_with_the_focus_and_is_filtered(tmp_path: Path) -> Non
         await driver.until(lambda: "Not here; in F6 Editor" in driver.text() and "Ctrl+Z" in driver.text())
         await driver.press(*["backspace"] * 4)
         await driver.type("f7")
-        await driver.until(lambda: "Every answer so far" in driver.text())
+        await driver.until(lambda: "Show every answer so far" in driver.text())
         assert "Not here" not in driver.text()
         await driver.press("escape")
         assert driver.screen is driver.solve
@@ -283,7 +283,7 @@ async def test_the_palette_offers_what_can_be_done_here(tmp_path: Path) -> None:
         assert "Definition" not in offered(driver)
         await driver.type("give up")
         await driver.until(lambda: offered(driver)[0] == "Give up this task")
-        assert "It ends and can't be resumed" in driver.text()
+        assert "The attempt ends and can't be resumed" in driver.text()
         await driver.press("enter")
         await driver.until_screen("ReasonDialog")
         await driver.press("escape", "ctrl+p")

@@ -79,7 +79,7 @@ async def test_a_run_and_an_attempt_are_drawn_as_they_go_on(home: Home, size: tu
     thread.start()
     app = AgentWatchApp(Locations.of_user(), run=home.runs.open("r"), services=not_needed)
     async with watching(app, size) as pilot:
-        await until(pilot, lambda: "model at work" in text_of(app))
+        await until(pilot, lambda: "model working" in text_of(app))
         assert isinstance(app.screen, RunWatchScreen)
         await pilot.press("enter")
         await until(pilot, lambda: isinstance(app.screen, AttemptWatchScreen))
@@ -139,7 +139,7 @@ async def test_a_person_takes_an_attempt_over_and_gives_it_back(home: Home, size
     services = build_services(home.folder.parent, clock=home.clock)
     app = AgentWatchApp(Locations.of_user(), run=home.runs.open("r"), services=lambda: services)
     async with watching(app, size) as pilot:
-        await until(pilot, lambda: "model at work" in text_of(app))
+        await until(pilot, lambda: "model working" in text_of(app))
         await pilot.press("enter")
         await until(pilot, lambda: "Read-only: m-1 is at work" in text_of(app))
         model.let.release()
@@ -177,7 +177,7 @@ async def test_a_person_takes_an_attempt_over_and_gives_it_back(home: Home, size
             pilot, lambda: not isinstance(app.screen, TextDialog) and "A person (p07) has it." in text_of(app)
         )
         await pilot.press("f10", *"hint", "enter")
-        await until(pilot, lambda: "No process has it open" in text_of(app))
+        await until(pilot, lambda: "no process has it open" in text_of(app))
         await pilot.press("f6")
         await until(pilot, lambda: "── taken over by a person (p07)" in text_of(app))
         assert text_of(app).index("── given back to the model") < text_of(app).index("hint")
@@ -233,7 +233,7 @@ async def test_an_attempt_that_no_process_works_on_is_taken_over_at_once(home: H
     services = build_services(home.folder.parent, clock=home.clock)
     app = AgentWatchApp(Locations.of_user(), attempt=job.attempt, services=lambda: services)
     async with watching(app, (110, 30)) as pilot:
-        await until(pilot, lambda: "No process has it open" in text_of(app))
+        await until(pilot, lambda: "no process has it open" in text_of(app))
         await pilot.press("f9", *"p07", "enter")
         await until(pilot, lambda: app.taken)
     (taken,) = home.attempts.summary(job.attempt).state.handovers

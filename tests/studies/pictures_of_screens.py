@@ -295,7 +295,7 @@ async def watch(camera: ThemesCamera) -> None:
     thread.start()
     app = AgentWatchApp(Locations.of_user(), run=own.runs.open("r"), services=documented._services)
     async with app.run_test(size=camera.size) as pilot:
-        await until(pilot, "model at work")
+        await until(pilot, "model working")
         await camera.take(pilot, "watch-run")
         await keys(pilot, "enter")
         await until(pilot, "Read-only")
@@ -345,7 +345,8 @@ def main(folder: Path, wanted: list[str]) -> None:
         text, drawn = min(one.text for one in own), min(one.drawn for one in own)
         poor = sum(bool(one.poor) for one in own)
         print(
-            f"{theme.name}: {len(own)} pictures, text at least {text:.2f}, frames {drawn:.2f}; {poor} below AA"
+            f"{theme.name}: {len(own)} pictures, text at least {text:.2f}, frames {drawn:.2f}; {poor}"
+            " below AA"
         )
     rows = [[one.name, one.theme, round(one.text, 2), round(one.drawn, 2)] for one in measured]
     (folder / "contrast.json").write_text(json.dumps(rows), encoding="utf-8")

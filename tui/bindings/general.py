@@ -24,17 +24,26 @@ GENERAL_KEYS: tuple[Key, ...] = (
     _program("app.zoom", "z,alt+z", "zoom", "Zoom", "Show only this pane, or all of them again"),
     _program("app.jump", "ctrl+o", "jump", "Jump", "Go to a pane or a field by its letter"),
     _program("app.quit", "ctrl+q", "leave_program", "Quit", "Close the program; an attempt can be resumed"),
-    _home("home.attempts", "f3", "list('attempts')", "Attempts", "All attempts, of everybody", show=True),
-    _home("home.tasks", "f2", "list('tasks')", "Tasks", "The tasks, with your own attempts", show=True),
+    _home("home.attempts", "f3", "list('attempts')", "Attempts", "Show the attempts of everybody", show=True),
+    _home("home.tasks", "f2", "list('tasks')", "Tasks", "Show the tasks, with your own attempts", show=True),
     _home("home.start", "ctrl+n", "start", "New", "Start an attempt of the chosen task"),
     _home("home.resume", "r", "resume", "Resume", "Resume the chosen attempt"),
     _home("home.review", "v", "review", "Review", "Read the record of the chosen attempt by steps"),
-    _home("home.filter", "slash", "filter", "Filter", "Show only rows that contain some words", show=True),
-    _home("home.tour", "T", "tour", "Tour", "Two minutes on a practice task; nothing is counted", show=True),
+    _home(
+        "home.filter",
+        "slash",
+        "filter",
+        "Filter",
+        "Show only rows that contain the words you type",
+        show=True,
+    ),
+    _home(
+        "home.tour", "T", "tour", "Tour", "Try a practice task for two minutes; nothing is counted", show=True
+    ),
     _home("home.sort", "s", "sort", "Sort", "Sort by the next column"),
     _home("home.reverse", "tilde", "reverse", "Reverse", "Reverse the order"),
     _home("home.copy", "y", "copy_id", "Copy id", "Copy the id of the chosen task or attempt"),
-    _home("home.reload", "full_stop", "reload", "Reload", "Read tasks and attempts again"),
+    _home("home.reload", "full_stop", "reload", "Reload", "Reload tasks and attempts"),
     _home("home.leave", "q", "leave", "Quit", "Close the program", show=True),
     _tour(
         "tour.leave",
@@ -75,9 +84,14 @@ GLANCE_KEYS: tuple[Key, ...] = (
     _glance("glance.nothing", "3", "say('nothing')", "Nothing", "I see nothing wrong", show=True),
     _glance("glance.undo", "backspace", "take_back", "Take back", "Take back the last answer"),
     _glance("glance.leave", "escape,q", "leave", "Leave", "Close this; your answers are kept", show=True),
-    _verdict("verdict.good", "1", "judge('good')", "Good", "A fault, and nothing gives it away", show=True),
+    _verdict("verdict.good", "1", "judge('good')", "Good", "A fault that nothing gives away", show=True),
     _verdict(
-        "verdict.borderline", "2", "judge('borderline')", "Borderline", "Doubted at its place", show=True
+        "verdict.borderline",
+        "2",
+        "judge('borderline')",
+        "Borderline",
+        "Doubted in the right place, but not for certain",
+        show=True,
     ),
     _verdict(
         "verdict.glance", "3", "judge('at a glance')", "At a glance", "Seen by reading alone", show=True
@@ -135,10 +149,16 @@ WATCH_KEYS: tuple[Key, ...] = (
         "watch.give", "f10", "give", "Give back", "Let the model continue, with a note", show=True
     ),
     _watch_panes(
-        "watch.brief", "f2", "pane('brief')", "Brief", "The task as the model received it", priority=True
+        "watch.brief", "f2", "pane('brief')", "Brief", "Show the task as the model received it", priority=True
     ),
-    _watch_panes("watch.files", "f3", "pane('files')", "Files", "What results have shown", priority=True),
-    _watch_panes("watch.code", "f4", "pane('code')", "Code", "The code shown last", priority=True),
-    _watch_panes("watch.model", "f6", "pane('model')", "Model", "What the model says", priority=True),
-    _watch_panes("watch.results", "f7", "pane('results')", "Results", "Every answer so far", priority=True),
+    _watch_panes(
+        "watch.files", "f3", "pane('files')", "Files", "Show what results have revealed", priority=True
+    ),
+    _watch_panes(
+        "watch.code", "f4", "pane('code')", "Code", "Show the code that was shown last", priority=True
+    ),
+    _watch_panes("watch.model", "f6", "pane('model')", "Model", "Show what the model says", priority=True),
+    _watch_panes(
+        "watch.results", "f7", "pane('results')", "Results", "Show every answer so far", priority=True
+    ),
 )

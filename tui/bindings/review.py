@@ -49,7 +49,7 @@ REVIEW_KEYS: tuple[Key, ...] = (
         "ampersand",
         "group",
         "Group",
-        "By task, model, outcome, end reason, format, verdict",
+        "Group by task, model, outcome, end reason, format or verdict",
         show=True,
     ),
     _runs("runs.fold_all", "o", "fold_all", "Fold", "Fold all groups to their lines, or unfold", show=True),
@@ -57,46 +57,67 @@ REVIEW_KEYS: tuple[Key, ...] = (
     _runs("runs.unfold", "right,l", "fold(False)", "Unfold group", "Unfold the group; so does Enter"),
     _runs("runs.pick", "space", "pick", "Pick", "Pick the run, to compare or to open several", show=True),
     _runs("runs.compare", "C", "compare", "Compare", "Show two picked runs side by side", show=True),
-    _runs("runs.profile", "f12", "profile", "Profile", "The shown or picked runs at a glance"),
+    _runs("runs.profile", "f12", "profile", "Profile", "Show the listed or picked runs at a glance"),
     _runs("runs.search", "S", "search", "Search all", "Search in all runs of the list", show=True),
-    _runs("runs.unread", "i", "unread", "Not read", "Files and runs that could not be read in full, and why"),
-    _runs("runs.blind", "ctrl+b", "blind", "Blind", "Hide models and outcomes until the verdict"),
-    _runs("runs.reload", "full_stop", "reload", "Reload", "Read the list again"),
     _runs(
-        "runs.back", "escape", "back", "Back", "Clear the filter, or back to where you came from", show=True
+        "runs.unread",
+        "i",
+        "unread",
+        "Not read",
+        "Show files and runs that could not be read in full, and why",
+    ),
+    _runs("runs.blind", "ctrl+b", "blind", "Blind", "Hide models and outcomes until the verdict"),
+    _runs("runs.reload", "full_stop", "reload", "Reload", "Reload the list"),
+    _runs(
+        "runs.back",
+        "escape",
+        "back",
+        "Back",
+        "Clear the filter, or go back to where you came from",
+        show=True,
     ),
     _runs("runs.leave", "q", "leave", "Leave", "Close the list"),
     _hits("hits.search", "slash", "search", "Search", "Search for other words", show=True),
-    _hits("hits.leave", "escape,q", "leave", "Leave", "Back to the list of runs", show=True),
-    _going("go.next", "right_square_bracket", "steps.action_move(1)", "Next step", "One step on", show=True),
-    _going("go.previous", "left_square_bracket", "steps.action_move(-1)", "Step before", "One step back"),
-    _going("go.next_turn", "semicolon", "run.go('turn', 1)", "Next turn", "To the solver's next step"),
-    _going("go.previous_turn", "comma", "run.go('turn', -1)", "Turn before", "To the solver's previous step"),
-    _going("go.first", "circumflex_accent", "run.navigation.edge(-1)", "First step", "To the first step"),
-    _going("go.last", "dollar_sign", "run.navigation.edge(1)", "Last step", "To the last step"),
-    _going("go.hit", "n", "search.step(1)", "Next hit", "To the next hit of the search"),
-    _going("go.hit_before", "N", "search.step(-1)", "Hit before", "To the previous hit"),
-    _going("go.number", "number_sign", "run.navigation.ask_number", "Go to", "To a step by its number"),
+    _hits("hits.leave", "escape,q", "leave", "Leave", "Go back to the list of runs", show=True),
+    _going(
+        "go.next", "right_square_bracket", "steps.action_move(1)", "Next step", "Go one step on", show=True
+    ),
+    _going("go.previous", "left_square_bracket", "steps.action_move(-1)", "Step before", "Go one step back"),
+    _going("go.next_turn", "semicolon", "run.go('turn', 1)", "Next turn", "Go to the solver's next step"),
+    _going(
+        "go.previous_turn", "comma", "run.go('turn', -1)", "Turn before", "Go to the solver's previous step"
+    ),
+    _going("go.first", "circumflex_accent", "run.navigation.edge(-1)", "First step", "Go to the first step"),
+    _going("go.last", "dollar_sign", "run.navigation.edge(1)", "Last step", "Go to the last step"),
+    _going("go.hit", "n", "search.step(1)", "Next hit", "Go to the next hit of the search"),
+    _going("go.hit_before", "N", "search.step(-1)", "Hit before", "Go to the previous hit"),
+    _going("go.number", "number_sign", "run.navigation.ask_number", "Go to", "Go to a step by its number"),
     *_pair("submission", "p", "submission", "submission", "submission"),
     *_pair("error", "x", "error", "error", "step that failed"),
     *_pair("edit", "e", "edit", "edit", "edit"),
     *_pair("test", "r", "test", "test run", "test run"),
-    *_pair("mark", "b", "mark", "mark", "mark of the strip"),
+    *_pair("mark", "b", "mark", "mark", "mark on the strip"),
     *_pair("label", "m", "label", "label", "label or comment"),
     *_pair("unseen", "u", "unseen", "unseen", "step not seen yet"),
     _going(
-        "go.next_run", "right_parenthesis", "run(1)", "Next run", "To the next run of the list", show=True
+        "go.next_run", "right_parenthesis", "run(1)", "Next run", "Go to the next run in the list", show=True
     ),
-    _going("go.previous_run", "left_parenthesis", "run(-1)", "Run before", "To the previous run of the list"),
+    _going(
+        "go.previous_run", "left_parenthesis", "run(-1)", "Run before", "Go to the previous run in the list"
+    ),
     _going(
         "go.opens_at",
         "at",
         "run.navigation.open_at_next",
         "Open at",
-        "Open each run of the list at its first edit, last error, submission, end, or where you stopped",
+        "Choose where runs open: at the first edit, last error, submission, end, or where you stopped",
     ),
     _playing(
-        "play.toggle", "asterisk", "run.navigation.play", "Play", "Play the run at its own pace, or pause"
+        "play.toggle",
+        "asterisk",
+        "run.navigation.play",
+        "Play",
+        "Play the run at its recorded pace, or pause",
     ),
     _playing("play.faster", "plus", "run.navigation.faster(1)", "Faster", "Play twice as fast"),
     _playing("play.slower", "minus", "run.navigation.faster(-1)", "Slower", "Play half as fast"),
@@ -112,7 +133,9 @@ REVIEW_KEYS: tuple[Key, ...] = (
         for page in PAGES
     ),
     _review("review.score", "alt+s", "score", "Score", "Score the gist in a sandbox, or stop doing so"),
-    _review("review.search", "slash", "search.open", "Search", "Search in this run, or in all", show=True),
+    _review(
+        "review.search", "slash", "search.open", "Search", "Search in this run, or in all runs", show=True
+    ),
     _review(
         "review.label",
         "L",
@@ -168,33 +191,40 @@ REVIEW_KEYS: tuple[Key, ...] = (
         )
     ),
     _review("review.link", "enter", "others.follow_link", "Open link", "Open the run that this step started"),
-    _review("review.back", "escape", "back", "Back", "Back to the step, its list, the runs", show=True),
+    _review("review.back", "escape", "back", "Back", "Go back to the step, the steps, the runs", show=True),
     _review("review.leave", "q", "leave", "Leave", "Close the run"),
-    _comparing("compare.next", "right_square_bracket", "step(1)", "Next", "One row on", show=True),
-    _comparing("compare.previous", "left_square_bracket", "step(-1)", "Before", "One row back"),
-    _comparing("compare.milestone", "b", "milestone(1)", "Milestone", "To the next milestone", show=True),
-    _comparing("compare.back", "B", "milestone(-1)", "Milestone before", "To the previous milestone"),
+    _comparing("compare.next", "right_square_bracket", "step(1)", "Next", "Go one row on", show=True),
+    _comparing("compare.previous", "left_square_bracket", "step(-1)", "Before", "Go one row back"),
+    _comparing("compare.milestone", "b", "milestone(1)", "Milestone", "Go to the next milestone", show=True),
+    _comparing("compare.back", "B", "milestone(-1)", "Milestone before", "Go to the previous milestone"),
     _comparing(
-        "compare.diffs", "d,f3", "diffs", "Diffs", "The changes of each run, or the steps again", show=True
+        "compare.diffs",
+        "d,f3",
+        "diffs",
+        "Diffs",
+        "Show the changes of each run, or the steps again",
+        show=True,
     ),
     _comparing(
         "compare.open", "enter", "open", "Open", "Open the run under the cursor at this step", show=True
     ),
-    _comparing("compare.leave", "escape,q", "leave", "Leave", "Back to where you came from", show=True),
+    _comparing("compare.leave", "escape,q", "leave", "Leave", "Go back to where you came from", show=True),
     _profiles(
         "profiles.sort", "s", "sort", "Sort", "Sort the runs of a task by the next criterion", show=True
     ),
     _profiles("profiles.open", "enter", "open", "Open", "Open the run under the cursor", show=True),
-    _profiles("profiles.leave", "escape,q", "leave", "Leave", "Back to the list", show=True),
+    _profiles("profiles.leave", "escape,q", "leave", "Leave", "Go back to the list", show=True),
     _lists("list.up", "up,k", "move(-1)", "Up", "One row up"),
     _lists("list.down", "down,j", "move(1)", "Down", "One row down"),
     _lists("list.page_up", "pageup", "page(-1)", "Page up", "One screenful up"),
     _lists("list.page_down", "pagedown", "page(1)", "Page down", "One screenful down"),
-    _lists("list.first", "home,g", "edge(-1)", "First", "To the first row"),
-    _lists("list.last", "end,G", "edge(1)", "Last", "To the last row"),
+    _lists("list.first", "home,g", "edge(-1)", "First", "Go to the first row"),
+    _lists("list.last", "end,G", "edge(1)", "Last", "Go to the last row"),
     _lists("list.choose", "enter", "choose", "Open", "Open the row", show=True),
-    _lists("steps.previous", "left,h", "move(-1)", "Step before", "The previous step in the list of steps"),
-    _lists("steps.next", "right,l", "move(1)", "Next step", "The next step in the list of steps"),
+    _lists(
+        "steps.previous", "left,h", "move(-1)", "Step before", "Go to the previous step in the list of steps"
+    ),
+    _lists("steps.next", "right,l", "move(1)", "Next step", "Go to the next step in the list of steps"),
     _lists(
         "steps.unfold",
         "o",
@@ -203,8 +233,10 @@ REVIEW_KEYS: tuple[Key, ...] = (
         "List the hidden steps too, then only edits, errors or unseen steps",
     ),
     _searching("search.regex", "alt+r", "regex", "Regular expression", "Search for a pattern, or for text"),
-    _searching("search.scope", "alt+k", "scope", "Where", "In thoughts, texts, calls, results or diffs"),
-    _searching("search.runs", "alt+a", "runs", "All runs", "In all runs of the list, or in this one"),
+    _searching(
+        "search.scope", "alt+k", "scope", "Where", "Search in thoughts, texts, calls, results or diffs"
+    ),
+    _searching("search.runs", "alt+a", "runs", "All runs", "Search in all runs of the list, or in this one"),
     _searching("search.close", "escape", "close", "Close", "Close the search, keeping its hits"),
     _reading("step.unfold", "o", "unfold", "Unfold", "Show folded parts in full, or fold them again"),
 )

@@ -25,23 +25,34 @@ SOLVE_KEYS: tuple[Key, ...] = (
         "f2,alt+1",
         "pane('brief')",
         "Brief",
-        "The task and the failing tests",
+        "Show the task and the failing tests",
         priority=True,
     ),
-    _panes("pane.files", "f3,alt+2", "pane('files')", "Files", "The files shown so far", priority=True),
-    _panes("pane.code", "f4,alt+3", "pane('code')", "Code", "The code shown last", priority=True),
+    _panes("pane.files", "f3,alt+2", "pane('files')", "Files", "Show the files found so far", priority=True),
+    _panes(
+        "pane.code", "f4,alt+3", "pane('code')", "Code", "Show the code that was shown last", priority=True
+    ),
     _panes("pane.console", "f5,alt+4", "pane('console')", "Console", "Type a tool call", priority=True),
     _panes("pane.command", "colon", "pane('console')", "Console", "Type a tool call"),
     _panes("pane.editor", "f6,alt+5", "pane('editor')", "Editor", "Write the function", priority=True),
-    _panes("pane.results", "f7,alt+6", "pane('results')", "Results", "Every answer so far", priority=True),
+    _panes(
+        "pane.results", "f7,alt+6", "pane('results')", "Results", "Show every answer so far", priority=True
+    ),
     _panes(
         "pane.side",
         "vertical_line,alt+vertical_line",
         "side",
-        "Side or below",
-        "The editor next to the code, or below it",
+        "Next to it or below",
+        "Put the editor next to the code, or below it",
     ),
-    _panes("pane.notes", "f8,alt+7", "pane('notes')", "Notes", "Notes to yourself, kept", priority=True),
+    _panes(
+        "pane.notes",
+        "f8,alt+7",
+        "pane('notes')",
+        "Notes",
+        "Write notes to yourself, which are kept",
+        priority=True,
+    ),
     _attempt(
         "attempt.submit", "f9,ctrl+r", "submit", "Submit", "Run the tests on the editor's code", show=True
     ),
@@ -53,11 +64,11 @@ SOLVE_KEYS: tuple[Key, ...] = (
         "ctrl+g",
         "end",
         "Give up this task",
-        "It ends and can't be resumed; the reason is recorded",
+        "The attempt ends and can't be resumed; the reason is recorded",
     ),
     _attempt("attempt.leave", "ctrl+l", "leave", "Leave", "Go home; the attempt can be resumed", show=True),
-    _attempt("solve.rule", "i", "rule", "Score", "How the score is calculated, in a sentence"),
-    _reading("solve.wrap", "w", "wrap", "Wrap lines", "Fold long lines of the visible text"),
+    _attempt("solve.rule", "i", "rule", "Score", "Explain how the score is calculated, in a sentence"),
+    _reading("solve.wrap", "w", "wrap", "Wrap lines", "Wrap long lines of the visible text"),
     _attempt(
         "attempt.cancel",
         "escape",
@@ -68,19 +79,26 @@ SOLVE_KEYS: tuple[Key, ...] = (
         priority=True,
     ),
     _attempt(
-        "idle.worked", "alt+y", "idle('worked')", "Yes", "The time without input was work", priority=True
+        "idle.worked", "alt+y", "idle('worked')", "Yes", "Count the time without input as work", priority=True
     ),
     _attempt(
-        "idle.away", "alt+x", "idle('away')", "No, away", "The time without input was not work", priority=True
+        "idle.away",
+        "alt+x",
+        "idle('away')",
+        "No, away",
+        "Don't count the time without input as work",
+        priority=True,
     ),
-    _brief("brief.read", "f9,ctrl+r", "read", "I have read it", "Open the tools, in a study", show=True),
-    _reading("view.find", "slash", "find", "Find", "Search in the visible text, free of charge", show=True),
+    _brief(
+        "brief.read", "f9,ctrl+r", "read", "I have read it", "Open the tools (only in studies)", show=True
+    ),
+    _reading("view.find", "slash", "find", "Find", "Search the visible text, free of charge", show=True),
     _console(
         "console.complete",
         "tab",
         "complete",
         "Complete",
-        "Complete with names that were shown",
+        "Complete with names that results have shown",
         show=True,
         priority=True,
     ),
@@ -120,7 +138,7 @@ SOLVE_KEYS: tuple[Key, ...] = (
         "full_stop",
         "read_again",
         "Read again",
-        "Ask for this again; costs a tool use, asks first",
+        "Get this text again; costs a tool use, asks first",
     ),
     _code("code.suspect", "m", "suspect", "Suspect", "Mark the function as suspect, or unmark it"),
     _code("code.edit", "e", "edit", "Edit", "Open the function at the cursor in the editor", show=True),
@@ -129,7 +147,13 @@ SOLVE_KEYS: tuple[Key, ...] = (
     ),
     _editor("editor.all", "alt+a", "select_all", "Select all", "Select the whole text", priority=True),
     _editor(
-        "editor.diff", "alt+d", "diff", "Changes", "Compare the code with its start", show=True, priority=True
+        "editor.diff",
+        "alt+d",
+        "diff",
+        "Changes",
+        "Compare the code with the version you started from",
+        show=True,
+        priority=True,
     ),
     _editor(
         "editor.buffers",
@@ -140,26 +164,42 @@ SOLVE_KEYS: tuple[Key, ...] = (
         priority=True,
     ),
     _panes("pane.assist", "f12,alt+9", "pane('assist')", "Chat", "Ask the assistant", priority=True),
-    _panes("pane.gist_help", "f11,alt+8", "pane('gist_help')", "Gist", "The gist to read", priority=True),
-    _panes("assist.insert", "alt+i", "insert_code", "Insert code", "Put the assistant's code here"),
+    _panes("pane.gist_help", "f11,alt+8", "pane('gist_help')", "Gist", "Read the gist", priority=True),
+    _panes("assist.insert", "alt+i", "insert_code", "Insert code", "Insert the assistant's code here"),
     _gist_panes(
-        "pane.trace", "f11,alt+8", "pane('trace')", "Trace", "What the command touches", priority=True
+        "pane.trace", "f11,alt+8", "pane('trace')", "Trace", "Show what the command touches", priority=True
     ),
     _gist_screen("gist.score", "alt+s", "score", "Score", "Score the current gist", show=True, priority=True),
     _gist_screen("gist.live", "alt+l", "live", "Live scores", "Score whenever you pause, or when asked"),
     _gist_text(
-        "gist.original", "alt+o", "original", "Original", "The original of the line at the cursor", show=True
+        "gist.original",
+        "alt+o",
+        "original",
+        "Original",
+        "Show the original of the line at the cursor",
+        show=True,
     ),
     _gist_text("gist.lack", "alt+n", "flaw", "Next flaw", "Go to a line that lowers a score", show=True),
-    _gist_text("gist.lacks", "alt+w", "flaws", "All flaws", "Everything that lowers the scores"),
+    _gist_text("gist.lacks", "alt+w", "flaws", "All flaws", "List everything that lowers the scores"),
     _results(
-        "results.next", "right_square_bracket", "page(1)", "Next page", "Answer, tests, diff", show=True
+        "results.next",
+        "right_square_bracket",
+        "page(1)",
+        "Next page",
+        "Switch between answer, tests and diff",
+        show=True,
     ),
     _results(
         "results.fold", "o", "fold", "Unfold", "Show here what F4 shows, or fold it to a line", show=True
     ),
-    _results("results.previous", "left_square_bracket", "page(-1)", "Page before", "Answer, tests, diff"),
-    _summary("summary.home", "escape", "home", "Home", "Back to tasks and attempts", show=True),
+    _results(
+        "results.previous",
+        "left_square_bracket",
+        "page(-1)",
+        "Page before",
+        "Switch between answer, tests and diff",
+    ),
+    _summary("summary.home", "escape", "home", "Home", "Go back to tasks and attempts", show=True),
     _summary(
         "summary.review",
         "v",
@@ -169,12 +209,17 @@ SOLVE_KEYS: tuple[Key, ...] = (
         show=True,
     ),
     _summary(
-        "summary.task", "ctrl+n", "go_on('task')", "Next task", "Start the next task not tried yet", show=True
+        "summary.task",
+        "ctrl+n",
+        "go_on('task')",
+        "Next task",
+        "Start the next task that you have not tried",
+        show=True,
     ),
     _summary(
         "summary.next", "right_square_bracket", "section(1)", "Next page", "Show the next page", show=True
     ),
-    _summary("summary.rule", "i", "rule", "Score", "How the score is calculated", show=True),
+    _summary("summary.rule", "i", "rule", "Score", "Explain how the score is calculated", show=True),
     _summary(
         "summary.previous", "left_square_bracket", "section(-1)", "Page before", "Show the previous page"
     ),

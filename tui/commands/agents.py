@@ -296,7 +296,7 @@ def show(wanted: ShowAgentRun) -> int:
     """Print the figures of a run, or write them as CSV. Raises `UserError` for `output` without `to`."""
     found = AgentRunStore(Locations.of_user().runs).open(wanted.name)
     if wanted.output and not wanted.to:
-        raise UserError("-o needs a table to write.", hint="Add --to csv.")
+        raise UserError("-o is only for a table.", hint="Add --to csv.")
     figures = figures_of(found, attempt_store())
     if wanted.to:
         if wanted.output:
@@ -435,7 +435,7 @@ _CARRY = OptionTable(
                 "cluster": option(
                     "make the attempts on the Dask cluster with this scheduler instead", metavar="ADDRESS"
                 ),
-                "max_cost": option("the most that the whole run may cost", metavar="USD"),
+                "max_cost": option("the maximum cost of the whole run", metavar="USD"),
             }
         ),
         "json": JSON,
@@ -444,33 +444,33 @@ _CARRY = OptionTable(
 )
 _MODEL = OptionTable(
     {
-        "model": option("its name on the server, or builtin:searcher, which needs no server"),
-        "base_url": option("the server, as http://localhost:8000/v1", metavar="URL"),
+        "model": option("the model's name on the server, or builtin:searcher, which needs no server"),
+        "base_url": option("the server, such as http://localhost:8000/v1", metavar="URL"),
         "temperature": option(metavar="T", read=_from_zero),
         "top_p": option(metavar="P"),
-        "seed": option("for the first repeat; each further one adds 1", metavar="S"),
+        "seed": option("the seed of the first repeat; each further one adds 1", metavar="S"),
         "effort": option("reasoning effort", metavar="low|medium|high"),
-        "thinking_tokens": option("the most tokens of reasoning in a reply", metavar="N"),
-        "max_output_tokens": option("the most tokens of a reply", metavar="N"),
-        "context": option("tokens (default: {default})", metavar="N"),
+        "thinking_tokens": option("the maximum number of reasoning tokens in a reply", metavar="N"),
+        "max_output_tokens": option("the maximum number of tokens in a reply", metavar="N"),
+        "context": option("the server's context in tokens (default: {default})", metavar="N"),
     },
     title="model",
 )
 _CONDITION = OptionTable(
     {
-        "setting": option("static: the files of a gist's trace at once, no tools, one reply"),
+        "setting": option("static: all files of a gist's trace at once, no tools, one reply"),
         "budgets": option(
-            "tool uses and submissions of repairs (default: the task's own)", metavar="16/4", read=_budgets
+            "tool uses and submissions for repairs (default: the task's own)", metavar="16/4", read=_budgets
         ),
         "tools": option(
             "tools for gists: what the task offers, or in addition to reading and writing tools none,"
             " bash, or edit_and_execute",
             choices=kind_with_settings().profiles,
         ),
-        "gist_settings": option("settings of gists, as for `gistpoint solve`", metavar="FILE"),
-        "attempt_tokens": option("the most tokens of an attempt", metavar="N"),
+        "gist_settings": option("settings for gists, as for `gistpoint solve`", metavar="FILE"),
+        "attempt_tokens": option("the maximum number of tokens in an attempt", metavar="N"),
         "system": option("the system prompt"),
-        "repeats": option("attempts of each task", metavar="K"),
+        "repeats": option("how many times each task is attempted", metavar="K"),
         "role": option("default: {default}", choices=(Role.QA.value, Role.BASELINE.value)),
     },
     title="condition",
@@ -495,10 +495,10 @@ RUN = CliCommand(
         "dry_run": option("show the jobs and the first request; send nothing"),
     },
     about=(
-        "Has a model attempt tasks with the tools, budgets and judge that a person gets."
-        " OPENAI_BASE_URL gives the server and OPENAI_API_KEY its key, or [llm] in config.toml gives"
-        " both. Repeating the command does only what is missing. The exit code is 0 if every job has"
-        " ended, 1 if some are left."
+        "Has a model attempt tasks with the tools, budgets and judge that a person gets. OPENAI_BASE_URL"
+        " sets the server and OPENAI_API_KEY its key, or [llm] in config.toml sets both. Repeating the"
+        " command makes only the attempts that are missing. The exit code is 0 if every job has ended, 1"
+        " if some are left."
     ),
 )
 _RUN = argument("RUN", "name of a run, as `gistpoint agent list` prints it")
@@ -510,7 +510,7 @@ RESUME = CliCommand(
         "base_url": option("the server, if it is not the one in the settings", metavar="URL"),
         "carry": _CARRY,
     },
-    about="Does what is missing from a run, with its original settings.",
+    about="Makes the attempts that are missing from a run, with its original settings.",
 )
 LIST = CliCommand(ListAgentRuns, listing, {"json": JSON})
 SHOW = CliCommand(

@@ -70,13 +70,13 @@ def read_files_as(name: str) -> None:
 
 SUITE = OptionTable(
     {
-        "extra": option("for the suite", "--with", metavar="REQUIREMENT"),
+        "extra": option("packages that the suite needs", "--with", metavar="REQUIREMENT"),
         "pytest_args": option("such as 'tests -o addopts='", metavar="ARGS"),
-        "build_steps": option("before every test run", "--build-step", metavar="COMMAND"),
-        "exclude_newer": option("exclude packages newer than this", metavar="DATE"),
-        "max_suite_seconds": option(
-            "the longest acceptable run of the suite (default: {default})", metavar="S"
+        "build_steps": option(
+            "shell command to run before every test run", "--build-step", metavar="COMMAND"
         ),
+        "exclude_newer": option("exclude packages newer than this", metavar="DATE"),
+        "max_suite_seconds": option("refuse a suite that takes longer (default: {default})", metavar="S"),
     }
 )
 """The options for what the test suite of a library needs."""

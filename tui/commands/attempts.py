@@ -193,7 +193,7 @@ def _record(summary: AttemptSummary) -> str:
     if summary.kept.origin is HeadOrigin.UNSIGNED:
         return "intact; its head was kept before heads were authenticated, so anybody could have written it"
     if summary.kept.origin is HeadOrigin.OTHER:
-        return "intact; its head was kept by another machine, which can't be checked here"
+        return "intact; its head was kept by another machine, so it can't be checked here"
     if not summary.witnessed:
         return f"intact; its head is kept here from event {summary.kept.since} on"
     return "intact; its head was kept here from the start"
@@ -348,13 +348,16 @@ ACCEPT = CliCommand(
     AcceptPass,
     accept,
     _SETTLED,
-    about="Writes a review: you have read the attempt's pass, and it was earned.",
+    about="Writes a review which records that you have read the attempt's pass and that it was earned.",
 )
 REJECT = CliCommand(
     RejectPass,
     reject,
     _SETTLED,
-    about="Writes a review: you have read the attempt's pass, and it does not count as solved.",
+    about=(
+        "Writes a review which records that you have read the attempt's pass and that it does not count"
+        " as solved."
+    ),
 )
 EXPORT = CliCommand(
     ExportAttempts,

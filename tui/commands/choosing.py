@@ -6,24 +6,24 @@ from gistpoint.core.generation.choice import PLANE
 from gistpoint.tui.commands.options import OptionTable, option
 
 CONDITION_HELP = (
-    "such as 'code_lines >= 12 and harmonic_out > p90', or a part of the name; if there are several,"
-    " all must be met"
+    "such as 'code_lines >= 12 and harmonic_out > p90', or a part of the name; if there are several, a"
+    " function must meet all of them"
 )
 CHOICE = OptionTable(
     {
         "where": option(CONDITION_HELP, metavar="CONDITION"),
         "functions": option("only the functions listed, one path::qualname per line", metavar="FILE"),
-        "hard": option("only functions high in cyclomatic and in degree"),
+        "hard": option("only functions with high values of cyclomatic and degree"),
         "hard_by": option(
             "high, or low, in these metrics instead, such as cyclomatic,degree:low", metavar="METRICS"
         ),
-        "percentile": option("of --hard among the candidates (default: 90)", metavar="P"),
+        "percentile": option("percentile for --hard among the candidates (default: 90)", metavar="P"),
         "spread": option(
             f"spread tasks evenly over the quantiles of two metrics, such as {','.join(PLANE)}",
             metavar="METRICS",
         ),
-        "bins": option("quantiles of each of the two metrics (default: 4)", metavar="N"),
-        "quadrants": option("two quantiles of each (or of code_lines,harmonic_out), equal numbers"),
+        "bins": option("number of quantiles of each of the two metrics (default: 4)", metavar="N"),
+        "quadrants": option("split two metrics at their medians, with as many tasks from each quadrant"),
     },
     title="choosing functions",
     description="Metrics are the columns of `gistpoint code`; without options, any function may be chosen.",
@@ -31,8 +31,10 @@ CHOICE = OptionTable(
 GROUPS = OptionTable(
     {
         "size": option("3, 1..8, 1,2,4, or with tasks of each 1:10,2:10,4:5", metavar="SIZES"),
-        "chain": option("each near the previous one, rather than every two near each other"),
-        "distance": option("the most calls between near functions (default: {default})", metavar="N"),
+        "chain": option("each function is near the previous one, instead of any two near each other"),
+        "distance": option(
+            "the maximum number of calls between near functions (default: {default})", metavar="N"
+        ),
         "tell_count": option("the brief states how many functions are corrupted"),
     },
     title="groups of --mode multi",

@@ -91,7 +91,7 @@ def _measured(
         if not tests:
             files = {path: text for path, text in files.items() if not is_test_path(path)}
         progress.line(
-            f"{plural(len(files), 'file')}, never learned: calls are those found in the source."
+            f"{plural(len(files), 'file')}, not analysed yet: calls are those found in the source."
             f" `gistpoint task generate {shlex.quote(named)} --pytest-args ... --count 1` observes the"
             " others."
         )
@@ -101,9 +101,9 @@ def _measured(
     known = (
         ""
         if library.observed is not None
-        else ", by an earlier version: which of the static ones ran is not known"
+        else ", by an earlier version, so it is not known which of the static ones ran"
     )
-    progress.line(f"learned: calls of its suite are included{known}")
+    progress.line(f"analysed: calls of its suite are included{known}")
     if not tests:
         return graph, list(library.rows), library
     return graph, measure_functions(graph, dict(library.intake.repository.tree.read_all(".py"))), library
@@ -180,7 +180,7 @@ CODE = CliCommand(
         {
             "source": argument("SOURCE", "name==version, a folder, or git+URL@commit"),
             "sort": option("default: {default}", metavar="COLUMN"),
-            "ascending": option("the smallest first"),
+            "ascending": option("sort in ascending order"),
             "where": option(CONDITION_HELP, metavar="CONDITION"),
             "most": option("rows to show (default: {default})", metavar="N"),
             "tests": option("include the code of the tests"),
@@ -188,7 +188,7 @@ CODE = CliCommand(
             "json": JSON,
             "names": option("only the functions, one per line: a file for --functions"),
             "around": option("draw the callers and callees of one function", metavar="FUNCTION"),
-            "depth": option("of the drawing (default: {default})", metavar="N"),
+            "depth": option("depth of the drawing (default: {default})", metavar="N"),
             "called": CALLED,
         },
         one_of=(("csv", "json", "names", "around"),),

@@ -30,7 +30,9 @@ Options = Callable[[argparse.ArgumentParser], Handler]
 """Adds the options of a command to its parser, and returns the function that runs the command."""
 
 SANDBOX_HELP = "bwrap, docker, landlock or plain; overrules config.toml"
-UNSANDBOXED_HELP = "if no isolation works, run the repository's code and builds of its dependencies as you"
+UNSANDBOXED_HELP = (
+    "if isolation does not work, run the repository's code and builds of its dependencies as you"
+)
 """The help on the options for isolation, which may also precede a command."""
 _ISOLATION = frozenset({"sandbox", "allow_unsandboxed"})
 """Options of every command that runs code. They are the same everywhere, so no short help shows them."""
@@ -289,7 +291,7 @@ class TopParser(CommandParser):
                 "First steps:",
                 *first,
                 "",
-                f"All commands (`{self.prog} help COMMAND` explains one, --help-all lists every one):",
+                f"All commands (`{self.prog} help COMMAND` explains one, --help-all explains every one):",
                 *sections,
                 "",
             ]

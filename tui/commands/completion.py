@@ -119,6 +119,6 @@ SCRIPT = CliCommand(
     {"shell": argument("", "the shell", choices=(*_SHELLS,))},
     about=(
         "Prints the script that completes commands, options, their values, and ids of tasks, attempts and"
-        f" runs. To have it always: {'; '.join(_SHELLS.values())}."
+        f" runs. To set it up permanently: {'; '.join(_SHELLS.values())}."
     ),
 )

@@ -64,7 +64,7 @@ def confirm(wanted: ConfirmPasses) -> int:
     )
     found: list[AskedPass] = []
     with long_work(
-        quiet=wanted.json, kept="Confirmations so far are in the journals; --all continues."
+        quiet=wanted.json, kept="The confirmations so far are in the journals; --all continues."
     ) as work:
         for asked in confirm_attempts(services, list(dict.fromkeys(names)), work.run):
             found.append(asked)
@@ -157,9 +157,9 @@ CONFIRM = CliCommand(
         "isolation": ISOLATION,
     },
     about=(
-        "Runs the suite again with the submitted functions in a separate process that contains no"
-        " test, and writes the result to the journal. The exit code is 1 if a pass is contradicted or"
-        " could not be checked."
+        "Runs the suite again with the submitted functions in a separate process that contains no tests,"
+        " and writes the result to the journal. The exit code is 1 if a pass is contradicted or could not"
+        " be checked."
     ),
 )
 OBJECT = CliCommand(
@@ -172,15 +172,18 @@ OBJECT = CliCommand(
             "who objects (default: the attempt's participant, or else the login)", metavar="NAME"
         ),
     },
-    about="Writes a comment that reviewers will read. The comment decides nothing: `attempt accept` does.",
+    about=(
+        "Writes a comment that reviewers will read. The comment itself decides nothing; `attempt accept`"
+        " does."
+    ),
 )
 CONTROL = CliCommand(
     ControlTasks,
     control,
     {"tasks": argument("TASK", TASK_HELP), "json": JSON, "isolation": ISOLATION},
     about=(
-        "Runs the suite with the true function, the corrupted one and one that returns nothing, each"
-        " in a process that contains no test, and keeps the results next to the answer. The exit code"
-        " is 1 if passes of a task can't be confirmed."
+        "Runs the suite with the true function, the corrupted one and one that returns nothing, each in a"
+        " process that contains no tests, and keeps the results next to the answer. The exit code is 1 if"
+        " passes of a task can't be confirmed."
     ),
 )

@@ -46,7 +46,7 @@ def demo(wanted: DemoRequest) -> int:
     speed is given although nothing is to be played.
     """
     if wanted.speed is not None and not wanted.play:
-        raise UserError("--speed is how fast a recorded attempt is played.", hint="Add --play.")
+        raise UserError("--speed sets how fast a recorded attempt is played.", hint="Add --play.")
     if interactive() and not wanted.play and not wanted.task:
         return _open(wanted.isolation)
     if wanted.task and not wanted.play:
@@ -73,7 +73,7 @@ def demo(wanted: DemoRequest) -> int:
         [[d.name, author_title(t), mode_words(t), str(len(t.brief.failing)), t.short_id] for d, t in entries],
     )
     print(
-        f"\nOn a terminal, `gistpoint demo {entries[0][0].name}` opens the first; `gistpoint demo --play`"
+        f"\nIn a terminal, `gistpoint demo {entries[0][0].name}` opens the first; `gistpoint demo --play`"
         " shows how."
     )
     return DONE

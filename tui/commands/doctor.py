@@ -43,7 +43,7 @@ _ANSWER_LIMIT_S = 60.0
 """The time limit, in seconds, of a run in which a function's answers are forged."""
 _CONSENTED = (
     "You agreed to run code without isolation on this machine; `gistpoint doctor --withdraw-consent`"
-    " withdraws that."
+    " withdraws this consent."
 )
 _NOT_CONSENTED = "Nobody has agreed to run code without isolation on this machine."
 _Tried = tuple[Attack, Mapping[str, AttackFinding]]
@@ -209,11 +209,11 @@ def _print_choice(found: tuple[Diagnosis, ...], chosen: str | None, wished: str 
             )
         )
     elif wished is not None and not any(d.name == wished and d.probe.works for d in found):
-        print(visible(f"\n{wished} is requested and does not work here: nothing runs until it does."))
+        print(visible(f"\n{wished} was requested but does not work here: nothing runs until it does."))
     elif chosen is None:
         print(
-            "\nNo isolation works here: code runs and is built only with --allow-unsandboxed, with your own"
-            " rights."
+            "\nIsolation does not work here: code runs and is built only with --allow-unsandboxed,"
+            " and with your own rights."
         )
     else:
         why = "as requested" if wished else "the strongest that works"
@@ -275,7 +275,7 @@ DOCTOR = CliCommand(
     {
         "self_test": option("try the list of attacks against each isolation that works"),
         "withdraw_consent": option("withdraw the consent to run code without isolation"),
-        "sandbox": sandbox_word("as if it were requested"),
+        "sandbox": sandbox_word("check this isolation as if it had been requested"),
         "json": JSON,
     },
     about=(

@@ -178,7 +178,7 @@ def conditions(wanted: WriteConditions) -> int:
         texts[path] = ("\n".join(toml_lines(overrides_data(condition))) + "\n").encode()
         if path.exists() and path.read_bytes() != texts[path]:
             raise UserError(
-                f"{path} already exists, with other settings.", hint="Name another folder, or move it."
+                f"{path} already exists, with different settings.", hint="Name another folder, or move it."
             )
     for path, text in texts.items():
         write_whole(path, [text], named=False)
@@ -198,9 +198,9 @@ LIST = CliCommand(
         "json": JSON,
     },
     about=(
-        "Calls, functions, files, depth and lines of each gist task, the result of its reference gist, and"
-        " the hard subset: the tasks with the most calls and those that touch the most files, ranked over all"
-        " tasks here."
+        "Lists the calls, functions, files, depth and lines of each gist task, the result of its reference"
+        " gist, and the hard subset: the tasks with the most calls and those that touch the most files,"
+        " ranked among all tasks on this machine."
     ),
 )
 WRITE_CONDITIONS = CliCommand(

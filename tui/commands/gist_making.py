@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from gistpoint.sandbox.environments.images import ImageSpec
 
 _KEPT = (
-    "{id} already exists, with other settings, and keeps them. To attempt it with the requested"
+    "{id} already exists with different settings, and keeps them. To attempt it with the requested"
     " settings, run `gistpoint solve {id} --gist-settings FILE` with this FILE:"
 )
 _INSTANCES = "The entrypoint is `{command}`: parameters are left out, and all instances of the test are run."
@@ -209,10 +209,10 @@ def _print_refused(results: GistResults, *, one: bool, named: bool) -> None:
 
 _IMAGE = OptionTable(
     {
-        "image": option("the image; a tag is resolved", metavar="NAME@sha256:DIGEST"),
-        "workdir": option("the folder of the repository in it", metavar="PATH"),
+        "image": option("the image; a tag is resolved to its digest", metavar="NAME@sha256:DIGEST"),
+        "workdir": option("the folder of the repository in the image", metavar="PATH"),
         "python": option(
-            "its interpreter (default: that of the conda environment testbed, or else the python on"
+            "the image's interpreter (default: that of the conda environment testbed, or else the python on"
             " its PATH)",
             metavar="PATH",
         ),
@@ -223,7 +223,8 @@ _IMAGE = OptionTable(
 _DRAW = OptionTable(
     {
         "sample": option(
-            "draw N tests of every difficulty; a refused one is replaced by another, until none is left",
+            "draw N tests of every difficulty; refused tests are replaced by others, as long as"
+            " there are any",
             metavar="N",
         ),
         "hard": option(
@@ -232,28 +233,29 @@ _DRAW = OptionTable(
             bare=TOP,
         ),
         "among": option("trace only M tests for --hard (default: all)", metavar="M"),
-        "seed": option("of the draw (default: {default})"),
+        "seed": option("seed of the draw (default: {default})"),
     },
     title="tests of the suite, instead of an entrypoint",
 )
 _TERMS = OptionTable(
     {
-        "execution": option("code may be run before the hand-in"),
-        "strategy": option("advice in the brief", choices=tuple(filter(None, STRATEGIES))),
-        "give_test": option("the brief contains the test, and the gist begins with it"),
+        "execution": option("allow running code before the hand-in"),
+        "strategy": option("advice to add to the brief", choices=tuple(filter(None, STRATEGIES))),
+        "give_test": option("put the test into the brief, and begin the gist with it"),
         "tools": option("offer this tool as well", "--tool", choices=tuple(OPTIONAL_TOOLS)),
-        "steps": option("tool calls (default: {default})", metavar="N"),
+        "steps": option("limit of tool calls (default: {default})", metavar="N"),
         "score_budget": option(
-            "uses of score_gist in an attempt that counts (default: {default})", metavar="N"
+            "limit of uses of score_gist in an attempt that counts (default: {default})", metavar="N"
         ),
     },
     title="the solver's tools and knowledge",
 )
 _REFERENCE = OptionTable(
     {
-        "no_reference": option("don't try to make one"),
+        "no_reference": option("don't try to make a reference gist"),
         "seconds": option(
-            "time for reducing it (default: {default}); `gist reference` continues with more", metavar="S"
+            "time for reducing the reference gist (default: {default}); `gist reference` continues later",
+            metavar="S",
         ),
     },
     title="the reference gist, which shows that a task has a solution",
@@ -262,7 +264,7 @@ _GISTS = OptionTable(
     {
         "entrypoints": option(
             "'pytest path::test', 'python -m package ARGUMENTS', 'python file.py', 'python -c CODE' or a"
-            " console script of the package; several times for several tasks",
+            " console script of the package; may be given several times for several tasks",
             "--entrypoint",
             metavar="COMMAND",
         ),
@@ -273,7 +275,7 @@ _GISTS = OptionTable(
         "draw": _DRAW,
         "allow_failing": option("also accept entrypoints that fail on the original"),
         "compared": option(
-            "a file written by the command that must be the same", "--compare-file", metavar="PATH"
+            "a file that the command writes and that must be the same", "--compare-file", metavar="PATH"
         ),
         "terms": _TERMS,
         "reference": _REFERENCE,
@@ -281,9 +283,11 @@ _GISTS = OptionTable(
 )
 _SUITE = SUITE.with_options(
     pytest_args=option("options, such as '-o asyncio_mode=auto'", "--pytest-args", metavar="ARGS"),
-    build_steps=option("before each original", "--build-step", metavar="COMMAND"),
+    build_steps=option(
+        "shell command to run before each run of the original", "--build-step", metavar="COMMAND"
+    ),
     max_suite_seconds=option(
-        "the longest acceptable command on the original (default: {default})",
+        "refuse a command that takes longer on the original (default: {default})",
         "--max-suite-seconds",
         metavar="S",
     ),
@@ -303,6 +307,6 @@ NEW = CliCommand(
     },
     about=(
         "Runs each entrypoint three times on the original, once elsewhere and once traced, and makes"
-        " a task from it or reports why it can't. Exit code 1 if no task was made."
+        " a task from it or reports why it can't. The exit code is 1 if no task was made."
     ),
 )

@@ -228,14 +228,14 @@ REFERENCE = CliCommand(
     reference,
     {
         "task": TASK,
-        "seconds": option("time for reducing it (default: {default})", metavar="S"),
+        "seconds": option("time for reducing the gist (default: {default})", metavar="S"),
         "show": option("print the gist", "--print"),
         "json": JSON,
         "isolation": ISOLATION,
     },
     about="Extracts the code that the trace reached, inlines it into one file, and reduces it as long as"
-    " the score stays the same. The result is written next to the task's answer. Exit code 1 if no"
-    " faithful gist was found. Ctrl+C stops it.",
+    " the score stays the same. The result is written next to the task's answer. The exit code is 1"
+    " if no faithful gist was found. Ctrl+C stops the search.",
 )
 SCORE = CliCommand(
     ScoreGist,
@@ -243,9 +243,9 @@ SCORE = CliCommand(
     {
         "task": TASK,
         "file": argument("FILE", "the gist"),
-        "lines": option("the evidence for every line"),
+        "lines": option("print the evidence for every line"),
         "json": JSON,
         "isolation": ISOLATION,
     },
-    about="Every figure with its evidence. Exit code 1 if the gist is not faithful.",
+    about="Prints every figure with its evidence. The exit code is 1 if the gist is not faithful.",
 )

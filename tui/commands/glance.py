@@ -50,7 +50,7 @@ _SET = (
 )
 
 
-_ONE_OF_THEM = "First read with --judge-model, then print with --table."
+_ONE_OF_THEM = "First read with --judge-model, then print the results with --table."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,7 +99,8 @@ def glance(wanted: ReadGlances) -> int:
     """
     if wanted.model.judge_model is not None and wanted.printed.any:
         raise UserError(
-            "--table, --json and --csv print results, but --judge-model reads.", hint=_ONE_OF_THEM
+            "--table, --json and --csv print results, but --judge-model makes new readings.",
+            hint=_ONE_OF_THEM,
         )
     if wanted.model.max_cost is not None and not wanted.model.judge_model:
         raise UserError(
@@ -300,11 +301,11 @@ _MODEL = OptionTable(
     {
         "judge_model": option("ask this model instead of a person", metavar="NAME"),
         "times": option("requests for each function ({default})", metavar="N"),
-        "max_cost": option("for the whole set; needs a price, see the guide", metavar="USD"),
+        "max_cost": option("limit for the whole set; needs a price, see the guide", metavar="USD"),
     },
     title="reading by a model",
     description=(
-        "Each function is sent alone, in one of its versions at random, many times. The endpoint is"
+        "Each function is sent alone, many times, each time in a randomly chosen version. The endpoint is"
         " OpenAI-compatible: OPENAI_BASE_URL and OPENAI_API_KEY, or the table [llm] of config.toml."
     ),
 )
@@ -324,7 +325,7 @@ GLANCE = CliCommand(
     {
         "set": argument("SET", _SET),
         "all": option("all tasks on this machine"),
-        "reader": option("the reader: a pseudonym (default: the login)", metavar="NAME"),
+        "reader": option("the reader's pseudonym (default: the login)", metavar="NAME"),
         "seconds": option("hide the code after this time (default: no limit)", metavar="S"),
         "seed": option("decides which versions are shown ({default})", metavar="N"),
         "round": option("read the same versions again, in another order ({default})", metavar="N"),
@@ -335,6 +336,6 @@ GLANCE = CliCommand(
     about=(
         "Shows the corrupted functions of tasks one at a time, original or corrupted, without saying"
         " which; you answer what you see. The diffs are shown after the whole set. Your answers are"
-        " kept in your own file in the data folder; --table prints how often faults were seen."
+        " kept in a file of yours in the data folder; --table prints how often faults were seen."
     ),
 )

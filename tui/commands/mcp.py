@@ -188,7 +188,9 @@ MCP = CliCommand(
             {
                 "task": argument("TASK", TASK_HELP),
                 "attempt": option("resume an unfinished attempt that was served this way", metavar="ID"),
-                "budgets": option("such as 16/4; instead of the task's own", metavar="USES[/SUBMISSIONS]"),
+                "budgets": option(
+                    "budgets such as 16/4, instead of the task's own", metavar="USES[/SUBMISSIONS]"
+                ),
                 "participant": option("a pseudonym, recorded with the attempt"),
                 "role": option("what the attempt is for (default: qa)", choices=_ROLES),
                 "trust_client": option(
@@ -196,7 +198,7 @@ MCP = CliCommand(
                 ),
             }
         ),
-        "http": option("serve over HTTP to the holder of the token", metavar="HOST:PORT"),
+        "http": option("serve over HTTP to clients that have the token", metavar="HOST:PORT"),
         "host_name": option("another name of the server in clients' URLs", metavar="NAME"),
         "cert": option("serve TLS, with this certificate", metavar="FILE"),
         "key": option("the certificate's key", metavar="FILE"),

@@ -67,8 +67,8 @@ def _limits(whole: str) -> dict[str, Option | OptionTable]:
 MODEL = OptionTable(
     {
         "model": option("corrupt by this model, with the paper's prompt and feedback", metavar="NAME"),
-        "keep": option("the best hidden or the last (paper)"),
-        "rounds": option("of test feedback (default: {default})", metavar="N"),
+        "keep": option("keep the best-hidden submission, or the last one (as in the paper)"),
+        "rounds": option("rounds of test feedback (default: {default})", metavar="N"),
         "max_tool_calls": option("per function (default: {default})", metavar="N"),
         "examples": option(
             "show the model corruptions that readers have judged (JSON lines, see the guide)", metavar="FILE"

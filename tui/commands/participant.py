@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from gistpoint.tui.base_app import BaseApp
 
 Made = TypeVar("Made", "Runner", "EntrypointRunner")
-BY_LINK = "by the same link."
+BY_LINK = "use the same link."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,7 +78,8 @@ def services_of(code: str, services: Services) -> Services:
             runner = runner_for(task)
             if not runner.backend.isolated:
                 raise SandboxUnavailableError(
-                    "Code written in a browser does not run without isolation, and none works here.",
+                    "Code written in a browser is not run without isolation, and isolation does not"
+                    " work here.",
                     hint="Please inform the person who gave you the link.",
                 )
             return runner
@@ -103,7 +104,7 @@ PARTICIPANT = CliCommand(
             "tasks": option("an assigned task", "--task", metavar="ID"),
             "study": option("the study's folder", metavar="DIR"),
             "sandbox": sandbox_word("bwrap, docker or landlock"),
-            "memory_mib": option("the most memory for its data", "--memory", metavar="MIB"),
+            "memory_mib": option("limit of memory for its data", "--memory", metavar="MIB"),
         },
         one_of=(("tasks", "study"),),
         required=True,

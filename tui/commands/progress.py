@@ -209,7 +209,7 @@ def interruptible(progress: ProgressLine | None = None) -> Iterator[CancelToken]
         signal(SIGINT, before)
         if progress is not None:
             progress.stopping = True
-            message = "Stopping without loss. Ctrl+C again stops at once."
+            message = "Stopping without loss. Press Ctrl+C again to stop at once."
             # A signal handler must not print, so a thread does.
             Thread(target=progress.line, args=(message,), daemon=True).start()
 

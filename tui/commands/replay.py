@@ -203,6 +203,6 @@ REPLAY = CliCommand(
     },
     about=(
         "Repeats each recorded tool call in a fresh workspace of the task. The exit code is 1 if a result or"
-        " the outcome differs, or a call could not run."
+        " the outcome differs, or if a call could not run."
     ),
 )

@@ -89,7 +89,7 @@ RESCORE = CliCommand(
     {
         "results": OptionTable(
             {
-                "path": argument("PATH", "a Harbor job, a log of Inspect, or SWE-bench's predictions"),
+                "path": argument("PATH", "a Harbor job, a log of Inspect, or SWE-bench predictions"),
                 "tasks": option("the exported tasks", metavar="SET", together=True),
                 "reviewer": option("a pseudonym (default: the login)", metavar="NAME"),
             }
@@ -99,7 +99,7 @@ RESCORE = CliCommand(
     },
     about=(
         "Reads the changes that solvers made in another harness, puts them into the repository, and"
-        " runs gistpoint's own judge. The results are kept in your own file, never as attempts. Exit"
-        " code 1 if a figure differs."
+        " runs gistpoint's own judge. The results are kept in a file of yours, never as attempts."
+        " The exit code is 1 if a figure differs."
     ),
 )

@@ -166,12 +166,12 @@ REVIEW = CliCommand(
     {
         "paths": argument(
             "PATH",
-            "files, folders, archives, FILE#ID for one of several, attempts' ids, names of runs of agents; or"
-            " a study's folder: its attempts, blind",
+            "files, folders, archives, FILE#ID for one of several, attempts' ids, names of agent"
+            " runs; or a study's folder, to review its attempts blind",
         ),
         "demo": option("open recorded runs that come with gistpoint"),
-        "reviewer": option("the reviewer: a pseudonym (default: the login)", metavar="NAME"),
-        "blind": option("hide model and outcome until the verdict"),
+        "reviewer": option("the reviewer's pseudonym (default: the login)", metavar="NAME"),
+        "blind": option("hide the model and the outcome until the verdict"),
         "read_as": READ_AS,
         "isolation": ISOLATION,
     },

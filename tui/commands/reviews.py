@@ -243,8 +243,8 @@ EXPORT = CliCommand(
     {
         "paths": argument("PATH", "files and folders of runs (default: everything that has been reviewed)"),
         "to": option("default: {default}", "--to", "--format"),
-        "output": option("instead of standard output", "-o", "--output", metavar="PATH"),
-        "reviewer": option("only of these reviewers", metavar="NAME"),
+        "output": option("write to this file instead of standard output", "-o", "--output", metavar="PATH"),
+        "reviewer": option("only reviews by these reviewers", metavar="NAME"),
     },
 )
 SUMMARY = CliCommand(
@@ -265,7 +265,7 @@ MERGE = CliCommand(
 AGREEMENT = CliCommand(
     CompareReviewers,
     agree,
-    {"reviewers": argument("NAME", "two of them; can be left out if there are only two"), "json": JSON},
+    {"reviewers": argument("NAME", "the two reviewers; can be left out if there are only two"), "json": JSON},
     about="Compares two reviewers on the runs that both reviewed: for each label, over the steps that both"
     " have seen and over the runs; and for the verdicts.",
 )

@@ -228,7 +228,7 @@ def _require_isolation(sandbox: str | None) -> None:
     wanted = sandbox or read_user_settings(Locations.of_user().config).sandbox or None
     if wanted == UNSANDBOXED:
         raise SandboxUnavailableError(
-            "Code written in a browser does not run without isolation.",
+            "Code written in a browser is not run without isolation.",
             hint="`gistpoint doctor` shows which isolation works here.",
         )
     choose(wanted, consented=False)
@@ -304,7 +304,7 @@ def _require_own_password(study: StudyFolder) -> None:
 
     if is_shared(study) and "PGPASSWORD" in os.environ:
         raise UserError(
-            "The programs of participants get no password from this environment, so they could not"
+            "The programs of participants do not get a password from this environment, so they could not"
             " reach the team's store.",
             hint="Put it into ~/.pgpass instead of PGPASSWORD.",
         )
@@ -367,7 +367,7 @@ _SERVE = CliCommand(
         "address": OptionTable(
             {
                 "host": option("where to listen (default: {default}, only this machine)"),
-                "port": option("default: {default}; 0 takes any", metavar="N"),
+                "port": option("default: {default}; 0 takes any free port", metavar="N"),
                 "public_url": option(
                     "the address that browsers use, such as https://lab:8000", metavar="URL"
                 ),
@@ -377,7 +377,9 @@ _SERVE = CliCommand(
             },
             title="address",
         ),
-        "sessions": option("the most sessions at the same time (default: {default})", metavar="N"),
+        "sessions": option(
+            "the maximum number of sessions at the same time (default: {default})", metavar="N"
+        ),
         "memory": option(
             "memory for the program of each participant, without the tests that it runs (default: {default})",
             metavar="MIB",
@@ -385,8 +387,8 @@ _SERVE = CliCommand(
         "sandbox": sandbox_word("bwrap, docker or landlock"),
     },
     about=(
-        "Serves each participant their tasks in a browser, through their own link. Their work is kept"
-        " here, as if they used this machine. Without --for, --links and --study, the existing links"
+        "Serves each participant their tasks in a browser, through their own link. Their work is kept on"
+        " this machine, as if they were using it. Without --for, --links and --study, the existing links"
         " are served."
     ),
 )

@@ -103,7 +103,7 @@ def _services(wanted: SolveRequest, probed: ProbedBackends) -> Services:
         return services
     raise UserError(
         f"The attempt {attempt_id} keeps its original settings.",
-        hint="Name its task instead, to start an attempt with other settings.",
+        hint="Name its task instead, to start an attempt with different settings.",
     )
 
 
@@ -144,7 +144,7 @@ SOLVE = CliCommand(
         "participant": option("a pseudonym, recorded with the attempt"),
         "lines": LINES,
         "gist_settings": option(
-            "tools, steps, advice and test of this attempt of a gist, as TOML or JSON (docs/guide/gists.md)",
+            "tools, steps, advice and test for this gist attempt, as TOML or JSON (docs/guide/gists.md)",
             metavar="FILE",
         ),
         "isolation": ISOLATION,

@@ -250,8 +250,8 @@ USE = CliCommand(
         "Chooses the store for this user: a database that a team shares, or only files, which is the"
         " default. In both cases, attempts are written to files; with a database, they are sent from"
         " there. The address never contains a password: use PGPASSWORD, ~/.pgpass or a service file."
-        " The exit code is 1 if the store is chosen but can't be used now: it does not answer,"
-        " refuses, or gives this user no right."
+        " The exit code is 1 if the store is chosen but can't be used now: if it does not answer,"
+        " refuses the connection, or gives this user no rights."
     ),
 )
 INIT = CliCommand(
@@ -259,9 +259,9 @@ INIT = CliCommand(
     init,
     OptionTable(),
     about=(
-        "Makes the tables of the chosen store, or updates those of an older gistpoint, and gives the"
+        "Creates the tables of the chosen store, or updates those of an older version, and gives the"
         " roles gistpoint_worker and gistpoint_reader their rights. The owner of the database runs"
-        " it; it can be repeated."
+        " this command; it can be repeated."
     ),
 )
 STATUS = CliCommand(
@@ -269,9 +269,9 @@ STATUS = CliCommand(
     status,
     {"json": JSON},
     about=(
-        "Shows the chosen store, your rights on it, what still has to be sent and fetched, the"
-        " holders of leases, branches and the machines that use it. Nothing is changed. The exit code"
-        " is 1 if the store does not answer."
+        "Shows the chosen store, your rights on it, what still has to be sent and fetched, the holders of"
+        " leases, the branches, and the machines that use it. Nothing is changed. The exit code is 1 if"
+        " the store does not answer."
     ),
 )
 SYNC = CliCommand(
@@ -279,9 +279,9 @@ SYNC = CliCommand(
     sync,
     {"deleted": option("also fetch the tasks that were deleted here"), "json": JSON},
     about=(
-        "Sends all tasks, attempts and annotations that the store lacks, and fetches those that are"
-        " missing here. It can be repeated and stopped. Differences are left alone on both sides and"
-        " listed; the exit code is then 1. Attempts of a study are sent with the study. Tasks that"
+        "Sends all tasks, attempts and annotations that are missing from the store, and fetches those that"
+        " are missing here. The command can be stopped and repeated. Differences are listed but left alone"
+        " on both sides; the exit code is then 1. Attempts of a study are sent with the study. Tasks that"
         " were deleted here are fetched again only with --deleted."
     ),
 )
@@ -292,6 +292,6 @@ CHECK = CliCommand(
     about=(
         "Compares every line, task, annotation and fetched study here with the store by their hashes,"
         " and lists each difference. Nothing is changed, except that lines of a study are sent if"
-        " they were not yet. The exit code is 1 if there is a difference."
+        " they have not been sent yet. The exit code is 1 if there is a difference."
     ),
 )

@@ -227,7 +227,8 @@ NEW = CliCommand(
                     metavar="SET",
                 ),
                 "template": option(
-                    "one condition; with and without a chat assistant; gists with and without running"
+                    "the design: one condition; with and without a chat assistant; gists with and"
+                    " without running"
                     " code; three budgets (default: {default})"
                 ),
             }
@@ -255,8 +256,8 @@ CHECK = CliCommand(
     ),
     about=(
         "Checks the declaration, the texts, the tasks with their stored evidence, the isolation of"
-        " this machine, and how evenly 100 enrolments cover the tasks. Exit code 1 if something is"
-        " wrong."
+        " this machine, and how evenly 100 enrolments cover the tasks. The exit code is 1 if"
+        " something is wrong."
     ),
 )
 OPEN = StudyCommand(
@@ -272,7 +273,7 @@ AMEND = StudyCommand(
     amend,
     {"why": option("the reason, for the report", metavar="WORDS")},
     about=(
-        "Puts a changed declaration in force. Participants are asked for their consent again, and reports"
+        "Puts a changed declaration into force. Participants are asked for their consent again, and reports"
         " name the amendment with its reason."
     ),
 )

@@ -215,8 +215,8 @@ SOLVERS = StudyCommand(
     solvers,
     about=(
         "Lists the runs named by [[solver]] in study.toml: the task of each, or why it has none, and"
-        " whether models had other budgets than people. Exit code 1 if a declared solver has no run"
-        " that counts."
+        " whether models had different budgets from people. The exit code is 1 if a declared solver"
+        " has no run that counts."
     ),
 )
 _SETTLED: dict[str, Option | OptionTable] = {
@@ -252,7 +252,7 @@ EXCLUDE = StudyCommand(
     _SETTLED,
     about=(
         "Takes an attempt out of the analyses. It stays in every export, with the reason; the report"
-        " counts it."
+        " counts it as excluded."
     ),
 )
 INCLUDE = StudyCommand(
@@ -275,8 +275,10 @@ EXPORT = StudyCommand(
             "for publication: pseudonyms instead of codes and ids, weeks instead of dates, no free"
             " text; `study audit --public OUT` checks it"
         ),
-        "simulated": option("simulated data also in `metr`, which has no place to mark them as simulated"),
-        "unblind": option("before the study is closed; the log and the report will mention it"),
+        "simulated": option(
+            "allow simulated data in `metr` too, which has no place to mark them as simulated"
+        ),
+        "unblind": option("export before the study is closed; the log and the report will mention it"),
     },
     one_of=(("person", "public"),),
     about=(

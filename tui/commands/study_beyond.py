@@ -177,7 +177,7 @@ COMPARE = CliCommand(
     about=(
         "Compares every repair that passed with the original: on the calls that the tests make, and"
         " on inputs varied from them. Results are written to the study's log; attempts that have a"
-        " result are left out. Exit code 1 if a repair differs."
+        " result are left out. The exit code is 1 if a repair differs."
     ),
 )
 CONFIRM = CliCommand(
@@ -186,8 +186,8 @@ CONFIRM = CliCommand(
     {"study": STUDY, "json": JSON, "isolation": ISOLATION},
     about=(
         "Runs the suite once more for each pass, with the submitted functions in a separate process"
-        " that contains no test, writes the result to the journal, and publishes the journal again."
-        " Each machine does this for its own journals. Exit code 1 if a pass is contradicted, could"
+        " that contains no tests, writes the result to the journal, and publishes the journal again."
+        " Each machine does this for its own journals. The exit code is 1 if a pass is contradicted, could"
         " not be checked, or is on another machine."
     ),
 )
@@ -196,11 +196,11 @@ READ = CliCommand(
     read,
     {
         "study": STUDY,
-        "reader": option("who reads: a pseudonym (default: the login)", metavar="NAME"),
+        "reader": option("the reader's pseudonym (default: the login)", metavar="NAME"),
     },
     about=(
         "Shows every change that passed, one after another, without its author; the originals are"
-        " among them. Say for each whether you would merge it. Your answers are written to your own"
-        " file in the study's log."
+        " among them. Say for each whether you would merge it. Your answers are written to a file of"
+        " yours in the study's log."
     ),
 )

@@ -181,9 +181,7 @@ ENROL = StudyCommand(
     EnrolPeople,
     enrol,
     {
-        "code": option(
-            "your own choice of a code, never a name; otherwise six random characters", metavar="C"
-        ),
+        "code": option("a code of your choice, never a name; otherwise six random characters", metavar="C"),
         "number": option("this many participants, with random codes", metavar="N"),
         "stratum": option("one of participants.strata in study.toml", metavar="S"),
         "role": option(
@@ -201,11 +199,11 @@ RETURN = StudyCommand(
     ReturnAssignment,
     returning,
     {
-        "assignment": argument("ASSIGNMENT", "its id, or the beginning of it"),
+        "assignment": argument("ASSIGNMENT", "the assignment's id, or the beginning of it"),
         "why": option("the reason, for the report", metavar="WORDS"),
     },
     about=(
-        "Frees an assignment that its person can't finish, for example after the machine broke. The"
+        "Frees an assignment that its person can't finish, for example because the machine broke. The"
         " task counts as seen by this person, and can be assigned to others again."
     ),
 )
@@ -221,7 +219,7 @@ WITHDRAW = StudyCommand(
     one_of=(("keep", "erase"),),
     required=True,
     about=(
-        "Ends somebody's part in the study. With --erase, all data of the person are deleted from"
+        "Ends somebody's participation in the study. With --erase, all data of the person are deleted from"
         " this folder and this machine, at once and whenever they reappear; only how the attempts"
         " ended still counts."
     ),
@@ -259,8 +257,8 @@ AUDIT = StudyCommand(
         )
     },
     about=(
-        "Derives each plan again from what its planner had read, and checks every line of the log,"
-        " every journal, its authors, and that nothing is left of people who were erased. Exit code 1"
-        " if something is wrong; notes are not faults."
+        "Derives each plan again from the data that its planner had read, and checks every line of the log,"
+        " every journal, its authors, and that nothing is left of people who were erased. The exit"
+        " code is 1 if something is wrong; notes are not faults."
     ),
 )

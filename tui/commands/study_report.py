@@ -168,9 +168,9 @@ ANALYSE = StudyCommand(
     },
     json=option("as JSON, in full precision", "--json"),
     about=(
-        "Runs the analyses on the attempts that count, and prints their tables. Intervals cover 95 %"
-        " over persons and tasks. An analysis with too few data reports which number is too small."
-        " Exit code 1 if one failed."
+        "Runs the analyses on the attempts that count, and prints their tables. They include 95% intervals"
+        " over persons and tasks. An analysis with too few data reports which number is too small. The"
+        " exit code is 1 if an analysis failed."
     ),
 )
 REPORT = StudyCommand(
@@ -184,13 +184,13 @@ REPORT = StudyCommand(
             "--output",
             metavar="FILE",
         ),
-        "open": option("open it in the browser, if there is a screen"),
+        "open": option("open the page in the browser, if there is a screen"),
         "unblind": _UNBLIND,
     },
     json=option("print the names of the written files as JSON", "--json"),
     about=(
         "Writes one page with all tables and figures, the methods and the checklist, and next to it every"
         " number by its key (results.json) and the text of the methods (methods.md). The page needs no"
-        " network and has no script. Exit code 1 if an analysis failed; the page says which."
+        " network and has no script. The exit code is 1 if an analysis failed; the page names it."
     ),
 )

@@ -57,7 +57,7 @@ def _print_count(schema: str, folder: str, count: SimulationCount, *, as_json: b
         f"simulated models made {plural(count.runs, 'run')}. Nobody took part."
     )
     if count.withdrew:
-        print_text(f"{count.withdrew} of the people withdrew before the end, as some do.")
+        print_text(f"{count.withdrew} of the people withdrew before the end, as some real people do.")
     for problem in count.problems:
         print_text(problem)
     print_text(f"Next: gistpoint study report {folder}")
@@ -87,8 +87,8 @@ def _print_power(found: StudyPower, asked: PowerOfStudy) -> None:
     width = "known to within a factor" if design.of_times else "half-width"
     effect = figures[0].power is not None
     print_text(
-        f"Primary estimate: {design.what}. For all attempts of people; for a single mode or condition"
-        " it is wider."
+        f"Primary estimate: {design.what}. This is for all attempts of people; for a single mode or"
+        " condition, the interval is wider."
     )
     print_table(
         ["people", "tasks each", "tasks", "attempts", width, *(["detected"] if effect else [])],
@@ -121,7 +121,7 @@ SIMULATE = StudyCommand(
     SimulateStudy,
     simulate,
     {
-        "people": option("how many (default: {default})", metavar="N"),
+        "people": option("number of people (default: {default})", metavar="N"),
         "seed": option("default: the study's own", metavar="S"),
         "ability": _number("--ability", "standard deviation of persons, in logits (default: {default})"),
         "task": _number("--task", "standard deviation of tasks, in logits (default: {default})"),
@@ -139,9 +139,9 @@ SIMULATE = StudyCommand(
     },
     about=(
         "Fills a study that is declared with `simulated = true`: simulated people take part from"
-        " beginning to end, simulated models make the runs of each [[solver]]. Attempts are made by"
-        " the real engine; the clock and the results of tests are made up. The same seed gives the"
-        " same study."
+        " beginning to end, simulated models make the runs of each [[solver]]. The real engine makes"
+        " the attempts; the clock and the test results are made up. The same seed makes the same"
+        " study."
     ),
 )
 DEMO = CliCommand(
@@ -160,13 +160,13 @@ POWER = StudyCommand(
     {
         "people": option("only for this many people", metavar="N"),
         "effect": option("the difference of rates, or ratio of times, to be detected", metavar="D"),
-        "rate": _number("--rate", "the share solved (default: {default}, the widest)"),
+        "rate": _number("--rate", "the share solved (default: {default}, which makes the interval widest)"),
         "ability": _number("--ability", "standard deviation of persons, in logits"),
         "task": _number("--task", "standard deviation of tasks, logits"),
         "sigma": _number("--sigma", "of the logarithm of a person's time"),
     },
     about=(
-        "Predicts the width of the 95 % interval of the primary estimate, for the design of the study and"
+        "Predicts the width of the 95% interval of the primary estimate, for the design of the study and"
         " several numbers of people, before anybody takes part. Outcomes are simulated and analysed like the"
         " study's."
     ),

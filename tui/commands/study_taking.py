@@ -183,11 +183,11 @@ JOIN = CliCommand(
     join,
     {
         "study": STUDY,
-        "code": option("your code, from the organiser; you are asked for it otherwise", metavar="C"),
+        "code": option("the code that the organiser gave you; if omitted, you are asked for it", metavar="C"),
     },
     about=(
         "Opens the participant's pages: consent, questions, rules, and one task after another, to the"
-        " end. It can be closed at any time: the same command continues where it was."
+        " end. It can be closed at any time: the same command continues where the participant stopped."
     ),
 )
 PROGRESS = StudyCommand(
@@ -197,6 +197,7 @@ PROGRESS = StudyCommand(
         "unblind": option("show results of an open study; the log and the report will mention it"),
     },
     about=(
-        "Shows people and the coverage of each task. Results and times are hidden until the study is closed."
+        "Shows the people and the coverage of each task. Results and times are hidden until the"
+        " study is closed."
     ),
 )

@@ -108,8 +108,10 @@ EXPORT = CliCommand(
         "to": option(f"{', '.join(('archive', *TASK_FORMATS))}, or that of a plug-in", metavar="FORMAT"),
         "output": option("a new folder; archive: also a file", "-o", "--output", metavar="PATH"),
         "with_solution": option("also write the original code (an archive always contains it)"),
-        "agent_hosts": option("hosts that an agent in the container may reach: its model", metavar="HOST,…"),
-        "tools": option("mcp: name the server to the agent"),
+        "agent_hosts": option(
+            "hosts that an agent in the container may reach, such as its model's", metavar="HOST,…"
+        ),
+        "tools": option("mcp: give the agent the address of the server"),
         "mcp_url": option(f"as the container reaches it ({MCP_URL})", metavar="URL"),
         "base": option("the image to build on, preferably with its digest", metavar="IMAGE"),
     },

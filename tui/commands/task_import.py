@@ -69,7 +69,7 @@ def _print(outcomes: list[ImportOutcome], *, as_json: bool) -> None:
             "gistpoint.import/1", {"data_set": DATA_SET, "records": [asdict(item) for item in outcomes]}
         )
     elif not outcomes:
-        print("No record is waiting for its repository.")
+        print("There are no records waiting for their repositories.")
     else:
         print_table(
             ["line", "function", "outcome", "reason", "task or detail"],
@@ -90,7 +90,7 @@ def _print_pending(ledger: ImportLedger, *, as_json: bool) -> int:
             "gistpoint.pending/1", {"data_set": DATA_SET, "pending": [asdict(item) for item in waiting]}
         )
     elif not waiting:
-        print("No record is waiting for its repository.")
+        print("There are no records waiting for their repositories.")
     else:
         rows = [[item.url, item.commit[:12], item.function, item.tried, item.reason] for item in waiting]
         print_table(["repository", "commit", "function", "tried", "reason"], rows)
@@ -101,18 +101,20 @@ IMPORT = CliCommand(
     ImportCall,
     import_records,
     {
-        "data_set": argument("", "the data set whose form the records have"),
+        "data_set": argument("", "the data set in whose format the records are"),
         "file": argument("FILE", "JSON or JSON lines; without it, the waiting records"),
-        "sources": option("where to get repositories, and what their suites need", metavar="FILE.toml"),
-        "only": option("records whose repository, file or function contains this text", metavar="TEXT"),
+        "sources": option(
+            "TOML file with the locations of repositories, and what their suites need", metavar="FILE.toml"
+        ),
+        "only": option("only records whose repository, file or function contains this text", metavar="TEXT"),
         "pending": option("list the records that wait for their repository"),
-        "min_failing": option("failing tests a task needs (default: {default})", metavar="N"),
+        "min_failing": option("number of failing tests that a task needs (default: {default})", metavar="N"),
         "json": JSON,
         "isolation": ISOLATION,
     },
     about=(
-        "Makes tasks of the public data set's records: each repository is fetched, its suite run"
-        " three times, and every record proven on it. A record whose repository is not available is"
-        " kept, and the next call tries it again. Exit code 1 if a record was refused or waits."
+        "Makes tasks of the public data set's records: each repository is fetched, its suite is run three"
+        " times, and every record is proven on it. A record whose repository is not available is kept, and"
+        " the next call tries it again. The exit code is 1 if a record was refused or waits."
     ),
 )

@@ -200,7 +200,7 @@ _GOES_ON = "The tasks so far are kept: the same command continues from there."
 
 def _listed(settings: CampaignSettings, batch: Batch, harness: FetchingHarness, *, as_json: bool) -> int:
     """Print the candidates of each source with their metrics, and the strata."""
-    with long_work(quiet=as_json, kept="The results of learning the libraries are kept.") as at_work:
+    with long_work(quiet=as_json, kept="The results of analysing the libraries are kept.") as at_work:
         results = list(pipeline.choose(batch.taken, settings, harness, Locations.of_user(), run=at_work.run))
     if as_json:
         print_json("gistpoint.candidates/1", {"sources": [_candidates_json(result) for result in results]})
@@ -283,8 +283,8 @@ COLUMNS = (
 
 
 SAVED = (
-    "saved s: the time that the whole suite would have taken on each probed corruption, less the time"
-    " of the probes. Confirming is not included. It is below 0 if many corruptions hang."
+    "saved s: the time that the whole suite would have taken on each probed corruption, minus the time"
+    " of the probes. Confirming is not included. The value is negative if many corruptions hang."
 )
 
 
@@ -403,9 +403,9 @@ _ONE = OptionTable(
         "function": option(
             "the function to remove or corrupt; otherwise one picked at random", metavar="PATH::QUALNAME"
         ),
-        "seed": option("of the random pick (default: {default})"),
+        "seed": option("seed of the random pick (default: {default})"),
         "suite": SUITE,
-        "min_failing": option("failing tests a task needs (default: {default})", metavar="N"),
+        "min_failing": option("number of failing tests that a task needs (default: {default})", metavar="N"),
         "model": MODEL,
         "plain": PLAIN,
         "isolation": ISOLATION,
@@ -427,10 +427,13 @@ _SET = OptionTable(
         "sources": argument("SOURCE", "name==version, a folder, or git+URL@commit"),
         "batch": option("sources with their arguments, requirements and stars", metavar="FILE.toml"),
         "mode": option(
-            "a body deleted, a function subtly corrupted, or several near to each other (default: {default})"
+            "what a task asks for: a deleted body, a subtly corrupted function, or several near each"
+            " other (default: {default})"
         ),
-        "count": option("tasks of each source (default: 20)", metavar="N"),
-        "min_failing": option("failing tests a task needs (default: 5; 1 with --from history)", metavar="N"),
+        "count": option("number of tasks from each source (default: 20)", metavar="N"),
+        "min_failing": option(
+            "number of failing tests that a task needs (default: 5; 1 with --from history)", metavar="N"
+        ),
         "faults": option(
             "edits made on purpose, or earlier bodies of functions, from a git repository or the ten"
             " releases before this one (default: {default})",
@@ -442,15 +445,15 @@ _SET = OptionTable(
             " task)",
             metavar="N",
         ),
-        "seed": option("of the order and of the corruptions (default: {default})"),
-        "workers": option("processes (default: one per core)", metavar="N"),
+        "seed": option("seed of the order and of the corruptions (default: {default})"),
+        "workers": option("number of processes (default: one per core)", metavar="N"),
         "cluster": option(
             "try candidates on the Dask cluster with this scheduler instead", metavar="ADDRESS"
         ),
         "control": option("number of candidates that are also tried on the whole suite", metavar="N"),
         "max_glance": option(
-            "try corruptions up to this glance score; a higher one makes more tasks, but more that"
-            " reading gives away",
+            "try corruptions up to this glance score; a higher one makes more tasks, but more of"
+            " them can be solved by reading alone",
             metavar="SHARE",
         ),
         "confirmable": option("keep only tasks whose passes can be confirmed"),
@@ -470,9 +473,9 @@ GENERATE = CliCommand(
     generate,
     _SET,
     about=(
-        "Learns each library once, then tries its functions in an order that the seed decides until"
+        "Analyses each library once, then tries its functions in an order that the seed decides until"
         " enough are proven to make a task. The same command continues where it was stopped; the same"
-        " seed makes the same tasks, whatever the number of workers. Exit code 1 if a source gave"
-        " fewer tasks than requested."
+        " seed makes the same tasks, whatever the number of workers. The exit code is 1 if fewer"
+        " tasks than requested were made from a source."
     ),
 )

@@ -320,14 +320,14 @@ LIST = CliCommand(
     {
         "json": JSON,
         "where": option(
-            "only matching tasks, such as 'discovery failing>5 glance_rate<0.2': words, column:words,"
+            "list only matching tasks, such as 'discovery failing>5 glance_rate<0.2': words, column:words,"
             " column<number",
             metavar="QUERY",
         ),
         "ids": option("only full ids, one per line: a file of them is a set"),
     },
 )
-SHOW = CliCommand(NamedTask, show, {"task": TASK, "json": option("the public part as JSON")})
+SHOW = CliCommand(NamedTask, show, {"task": TASK, "json": option("print the public part as JSON")})
 DELETE = CliCommand(
     DeleteTask,
     delete,
@@ -339,7 +339,7 @@ BASELINE = CliCommand(
     baseline,
     {
         "task": TASK,
-        "runs": option("runs of the original, three or more", metavar="N"),
+        "runs": option("number of runs of the original, three or more", metavar="N"),
         "json": JSON,
         "isolation": ISOLATION,
     },

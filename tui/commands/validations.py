@@ -29,7 +29,7 @@ from gistpoint.tui.titles import mode_words
 
 _SET = (
     "folders of tasks, files with one task per line, tasks by id, title, two-word name, folder or .tar.zst;"
-    " without any, all tasks that are here"
+    " if none is given, all tasks on this machine"
 )
 
 
@@ -215,13 +215,14 @@ VALIDATE = CliCommand(
     validate,
     {
         "set": argument("SET", _SET),
-        "reviewer": option("the validator: a pseudonym (default: the login)", metavar="NAME"),
-        "adjudicate": option("decide the tasks on which validators disagree; shows their verdicts"),
+        "reviewer": option("the validator's pseudonym (default: the login)", metavar="NAME"),
+        "adjudicate": option("decide the tasks on which validators disagree; their verdicts are shown"),
         "isolation": ISOLATION,
     },
     about=(
-        "Opens a queue of tasks. Your answers are kept in your own file in the data folder, never in a "
-        "task. Verdicts of others are not shown: `gistpoint task validations` compares them, and "
+        "Opens a queue of tasks. Your answers are kept in a file of yours in the data folder, never"
+        " in a task. Verdicts of others are not shown: `gistpoint task validations` compares them,"
+        " and "
         "--adjudicate decides where they differ."
     ),
 )

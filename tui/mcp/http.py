@@ -104,7 +104,9 @@ class Guard:
 
 
 _BUSY = PlainTextResponse(
-    "Another client has the session, until it closes it or has been idle for 10 minutes.", 409
+    "Another client is connected; the session is free once that client closes it or has been idle"
+    " for 10 minutes.",
+    409,
 )
 
 
@@ -131,8 +133,8 @@ def listen(place: ServerAddress) -> socket.socket:
         return socket.create_server((place.host, place.port), family=family)
     except OSError as error:
         raise UserError(
-            f"{place.host}:{place.port} can't be listened on: {error.strerror or error}.",
-            hint="--http takes an address of this machine and a port that is free; port 0 takes any.",
+            f"{place.host}:{place.port} can't be used to listen: {error.strerror or error}.",
+            hint="--http takes an address of this machine and a free port; port 0 takes any.",
         ) from error
 
 

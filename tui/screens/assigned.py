@@ -76,7 +76,7 @@ class AssignedTask:
             return (
                 "Enter begins it: the clock starts, and you see the task. You have"
                 f" {_count(budgets.tool_uses, kind.unit)}{tries}{limit}.\n\nF10 pauses. You may close the"
-                " window at any time: everything is kept, and the same link continues."
+                " window at any time: everything is saved, and the same link brings you back."
             )
         if self.attempt.problem:
             return "Your saved work can't be read. Please inform the person who gave you the link."

@@ -130,7 +130,7 @@ class EditingPane(Vertical):
             self.editor.placeholder = self.EMPTY
             self.frame("Editor")
         elif self.switcher.current == "editor-diff":
-            self.frame(_function(self.words_of(self.buffer)), "diff against the start · Alt+D goes back")
+            self.frame(_function(self.words_of(self.buffer)), "diff against the original · Alt+D goes back")
         else:
             self.frame(_function(self.words_of(self.buffer)), self.frame_note())
 

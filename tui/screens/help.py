@@ -205,7 +205,7 @@ class HelpScreen(ModalScreen[None], BaseScreen[None]):
         """Lay out the filter and the keys. The page is mounted later."""
         title = f"Help: {self._title}"
         with framed(Vertical(id="help-box"), title, "type to filter  ↑ ↓ PgDn scroll  Esc closes"):
-            yield Input(placeholder="Type a key, or a part of what it does", id="help-filter", compact=True)
+            yield Input(placeholder="Type a key, or part of what it does", id="help-filter", compact=True)
             with VerticalScroll(id="help-scroll", can_focus=False), Container(id="help-body"):
                 yield Plain("", id="help-keys")
 
@@ -231,7 +231,7 @@ class HelpScreen(ModalScreen[None], BaseScreen[None]):
         for title, rows in self._matching(wanted) if wanted else self._known:
             if rows:
                 parts += [Text(title, style="bold underline"), _table(rows, *widths), Text("")]
-        self.keys.update(Group(*parts) if parts else Text("No key here does this."))
+        self.keys.update(Group(*parts) if parts else Text("No key on this screen does this."))
         for page in self.query(Markdown):
             page.display = not wanted
 

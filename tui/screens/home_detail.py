@@ -38,7 +38,7 @@ gistpoint task new ./folder
 
 Then press . here."""
 NO_ATTEMPTS = "There are no attempts yet: choose a task (F2) and press Enter."
-FIRST_TIME = "First time here? T shows you around in two minutes; nothing is counted."
+FIRST_TIME = "First time here? T starts a two-minute tour; nothing is counted."
 _SHOWN = 5
 """The maximum number of one's own attempts, and of failing tests, that are listed. Others are counted."""
 
@@ -67,7 +67,9 @@ def task_lines(row: TaskRow, now_ms: int, width: int) -> list[Line]:
         if len(row.mine) > _SHOWN:
             found.append(line(f"  and {len(row.mine) - _SHOWN} more: F3 lists all attempts", MUTED))
     if row.others:
-        found.append(line(f"  {row.others} by others (models, participants, played): F3 lists them", MUTED))
+        found.append(
+            line(f"  {row.others} by others (models, participants, played demos): F3 lists them", MUTED)
+        )
     charted = next((summary.state for summary in row.mine if summary.state.counted_submissions), None)
     if charted is not None:
         found += score_lines(charted)
@@ -105,7 +107,7 @@ def _failing(row: TaskRow, width: int) -> Iterator[Line]:
     yield Line()
     yield line(" What fails", HEADING)
     if not row.mine and not row.shipped:
-        yield line("  the brief names the tests after you have started", MUTED)
+        yield line("  the brief names the tests once you have started", MUTED)
         return
     tests = Counter(failure.id.partition("[")[0] for failure in failing)
     for test, times in list(tests.items())[:_SHOWN]:

@@ -87,7 +87,7 @@ def _compared(part: ExpectedText, state: AttemptState) -> Compared:
     submitted = [s.replacement.code for s in state.submissions if s.replacement.name == part.name]
     mark = "✔ changed" if submitted else "✘ not changed"
     yours = submitted[-1] if submitted else part.given
-    whose = "as you last wrote it" if submitted else "as it was given: you did not change it"
+    whose = "as you last wrote it" if submitted else "as it was given to you, because you never replaced it"
     yours, true = _compared_text(yours), _compared_text(part.right)
     legend = f"- {whose}   + as it should be" if yours != true else "as you last wrote it, which is correct"
     return Compared(f"{mark}  {part.name}", yours, true, f"{part.name}:  {legend}")
@@ -285,7 +285,7 @@ class SummaryScreen(BaseScreen[AfterSummary]):
         self._jobs = Jobs(self, "confirmation", failed=self._not_confirmed)
         self._job: Job | None = None
         self._offered: frozenset[AfterSummary] = frozenset()
-        notes = SummaryTextPage(state.notes or "No notes were taken.", id="page-notes")
+        notes = SummaryTextPage(state.notes or "You took no notes.", id="page-notes")
         self._result = ResultPage(state, groups, accepted)
         result = SummaryPage("Result", self._result)
         self._pages = {page.title: page for page in (result, *pages, SummaryPage("Notes", notes))}

@@ -63,7 +63,7 @@ STEPS: tuple[TourStep, ...] = (
     TourStep(
         "Open a file",
         "These are the files. Move with the arrows; Enter lists a folder or reads a file, for one tool use"
-        " each. Read one: you can read it again for free.",
+        " each. Read one; reading it again is free.",
         _called("read_file"),
     ),
     TourStep(
@@ -86,7 +86,8 @@ STEPS: tuple[TourStep, ...] = (
     ),
     TourStep(
         "Pause",
-        "Press <attempt.pause> and choose why: the clock stops and the code is covered: breaks are not work. "
+        "Press <attempt.pause> and choose why: the clock stops and the code is hidden, since breaks"
+        " are not work. "
         "Enter continues.",
         lambda state: state.pause is None and state.clock.of(ClockActivity.PAUSED) > 0,
     ),

@@ -146,6 +146,6 @@ def read_assignments(path: Path) -> dict[str, tuple[str, ...]]:
         found[who] = tuple(tasks)
     if not found:
         raise LinksError(
-            f"{path} names no participant.", hint='A line such as P01 = ["TASK", "TASK"] is one.'
+            f"{path} does not name a participant.", hint='A line such as P01 = ["TASK", "TASK"] is one.'
         )
     return found

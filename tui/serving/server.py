@@ -440,8 +440,8 @@ class ParticipantServer(Server):
             )
         except OSError as error:
             raise UserError(
-                f"{place.host}:{place.port} can't be listened on: {error.strerror or error}.",
-                hint="--host takes an address of this machine, --port one that is free; port 0 takes any.",
+                f"{place.host}:{place.port} can't be used to listen: {error.strerror or error}.",
+                hint="--host takes an address of this machine, --port a free port; port 0 takes any.",
             ) from error
         own = origin_of(
             f"{'https' if tls else 'http'}://{_in_url(place.host)}:{listener.sockets[0].getsockname()[1]}"

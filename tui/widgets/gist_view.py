@@ -345,7 +345,7 @@ class ScoredGist(Vertical):
         """Move to the next line that lowers a score, and show why."""
         found = self.flaws_of(*self._shown) if self._shown is not None else []
         if not found:
-            self.app.notify("Nothing is known that would raise the scores.")
+            self.app.notify("There are no known ways to raise the scores.")
             return
         self.action_back()
         here = self.gist.cursor_index + 1

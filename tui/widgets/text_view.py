@@ -32,7 +32,7 @@ class TextView(CodeView):
     TextView { scrollbar-size-vertical: 1; scrollbar-size-horizontal: 1; }
     """
     BINDINGS: ClassVar[list[BindingType]] = [
-        Binding("t", "toggle_terminal", "Raw or as a terminal", show=False, id="text.terminal"),
+        Binding("t", "toggle_terminal", "Raw or as in a terminal", show=False, id="text.terminal"),
         Binding("enter", "open_place", "Open", id="text.place"),
     ]
 

@@ -201,7 +201,7 @@ def _corrupted(record: BreakpointRecord, tree: SourceTree, definition: Definitio
     except CodeError as error:
         raise RefusedRecordError(Refusal.NO_DEFINITION, f"corruption.code can't be used: {error}") from error
     if unchanged:
-        without = ", its lost decorators aside" if lost else ""
+        without = ", apart from its lost decorators" if lost else ""
         raise RefusedRecordError(Refusal.UNCHANGED, f"corruption.code does what the original does{without}.")
     if not same_signature(target):
         raise RefusedRecordError(Refusal.SIGNATURE, "corruption.code changes the signature of the function.")

@@ -118,9 +118,7 @@ def _corruption(value: object) -> str:
         raise DamageError("corruption.code is empty.")
     score = table.get("score")
     if score is not None and not (_is_number(score) and 0 <= score < 1):
-        raise DamageError(
-            "corruption.score must be a number from 0 to below 1: this corruption broke nothing."
-        )
+        raise DamageError("corruption.score must be at least 0 and below 1: this corruption broke nothing.")
     return code
 
 

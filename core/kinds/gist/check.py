@@ -74,7 +74,7 @@ class _Probes:
 
     def empty(self) -> CheckFinding:
         """Check that a missing gist is reported as `file_creation`."""
-        name = "no gist scores 0"
+        name = "a missing gist scores 0"
         error = self._judged(name, "").score.error
         if error is None:
             return CheckFinding(name, False, "it is scored as faithful")
@@ -96,7 +96,7 @@ class _Probes:
 
     def absent(self) -> CheckFinding:
         """Check that Python finds no copy of the codebase in the image, without the import blocker."""
-        name = "the image holds no copy of the codebase"
+        name = "the image contains no copy of the codebase"
         owned = self._judge.answer.owned
         self._run.step(f"checking that {name}")
         command = shlex.join(["python", "-c", _LOOK, *owned])
@@ -108,7 +108,7 @@ class _Probes:
         if output.text == _LOOKED.format(len(owned)):
             return CheckFinding(name, True, f"none of {', '.join(owned)} is found")
         seen = ", ".join(line for line in output.text.splitlines() if not line.startswith("looked for"))
-        return CheckFinding(name, False, visible_line(seen or "the look was not finished")[:_MOST])
+        return CheckFinding(name, False, visible_line(seen or "the search was not finished")[:_MOST])
 
     def pasted(self, sources: dict[str, str]) -> CheckFinding:
         """Check that the executed lines of all pasted modules exist, and report the other figures."""

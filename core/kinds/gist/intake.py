@@ -149,7 +149,7 @@ class Examination:
         tests = _test_files(seen[0].run, read.files)
         if not set(read.files) - tests - {COMMAND_FILE}:
             raise NoGistError(
-                NoGist.TOUCHES_NOTHING, "The command runs no code of the codebase except its test."
+                NoGist.TOUCHES_NOTHING, "The command does not run any code of the codebase except its test."
             )
         modules = tuple(
             sorted(name for name in set(read.modules.values()) if name.partition(".")[0] in owned)
@@ -392,7 +392,7 @@ def _failure_of(run: TestsRun | CommandRun) -> str:
     if isinstance(run, CommandRun):
         if run.raised:
             return run.raised.text
-        return f"It left with status {run.exit_status}." if run.exit_status else ""
+        return f"It exited with status {run.exit_status}." if run.exit_status else ""
     for id, test in run.tests.items():
         if test.outcome in (Outcome.FAILED, Outcome.ERROR):
             return f"{id}: {test.raised.text if test.raised else test.outcome.value}"
@@ -403,7 +403,7 @@ def _require_same_outcomes(seen: list[OriginalRun]) -> None:
     outcomes = [_outcomes(run.run) for run in seen]
     if any(outcome != outcomes[0] for outcome in outcomes):
         raise NoGistError(
-            NoGist.FLIPS, f"Run {len(seen)} on the original had a different outcome from those before."
+            NoGist.FLIPS, f"Run {len(seen)} on the original had a different outcome from the ones before."
         )
 
 

@@ -109,7 +109,7 @@ class MakeGists(Request):
             )
         if ways > 1:
             raise UserError(
-                "Entrypoints are either named, or drawn with --sample or --hard.",
+                "Entrypoints are either named or drawn with --sample or --hard.",
                 hint="Give only one of the three.",
             )
         require_consistent(self.terms.settings, is_test=all(entrypoint.is_test for entrypoint in named))

@@ -31,7 +31,7 @@ def repair_findings(judge: RepairJudge, run: RunContext) -> Iterator[CheckFindin
     tree = SourceTree.open(task.tree_path)
     found = list(leaks_of(tree, answer.targets))
     yield CheckFinding(
-        "tree", not found, "; ".join(found[:5]) or f"{len(tree.members)} files lead nowhere to the answer"
+        "tree", not found, "; ".join(found[:5]) or f"{len(tree.members)} files contain no path to the answer"
     )
     yield _looks_inside(judge, tree, run)
     yield _scores(judge, tree, "corrupted scores 0", 0.0, run.step("scoring the corrupted code"))

@@ -87,7 +87,7 @@ class TreeSearch:
             folders[:] = [name for name in folders if self._is_new(os.path.join(place, name))]
             for name in folders:
                 if self._is_distribution(os.path.join(place, name)):
-                    yield f"{os.path.join(place, name)} is of the same distribution"
+                    yield f"{os.path.join(place, name)} belongs to the same distribution"
             for name in files:
                 path = os.path.join(place, name)
                 try:

@@ -68,7 +68,10 @@ def bytecode(site: Path) -> None:
             text("vendor/clamping/bounds.py", OLDER),
             "vendor/clamping/bounds.py is another copy of clamping/bounds.py",
         ),
-        (text("x/clamping-2.0.dist-info/RECORD", ""), "x/clamping-2.0.dist-info is of the same distribution"),
+        (
+            text("x/clamping-2.0.dist-info/RECORD", ""),
+            "x/clamping-2.0.dist-info belongs to the same distribution",
+        ),
         (zipped, "bundle-1.0-py3-none-any.whl/vendor/other.py contains lines of the original"),
         (
             bytecode,

@@ -326,9 +326,15 @@ def test_what_is_changed_in_the_database_is_named_and_nothing_is_overwritten(stu
     before = contents(part.folder.root)
     asked = "SELECT number FROM lines WHERE study = :study AND kind = 'answers' ORDER BY number LIMIT 1"
     ((number,),) = sql(study.server, asked, study=study.name)
-    change = "UPDATE lines SET line = line || ' '::bytea WHERE study = :study AND kind = 'answers' AND number = :number"
+    change = (
+        "UPDATE lines SET line = line || ' '::bytea WHERE study = :study AND kind = 'answers' AND number"
+        " = :number"
+    )
     assert sql(study.server, change, study=study.name, number=number) == 1
-    change = "UPDATE lines SET line = line || ' '::bytea WHERE study = :study AND file LIKE '%/attempts' AND number = 1"
+    change = (
+        "UPDATE lines SET line = line || ' '::bytea WHERE study = :study AND file LIKE '%/attempts' AND"
+        " number = 1"
+    )
     assert sql(study.server, change, study=study.name) == 2
     found = [finding.sentence for finding in wrong(part.folder) if finding.name == "store_differs"]
     assert any(
@@ -494,7 +500,7 @@ def test_the_commands_find_a_study_by_its_name_on_another_machine(
     fetched = tmp_path / "two" / "data" / "studies" / "shop-of-many"
     assert (fetched / "texts" / "rules.md").read_text() == "Nothing but tea."
     with away(server):
-        assert "as it was when the store was last reached" in say("two", "progress", "shop-of-many")
+        assert "as of the last contact with the store" in say("two", "progress", "shop-of-many")
         say("two", "enrol", "shop-of-many", "--code", "P08")
     say("two", "sync", "shop-of-many")
     assert (

@@ -201,4 +201,4 @@ async def test_a_run_without_a_gist_says_so(tmp_path: Path) -> None:
         await driver.until_read(0)
         assert " Gist  " not in driver.text()
         await driver.press("f11")
-        await driver.until(lambda: "this run writes no gist" in driver.text())
+        await driver.until(lambda: "this run does not write a gist" in driver.text())

@@ -68,7 +68,7 @@ async def test_enter_on_the_page_of_a_step_without_a_run_opens_none(session: Pat
     async with reviewing(session, size=(110, 30)) as driver:
         await driver.until_read(0)
         await driver.press("tab", "enter")
-        await driver.until(lambda: "This step leads to no other run." in driver.text())
+        await driver.until(lambda: "This step does not lead to another run." in driver.text())
         assert driver.review.run.name == str(session)
 
 

@@ -119,9 +119,9 @@ async def test_the_note_of_a_page_does_not_stay_above_the_step(run: Path) -> Non
     async with reviewing(run) as driver:
         await driver.until_read(0)
         await driver.press("f5")
-        await driver.until(lambda: "No output names a test." in driver.text())
+        await driver.until(lambda: "The output does not name any tests." in driver.text())
         await driver.press("f2")
-        assert "No output names a test." not in driver.text()
+        assert "The output does not name any tests." not in driver.text()
 
 
 async def test_long_results_are_folded_with_their_length_and_unfold(tmp_path: Path) -> None:

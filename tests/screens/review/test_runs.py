@@ -245,7 +245,7 @@ async def test_a_change_that_is_not_known_is_not_called_none(tmp_path: Path) -> 
         compare = await driver.until_on(CompareScreen)
         await driver.until(lambda: compare.rows.count > 0)
         await driver.press("d", "end")
-        await driver.until(lambda: driver.text().count("No change is known so far.") == 2)
+        await driver.until(lambda: driver.text().count("No changes are known so far.") == 2)
         assert driver.text().count("○ not fully known") == 2
 
 

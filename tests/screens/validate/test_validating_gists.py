@@ -61,7 +61,7 @@ async def test_the_overview_tells_what_is_asked_and_what_was_recorded(tmp_path: 
         text = driver.text()
         for words in (
             "50 steps, one hand-in",
-            "no code is run",
+            "running code is not allowed",
             "5 calls, 3 functions, 2 files",
             "3 equal runs",
             "✔ tests/test_prices.py::test_total",
@@ -158,7 +158,7 @@ async def test_the_check_is_made_and_a_failure_is_told(tmp_path: Path) -> None:
         await driver.until(lambda: driver.said.check is not None)
         assert driver.said.check is not None
         names = [name for name, *_ in driver.said.check.findings]
-        assert {"identity", "no gist scores 0", "reference gist is faithful"} <= set(names)
+        assert {"identity", "a missing gist scores 0", "reference gist is faithful"} <= set(names)
         await driver.page("f6", "reference gist is faithful")
     async with gists(tmp_path / "failing", FakeEntrypoints(fails=True)) as driver:
         await driver.press("r")

@@ -386,7 +386,7 @@ def test_settings_from_the_environment_win_over_the_file(tmp_path: Path) -> None
         (f"[llm]\nsecret = '{KEY}'", {}, "'llm.secret' is not known"),
         (f"[lm]\napi_key = '{KEY}'", {}, "'lm' is not known"),
         ("[llm]\nmodel = 'm'\napi_key = 3", {}, "must be a string"),
-        ("[llm]\nmodel = 'm'\napi_key = 'k'\ntimeout_s = -1", {}, "a number of 0 or more"),
+        ("[llm]\nmodel = 'm'\napi_key = 'k'\ntimeout_s = -1", {}, "a number that is at least 0"),
         ("[llm]\nmodel = 'm'\napi_key = 'k'\nusd_per_million_prompt_tokens = 1", {}, "one side only"),
     ],
 )
@@ -477,7 +477,8 @@ FULL = {
     "vLLM": (
         400,
         {"object": "error", "message": "This model's maximum context length is 16384 tokens. However, you requested "
-         "122946 tokens (112946 in the messages, 10000 in the completion). Please reduce the length of the messages or "
+         "122946 tokens (112946 in the messages, 10000 in the completion). Please reduce the length"
+         " of the messages or "
          "completion.", "type": "BadRequestError", "param": None, "code": 400},
     ),  # vllm-project/vllm#20409 (0.9), the members as in #4667
     "llama.cpp": (
@@ -494,7 +495,8 @@ FULL = {
     "OpenRouter": (
         400,
         {"error": {"message": "This model's maximum context length is 8192 tokens, however you requested 8977 tokens "
-                   "(8977 in your prompt; 0 for the completion). Please reduce your prompt; or completion length.",
+                   "(8977 in your prompt; 0 for the completion). Please reduce your prompt; or"
+                   " completion length.",
                    "type": "invalid_request_error", "param": None, "code": None}},
     ),  # OpenRouterTeam/openrouter-examples#10
 }  # fmt: skip

@@ -182,7 +182,7 @@ def test_profiles_of_many_runs_are_printed_by_task_with_the_place_where_they_par
         assert by_task(runs, order)["t"][0].name == first
     lines = [line.text.strip() for line in rows_drawn(runs, 80, "steps")]
     assert "t  2 runs, 1 of 2 solved" in lines
-    assert lines[-4:-1] == ["part ways at call 7:", "nothing more (1)", "submit (2)"]
+    assert lines[-4:-1] == ["diverge at call 7:", "nothing more (1)", "submit (2)"]
     assert cli.main(["runs", str(tmp_path), "--profile", "--sort", "steps"]) == 0
     assert "by steps" in capsys.readouterr().out
     assert cli.main(["runs", str(tmp_path), "--profile", "--json"]) == 0

@@ -76,8 +76,11 @@ def test_options_make_the_rules_of_groups() -> None:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (("--max-cost", "1"), "--max-cost is only for a corrupting model"),
-        (("--max-tokens-per-function", "9"), "--max-tokens-per-function is only for a corrupting model"),
+        (("--max-cost", "1"), "--max-cost applies only to corruption by a model"),
+        (
+            ("--max-tokens-per-function", "9"),
+            "--max-tokens-per-function applies only to corruption by a model",
+        ),
         (("--model", ""), "--model is empty"),
     ],
 )

@@ -106,7 +106,7 @@ def test_consent_is_told_and_taken_back(home, only, capsys):
 def test_what_is_asked_for_and_does_not_work(home, only, capsys):
     only(Closed, Isolating)
     assert cli.main(["doctor", "--sandbox", "closed"]) == 1
-    assert "closed is requested and does not work here" in capsys.readouterr().out
+    assert "closed was requested but does not work here" in capsys.readouterr().out
 
 
 def test_a_sandbox_that_there_is_none_of_names_those_that_there_are(home, only, capsys):

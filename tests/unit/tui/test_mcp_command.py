@@ -58,7 +58,7 @@ HTTP = ["--http", "127.0.0.1:0"]
         (["--http", "192.0.2.1:0"], "unencrypted"),
         (["--http", "0.0.0.0:0", "--behind-proxy"], "--host-name"),
         (["--http", "192.0.2.1:0", "--cert", "c.pem"], "--cert and --key"),
-        (["--http", "192.0.2.1:0", "--behind-proxy"], "can't be listened on"),
+        (["--http", "192.0.2.1:0", "--behind-proxy"], "can't be used to listen"),
         ([*HTTP, "--attempt", "nope"], "no attempt 'nope'"),
         ([*HTTP, "--attempt", "nope", "--budgets", "4"], "keeps its settings"),
     ],

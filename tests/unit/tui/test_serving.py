@@ -82,7 +82,7 @@ def test_a_program_gets_no_key_and_a_window_of_sane_size() -> None:
         (["--public-url", "https://lab.example/gistpoint"], "Leave the path out"),
         (["--cert", "c.pem"], "--key"),
         (["--cert", "c.pem", "--key", "k.pem", "--for", "P01=dear-tickets"], "not a certificate"),
-        (["--host", "192.0.2.1", "--behind-proxy", "--for", "P01=dear-tickets"], "can't be listened on"),
+        (["--host", "192.0.2.1", "--behind-proxy", "--for", "P01=dear-tickets"], "can't be used to listen"),
         (["--sandbox", "plain", "--for", "P01=dear-tickets"], "without isolation"),
         (["--for", "P01"], "CODE=TASK"),
         (["--for", "P01=dear-tickets", "--for", "P01=dear-tickets"], "given twice"),

@@ -193,9 +193,9 @@ def test_records_wait_for_their_repository_and_are_tried_again(
     assert cli.main(["task", "import", "breakpoint", "--min-failing", "2", "--json"]) == 0
     assert [row["outcome"] for row in json.loads(capsys.readouterr().out)["records"]] == ["imported"] * 2
     assert cli.main(["task", "import", "breakpoint", "--pending"]) == 0
-    assert "No record is waiting" in capsys.readouterr().out
+    assert "There are no records waiting" in capsys.readouterr().out
     assert cli.main(["task", "import", "breakpoint"]) == 0
-    assert "No record is waiting" in capsys.readouterr().out
+    assert "There are no records waiting" in capsys.readouterr().out
 
 
 def test_what_is_here_is_not_proven_again(tmp_path: Path, world: World, capsys: Captured) -> None:

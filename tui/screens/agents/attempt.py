@@ -54,7 +54,7 @@ from gistpoint.tui.widgets.text_view import TextView
 POLL_S = 0.5
 _TAKE, _GIVE = "Take this attempt over?", "Give it back to the model?"
 _GIVE_WORDS = (
-    "The model gets the calls made in the meantime, with their answers, and reads your note. "
+    "The model gets the calls made in the meantime, with their answers, and your note. "
     "Esc leaves the attempt as it is: you can continue it, or give it back later."
 )
 WATCHED: Mapping[str, PanePlace] = {
@@ -296,7 +296,7 @@ class AttemptWatchScreen(BaseScreen[None]):
                 else f"{whose}. {take} continues it, {give} gives it back."
             )
         if not self._live:
-            return "No process has it open: the attempt is unfinished."
+            return "The attempt is unfinished, and no process has it open."
         return f"Read-only: {state.header.model or state.header.actor} is at work."
 
     # Keys and clicks

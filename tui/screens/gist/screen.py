@@ -275,7 +275,7 @@ class GistPane(EditorPane):
         text = f"{code}\n\n\n{shown.text.rstrip()}\n" if code else f"{shown.text.rstrip()}\n"
         self.editor.replace(text, self.editor.document.start, self.editor.document.end)
         self.post_message(AffordanceTaken("copy_function"))
-        self.app.notify(f"{name} is at the end of the gist now.")
+        self.app.notify(f"{name} is now at the end of the gist.")
         return False
 
     def show_submitted(self, submission: Submission) -> None:
@@ -296,7 +296,9 @@ class GistPane(EditorPane):
     def frame_note(self) -> Content:
         """Return the size of the text, whether it is saved, and whether it parses."""
         lines = self.editor.document.line_count - (not self.editor.document.get_line(-1))
-        kept = "saved" if self.code == gist_of(self._state).text else "kept; the next call saves it: 1 step"
+        kept = (
+            "saved" if self.code == gist_of(self._state).text else "kept; the next call saves it for 1 step"
+        )
         size = f"{lines} {'line' if lines == 1 else 'lines'}, {kept}  "
         return Content.assemble(plain_line(size), state_words(replace(self.editor.state, added=0, removed=0)))
 
@@ -364,7 +366,7 @@ class GistPane(EditorPane):
         if not self._scored.strip():
             by_itself = self.scores_freely and self.live
             return (
-                "not scored yet: pause in typing, or press Alt+S"
+                "not scored yet: stop typing for a moment, or press Alt+S"
                 if by_itself
                 else "not scored yet: press Alt+S"
             )
@@ -396,7 +398,7 @@ class GistPane(EditorPane):
         """Go to the next line that lowers a score, and show why."""
         found = self.missing_lines()
         if not found:
-            self.app.notify("Nothing is known that would raise the scores." if self.may_show else _AFTER)
+            self.app.notify("There are no known ways to raise the scores." if self.may_show else _AFTER)
             return
         here = self.editor.cursor_location[0] + 1
         at = next((flaw for flaw in found if flaw.line > here), found[0])

@@ -158,7 +158,7 @@ class GlanceScreen(BaseScreen[None]):
     def action_take_back(self) -> None:
         """Take back the last answer and ask again. An answer after which the diff was shown is final."""
         if self._at_once or not self._answered:
-            self.notify("There is no answer that can be taken back.", severity="warning")
+            self.notify("There is no answer to take back.", severity="warning")
             return
         item = self._answered.pop()
         reading = self._reading(item)
@@ -194,7 +194,7 @@ class GlanceScreen(BaseScreen[None]):
         if not self._at_once:
             self._go_on()
         elif item.version(self._reader.seed) is ShownVersion.ORIGINAL:
-            self.notify("That function was untouched.")
+            self.notify("That function was unchanged.")
             self._go_on()
         else:
             self._cover_code()
@@ -248,7 +248,7 @@ class GlanceScreen(BaseScreen[None]):
         untouched = [self._reading(item) for item in self._items if item not in changed]
         alarms = sum(reading is not None and reading.alarm for reading in untouched)
         return (
-            f"{len(untouched)} of {len(self._items)} functions were untouched; you called {alarms} of them"
+            f"{len(untouched)} of {len(self._items)} functions were unchanged; you called {alarms} of them"
             " faulty"
         )
 

@@ -121,7 +121,7 @@ class MakingScreen(BaseScreen[None]):
             self.kept.renew(shown.kept)
         else:
             self.kept.show(shown.kept, at=self.kept.chosen.id if self.kept.chosen else None)
-        then = ["Enter opens one", "the rest continues"] if shown.kept else []
+        then = ["Enter opens one", "the work continues"] if shown.kept else []
         if shown.ended:
             then[1:] = ["q leaves and prints the tables"]
         framed(self.kept, f"Kept ({len(shown.kept)})", "; ".join(then))

@@ -233,7 +233,7 @@ class CompareScreen(BaseScreen[None]):
             state = pair.states[at]
             self.query_one(f"#{name}-diff", DiffView).load_diff(state.diff if state is not None else ())
             note = (
-                f"No change is known so far.\n\n{state_note(state)}"
+                f"No changes are known so far.\n\n{state_note(state)}"
                 if state and state.problems
                 else _UNCHANGED
             )

@@ -17,7 +17,10 @@ if TYPE_CHECKING:
     from gistpoint.core.tasks.model import Task
 
 HIDDEN = "The scores of its lines are hidden until your verdict."
-NO_TASK = "Its task is not here, so it can't be scored; the marks are those that the run recorded."
+NO_TASK = (
+    "The gist can't be scored, because its task is not on this machine; the marks are those that the run"
+    " recorded."
+)
 
 
 @runtime_checkable

@@ -97,7 +97,7 @@ class OtherRuns:
         if names:
             self._pick("This run leads to" if at_end else "Open", names, view.open_run, asks=at_end)
         else:
-            view.say("This step leads to no other run." if not links else f"Not here: {links[0]}")
+            view.say("This step does not lead to another run." if not links else f"Not here: {links[0]}")
 
     def compare(self) -> None:
         """Choose another run of the list to compare with this one."""

@@ -92,7 +92,7 @@ class AssistPane(StatePane):
         self._state = state
         left, limits = self._assistant.left, self._assistant.settings
         words = f"Chat  {left.messages} of {limits.messages} messages left"
-        pane_frame(self, "assist", words, "sees what you have seen, nothing else")
+        pane_frame(self, "assist", words, "sees only what you have seen")
         if state.exchanges != self._shown:
             self._shown = state.exchanges
             self.conversation.load("\n".join(map(self._words, state.exchanges)), language="markdown")

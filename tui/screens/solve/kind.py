@@ -235,7 +235,7 @@ class SolvingKind:
             return "This is the last submission: the attempt ends with it."
         if price.last_tool_use:
             return "This is the last tool use: the attempt ends with it."
-        return "One tool use will be left, and only a submission can follow." if price.then_submit else ""
+        return "One tool use will be left, which can only be a submission." if price.then_submit else ""
 
     def submission(self) -> CallQuestion | None:
         """Return the question before a submission; None, after a notice, if nothing can be submitted."""
@@ -270,7 +270,7 @@ class SolvingKind:
             refused = f"✘ Python can't read it ({where}): it will be refused, and no test will run."
             price = replace(price, submissions=0, last_submission=False)
         elif not changed.hunks:
-            refused = "Nothing is changed: the tests will run on the code as it was given."
+            refused = "You have not changed anything: the tests will run on the code as it was given."
         last = self.warning(tool, price)
         figures = f"  {figure_words(changed.added, changed.removed)}".rstrip()
         stays = edits and bool(changed.hunks) and not fault

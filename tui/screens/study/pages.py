@@ -223,7 +223,7 @@ class WithdrawDialog(Dialog[Reasoned]):
     def body(self) -> list[Widget]:
         """Return the text, the choice about the data, and a field for the reason."""
         text = (
-            "You can leave at any time, without a reason. Your part then ends for good, not only for today."
+            "You can leave at any time, without giving a reason. You then leave for good, not only for today."
         )
         words = Input(placeholder="If you like, say why in your own words", max_length=2_000)
         return [Plain(text), Choices([label for _, label in _CHOICES]), words]

@@ -206,7 +206,10 @@ def gist_overview(known: Known, width: int) -> list[Line]:
 def _task(known: Known, answer: GistAnswer) -> list[Line]:
     task = known.dossier.task
     settings = gist_settings(task)
-    allowed = ["code may be run" if settings.execution else "no code is run", *settings.tools]
+    allowed = [
+        "running code is allowed" if settings.execution else "running code is not allowed",
+        *settings.tools,
+    ]
     advice = [settings.strategy] if settings.strategy else []
     advice += ["the test is given"] if settings.give_test else []
     hard = answer.difficulty

@@ -50,4 +50,4 @@ class ValidatingKind:
                 f"; suspicious, needs a review: {', '.join(trial.suspicious)}" if trial.suspicious else ""
             )
             return f"{'solves the task; ' if trial.solved else ''}{counts}{suspicious}"
-        return counts + (f"; {len(trial.odd)} not as the task says" if trial.odd else ", as the task says")
+        return counts + (f"; {len(trial.odd)} different from the task" if trial.odd else ", as the task says")

@@ -127,7 +127,8 @@ def _task(known: Known) -> list[Line]:
     if task.suite.deselected:
         found.append(
             line(
-                f"          {plural(len(task.suite.deselected), 'test')} flaky during the making, left out",
+                f"          {plural(len(task.suite.deselected), 'test')} flaky when the task was"
+                " made, left out",
                 ODD,
             )
         )
@@ -138,7 +139,7 @@ def _glanced(rate: float | None) -> list[Line]:
     """Return a line on how often blind readers saw the fault; empty if nobody has read the function."""
     if rate is None:
         return []
-    words = f"{rate:.0%} of blind readings named the fault at the right line"
+    words = f"{rate:.0%} of blind readings named the fault in the right line"
     return [Line((("readers   ", MUTED), (words, ODD if rate > _OBVIOUS else "")))]
 
 
@@ -371,7 +372,7 @@ def trial_line(trial: TrialMade) -> Line:
             words += f", suspicious: {', '.join(trial.suspicious)}"
     else:
         sign, style = ("✘", BAD) if trial.odd_count else ("✔", GOOD)
-        words = f"{trial.odd_count} tests not as the task says" if trial.odd_count else "as the task says"
+        words = f"{trial.odd_count} tests different from the task" if trial.odd_count else "as the task says"
         words += f": {trial.passing} pass, {trial.failing} fail"
     return Line(
         (

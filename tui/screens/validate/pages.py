@@ -149,7 +149,7 @@ class OverviewPage(TaskPage, LineList):
 class BriefPage(TaskPage, MarkdownText):
     """The page with the brief, as a solver gets it."""
 
-    about = "v shows it byte for byte"
+    about = "v shows it verbatim"
     changes = False
 
     def fill(self, showing: Showing) -> None:

@@ -44,7 +44,7 @@ class TestRow:
         if not self.failures and shown.corrupted < shown.corrupted_runs:
             parts += [
                 "",
-                "The task does not contain the text of this failure: r runs the tests and shows it here.",
+                "The task does not contain the output of this failure: r runs the tests and shows it here.",
             ]
         return "\n".join(parts)
 
@@ -140,7 +140,7 @@ class TestsPage(TaskPage, Vertical):
 
     def _show_text(self) -> None:
         rows, at = self.tests.rows, self.tests.cursor
-        text = rows[at].text if at < len(rows) else "No test fails."
+        text = rows[at].text if at < len(rows) else "No tests fail."
         if self.text.raw != text:
             self.text.load(text)
 

@@ -303,4 +303,4 @@ def make_reference(
             text, verdict = Reducer(oracle, out_of_time, qualname).reduce(text, verdict)
             return Reference(text, True, breadth, verdict.executed)
         first = first or text
-    return Reference(first, False, reason="No extraction is faithful.")
+    return Reference(first, False, reason="None of the extractions is faithful.")

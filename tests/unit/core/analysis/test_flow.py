@@ -75,7 +75,7 @@ def test_everybody_is_told_once() -> None:
     assert value["enrolled"] == 5
     assert value["enrolled in another role/author"] == 1
     assert value["consented"] == 2
-    assert value["declined the consent"] == 1
+    assert value["declined to consent"] == 1
     assert value["screened out by/uses_ai"] == 1
     assert value["began a task"] == 1
     assert value["withdrew, data kept"] == 1

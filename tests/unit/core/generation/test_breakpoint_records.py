@@ -244,7 +244,7 @@ def test_decorators_that_the_data_lost_are_kept_and_the_loss_is_marked(tmp_path:
         "corruption.code",
         "def label(self):\n    return f'{self.zones} zones'",
     )
-    with pytest.raises(RefusedRecordError, match="its lost decorators aside") as raised:
+    with pytest.raises(RefusedRecordError, match="apart from its lost decorators") as raised:
         target_of(one(only_lost), tree_of(FILES, tmp_path))
     assert raised.value.reason is Refusal.UNCHANGED
 

@@ -24,7 +24,7 @@ from gistpoint.core.trees import SourceTree
 
 IMAGE = ImagePins("org/image", "sha256:" + "2" * 64, "linux/amd64", "/repo", "/usr/bin/python3")
 PINS = EnvironmentPins(python="3.9", image=IMAGE)
-NAME = "the image holds no copy of the codebase"
+NAME = "the image contains no copy of the codebase"
 
 
 def test_a_codebase_that_is_installed_as_well_makes_no_task(tmp_path: Path) -> None:

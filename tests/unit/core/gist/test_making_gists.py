@@ -116,7 +116,7 @@ def test_results_before_a_stop_are_known(tmp_path: Path) -> None:
     ("asked", "said"),
     [
         (MakeGists(), "nothing to make"),
-        (MakeGists(entrypoints=(TOTAL,), draw=DrawTests(hard=1)), "named, or drawn"),
+        (MakeGists(entrypoints=(TOTAL,), draw=DrawTests(hard=1)), "named or drawn"),
         (MakeGists(env=("A=1",), draw=DrawTests(sample=1)), "only to named commands"),
         (MakeGists(entrypoints=(TOTAL,), env=("A",)), "--env A has no value"),
         (MakeGists(entrypoints=("python -m shop",), terms=GistTerms(give_test=True)), "not a test"),

@@ -114,7 +114,7 @@ def test_errors_name_the_file_and_the_key(old: str, new: str, words: str, tmp_pa
         ('[participants]\nscreening = "start"', "'participants.screening' has 'start'"),
         (
             OWN_ITEM + 'kind = "choice"\noptions = ["a"]',
-            "needs two options",
+            "needs at least two options",
         ),
         (
             OWN_ITEM + 'kind = "number"\nmin = inf',
@@ -278,7 +278,8 @@ def test_what_the_tasks_at_hand_can_not_give_is_told_by_its_key() -> None:
     study = declared("[protocol]\nprimary = 'fidelity'")
     ids = f"Their ids: {', '.join(name[:12] for name in study_tasks(4))}."
     assert faults_with_tasks(study, study_tasks(4)) == [
-        "study.toml: the key 'protocol.primary' is fidelity, which only gists have, and no task asks for a gist."
+        "study.toml: the key 'protocol.primary' is fidelity, which only gists have, and no task asks"
+        " for a gist."
     ]
     study = declared(
         "[design.quota]\nremove = 3\ndiscovry = 1\nhard = 1",

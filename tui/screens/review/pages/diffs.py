@@ -104,7 +104,7 @@ def step_diff(step: Step, before: str | None) -> DiffContent:
         )
     if only_paths:
         return DiffContent((), f"Changed, but the change was not recorded: {', '.join(only_paths)}")
-    return DiffContent((), "This step records no change.")
+    return DiffContent((), "This step records no changes.")
 
 
 def _difference(before: str, after: str) -> tuple[FileDiff, ...]:

@@ -20,7 +20,7 @@ from gistpoint.tui.screens.review.gist_scoring import HIDDEN, NO_TASK, gist_task
 from gistpoint.tui.screens.review.run_pages import PageContext, RunPage
 from gistpoint.tui.widgets.gist_view import Marks, ScoredGist, carried, figures, marks_of
 
-_NO_GIST = "According to its record and the tasks here, this run writes no gist."
+_NO_GIST = "According to its record and the tasks here, this run does not write a gist."
 OWN_FILE = "gist.py"
 """The file name used for the gist of a journal."""
 

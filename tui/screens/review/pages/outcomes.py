@@ -36,7 +36,7 @@ class OutcomesPage(RunPage[list[TestResult]], OutcomeTable):
         return (
             "As named in the output (derived): only printed tests are listed."
             if content
-            else "No output names a test."
+            else "The output does not name any tests."
         )
 
 
