@@ -141,14 +141,18 @@ class SourceTree:
             cached = self._cache.get(resolved)
         if cached is not None:
             return cached
-        member = self.members[resolved]
         with self.tar.open("rb") as file:
-            data = os.pread(file.fileno(), member.size, member.offset)
-        if len(data) != member.size:
-            raise TaskError(f"{self.tar.name} is incomplete: {resolved} can't be read in full.")
+            data = self._read_member(file.fileno(), resolved)
         if resolved.endswith(".py"):
             with self._lock:
                 self._cache[resolved] = data
+        return data
+
+    def _read_member(self, descriptor: int, path: str) -> bytes:
+        member = self.members[path]
+        data = os.pread(descriptor, member.size, member.offset)
+        if len(data) != member.size:
+            raise TaskError(f"{self.tar.name} is incomplete: {path} can't be read in full.")
         return data
 
     def entries(self, path: str = "") -> list[tuple[str, str]]:
@@ -167,14 +171,16 @@ class SourceTree:
         yield from sorted(path for path in paths if path.endswith(suffix))
 
     def read_all(self, suffix: str) -> Iterator[tuple[str, bytes]]:
-        """Yield (path, bytes) of all regular files that end with `suffix`, without links, sorted by path."""
+        """Yield (path, bytes) of all regular files that end with `suffix`, without links, sorted by path.
+
+        Raises `TaskError` if the tar is cut short.
+        """
         with self.tar.open("rb") as file:
             descriptor = file.fileno()
             for path in self.files(suffix):
                 data = self.overlay.get(path)
                 if data is None:
-                    member = self.members[path]
-                    data = os.pread(descriptor, member.size, member.offset)
+                    data = self._read_member(descriptor, path)
                 yield path, data
 
     def _existing(self, path: str) -> str:

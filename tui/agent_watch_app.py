@@ -9,7 +9,6 @@ from textual.screen import Screen
 
 from gistpoint.core.attempts.clock import SystemTime
 from gistpoint.core.attempts.identity import MODEL, PERSON
-from gistpoint.core.attempts.state import AttemptState
 from gistpoint.core.errors import AttemptError
 from gistpoint.core.locations import Locations
 from gistpoint.sessions.agentruns.control import has_person, run_to_take_from
@@ -89,8 +88,11 @@ class AgentWatchApp(BaseApp):
         self.in_thread(lambda: self._give(message.attempt_id, message.note))
 
     def _give(self, attempt: str, note: str) -> None:
-        state = self._hand_over(attempt, MODEL, note=note)
-        run = run_to_take_from(state, self._runs, live=False)
+        follower = JournalFollower(self.locations.attempts / attempt)
+        follower.poll()
+        # Before the attempt is handed over: without its run, nobody would continue it.
+        run = run_to_take_from(follower.state, self._runs, live=False)
+        self._hand_over(attempt, MODEL, note=note)
         words = (
             "continues it as soon as it has a free place"
             if run.worked_on
@@ -98,8 +100,8 @@ class AgentWatchApp(BaseApp):
         )
         self.call_from_thread(self.notify, f"Given back. The run {run.name} {words}.")
 
-    def _hand_over(self, attempt: str, to: str, *, by: str = "", note: str = "") -> AttemptState:
-        """Record who continues the attempt, and return its state.
+    def _hand_over(self, attempt: str, to: str, *, by: str = "", note: str = "") -> None:
+        """Record who continues the attempt.
 
         A call that a process left unanswered is completed first. Raises `AttemptError` if `to` continues the
         attempt already.
@@ -112,6 +114,5 @@ class AgentWatchApp(BaseApp):
             if opened.attempt.state.driver == to:
                 raise AttemptError("The attempt has changed hands in the meantime.")
             opened.attempt.hand_over(to, by=by, note=note)
-            return opened.attempt.state
         finally:
             opened.close()

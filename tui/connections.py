@@ -15,10 +15,32 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
+from gistpoint.core.errors import UserError
+
 Peer = tuple[str, int]
 """The address and port of a client."""
 BACKLOG = 64
 """The maximum number of connections accepted in a turn of the event loop, before the first can be closed."""
+
+
+def server_tls(certificate: str, key: str) -> ssl.SSLContext | None:
+    """Return what a server needs for TLS; None without a certificate.
+
+    Raises `UserError` if the certificate or its key can't be read or used.
+    """
+    if not certificate:
+        return None
+    tls = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    try:
+        # Without this, OpenSSL would ask for the password of a key on the terminal.
+        tls.load_cert_chain(certificate, key, password="")
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise UserError(
+            f"{certificate} and {key} are not a certificate and its key: {reason}.",
+            hint="Both are PEM files, and the key has no password.",
+        ) from error
+    return tls
 
 
 @dataclass(frozen=True, slots=True)

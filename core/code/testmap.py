@@ -100,5 +100,5 @@ class TestMap:
                 collecting={name: frozenset(files) for name, files in data["collecting"].items()},
                 opaque=frozenset(ids[n] for n in data["opaque"]),
             )
-        except (KeyError, IndexError, TypeError, ValueError, AttributeError) as error:
+        except (KeyError, IndexError, TypeError, ValueError, AttributeError, OverflowError) as error:
             raise TestMapError(f"The test map is damaged: {error}.", hint="Record it again.") from error

@@ -26,6 +26,7 @@ from gistpoint.core.tasks.model import Answer, Baseline, Failure, Target, Task, 
 from gistpoint.core.tasks.protection import Protection
 from gistpoint.core.tasks.repository import MAX_SUITE_SECONDS, RUNS, Repository
 from gistpoint.core.tasks.trees import corrupted_tree, repaired_tree
+from gistpoint.core.text import plural
 from gistpoint.core.trees import SourceTree
 
 LEAST_TIMEOUT_S = 30.0
@@ -467,7 +468,7 @@ def record_baseline(
     if intake.flaky:
         raise NoTaskError(
             NoGood.NOT_GREEN,
-            f"{len(intake.flaky)} tests had different outcomes in the runs here; the first of them is"
+            f"{plural(len(intake.flaky), 'test')} had different outcomes in the runs here; the first of them is"
             f" {intake.flaky[0]}.",
             hint=(
                 "The task's list of deselected tests can't be changed: make the task again on this backend."

@@ -20,8 +20,9 @@ import msgspec
 from gistpoint.core.callgraph import MODULE, CallGraph, ObservedCall, build_call_graph, resolve_calls
 from gistpoint.core.canonical import sha256_of_json
 from gistpoint.core.code.testfiles import is_protected
-from gistpoint.core.code.testmap import TestMap
+from gistpoint.core.code.testmap import TestMap, TestMapError
 from gistpoint.core.corruption.subject import Vocabulary, read_vocabulary
+from gistpoint.core.errors import TaskError
 from gistpoint.core.generation.intake import Intake, record_tests, take_in
 from gistpoint.core.logs import replace_file
 from gistpoint.core.metrics.table import (
@@ -242,6 +243,13 @@ class _Results(msgspec.Struct):
     runs: int
     protection: dict[str, Any] | None = None
 
+    def on(self, repository: Repository) -> Intake:
+        """Return the intake with these results. Raises `TaskError` if the protection is damaged."""
+        stored = self.protection
+        allowed = None if stored is None else read_protection(Fields(stored, "intake.json", "protection"))
+        collected, passed = frozenset(self.collected), frozenset(self.passed)
+        return Intake(repository, collected, passed, self.flaky, self.seconds, self.runs, protection=allowed)
+
 
 class _Calls(msgspec.Struct):
     map: dict[str, Any]
@@ -250,6 +258,15 @@ class _Calls(msgspec.Struct):
     rows: tuple[FunctionMetrics, ...]
     observed: list[tuple[str, str, int]] | None = None
     """Observed calls between functions with their number; None if an earlier version stored this."""
+
+    @property
+    def has_map(self) -> bool:
+        """Whether the test map can be read."""
+        try:
+            TestMap.from_json(self.map)
+        except TestMapError:
+            return False
+        return True
 
 
 @dataclass(frozen=True, slots=True)
@@ -263,7 +280,8 @@ class _Folder:
         known = self._read("repository", _Pinned)
         tar = self.folder / "tree.tar"
         if known is not None and tar.is_file():
-            return Repository(known.source, SourceTree.open(tar), known.environment)
+            with contextlib.suppress(TaskError):  # a damaged tree is fetched again
+                return Repository(known.source, SourceTree.open(tar), known.environment)
         made = make()
         self.folder.mkdir(parents=True, exist_ok=True)
         write_tar(made.tree, tar)
@@ -279,12 +297,8 @@ class _Folder:
         """Return the results of the suite on the original, after running and storing them if unknown."""
         known = self._read("intake", _Results)
         if known is not None:
-            stored = known.protection
-            allowed = None if stored is None else read_protection(Fields(stored, "intake.json", "protection"))
-            collected, passed = frozenset(known.collected), frozenset(known.passed)
-            return Intake(
-                repository, collected, passed, known.flaky, known.seconds, known.runs, protection=allowed
-            )
+            with contextlib.suppress(TaskError):  # with a damaged protection, the suite is run again
+                return known.on(repository)
         made = make()
         protection = None if made.protection is None else protection_document(made.protection)
         results = _Results(
@@ -299,6 +313,8 @@ class _Folder:
         Metrics that an earlier version did not have are measured on `files`.
         """
         known = self._read("calls", _Calls)
+        if known is not None and not known.has_map:
+            known = None  # a damaged map is recorded again
         if known is not None and not any(
             row.complexity and row.complexity.is_incomplete for row in known.rows
         ):

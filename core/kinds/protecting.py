@@ -67,7 +67,8 @@ def hold_to_writes(
     if report.status is not RunStatus.FINISHED:
         return Protection(None, f"its suite does not finish otherwise. {report.reason}".rstrip(" ."))
     lost = sorted(passed - report.passed)
-    return Protection(None, f"{len(lost)} tests of its suite do not pass otherwise; the first is {lost[0]}")
+    tests = "1 test of its suite does" if len(lost) == 1 else f"{len(lost)} tests of its suite do"
+    return Protection(None, f"{tests} not pass otherwise; the first is {lost[0]}")
 
 
 def holds(report: SuiteReport, passed: Iterable[str]) -> bool:

@@ -14,6 +14,8 @@ from gistpoint.sandbox.sealing import RunSecret
 from gistpoint.sandbox.verdict import Conclusion, Transcript
 
 Notes = Iterable[Mapping[str, object]]
+_UNREADABLE = (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError)
+"""What records of another shape raise; `OverflowError` comes from `Infinity` in the place of an integer."""
 _STOPPED = {
     Stop.TIMED_OUT: (RunStatus.TIMED_OUT, "It was stopped at its time limit."),
     Stop.OUT_OF_MEMORY: (RunStatus.OUT_OF_MEMORY, "It was stopped at its memory limit."),
@@ -56,7 +58,9 @@ class TestsTranscript:
         notes = self.suite.notes
         reported = [note for note in notes if note.get("kind") == "outcome"]
         # Only of tests that also have a sealed record, because a note alone proves nothing.
-        outcomes = [note for note in reported if note.get("id") in self.suite.results]
+        outcomes = [
+            note for note in reported if isinstance(note.get("id"), str) and note["id"] in self.suite.results
+        ]
         conclusion = self._conclusion(ended, outcomes)
         is_valid = conclusion.status is not RunStatus.INVALID
         errors = self.suite.collection_errors
@@ -83,9 +87,12 @@ class TestsTranscript:
         ids = {note.get("id") for note in outcomes}
         if len(ids) != len(outcomes):
             return Conclusion(RunStatus.INVALID, "A test was reported more than once.")
-        if ended.stop is Stop.EXITED:
-            return self.suite.conclude(ended.exit_code)
-        return Conclusion(*_STOPPED[ended.stop])
+        if ended.stop is not Stop.EXITED:
+            return Conclusion(*_STOPPED[ended.stop])
+        conclusion = self.suite.conclude(ended.exit_code)
+        # A run that crashed may have been in the middle of a note.
+        odd = odd_note(self.suite.notes) if conclusion.status is RunStatus.FINISHED else ""
+        return Conclusion(RunStatus.INVALID, odd) if odd else conclusion
 
     def _tests(self, outcomes: list[dict[str, object]]) -> dict[str, TestRun]:
         details = {str(note["id"]): note for note in outcomes}
@@ -140,7 +147,7 @@ class ProgramTranscript:
         try:
             record = json.loads(line)
             self._take(record)
-        except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        except _UNREADABLE:
             self.forged = self.forged or "A line of the result pipe is not a record."
 
     def _take(self, record: dict[str, Any]) -> None:
@@ -200,7 +207,33 @@ class ProgramTranscript:
         if raised_in(ends[0]) is not None and self.status != 1:
             reason = f"The program reported an exception and left with status {self.status}."
             return Conclusion(RunStatus.INVALID, reason)
-        return Conclusion(RunStatus.FINISHED)
+        # A run that crashed, of which this is none, may have been in the middle of a note.
+        odd = odd_note(self.notes)
+        return Conclusion(RunStatus.INVALID, odd) if odd else Conclusion(RunStatus.FINISHED)
+
+
+_LISTS = (
+    "modules",
+    "functions",
+    "made_elsewhere",
+    "made",
+    "processes",
+    "stand_ins",
+    "equals",
+    "lines",
+)
+"""The notes that are lists, which no honest run reports in another form."""
+
+
+def odd_note(notes: Notes) -> str:
+    """Return a sentence about a note that no honest run has written; empty if there is none."""
+    reported = {str(note.get("kind")) for note in notes}
+    for kind in _LISTS:
+        if kind in reported and not isinstance(_joined(notes, kind), list):
+            return f"The program's report of its {kind} is not of the right form."
+    if len(_pairs(notes, "stand_ins")) != len(_list(notes, "stand_ins")):
+        return "The program's report of its stand_ins is not of the right form."
+    return ""
 
 
 def raised_in(note: Mapping[str, object]) -> Raised | None:
@@ -227,7 +260,7 @@ def isolation_of(notes: Notes) -> Isolation:
         made_elsewhere=_strings(notes, "made_elsewhere"),
         made_here=_strings(notes, "made"),
         processes=_strings(notes, "processes"),
-        stand_ins=tuple((str(name), str(kind)) for name, kind in _joined(notes, "stand_ins") or ()),
+        stand_ins=_pairs(notes, "stand_ins"),
         equal_to_all=_strings(notes, "equals"),
         operands=_operands(notes, "operands"),
         classes=_operands(notes, "classes") or (),
@@ -241,7 +274,7 @@ def _operands(notes: Notes, kind: str) -> tuple[Operand, ...] | None:
         return None
     try:
         return tuple(map(_operand, rows))
-    except (KeyError, TypeError, ValueError, AttributeError):
+    except _UNREADABLE:
         return None
 
 
@@ -256,12 +289,23 @@ def _operand(row: Mapping[str, Any]) -> Operand:
 
 
 def _strings(notes: Notes, kind: str) -> tuple[str, ...]:
-    return tuple(str(name) for name in _joined(notes, kind) or ())
+    return tuple(str(name) for name in _list(notes, kind))
+
+
+def _pairs(notes: Notes, kind: str) -> tuple[tuple[str, str], ...]:
+    pairs = (item for item in _list(notes, kind) if isinstance(item, list) and len(item) == 2)
+    return tuple((str(first), str(second)) for first, second in pairs)
+
+
+def _list(notes: Notes, kind: str) -> list[Any]:
+    """Return the elements of a list that was reported; empty if there is none, or it is no list."""
+    found = _joined(notes, kind)
+    return found if isinstance(found, list) else []
 
 
 def lines_of(notes: Notes) -> frozenset[int]:
     """Return the numbers of the executed lines that were reported."""
-    return frozenset(line for line in _joined(notes, "lines") or () if isinstance(line, int))
+    return frozenset(line for line in _list(notes, "lines") if isinstance(line, int))
 
 
 def trace_of(notes: Notes) -> Mapping[str, Any] | None:
@@ -275,5 +319,5 @@ def _joined(notes: Notes, kind: str) -> Any:
     text = "".join(str(note.get("part", "")) for note in notes if note.get("kind") == kind)
     try:
         return json.loads(text) if text else None
-    except ValueError:
+    except (ValueError, RecursionError):
         return None

@@ -14,6 +14,7 @@ from screens.settling import text_of
 from textual.widgets import Input
 
 from gistpoint.core.corruption.blind import BlindAnswer, BlindItem, GlanceVerdict, ShownVersion, in_order
+from gistpoint.core.errors import UserError
 from gistpoint.core.locations import Locations
 from gistpoint.core.tasks.model import Target
 from gistpoint.sessions.annotations.glance_reader import GlanceReader, GlanceStore
@@ -206,4 +207,30 @@ async def test_what_can_not_be_kept_is_told_and_asked_again(tmp_path: Path) -> N
         await pilot.press("escape")
         await until(pilot, lambda: "Function 1 of 1" in text_of(app))
         await pilot.press("q")
+    assert app.crashes == []
+
+
+async def test_an_answer_that_could_not_be_taken_back_still_can_be(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    reader = at_work(tmp_path)
+    app = glance_app(items("cc"), reader)
+    with monkeypatch.context() as broken:
+        async with app.run_test(size=(80, 24), notifications=True) as pilot:
+            await until(pilot, lambda: "Function 1 of 2" in text_of(app))
+            await pilot.press("3")
+            await until(pilot, lambda: "Function 2 of 2" in text_of(app))
+
+            def refused(self: GlanceReader, op: str) -> None:
+                raise UserError("The disk is full.")
+
+            broken.setattr(GlanceReader, "take_back", refused)
+            await pilot.press("backspace")
+            await until(pilot, lambda: isinstance(app.screen, MessageDialog))
+            await pilot.press("escape")
+            broken.undo()
+            await until(pilot, lambda: "Function 2 of 2" in text_of(app))
+            await pilot.press("backspace")
+            await until(pilot, lambda: "Function 1 of 2" in text_of(app))
+            await pilot.press("q")
     assert app.crashes == []

@@ -15,7 +15,7 @@ from rich.cells import cell_len
 from gistpoint.core.attempts.state import AttemptState
 from gistpoint.core.readable import duration
 from gistpoint.core.running import time_left
-from gistpoint.core.text import visible_line
+from gistpoint.core.text import plural, visible_line
 from gistpoint.sessions.agentruns.runner import JobReport
 from gistpoint.sessions.agentruns.store import AgentRun, JobStatus
 from gistpoint.sessions.tasks import TaskTitles
@@ -114,7 +114,11 @@ def _line(row: JobRow, jobs: int) -> str:
     state, usage = row.state, row.state.spent.usage
     words = [f"{row.number}/{jobs} {_task(row)} repeat {row.job.job.repeat}: {doing(row)}"]
     if row.begun:
-        words.append(f"{len(state.turns)} turns, {len(state.calls)} calls, {usage.tokens:,} tokens")
+        words += [
+            plural(len(state.turns), "turn"),
+            plural(len(state.calls), "call"),
+            plural(usage.tokens, "token"),
+        ]
     if usage.cost_usd is not None:
         words.append(f"${usage.cost_usd:.4f}")
     return ", ".join([*words, *filter(None, [row.job.attempt, row.job.message])])

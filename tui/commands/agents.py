@@ -360,10 +360,8 @@ def stop(wanted: StopAgentRun) -> int:
     """Ask the process that carries out a run to stop. Return 1 if there is none."""
     found = AgentRunStore(Locations.of_user().runs).open(wanted.name)
     if not found.worked_on:
-        print(
-            f"No process is working on {found.name}; {len(found.left)} of {plural(len(found.jobs), 'job')}"
-            " jobs are left."
-        )
+        left = f"{len(found.left)} of {plural(len(found.jobs), 'job')}"
+        print(f"No process is working on {found.name}; {left} left.")
         return NEGATIVE
     found.ask_to_stop()
     print(f"Asked {found.name} to stop. Jobs under way have {GRACE_S:.0f} s to finish.")

@@ -23,7 +23,7 @@ from gistpoint.core.plugins import (
     unreadable,
 )
 from gistpoint.core.requests import Request
-from gistpoint.core.text import visible
+from gistpoint.core.text import plural, visible
 from gistpoint.core.trees import SourceTree
 from gistpoint.core.user_settings import read_user_settings
 from gistpoint.sandbox.attacks.table import SMALL, Attack, Expected
@@ -256,7 +256,8 @@ def _print_attacks(
     print_table(["attack", *names], rows)
     for finding in broken:
         print(visible(f"NOT AS PROMISED: {finding.attack.what} on {finding.backend}. {finding.detail}"))
-    print(f"{len(tried)} attacks on {', '.join(names)}: {len(broken)} unexpected outcomes")
+    attacks, outcomes = plural(len(tried), "attack"), plural(len(broken), "unexpected outcome")
+    print(f"{attacks} on {', '.join(names)}: {outcomes}")
 
 
 def _word(finding: AttackFinding) -> str:

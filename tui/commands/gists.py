@@ -26,7 +26,7 @@ from gistpoint.core.locations import Locations
 from gistpoint.core.requests import IsolationChoice, Positive, Request
 from gistpoint.core.running import RunContext
 from gistpoint.core.tasks.model import Answer
-from gistpoint.core.text import visible_line
+from gistpoint.core.text import plural, visible_line
 from gistpoint.object_graph import build_entrypoint_runner
 from gistpoint.sessions.services import is_our_demo
 from gistpoint.tui.commands.arguments import ISOLATION, JSON, TASK
@@ -163,7 +163,7 @@ def _fidelity(judgement: GistJudgement) -> str:
     where = f"{first.test}: " if first.test else ""
     words = f"{where}{first.what} was {first.found[:120]!r}, expected {first.expected[:120]!r}"
     reason = judgement.trial.reason if judgement.trial else ""
-    return f"{words} ({len(fidelity.differences)} differences) {reason}".rstrip()
+    return f"{words} ({plural(len(fidelity.differences), 'difference')}) {reason}".rstrip()
 
 
 def _containment(judgement: GistJudgement) -> str:

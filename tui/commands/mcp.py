@@ -69,10 +69,12 @@ def _over_http(wanted: ServeTools, address: str, given: str) -> int:
     _require_extra()
     host, port = _address(address)
     token = _token(given)
+    from gistpoint.tui.connections import server_tls
     from gistpoint.tui.mcp.http import ServerAddress, serve_http
 
     place = ServerAddress(host, port, wanted.host_name, wanted.cert or "", wanted.key or "")
     _require_safe(place, wanted)
+    server_tls(place.certificate, place.key)  # before the attempt begins, which a bad certificate would end
     served = _served(wanted, "http")
     if not given:
         print(f"token: {token} (shown once; {TOKEN} sets another)", file=sys.stderr, flush=True)
@@ -154,7 +156,8 @@ def _print(wanted: ServeTools, client: str) -> int:
     from gistpoint.tui.mcp.clients import configuration
 
     task = build_services(wanted.isolation).tasks.find(wanted.serve.task)
-    print(configuration(client, _repeated(wanted, task), wanted.http or "", task.suite.timeout_s), end="")
+    url = f"{'https' if wanted.cert else 'http'}://{wanted.http}/mcp" if wanted.http else ""
+    print(configuration(client, _repeated(wanted, task), url, task.suite.timeout_s), end="")
     return DONE
 
 

@@ -32,6 +32,7 @@ from gistpoint.core.ports import ChatModel
 from gistpoint.core.requests import IsolationChoice
 from gistpoint.core.running import RunContext
 from gistpoint.core.tasks.names import word_name
+from gistpoint.core.text import plural
 from gistpoint.object_graph import build_runner, runs_as_user
 from gistpoint.sessions.tasks import is_in_use
 from gistpoint.tui.commands.arguments import ISOLATION, PLAIN, SUITE, settled_source
@@ -185,14 +186,15 @@ def _print_spent(model: str, spending: SetSpending) -> None:
     """Print what the model has cost for the set so far."""
     spent, caps = spending.spent(), []
     if spending.max_tokens is not None:
-        caps.append(f"{spending.max_tokens} tokens")
+        caps.append(plural(spending.max_tokens, "token"))
     if spending.max_cost_usd is not None:
         caps.append(f"{spending.max_cost_usd:g} US dollars")
     usage = spent.usage
     cost = "" if usage.cost_usd is None else f", {usage.cost_usd:.4f} US dollars"
     about = " (estimated in part)" if usage.estimated else ""
     most = f"; at most {' and '.join(caps)}" if caps else ""
-    print_text(f"{model}: {spent.requests} requests, {usage.tokens} tokens{about}{cost} for this set{most}")
+    used = f"{plural(spent.requests, 'request')}, {plural(usage.tokens, 'token')}"
+    print_text(f"{model}: {used}{about}{cost} for this set{most}")
 
 
 _GOES_ON = "The tasks so far are kept: the same command continues from there."

@@ -24,7 +24,7 @@ from gistpoint.core.tasks.documents import write_baseline
 from gistpoint.core.tasks.model import Task
 from gistpoint.core.tasks.names import word_name
 from gistpoint.core.tasks.repository import RUNS
-from gistpoint.core.text import visible_line
+from gistpoint.core.text import plural, visible_line
 from gistpoint.object_graph import build_runner, build_services, print_note
 from gistpoint.sessions.annotations.glance_rates import task_rates
 from gistpoint.sessions.annotations.glance_reader import GlanceStore
@@ -289,7 +289,7 @@ def baseline(wanted: RecordBaseline) -> int:
             },
         )
         return DONE
-    passing = f"{len(made.passed)} pass in {made.runs} runs"
+    passing = f"{len(made.passed)} pass in {plural(made.runs, 'run')}"
     print(f"{titled_id(task)} on {made.backend}: {passing}, {len(made.failing)} fail")
     for name, difference in found.items():
         _print_difference(name, difference)

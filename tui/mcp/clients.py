@@ -27,16 +27,15 @@ class Server:
     """Seconds that a call may take."""
 
 
-def configuration(client: str, words: Sequence[str], address: str, tests_s: float) -> str:
+def configuration(client: str, words: Sequence[str], url: str, tests_s: float) -> str:
     """Return the configuration of a client as text.
 
-    `words` are the words of the command after `gistpoint`. `address` is `HOST:PORT`; empty for the standard
-    streams. `tests_s` is the time limit of the tests, in seconds.
+    `words` are the words of the command after `gistpoint`. `url` is the address of the server; empty for the
+    standard streams. `tests_s` is the time limit of the tests, in seconds.
     """
     program = shutil.which("gistpoint")
     command = [program] if program else [sys.executable, "-m", "gistpoint"]
     environment = {name: os.environ[name] for name in ("GISTPOINT_HOME",) if os.environ.get(name)}
-    url = f"http://{address}/mcp" if address else ""
     return _FORMS[client](Server([*command, *words], environment, url, round(tests_s) + _MARGIN_S))
 
 

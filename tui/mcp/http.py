@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 import hmac
 import socket
-import ssl
 import sys
 import time
 from collections.abc import Iterator, Mapping
@@ -30,7 +29,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from gistpoint.core.errors import UserError
 from gistpoint.sessions.served import ServedAttempt
-from gistpoint.tui.connections import BACKLOG, ConnectionBounds, Connections, within_files
+from gistpoint.tui.connections import BACKLOG, ConnectionBounds, Connections, server_tls, within_files
 from gistpoint.tui.mcp.server import AttemptServer
 from gistpoint.tui.mcp.stdio import MOST_BYTES, leave_at_signals
 
@@ -166,19 +165,23 @@ def build_app(
 def serve_http(place: ServerAddress, token: str, served: ServedAttempt) -> None:
     """Serve until the process is asked to stop.
 
-    Raises `UserError` if the address is not available, and `OSError` if the certificate or its key can't be
-    read or used.
+    Raises `UserError` if the certificate, its key or the address can't be used. The attempt is closed in any
+    case.
     """
+    try:
+        _serve(place, token, served)
+    finally:
+        served.close()
+
+
+def _serve(place: ServerAddress, token: str, served: ServedAttempt) -> None:
+    tls = server_tls(place.certificate, place.key)
     listening = listen(place)
     host = f"[{place.host}]" if ":" in place.host else place.host
     scheme, port = "https" if place.certificate else "http", listening.getsockname()[1]
     own = ("127.0.0.1", "localhost", "[::1]") if is_loopback(place.host) else (host,)
     connections = Connections(_bounds())
     app = build_app(AttemptServer(served), (*own, *place.names), token, connections)
-    tls = None
-    if place.certificate:
-        tls = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
-        tls.load_cert_chain(place.certificate, place.key)
 
     def guarded(**arguments: Any) -> asyncio.Protocol:
         return connections.guarded(H11Protocol(**arguments), tls)
@@ -200,10 +203,7 @@ def serve_http(place: ServerAddress, token: str, served: ServedAttempt) -> None:
         print(f"serving {scheme}://{host}:{port}{PATH}", file=sys.stderr, flush=True)
         await _Server(config).serve(sockets=[listening])
 
-    try:
-        anyio.run(serve)
-    finally:
-        served.close()
+    anyio.run(serve)
 
 
 def _bounds() -> ConnectionBounds:

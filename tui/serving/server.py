@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import logging
 import signal
-import ssl
 import time
 import traceback
 from collections import deque
@@ -23,7 +22,15 @@ from textual_serve.server import Server
 
 from gistpoint.core.errors import UserError
 from gistpoint.core.text import whole_number
-from gistpoint.tui.connections import BACKLOG, ConnectionBounds, Connections, Peer, peer_of, within_files
+from gistpoint.tui.connections import (
+    BACKLOG,
+    ConnectionBounds,
+    Connections,
+    Peer,
+    peer_of,
+    server_tls,
+    within_files,
+)
 from gistpoint.tui.serving.links import Assigned, LinkBook
 from gistpoint.tui.serving.session import ParticipantSession, envelope
 
@@ -421,17 +428,8 @@ class ParticipantServer(Server):
 
         Raises `UserError` if the certificate or the address can't be used.
         """
-        place, tls = self._place, None
-        if place.certificate:
-            tls = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
-            try:
-                tls.load_cert_chain(place.certificate, place.key)
-            except OSError as error:
-                raise UserError(
-                    f"{place.certificate} and {place.key} are not a certificate and its key: "
-                    f"{error.strerror or error}.",
-                    hint="Both are PEM files, and the key has no password.",
-                ) from error
+        place = self._place
+        tls = server_tls(place.certificate, place.key)
         assert runner.server is not None
         handler = runner.server
         try:

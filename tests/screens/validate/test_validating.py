@@ -199,7 +199,7 @@ async def test_runs_are_counted_per_test_and_kept_as_evidence(tmp_path: Path) ->
         await driver.press("6")
         assert driver.said.verdict is not None
         assert driver.said.verdict.evidence == tuple(trial.op for trial in driver.said.trials)
-        await driver.page("f6", "1 tests different from the task")
+        await driver.page("f6", "1 test different from the task")
     async with validating(services, tasks, name="bob", size=LARGE) as driver:
         assert "original 7/8" in driver.text()
         assert driver.said.verdict is None

@@ -92,6 +92,8 @@ def test_damaged_tar_is_a_task_error(tmp_path: Path) -> None:
     tree.tar.write_bytes(data[:2000])
     with pytest.raises(TaskError):
         tree.read("a.py")
+    with pytest.raises(TaskError, match=r"a\.py can't be read in full"):
+        dict(tree.read_all(".py"))
     with pytest.raises(TaskError):
         SourceTree.open(tmp_path / "missing")
 

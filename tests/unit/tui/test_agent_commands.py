@@ -70,7 +70,7 @@ def test_a_run_is_done_listed_and_shown(
         assert "run r: 1 of 1 job to do" in out
         assert "solved\t0 of 1 [0, 79]" in out
         assert "1/1 " in err
-        assert "✘ gave_up: no_tool_call, 4 turns, 1 calls, 440 tokens, $0.0005" in err
+        assert "✘ gave_up: no_tool_call, 4 turns, 1 call, 440 tokens, $0.0005" in err
         assert (
             run(served, task.id[:8], "--name", "r", "--price", "1/2", "--temperature", "0.5", "--seed", "3")
             == 0
@@ -236,7 +236,7 @@ def test_a_run_that_nobody_works_on_is_not_stopped(task: Task, capsys: pytest.Ca
         run(served, task.id, "--name", "r")
     capsys.readouterr()
     assert agent("stop", "r") == 1
-    assert "No process is working on r" in capsys.readouterr().out
+    assert "No process is working on r; 0 of 1 job left." in capsys.readouterr().out
     assert agent("stop", "s") == 2
     assert "There is no run 's'." in capsys.readouterr().err
     assert agent("watch", "r") == 2

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -219,3 +220,22 @@ def test_candidates_are_listed_and_none_is_tried(
     assert len(source["candidates"]) == 3
     assert bench.runs == runs
     assert not list((tmp_path / "home").rglob("task.toml"))
+
+
+@pytest.mark.parametrize(
+    ("file", "damage"),
+    [
+        ("tree.tar", lambda data: b"noise"),
+        ("intake.json", lambda data: json.dumps({**json.loads(data), "protection": {"wrong": 1}}).encode()),
+        ("calls.json", lambda data: json.dumps({**json.loads(data), "map": {}}).encode()),
+        ("calls.json", lambda data: data[:100]),
+    ],
+)
+def test_a_library_that_is_damaged_counts_as_not_learned(
+    file: str, damage: Callable[[bytes], bytes], tmp_path: Path, shop: Shop
+) -> None:
+    folder = tmp_path / "home" / "cache" / "libraries" / "shop"
+    (folder / file).write_bytes(damage((folder / file).read_bytes()))
+    assert find_learned(folder.parent, Source("folder", "shop", "1")) is None
+    with pytest.raises(FileNotFoundError):
+        read_library(folder, "")

@@ -160,7 +160,7 @@ def test_an_attack_that_comes_out_otherwise_is_told(home, only, monkeypatch, cap
     assert cli.main(["doctor", "--self-test"]) == 1
     told = capsys.readouterr().out
     assert "NOT AS PROMISED: read a file in the host's home on bwrap." in told
-    assert "2 attacks on bwrap: 1 unexpected outcomes" in told
+    assert "2 attacks on bwrap: 1 unexpected outcome" in told
 
 
 def test_the_users_own_file_overrules_the_ladder(home, only):

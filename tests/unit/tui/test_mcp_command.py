@@ -59,6 +59,8 @@ HTTP = ["--http", "127.0.0.1:0"]
         (["--http", "0.0.0.0:0", "--behind-proxy"], "--host-name"),
         (["--http", "192.0.2.1:0", "--cert", "c.pem"], "--cert and --key"),
         (["--http", "192.0.2.1:0", "--behind-proxy"], "can't be used to listen"),
+        ([*HTTP, "--cert", "no.pem", "--key", "no.key"], "are not a certificate and its key"),
+        ([*HTTP, "--cert", "/dev/null", "--key", "/dev/null"], "are not a certificate and its key"),
         ([*HTTP, "--attempt", "nope"], "no attempt 'nope'"),
         ([*HTTP, "--attempt", "nope", "--budgets", "4"], "keeps its settings"),
     ],
@@ -114,6 +116,8 @@ def test_clients_are_told_the_command_and_how_long_a_call_takes(task: Task, caps
         told = printed(client, "--http", "127.0.0.1:8000")
         assert "http://127.0.0.1:8000/mcp" in told
         assert "Bearer" in told or TOKEN in told
+        told = printed(client, "--http", "127.0.0.1:8000", "--cert", "c.pem", "--key", "c.key")
+        assert "https://127.0.0.1:8000/mcp" in told
     assert not Locations.of_user().attempts.exists()
 
 

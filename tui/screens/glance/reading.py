@@ -160,9 +160,12 @@ class GlanceScreen(BaseScreen[None]):
         if self._at_once or not self._answered:
             self.notify("There is no answer to take back.", severity="warning")
             return
-        item = self._answered.pop()
+        item = self._answered[-1]
         reading = self._reading(item)
-        if reading is None or not self._do(lambda: self._reader.take_back(reading.op)):
+        if reading is not None and not self._do(lambda: self._reader.take_back(reading.op)):
+            return  # it can be tried again
+        self._answered.pop()
+        if reading is None:
             return
         self._items = (item, *(other for other in self._items if other is not item))
         self._begin(item, reading)

@@ -372,7 +372,8 @@ def trial_line(trial: TrialMade) -> Line:
             words += f", suspicious: {', '.join(trial.suspicious)}"
     else:
         sign, style = ("✘", BAD) if trial.odd_count else ("✔", GOOD)
-        words = f"{trial.odd_count} tests different from the task" if trial.odd_count else "as the task says"
+        odd_tests = plural(trial.odd_count, "test")
+        words = f"{odd_tests} different from the task" if trial.odd_count else "as the task says"
         words += f": {trial.passing} pass, {trial.failing} fail"
     return Line(
         (

@@ -90,7 +90,7 @@ def test_tests_that_do_not_pass_here_anyway_are_no_reason(tree: SourceTree) -> N
     [
         (
             Suite(Writable(("made",)), also_needs=Writable(("own",))),
-            "1 tests of its suite do not pass otherwise",
+            "1 test of its suite does not pass otherwise",
         ),
         (Suite(Writable((), (".",)), also_needs=Writable(("own",))), "changes too many of its files"),
         (Suite(None, also_needs=Writable(("own",))), "could not be determined"),
