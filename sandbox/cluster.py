@@ -93,9 +93,9 @@ def open_to_all(address: str) -> str:
     if is_local or given.scheme in ("tls", "wss", "inproc"):
         return ""
     return (
-        f"The connection to {given.netloc} is neither encrypted nor protected: anybody who reaches"
+        f"The connection to {given.netloc} is neither encrypted nor protected: anybody who can reach"
         " that port can read tasks with their answers, and run code on every machine of the cluster"
-        " and on this one. Dask offers TLS against this (tls://)."
+        " and on this one. Use Dask's TLS (tls://) to prevent this."
     )
 
 
@@ -274,8 +274,8 @@ class ClusterWorkerPool:
                 worker.clock_ms = round(ahead)
                 self.tell(
                     f"The clock of {worker.name} is {abs(ahead) / 1000:.0f} s"
-                    f" {('ahead of' if ahead > 0 else 'behind')}"
-                    " this machine's. Durations are right; dates are those of that clock."
+                    f" {('ahead of' if ahead > 0 else 'behind')} this machine's. Durations are right; dates"
+                    " are those of that clock."
                 )
 
     def _require_workers(self, now: float) -> None:
@@ -319,7 +319,7 @@ class ClusterWorkerPool:
             if fit:
                 self._submit(work, _Sent(job, fit))
             else:
-                why = f"No worker of the cluster could do it. The last reason: {[*avoid.values()][-1]}."
+                why = f"None of the cluster's workers could do it. The last reason: {[*avoid.values()][-1]}."
                 on_outcome(ClusterOutcome(job, None, message=why))
         return not self.stopping
 
@@ -385,7 +385,7 @@ class ClusterWorkerPool:
             reply = _read(sent.job, data)
             value = check(sent.job, bytes(reply.result), worker) if reply.kind is WorkStatus.DONE else None
         except ClusterLieError as lie:
-            self._strike(sent.job, worker, f"is not believed: {lie}")
+            self._strike(sent.job, worker, f"is rejected: {lie}")
             return
         message = bounded(reply.message, _MOST_CHARACTERS)
         match reply.kind:

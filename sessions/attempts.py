@@ -274,7 +274,8 @@ class AttemptStore:
             return (exact or found)[0]
         if found:
             raise AttemptError(
-                f"{len(found)} attempts have ids that begin with {attempt_id}.", hint="Give more of the id."
+                f"{len(found)} attempts have ids that begin with {attempt_id}.",
+                hint="Give more characters of the id.",
             )
         raise AttemptError(
             f"There is no attempt {attempt_id!r}.", hint="`gistpoint attempt list` shows them."

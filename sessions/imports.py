@@ -90,7 +90,7 @@ class ImportLedger:
         fields = Fields(values, str(self.path))
         if fields.get("format", str) != FORMAT or fields.get("version", int) > VERSION:
             raise TaskError(
-                f"{self.path} has another format, or comes from a newer gistpoint.",
+                f"{self.path} has another format, or was written by a newer version of gistpoint.",
                 hint="Install a newer one.",
             )
         pending = fields.get("pending", tuple[PendingRecord, ...])
@@ -275,7 +275,7 @@ class Importer:
         if not made.marked:
             self._note(record, "imported", task=made.task.id, detail=failing)
             return
-        costs = "cost an attempt" if made.task.rules.refused_costs_attempt else "cost no attempt"
+        costs = "cost an attempt" if made.task.rules.refused_costs_attempt else "do not cost an attempt"
         detail = f"{failing}; it was made here before, and keeps its rules: refused submissions {costs}"
         self._note(record, "marked", task=made.task.id, detail=detail)
 

@@ -38,6 +38,6 @@ def machine_of(data: Path) -> str:
         raise UserError(
             f"The file {MACHINE_FILE} in the data folder does not contain the six characters of this"
             " machine.",
-            hint="Delete it: the machine gets new ones, and counts as another machine.",
+            hint="If you delete it, the machine gets new ones and counts as another machine.",
         )
     return name

@@ -236,8 +236,10 @@ def served_attempt(
     if role is Role.BASELINE and not wanted.trust_client:
         raise UserError(
             "An attempt over MCP does not count: a client with its own shell can read the task's answer.",
-            hint="docs/guide/mcp.md describes a set-up in which it can't. If you use it, give"
-            " --trust-client.",
+            hint=(
+                "docs/guide/mcp.md describes a set-up in which the client can't read it. If you use"
+                " that, give --trust-client."
+            ),
         )
     budgets = _budgets(wanted.budgets, services, task) if wanted.budgets else None
     if is_answer_readable(task, services.locations):

@@ -42,11 +42,9 @@ def read_gist_settings(file: str) -> dict[str, Any]:
         with Path(file).open("rb") as opened:
             data = opened.read(MOST_SETTINGS_BYTES + 1)
     except OSError as error:
-        raise UserError(
-            f"{file} can't be read: {error.strerror}.", hint="Name a file of settings."
-        ) from error
+        raise UserError(f"{file} can't be read: {error.strerror}.", hint="Name a settings file.") from error
     if len(data) > MOST_SETTINGS_BYTES:
-        raise UserError(f"{file} has more than {MOST_SETTINGS_BYTES} bytes.", hint="Name a file of settings.")
+        raise UserError(f"{file} has more than {MOST_SETTINGS_BYTES} bytes.", hint="Name a settings file.")
     return kind_with_settings().read_settings(data, file)
 
 

@@ -200,7 +200,7 @@ def _candidates(tasks: Sequence[Task]) -> str:
 def _ambiguous(name: str, found: Sequence[Task], *, by_id: bool) -> TaskError:
     """Return the error for a name that several tasks have; with `by_id`, it is the beginning of their ids."""
     what = f"the beginning of {len(found)} tasks' ids" if by_id else f"the name of {len(found)} tasks"
-    hint = "Give more of the id." if by_id else "Give the two words, or the id."
+    hint = "Give more characters of the id." if by_id else "Give the two words, or the id."
     return TaskError(f"{name} is {what}: {_candidates(found)}.", hint=hint)
 
 

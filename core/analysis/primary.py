@@ -170,9 +170,8 @@ def standings_note(rows: Iterable[AttemptRow]) -> str:
     """Return sentences on the standings of counted attempts' passes and the rule for contradicted ones."""
     words = by_tests_words(row.standing for row in rows if countable(row))
     return (
-        f"{words or 'No pass was asked about'}. The declared outcome counts a contradicted pass after"
-        " a reviewer"
-        " has accepted it."
+        f"{words or 'No pass was asked about'}. The declared outcome counts a contradicted pass after a"
+        " reviewer has accepted it."
     )
 
 
@@ -210,7 +209,7 @@ def sensitivity(data: StudyData) -> Findings:
     for name, number in found.numbers.items():
         table.row(name, number, number.persons, number.tasks, number.rows)
     marks = (Bars.of(data.study.protocol.primary.value, found.numbers),)
-    found.plot(Plot("sensitivity", title, "", "estimate", marks, "Whiskers: 95 %."))
+    found.plot(Plot("sensitivity", title, "", "estimate", marks, "Whiskers: 95% intervals."))
     return found.findings()
 
 

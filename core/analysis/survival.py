@@ -235,8 +235,8 @@ def _plot(mode: str, fit: Sequence[tuple[PooledRows, Times]]) -> Plot:
         "minutes of the solver's own time",
         "share solved",
         tuple(marks),
-        "Kaplan-Meier, who gave up as censored; dashed: giving up as never solving. Bands: 95 %, over persons"
-        " and tasks, where some but not all are solved.",
+        "Kaplan-Meier, who gave up as censored; dashed: giving up as never solving. Bands: 95% intervals"
+        " over persons and tasks, where some but not all are solved.",
         at_risk={group.label: at_risk(times.minutes, risk) for group, times in fit},
         risk_times=tuple(risk.tolist()),
     )

@@ -161,7 +161,14 @@ def people_and_models(data: StudyData) -> Findings:
                 parts.row(mode, one.label, model.label, metric, third, part)
     marks = (Bars.of("", bars),)
     found.plot(
-        Plot("versus", "People minus model", "", "difference of the shares solved", marks, "Whiskers: 95 %.")
+        Plot(
+            "versus",
+            "People minus model",
+            "",
+            "difference of the shares solved",
+            marks,
+            "Whiskers: 95% intervals.",
+        )
     )
     if unlike:
         found.settings(all_groups)

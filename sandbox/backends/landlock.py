@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 REDUCED = (
     "tests can't open sockets, not even on loopback",
     "no /proc and no shared memory",
-    "names, sizes and modes of your files can be seen, and modes and times of your own files can be changed",
+    "names, sizes and modes of all files can be seen, and modes and times of your own files can be changed",
     "disk and total memory are checked ten times a second, not limited by the kernel",
 )
 _USERS = range(61184, 65520)  # systemd's range for dynamic users; each is used for one run (decision 9)

@@ -242,7 +242,7 @@ class Builds:
         reason = ended.reason or _STOPPED.get(ended.stop) or visible_line(last.strip())[:300]
         return EnvironmentBuildError(
             f"{what} has to be built, and its build in {self.backend.name} failed: {reason}",
-            hint=f"A build has no network. Look at the log in {log}. {advice}",
+            hint=f"A build has no network access. Look at the log in {log}. {advice}",
             log=ended.output,
         )
 

@@ -81,7 +81,7 @@ def fetch_image(spec: ImageSpec, scratch: Path, *, run: RunContext = UNATTENDED)
             pins = ImagePins(name, digest, platform, spec.workdir, python, taskimages.passed_on(image))
             if fault := fault_in(EnvironmentPins(python="3.8", image=pins)):
                 raise SourceError(
-                    f"No task can be made of the image: {fault}", hint="Name another with `--python`."
+                    f"A task can't be made from the image: {fault}", hint="Name another with `--python`."
                 )
             run.step(f"preparing {pins.reference}")
             # The report lists installations from the workdir, which are removed for runs (decision 78).
@@ -112,7 +112,7 @@ def _fetched(
         image=pins,
     )
     if fault := fault_in(environment):
-        raise EnvironmentBuildError(f"No task can be made of {quoted(pins.reference)}: {fault}")
+        raise EnvironmentBuildError(f"A task can't be made from {quoted(pins.reference)}: {fault}")
     write_tree(folder, scratch / "tree.tar")
     tree = SourceTree.open(scratch / "tree.tar")
     if not tree.members:

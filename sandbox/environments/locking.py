@@ -156,7 +156,7 @@ def _reason_in(log: str) -> str:
         line.removeprefix("cause: ") for line in lines if line.startswith("cause:") or "Because" in line
     ]
     errors = [line for line in lines if line.startswith("error")]
-    found = [*(causes or errors), *lines[-1:], "uv gave no reason"]
+    found = [*(causes or errors), *lines[-1:], "uv did not give a reason"]
     return found[0]
 
 

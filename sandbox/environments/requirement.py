@@ -55,7 +55,7 @@ def named_requirement(text: str) -> Requirement:
     # An address could name anything, even a file on this machine.
     if requirement.url is not None:
         raise EnvironmentBuildError(
-            f"{quoted(text)} is an address, but packages come from an index only.", hint=hint
+            f"{quoted(text)} is an address, but packages come only from an index.", hint=hint
         )
     # A newline in a marker would start another line, such as an option of uv.
     if not str(requirement).isprintable():

@@ -91,7 +91,7 @@ class UvResolver:
         plugins = usable_plugins(project.name, installed, self._python, parents)
         pins = replace(pins, plugins=(*plugins, *project.plugins))
         if fault := fault_in(pins):
-            raise EnvironmentBuildError(f"No task can be made of {quoted(project.name)}: {fault}")
+            raise EnvironmentBuildError(f"A task can't be made from {quoted(project.name)}: {fault}")
         return pins
 
     def _check_python(self, project: Project) -> None:
@@ -135,7 +135,7 @@ def refuse_runner_part(name: str, parents: Mapping[str, Iterable[str]], runners:
         if chain[0] in roots:
             chain_text = " needs ".join(chain) if len(chain) > 1 else chain[0]
             raise EnvironmentBuildError(
-                f"{name} can't be the target, because it is part of what runs the tests ({chain_text}).",
+                f"{name} can't be the target, because it is part of the test runner ({chain_text}).",
                 hint="Choose another library, or leave out the plugin.",
             )
         for parent in sorted(parents.get(chain[0], ())):

@@ -319,8 +319,8 @@ class _Files:
         # A hard link to a link would copy its target, perhaps from outside.
         if there.is_symlink() or not there.is_file():
             raise SourceError(
-                f"{room.archive.name} contains a hard link to {source[:200]!r}, which is not a file"
-                " before it."
+                f"{room.archive.name} contains a hard link to {source[:200]!r}, which is not an"
+                " earlier file in it."
             )
         if source != path:
             room.take(there.stat().st_size, files=0)

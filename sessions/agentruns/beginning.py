@@ -326,7 +326,9 @@ def first_requests(
         except StaticRefusedError as error:
             tell(str(error))
     if not found:
-        raise UserError("No task is left.", hint="The static setting is for gists that fit the context.")
+        raise UserError(
+            "There are no tasks left.", hint="The static setting is for gists that fit the context."
+        )
     return found
 
 

@@ -174,7 +174,7 @@ class ClusterRunner:
                 self._report(state, summary.state)
                 return None
             if has_person(summary.state):
-                self._halt(state, HANDED_OVER, "A person has taken it over; it waits to be given back.")
+                self._halt(state, HANDED_OVER, "A person has taken it over and has not given it back yet.")
                 return None
             cost = summary.state.spent.usage.cost_usd or 0.0
             journal = (self._ports.attempts.folder(state.attempt) / JOURNAL).read_bytes()

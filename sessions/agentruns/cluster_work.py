@@ -206,7 +206,7 @@ def _ports(services: Services, tools: WorkTools, settings: RunSettings) -> Agent
             solver = services.solver(settings.model, tools.base_url)
             if solver.host != settings.host:
                 raise EndpointError(
-                    f"its settings give another server: {solver.host or 'none'}, not"
+                    f"its settings name another server: {solver.host or 'none'}, not"
                     f" {settings.host or 'none'}."
                 )
             tests = tools.tests_at_once or len(os.sched_getaffinity(0))

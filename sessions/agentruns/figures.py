@@ -423,11 +423,11 @@ def _repeats(repeats: RepeatFigures | None) -> dict[str, str]:
         f"all of {repeats.k}": repeats.all_k,
     }
     lines = {
-        name: f"{value.words} tasks" if value else "no task has all its repeats"
+        name: f"{value.words} tasks" if value else "none of the tasks has all its repeats"
         for name, value in rates.items()
     }
     if repeats.incomplete:
-        lines["tasks without all repeats"] = f"{repeats.incomplete}, in none of these"
+        lines["tasks without all repeats"] = f"{repeats.incomplete}, not included in these"
     return lines
 
 
@@ -438,7 +438,7 @@ def summary_lines(totals: RunFigures) -> Mapping[str, str]:
     lines.update(_by_tests(totals))
     lines.update(_repeats(totals.repeats))
     if totals.mixed:
-        lines["mixed"] = f"{totals.mixed} by a person and a model, counted in no rate"
+        lines["mixed"] = f"{totals.mixed} by a person and a model, not counted in any rate"
     if totals.refused:
         lines["without an attempt"] = str(totals.refused)
     lines["reasons"] = (
@@ -465,8 +465,8 @@ def summary_lines(totals: RunFigures) -> Mapping[str, str]:
     lines["cost"] = "unknown" if totals.cost_usd is None else f"{about}${totals.cost_usd:.4f}"
     lines["time"] = (
         f"{totals.wall_s:.0f} s in attempts: {totals.model_s:.0f} s by the model,"
-        f" {totals.endpoint_wait_s:.0f}"
-        f" s waiting to send a request again; {totals.retried} requests sent again before a reply"
+        f" {totals.endpoint_wait_s:.0f} s waiting to send a request again; {totals.retried} requests sent"
+        " again before a reply"
     )
     if totals.misdated:
         lines["dates"] = f"{totals.misdated} attempts on a machine whose clock was wrong (--json: clock_ms)"

@@ -49,7 +49,7 @@ GRACE_S = 10.0
 """The seconds that requests and test runs may take to finish once the run is stopped."""
 _BEAT_S = 5.0
 _TICK_S = 0.1
-_TAKEN = "A person has taken it over; it waits to be given back."
+_TAKEN = "A person has taken it over and has not given it back yet."
 _LAST_S = 5.0
 """The seconds that cancelled jobs may take to close their journals."""
 

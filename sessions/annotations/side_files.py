@@ -80,7 +80,7 @@ class Codec(Generic[Op]):
         try:
             return self._decoded(json.loads(line))
         except RecursionError as error:
-            raise ValueError("It is nested too deep.") from error
+            raise ValueError("It is nested too deeply.") from error
 
     def _decoded(self, value: Any) -> Op | None:
         if not isinstance(value, dict):
@@ -228,7 +228,7 @@ def read_side_file(path: Path, codec: Codec[Op]) -> ReadOperations[Op]:
     if _MOST_PROBLEMS < unread <= _MOST_UNREAD:
         problems.append(f"{path.name}: {unread - _MOST_PROBLEMS:,} more lines are not operations")
     if content.torn:
-        problems.append(f"{path.name}, line {len(content.lines) + 1} was torn while it was written")
+        problems.append(f"{path.name}, line {len(content.lines) + 1} was cut off while it was being written")
     return ReadOperations(tuple(operations), len(content.lines), tuple(problems))
 
 

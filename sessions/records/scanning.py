@@ -518,7 +518,7 @@ def _line(
         return
     plain = "null" if fields is None else "a text" if isinstance(fields, str) else "a number, true or false"
     yield RawRecord(
-        start, end, fields, "" if isinstance(fields, dict | list) else f"is {plain} and no object"
+        start, end, fields, "" if isinstance(fields, dict | list) else f"is {plain} and not an object"
     )
 
 

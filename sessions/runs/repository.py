@@ -276,7 +276,7 @@ def _recorded_diffs(text: str) -> tuple[FileDiff, ...]:
         raise DiffError("The recorded diff is too long to follow.")
     diffs = parse(text)
     if text.strip() and not diffs:
-        raise DiffError("The recorded diff is not a diff.")
+        raise DiffError("The recorded text is not a diff.")
     return diffs
 
 
@@ -352,5 +352,5 @@ def _start(diffs: list[FileDiff]) -> str:
                 newline = "\n" if line.newline else ""
                 lines[line.old] = line.text + newline
     if end > _MOST_LINES:
-        raise DiffError("The diff names more lines than files have.")
+        raise DiffError("The diff refers to more lines than the files have.")
     return "".join(lines.get(number, _UNKNOWN_LINE + "\n") for number in range(1, end + 1))

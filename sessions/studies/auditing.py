@@ -87,10 +87,10 @@ def _log(study: StudyFolder) -> Iterator[AuditFinding]:
             if operation is not None:
                 yield from _operation(operation, writer, place, where, owners)
         if content.torn:
-            why = "has no end, and was not torn while it was written"
+            why = "has no end, but was not cut off while it was being written"
             is_cut = _is_cut(content.torn)
             if is_cut:
-                why = "was torn while it was written"
+                why = "was cut off while it was being written"
             yield AuditFinding(
                 "line_unreadable", f"{where}, line {len(content.lines) + 1} {why}", where, note=is_cut
             )
@@ -179,9 +179,7 @@ def _plans(study: StudyFolder) -> Iterator[AuditFinding]:
         for plan in who.facts.all(Planned):
             place = f"The plan of {code} ({plan.op[:8]})"
             if (code, plan.slot) in seen:
-                yield AuditFinding(
-                    "second_plan", f"{place} is a second one: the first one counts.", note=True
-                )
+                yield AuditFinding("second_plan", f"{place} is a duplicate: the first one counts.", note=True)
             seen.add((code, plan.slot))
             missing = {log: lines for log, lines in plan.basis.items() if here.get(log, 0) < lines}
             if missing.keys() - gone:

@@ -245,7 +245,7 @@ def _feedback(study: Study, tasks: int) -> CheckFinding:
         return CheckFinding(
             "feedback",
             False,
-            "texts.feedback = 'full' shows the answer to people while others can still get the task:"
+            "texts.feedback = 'full' shows people the answer while others can still get the task:"
             " use it only with design.target_per_task = 1, or choose 'outcome'",
         )
     return CheckFinding("feedback", True, f"feedback after a task: {feedback.value}")

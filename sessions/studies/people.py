@@ -104,8 +104,8 @@ def _free_code(study: StudyFolder, code: str) -> str:
         raise StudyError(
             f"{known[code.lower()]} is already in the study.",
             hint=(
-                "Choose a code that differs in more than capitals; people who are enrolled take part"
-                " with `study join`."
+                "Choose a code that differs in more than upper and lower case; people who are enrolled"
+                " take part with `study join`."
             ),
         )
     if study.ledger.is_erased(code):
@@ -129,7 +129,7 @@ def require_servable(study: StudyFolder) -> None:
     """Raise `StudyError` if a model assists in a condition, as such a study can't be served to browsers."""
     if any(one.assistance is Assistance.CHAT for one in study.study.conditions_of_people):
         raise StudyError(
-            f"{study.study.id} has conditions with an assistant, but what is served gets no key for"
+            f"{study.study.id} has conditions with an assistant, but served programs get no key for"
             " the assistant's model.",
             hint="People can take part at this machine instead: gistpoint study join.",
         )

@@ -45,7 +45,7 @@ def key_of(root: Path) -> bytes:
     if not _KEY_TEXT.fullmatch(text):
         raise StudyError(
             f"{PRIVATE}/{KEY} does not contain a key.",
-            hint="Restore it from a backup; if you delete it, later exports have other pseudonyms.",
+            hint="Restore it from a backup; if you delete it, later exports have different pseudonyms.",
         )
     return bytes.fromhex(text.strip())
 

@@ -108,7 +108,7 @@ def with_differences(found: Iterable[SolverRuns], people: Iterable[AttemptRow]) 
             for other in sorted(own - of_people):
                 count = sum((row.budget_key, row.mode) == (other, mode) for row in solver.rows)
                 notes.append(
-                    f"{count} runs ({mode}) had other settings than people under {condition!r}: "
+                    f"{count} runs ({mode}) had different settings from people under {condition!r}: "
                     f"{other}; people had {'; or '.join(sorted(of_people))}."
                 )
         yield replace(solver, notes=(*solver.notes, *notes))
@@ -256,7 +256,7 @@ def _named(tasks: Mapping[str, StudyTask], name: str) -> tuple[StudyTask | None,
         return found[0], ""
     if found:
         ids_of = ", ".join(sorted(task.id[:12] for task in found))
-        return None, f"{name[:80]!r} is ambiguous: tasks {ids_of} are about a function of that name."
+        return None, f"{name[:80]!r} is ambiguous: tasks {ids_of} contain a function of that name."
     return None, f"Its task {name[:80]!r} does not belong to this study."
 
 

@@ -256,7 +256,7 @@ class Participation:
     def begin(self, step: ReadyStep) -> TakenAttempt:
         """Record that an assignment was begun, and begin and return an attempt at it.
 
-        Raises `StudyError` if it was begun elsewhere or something else comes first.
+        Raises `StudyError` if it was begun elsewhere or another step comes first.
         """
         task, judge = self._prepared(step)
         identity = new_attempt_id(self.clock.utc_ms())
@@ -269,7 +269,7 @@ class Participation:
                 )
             now = self.next()
             if not isinstance(now, ReadyStep) or now.assignment.id != step.assignment.id:
-                raise StudyError("The task can't begin yet: something else comes first.")
+                raise StudyError("The task can't begin yet: another step comes first.")
             self._record(StudyOperationKind.BEGUN, Begun(assignment=step.assignment.id, attempt=identity))
 
         self.folder.exclusively(begin)
@@ -277,7 +277,7 @@ class Participation:
         taken = forecasts if isinstance(forecasts, AttemptStep) else None
         if taken is None or taken.attempt != identity:
             raise StudyError(
-                "The task can't begin yet: something else comes first.", hint="Run the command again."
+                "The task can't begin yet: another step comes first.", hint="Run the command again."
             )
         return self._start(taken, task, judge)
 

@@ -210,7 +210,7 @@ def chosen_address(config: Path) -> StoreAddress | None:
         ) from error
     if not isinstance(url, str):
         raise TeamStoreError(
-            f"{FILE} in the config folder has no url.", hint="`gistpoint store use` writes it again."
+            f"{FILE} in the config folder contains no url.", hint="`gistpoint store use` writes it again."
         )
     return parse_address(url)
 

@@ -461,7 +461,10 @@ def add_lines(folder: Path, seq: int, data: Iterable[bytes]) -> int | Conflict:
         except BrokenChainError as error:
             words = "the chain of hashes breaks on the store."
             if seq and error.at == seq + 1:
-                words = "the store's next line does not follow ours: it was continued on two machines."
+                words = (
+                    "the store's next line does not follow the one here: the attempt was continued on"
+                    " two machines."
+                )
             return Conflict(attempt, error.at, words=f"{words} It was not fetched.")
         if not new:
             return 0

@@ -115,7 +115,7 @@ def require_schema(revision: str) -> None:
     raise TeamStoreError(
         f"The store's schema has the revision {revision[:20]}, but this version of gistpoint uses"
         f" {REVISION}.",
-        hint=init if revision < REVISION else "Install the newer gistpoint that made it.",
+        hint=init if revision < REVISION else "Install the newer version of gistpoint that made it.",
     )
 
 
@@ -134,7 +134,7 @@ def upgrade(connection: Connection) -> str:
         raise TeamStoreError(
             f"The store's schema has the revision {before[:20]}, which this version of gistpoint does"
             " not know.",
-            hint="Install the newer gistpoint that made it.",
+            hint="Install the newer version of gistpoint that made it.",
         )
 
     def steps(revision: object, _context: object) -> object:

@@ -117,7 +117,9 @@ class LiveAnnotations:
             store = open_store(self._locations, self._clock)
             if not store.rights.works:
                 store.close()
-                raise TeamStoreError("You have only a reader's rights on the store: annotations stay here.")
+                raise TeamStoreError(
+                    "You have only a reader's rights on the store: annotations stay on this machine."
+                )
             self._store = store
         machine = self._store.machine
         with reaching(self._store.address), self._store.engine.begin() as connection:

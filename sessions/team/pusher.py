@@ -297,7 +297,9 @@ class Pusher:
 
                 store = open_store(self._locations, self._clock)
                 if not store.rights.works:
-                    raise TeamStoreError("You have only a reader's rights on the store: attempts stay here.")
+                    raise TeamStoreError(
+                        "You have only a reader's rights on the store: attempts stay on this machine."
+                    )
                 self._address, self._machine, self._engine = store.address, store.machine, store.engine
             return self._engine
 

@@ -153,7 +153,7 @@ def _require_same(
     if not known and study.ledger.opened is not None and study.ledger.protocol != study.protocol:
         raise StudyError(
             "The declaration was changed after it was put in force, so participants would be asked"
-            " for a different one.",
+            " to consent to a different one.",
             hint="`gistpoint study amend DIR --why '...'` puts it in force, and shares it.",
         )
 

@@ -44,7 +44,7 @@ _TIMES = 5
 """The number of tries for a plan or beginning that the database can't serialise with other transactions."""
 _LOCK = 0x67697374
 """The first number of gistpoint's advisory locks; the second is computed from the study's id."""
-_AWAY = "The next task can begin when it answers again. No work is lost."
+_AWAY = "The next task can begin when it answers again. None of your work is lost."
 _REPEATABLE = ("40001", "40P01")
 """The SQLSTATEs of a serialization failure and of a deadlock."""
 

@@ -132,7 +132,7 @@ def test_lies_are_refused_and_named_and_a_liar_is_left_out(
         "it reports an end of the attempt that differs from its journal",
     ):
         assert reason in told
-    assert told.count("gets no jobs: 3 jobs failed there; the last reason is that it is not believed: ") == 2
+    assert told.count("gets no jobs: 3 jobs failed there; the last reason is that it is rejected: ") == 2
 
 
 def test_another_version_gets_no_job(
@@ -182,7 +182,7 @@ def test_all_attempts_are_replayed_and_a_second_start_goes_on(
     assert main(command) == 0
     printed = capsys.readouterr()
     assert "4 runs: 4 the same, 0 not the same, 0 not replayed" in printed.out
-    assert "is not believed: its report does not have the calls of the run" in printed.err
+    assert "is rejected: its report does not have the calls of the run" in printed.err
     lines = kept.read_text().splitlines()
     assert {json.loads(line)["run"] for line in lines} == {state.attempt for state in the_run().jobs.values()}
     kept.write_text("\n".join([*lines[:3], lines[3][:40]]))  # killed while it wrote the last report

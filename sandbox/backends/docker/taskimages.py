@@ -157,7 +157,7 @@ def platform_of(engine: Engine, image: Image) -> str:
         raise EngineError(
             f"the image keeps {visible_line(', '.join(sorted(volumes)))[:200]} in volumes, which a run could"
             " write to",
-            "Make an image of it without VOLUME.",
+            "Make an image from it without VOLUME.",
         )
     return platform
 
@@ -238,7 +238,7 @@ class Opened:
             with streamed_tar(source, ArchiveBounds(most, _MOST_MEMBERS)) as archive:
                 yield archive
         except ArchiveError as error:
-            raise EngineError(f"what the image has at {path} {error}") from error
+            raise EngineError(f"the content of the image at {path} {error}") from error
         finally:
             source.drain()
 

@@ -424,12 +424,12 @@ def _head(title: str) -> str:
 
 
 _KEYS = (
-    ("j k", "next and previous step, like → and ←"),
+    ("j k", "next and previous step, the same as → and ←"),
     ("x X", "next and previous error"),
     ("/", "search; Enter goes to the next hit, Esc ends it"),
     ("n N", "next and previous hit"),
     ("o", "unfold or fold the long texts of the step"),
-    ("O", "unfold or fold those of all steps"),
+    ("O", "unfold or fold the long texts of all steps"),
     ("?", "these keys"),
 )
 

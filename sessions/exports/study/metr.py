@@ -25,7 +25,7 @@ def metr_files(export: StudyExport) -> Iterator[tuple[str, bytes]]:
     if data.study.simulated and not export.simulated_wanted:
         raise StudyError(
             f"{data.study.id} is simulated, and readers of {RUNS} might not notice a word that says so.",
-            hint="With --simulated every alias begins with SIMULATED.",
+            hint="With --simulated, every alias begins with SIMULATED.",
         )
     runs = [run for row in data.counted if (run := _run(data, row)) is not None]
     weighted = [run | weight for run, weight in zip(runs, task_weights(runs), strict=True)]

@@ -306,4 +306,4 @@ def test_programs_and_stores_of_different_revisions_refuse_each_other(
         TeamStoreError, match="has the revision 0002, but this version of gistpoint uses 0001"
     ) as refused:
         one.sync()
-    assert refused.value.hint == "Install the newer gistpoint that made it."
+    assert refused.value.hint == "Install the newer version of gistpoint that made it."

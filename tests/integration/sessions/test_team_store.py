@@ -426,7 +426,7 @@ def test_the_commands_of_a_store(
     ask(server, "UPDATE alembic_version SET version_num = '9999'")
     for word in ("init", "status", "sync"):
         code, told = run(word)
-        assert (code, "Install the newer gistpoint" in told) == (2, True), word
+        assert (code, "Install the newer version of gistpoint" in told) == (2, True), word
     ask(server, "UPDATE alembic_version SET version_num = '0002'")
     ask(server, "UPDATE lines_of_attempts SET line = line || ' ' WHERE number = 1")
     code, told = run("check", "--json")

@@ -61,7 +61,7 @@ def test_passes_that_are_to_be_read_and_mixed_attempts_are_told_and_not_counted(
     assert (totals.malformed.count, totals.malformed.of) == (3, 12)
     words = summary_lines(totals)
     assert words["solved"] == "1 of 3 [6, 79], 1 more to be read"
-    assert words["mixed"] == "1 by a person and a model, counted in no rate"
+    assert words["mixed"] == "1 by a person and a model, not counted in any rate"
     assert words["without an attempt"] == "1"
 
 

@@ -239,7 +239,7 @@ def test_other_budgets_than_peoples_are_told(tmp_path: Path) -> None:
     held.attempt("P01", held.tasks[1])
     _results(held, [held.tasks[1].id])
     (note,) = held.load().solvers[0].notes
-    assert "1 runs (remove) had other settings than people under 'alone'" in note
+    assert "1 runs (remove) had different settings from people under 'alone'" in note
 
 
 def test_rows_can_be_written_down(tmp_path: Path) -> None:

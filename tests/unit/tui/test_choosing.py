@@ -148,7 +148,7 @@ def test_code_joins_the_observed_calls_of_a_learned_library(shop: Shop, capsys: 
     rows = {line.split("\t")[0]: line.split("\t")[-1] for line in printed.out.splitlines() if "::" in line}
     assert rows == {"shop.py::bill": "2/3", "shop.py::price": "1/1", "shop.py::stock": "0/1"}
     assert "3 calls: 1 static, 1 static and observed, 1 only observed." in printed.out
-    assert "learned" in printed.err
+    assert "analysed" in printed.err
     assert cli.main(["code", "shop==1", "--json"]) == 0
     document = json.loads(capsys.readouterr().out)
     assert document["learned"]
