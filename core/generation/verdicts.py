@@ -121,7 +121,7 @@ class CandidateVerdict:
     def from_json(cls, value: Mapping[str, Any]) -> CandidateVerdict:
         """Return the verdict from the result of `to_json`.
 
-        Raises KeyError, TypeError or ValueError for anything else.
+        Raises KeyError, TypeError, ValueError or AttributeError for anything else.
         """
         return msgspec.convert(
             {**value, **{key: _read_rows(value[key]) for key in ("kept", "specimen")}}, cls
@@ -324,7 +324,7 @@ class StateFile:
                     self.provisional.discard(value["id"])
                 elif value["type"] == "settled":
                     self.provisional.clear()
-            except (ValueError, KeyError, TypeError) as error:
+            except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
                 raise StateFileError(
                     f"Line {number} of {self.path} can't be read: {error}.",
                     hint="Move the file away to start again; existing tasks are kept.",
