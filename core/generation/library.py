@@ -247,9 +247,7 @@ class _Results(msgspec.Struct):
         stored = self.protection
         allowed = None if stored is None else read_protection(Fields(stored, "intake.json", "protection"))
         collected, passed = frozenset(self.collected), frozenset(self.passed)
-        return Intake(
-            repository, collected, passed, self.flaky, self.seconds, self.runs, protection=allowed
-        )
+        return Intake(repository, collected, passed, self.flaky, self.seconds, self.runs, protection=allowed)
 
 
 class _Calls(msgspec.Struct):

@@ -59,9 +59,7 @@ class TestsTranscript:
         reported = [note for note in notes if note.get("kind") == "outcome"]
         # Only of tests that also have a sealed record, because a note alone proves nothing.
         outcomes = [
-            note
-            for note in reported
-            if isinstance(note.get("id"), str) and note["id"] in self.suite.results
+            note for note in reported if isinstance(note.get("id"), str) and note["id"] in self.suite.results
         ]
         conclusion = self._conclusion(ended, outcomes)
         is_valid = conclusion.status is not RunStatus.INVALID

@@ -103,9 +103,7 @@ def _loaded(file: Path) -> Any:
             return [json.loads(line) for line in text.split("\n") if line.strip()]
         return json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise ReturnedError(
-            f"{file} is not JSON: {str(error)[:200]}.", hint=_MOVE_AWAY
-        ) from error
+        raise ReturnedError(f"{file} is not JSON: {str(error)[:200]}.", hint=_MOVE_AWAY) from error
 
 
 def _file(file: Path, reports: list[_Report]) -> Iterator[ReturnedResult]:

@@ -94,7 +94,15 @@ def test_a_cut_export_shows_the_spans_before_the_cut(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("written_as", "read"),
-    [("-5", -5), ("12", 12), ("--5", "--5"), ("-", "-"), ("1²", "1²"), ("9" * 5_000, "9" * 5_000), (["5"], ["5"])],
+    [
+        ("-5", -5),
+        ("12", 12),
+        ("--5", "--5"),
+        ("-", "-"),
+        ("1²", "1²"),
+        ("9" * 5_000, "9" * 5_000),
+        (["5"], ["5"]),
+    ],
 )
 def test_integers_of_otlp_are_numbers_if_they_can_be(written_as: Any, read: Any) -> None:
     assert _value({"intValue": written_as}) == read
