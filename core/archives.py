@@ -6,6 +6,7 @@ completely before the member that it describes, and compresses to a thousandth o
 
 from __future__ import annotations
 
+import errno
 import lzma
 import tarfile
 import zipfile
@@ -228,11 +229,18 @@ _DAMAGE = (
 )
 
 
+_OF_THE_SYSTEM = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM})
+"""The system errors that no damaged archive causes, such as a full disk."""
+
+
 @contextmanager
 def _damage_reported(done: str = "unpacked") -> Iterator[None]:
     try:
         yield
     except _DAMAGE as error:
+        # What is done with the archive's content happens within this context too.
+        if isinstance(error, OSError) and error.errno in _OF_THE_SYSTEM:
+            raise
         raise _damaged(error, done) from error
 
 

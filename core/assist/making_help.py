@@ -12,7 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from gistpoint.core.assist.help import HelpGist
-from gistpoint.core.entrypoints.command import parse_entrypoint
+from gistpoint.core.entrypoints.command import EntrypointError, parse_entrypoint
 from gistpoint.core.entrypoints.runs import EntrypointRunner
 from gistpoint.core.kinds.folder import read_answer
 from gistpoint.core.kinds.gist.answer import gist_answer
@@ -47,7 +47,11 @@ def make_help(
     repository = Repository(task.source, tree, task.environment)
     reason = "The task names no failing test."
     for text in dict.fromkeys(failure.id.partition("[")[0] for failure in task.brief.failing):
-        entrypoint = parse_entrypoint(f"pytest {shlex.quote(text)}")
+        try:
+            entrypoint = parse_entrypoint(f"pytest {shlex.quote(text)}")
+        except EntrypointError as error:
+            reason = f"{text}: {error.message}"
+            continue
         run.step(f"making the gist of {entrypoint.text}")
         try:
             examined = Examination(repository, runner, allow_failing=True, run=run.quiet).examine(entrypoint)

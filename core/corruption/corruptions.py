@@ -141,7 +141,7 @@ def replay(record: Mapping[str, Any], tree: SourceTree) -> Target:
         edits = tuple(TextEdit(int(start), int(end), str(text)) for start, end, text in record["edits"])
         hashes = record["original_sha256"], record["corrupted_sha256"]
         known = record["schema"] == SCHEMA
-    except (CodeError, KeyError, TypeError, ValueError) as error:
+    except (CodeError, KeyError, TypeError, ValueError, OverflowError) as error:
         raise CorruptionReplayError(f"The record of the corruption is damaged: {error!r}.") from error
     if not known:
         raise CorruptionReplayError(

@@ -215,14 +215,15 @@ class ModelCorruption:
 def replay_model_record(record: Mapping[str, Any], tree: SourceTree) -> Target:
     """Return the target of a record on the tree that it was made on.
 
-    Raises `TaskError` if the tree is different, and `CodeError` if the record does not name a function.
+    Raises `TaskError` if the tree is different, or if the record names no function.
     """
-    ref = FunctionRef.parse(str(record.get("function", "")))
+    name = str(record.get("function", ""))
     corrupted = str(record.get("corrupted", ""))
     try:
+        ref = FunctionRef.parse(name)
         target = replaced_target(tree, ref, corrupted)
     except (CodeError, FileNotFoundError) as error:
-        raise TaskError(f"The record of {ref} does not fit this source: {error}") from error
+        raise TaskError(f"The record of {name!r} does not fit this source: {error}") from error
     if sha256_of_text(target.original) != record.get("original_sha256") or target.corrupted != corrupted:
         raise TaskError(f"{ref} is not the function that was corrupted: its text is different.")
     return target

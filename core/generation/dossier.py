@@ -6,8 +6,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from gistpoint.core.code.index import index_source
+from gistpoint.core.code.parsing import CodeError
 from gistpoint.core.code.testfiles import is_test_path
 from gistpoint.core.diffs import FileDiff, compute
+from gistpoint.core.errors import TaskError
 from gistpoint.core.kinds.folder import read_answer, read_task
 from gistpoint.core.kinds.registry import render_brief
 from gistpoint.core.tasks.model import Answer, Target, Task
@@ -62,7 +64,10 @@ def open_dossier(folder: Path) -> Dossier:
     task = read_task(folder)
     answer = read_answer(task)
     corrupted = SourceTree.open(task.tree_path)
-    original = repaired_tree(corrupted, answer.targets)
+    try:
+        original = repaired_tree(corrupted, answer.targets)
+    except (CodeError, FileNotFoundError) as error:
+        raise TaskError(f"The answer of {task.short_id} does not fit its code: {error}") from error
     paths = dict.fromkeys(target.path for target in answer.targets)
     diff = tuple(
         compute(_text(original, path), _text(corrupted, path), old_path=path, new_path=path) for path in paths

@@ -330,7 +330,7 @@ class StateFile:
                     self.provisional.discard(value["id"])
                 elif value["type"] == "settled":
                     self.provisional.clear()
-            except (ValueError, KeyError, TypeError) as error:
+            except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
                 raise StateFileError(
                     f"Line {number} of {self.path} can't be read: {error}.",
                     hint="Move the file away to start again; existing tasks are kept.",

@@ -19,6 +19,9 @@ _ASK = (
     " print(sys.implementation.name)"
 )
 
+_ANSWER_S = 60
+"""The seconds within which an interpreter must answer."""
+
 
 def own_version() -> str:
     """Return the version of the running interpreter, such as `3.11`."""
@@ -37,9 +40,19 @@ def find_interpreter(version: str) -> Interpreter:
         return own_interpreter()
     complaint = ""
     for candidate in _candidates(version):
-        asked = subprocess.run(
-            [candidate, "-I", "-c", _ASK], capture_output=True, text=True, timeout=60, check=False
-        )
+        try:
+            asked = subprocess.run(
+                [candidate, "-I", "-c", _ASK],
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                text=True,
+                errors="replace",
+                timeout=_ANSWER_S,
+                check=False,
+            )
+        except (OSError, subprocess.TimeoutExpired) as error:
+            complaint += f"{candidate}: {error}\n"
+            continue
         answer = asked.stdout.splitlines()
         # Judged by its answer, because a file may have the name of another version.
         if asked.returncode == 0 and answer[1:] == [version, "cpython"]:

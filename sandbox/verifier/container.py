@@ -55,9 +55,11 @@ class ContainerBackend:
         command = [sys.executable, "-I", "-c", "import pytest"]
         become = [sys.executable, "-I", "-S", "-c", _BECOME, str(NOBODY)] if self._other_user else []
         ended = subprocess.run([*become, *command], cwd="/", env={}, capture_output=True, check=False)
+        if ended.returncode == 0:
+            return BackendProbe(works=True, version=platform.system())
         why_not = ended.stderr.decode("utf-8", "replace").strip().rpartition("\n")[2]
         return BackendProbe(
-            works=ended.returncode == 0,
+            works=False,
             version=platform.system(),
             why_not=f"as the user of the tests {sys.executable} says {why_not!r}",
             fix=(

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 
 from gistpoint.core.attempts.state import AttemptState
 from gistpoint.core.confirmation.controls import write_controls
-from gistpoint.core.errors import TaskError, UserError, cause
+from gistpoint.core.errors import AttemptError, TaskError, UserError, cause
 from gistpoint.core.kinds.confirming import known_controls, to_be_confirmed
 from gistpoint.core.kinds.folder import read_answer
 from gistpoint.core.running import UNATTENDED, RunContext
@@ -35,8 +36,9 @@ def passes_to_confirm(folder: StudyFolder) -> PassesToConfirm:
     places = {published.id: published.journal for published in folder.attempts()} | local
     unconfirmed: list[str] = []
     for identity, place in sorted(places.items()):
-        if _is_unconfirmed(state_of(read_journal(place).events)):
-            unconfirmed.append(identity)
+        with suppress(AttemptError, OSError):  # a journal that can't be read has no pass to confirm
+            if _is_unconfirmed(state_of(read_journal(place).events)):
+                unconfirmed.append(identity)
     return PassesToConfirm(
         tuple(identity for identity in unconfirmed if identity in local),
         tuple(identity for identity in unconfirmed if identity not in local),

@@ -225,8 +225,9 @@ class Withdrawal:
 def withdraw_person(study: StudyFolder, wanted: WithdrawPerson) -> Withdrawal:
     """Record a withdrawal, erase the person's data on request, and return what happened to the data.
 
-    Raises `StudyError` for an unknown code, and if data are to be erased while an attempt of the person is
-    open; the withdrawal is recorded even then.
+    Raises `StudyError` for an unknown code, and if an attempt of a person to erase is open. In the latter
+    case, the withdrawal is recorded all the same, so that the wish is not lost: the data are erased by the
+    next synchronisation, or by a repetition, after the attempt was closed.
     """
     code = _known(study, wanted.code).code
     data = Withdrawn(data=ERASE if wanted.erase else KEEP, words="" if wanted.erase else wanted.words)

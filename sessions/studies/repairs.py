@@ -10,7 +10,7 @@ from gistpoint.core.analysis.running import missing_extra
 from gistpoint.core.attempts.events import AttemptStarted, JournalEvent
 from gistpoint.core.attempts.state import AttemptState, fold
 from gistpoint.core.canonical import sha256_of_text
-from gistpoint.core.errors import UserError
+from gistpoint.core.errors import AttemptError, UserError
 from gistpoint.core.kinds.folder import read_answer
 from gistpoint.core.kinds.registry import blank_state
 from gistpoint.core.requests import Request
@@ -55,7 +55,10 @@ def journals_of(folder: StudyFolder, solvers: Iterable[SolverRuns]) -> list[Path
 def passing_attempts(journals: Iterable[Path]) -> Iterator[PassingAttempt]:
     """Yield the attempts with a passing repair; journals with a fault are skipped, as they prove nothing."""
     for path in journals:
-        content = read_journal(path)
+        try:
+            content = read_journal(path)
+        except (AttemptError, OSError):
+            continue
         state = None if content.fault else state_of(content.events)
         found = passing_repair(state) if state is not None else None
         if state is not None and found is not None:

@@ -249,7 +249,7 @@ def coverage(
     """Return, for each estimate, whether its interval contains the truth, by study."""
     found: dict[str, list[bool]] = {}
     for seed in range(seeds):
-        for one in recovered(study(16, 24, 6, seed, behaviour), behaviour, everything=False):
+        for one in recovered(study(people, tasks, each, seed, behaviour), behaviour, everything=False):
             if one.held is not None:
                 found.setdefault(one.name, []).append(one.held)
     return found

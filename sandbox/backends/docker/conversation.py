@@ -216,7 +216,11 @@ def _take_frame(frame: StreamFrame, course: Course) -> bool:
     if frame.kind == "M":
         course.stop = Stop.OUT_OF_MEMORY
     elif frame.kind == "E":
-        end = msgspec.convert(json.loads(frame.payload), _End)
+        try:
+            end = msgspec.convert(json.loads(frame.payload), _End)
+        except (ValueError, RecursionError):  # like a stream that breaks off
+            course.complaint += "The container reported its end in another form than its first process does."
+            return True
         course.exit_code = end.exit
         course.writes = end.writes
         course.stop = Stop.EXITED if course.lines.ready else Stop.NOT_STARTED

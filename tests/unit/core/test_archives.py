@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import bz2
+import errno
 import gzip
 import io
 import lzma
@@ -238,3 +239,14 @@ def test_no_other_code_opens_a_tar_from_outside() -> None:
 def reads_tar(line: str) -> bool:
     opens = "tarfile.open(" in line and 'mode="w' not in line and '"w:"' not in line
     return opens or "unpack_archive(" in line
+
+
+def test_a_full_disk_is_no_damage_of_the_archive() -> None:
+    full, damaged = OSError(errno.ENOSPC, "No space left on device"), OSError("Invalid data stream")
+    data = header(tarfile.REGTYPE, 1, b"x")
+    with pytest.raises(OSError, match="No space left"), opened_tar(io.BytesIO(data), _NAMED):
+        raise full
+    with pytest.raises(ArchiveError, match="Invalid data stream"), opened_tar(io.BytesIO(data), _NAMED):
+        raise damaged
+    with pytest.raises(OSError, match="No space left"), opened_zip(io.BytesIO(zip_of(1))):
+        raise full

@@ -17,7 +17,13 @@ import pytest
 from gistpoint.sandbox.backends.docker import containers as owners
 from gistpoint.sandbox.backends.docker.backend import DockerBackend
 from gistpoint.sandbox.backends.docker.containers import ContainerSettings, host_settings
-from gistpoint.sandbox.backends.docker.conversation import BrokenFramesError, StreamFrame, read_frames
+from gistpoint.sandbox.backends.docker.conversation import (
+    BrokenFramesError,
+    Course,
+    StreamFrame,
+    _over,
+    read_frames,
+)
 from gistpoint.sandbox.backends.docker.engine import Engine, EngineError, find_address, ignored_limits
 from gistpoint.sandbox.backends.docker.layers import (
     Entry,
@@ -26,6 +32,7 @@ from gistpoint.sandbox.backends.docker.layers import (
     with_parents,
     write_layer,
 )
+from gistpoint.sandbox.backends.process import ResultLines, Tail
 from gistpoint.sandbox.limits import RunLimits
 
 
@@ -196,3 +203,11 @@ def test_the_sdk_is_not_loaded_before_it_is_used():
         "assert not {'docker', 'requests', 'urllib3'} & set(sys.modules)"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+@pytest.mark.parametrize("payload", [b"", b"[]", b"{}", b'{"exit": "x"}', b"[" * 5_000, b"\xff"])
+def test_an_end_of_another_form_is_like_a_stream_that_breaks_off(payload: bytes) -> None:
+    course = Course(ResultLines(RunLimits(), lambda line: None), Tail(100))
+    assert _over(StreamFrame("E", payload), course)
+    assert (course.stop, course.exit_code) == (None, None)
+    assert "in another form" in course.complaint

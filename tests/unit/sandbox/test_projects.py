@@ -1,8 +1,12 @@
 from __future__ import annotations
 
+import sys
+from pathlib import Path
+
 import pytest
 
 from gistpoint.core.errors import EnvironmentBuildError
+from gistpoint.sandbox.environments import interpreters
 from gistpoint.sandbox.environments.locking import read_lock
 from gistpoint.sandbox.environments.projects import read_project
 from gistpoint.sandbox.environments.resolver import entry_points_of
@@ -127,3 +131,18 @@ def test_locks():
     assert parents == {"a": {"b-c"}, "b-c": set()}
     with pytest.raises(EnvironmentBuildError, match="can't be pinned"):
         read_lock("a @ file:///somewhere/a.whl\n")
+
+
+@pytest.mark.parametrize("script", ["#!/bin/sh\nsleep 60\n", "no interpreter", ""])
+def test_a_candidate_that_does_not_answer_leaves_the_others(
+    script: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    candidate = tmp_path / "python"
+    candidate.write_text(script)
+    candidate.chmod(0o755 if script else 0o644)
+    own = Path(sys.executable)
+    monkeypatch.setattr(interpreters, "_ANSWER_S", 5)
+    monkeypatch.setattr(interpreters, "own_version", lambda: "0.0")
+    monkeypatch.setattr(interpreters, "_candidates", lambda version: iter([candidate, own]))
+    version = f"{sys.version_info[0]}.{sys.version_info[1]}"
+    assert interpreters.find_interpreter.__wrapped__(version).path == own.resolve()

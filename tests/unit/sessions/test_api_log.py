@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from recorded_runs.coding_agents import exchanges
 
+from gistpoint.sessions.formats.api_log.api_log import _answered_at
 from gistpoint.sessions.records.model import StepKind, Tokens
+from gistpoint.sessions.records.record import Record
 from gistpoint.sessions.runs.document import RunDocument
 from gistpoint.sessions.runs.opening import list_runs, open_run
 
@@ -153,3 +155,10 @@ def test_records_without_a_conversation_are_counted(tmp_path: Path) -> None:
     counted = {"request": {"url": "/v1/messages/count_tokens"}, "response": {"body": {"input_tokens": 5}}}
     document = opened(tmp_path / "log", [exchanges()[0], counted])
     assert document.warnings == ("1 records hold no request to a model and no reply; they are left out.",)
+
+
+@pytest.mark.parametrize("spent", [10**400, 1e299, -1e299, float("nan"), True, "5", None])
+def test_a_duration_that_leads_out_of_the_calendar_gives_no_time(spent: object) -> None:
+    exchange = {"startedDateTime": "2026-01-01T00:00:00Z", "time": spent}
+    assert _answered_at(Record(cast(Any, exchange))) is None
+    assert _answered_at(Record(cast(Any, {**exchange, "time": 1500}))) == 1_767_225_601.5

@@ -17,7 +17,7 @@ from gistpoint.core.attempts.events import NotesWritten
 from gistpoint.core.chat import Usage
 from gistpoint.core.errors import UserError
 from gistpoint.core.generation.spending import SetSpending
-from gistpoint.core.generation.verdicts import CandidateVerdict, Reason, StateFile
+from gistpoint.core.generation.verdicts import CandidateVerdict, Reason, StateFile, StateFileError
 from gistpoint.core.logs import files, is_held, take, torn_path
 from gistpoint.core.study.operations import StudyOperation
 from gistpoint.sessions.agentruns.store import AgentJob, AgentRunStore, RunSettings
@@ -317,3 +317,23 @@ def test_a_second_writer_is_told_and_writes_nothing(keeper: Keeper, tmp_path: Pa
     assert not is_held(lock)
     keeper.write(tmp_path, "b")
     assert keeper.records(tmp_path) == ["a", "b"]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        {"type": "verdict", "key": "k", "targets": [], "reason": "hangs", "kept": 5, "specimen": None},
+        {"type": "verdict", "key": "k", "targets": [], "reason": "hangs", "kept": None, "specimen": "x"},
+        {"type": "verdict", "key": "k"},
+        {"type": "secret", "secret": 5},
+        {"type": "task", "id": []},
+        [],
+    ],
+    ids=str,
+)
+def test_a_damaged_line_of_a_campaign_is_named(line: object, tmp_path: Path) -> None:
+    _write_verdict(tmp_path, "one")
+    with (tmp_path / "state.jsonl").open("ab") as file:
+        file.write(json.dumps(line).encode() + b"\n")
+    with pytest.raises(StateFileError, match=r"Line 4 of .* can't be read"):
+        StateFile(tmp_path / "state.jsonl", {})

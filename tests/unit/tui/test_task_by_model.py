@@ -107,6 +107,8 @@ def test_a_model_makes_a_task_with_a_record_of_every_round(
     assert replay_model_record(part["record"], original) == answer.targets[0]
     with pytest.raises(TaskError, match="text is different"):
         replay_model_record(part["record"], SourceTree.open(task.tree_path))
+    with pytest.raises(TaskError, match="does not fit"):
+        replay_model_record({**part["record"], "function": "no function"}, original)
     prompt = requests[0]["messages"][0]["content"]
     assert "bug in a function located in shop/prices.py" in prompt
     assert "def test_total" in prompt

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
+from typing import Any, cast
 
 import pytest
 from builders import CHECKS, REPAIR, build_task
@@ -18,6 +20,7 @@ from gistpoint.core.assist.context import (
     wrong_contexts,
 )
 from gistpoint.core.assist.exchange import CANCELLED, Assistant
+from gistpoint.core.assist.making_help import make_help
 from gistpoint.core.attempts.engine import Attempt
 from gistpoint.core.attempts.identity import Enrolment
 from gistpoint.core.chat import ChatFailure, ChatMessage, ChatProblem, ChatReply, Usage
@@ -25,7 +28,7 @@ from gistpoint.core.errors import AttemptError, CancelledError
 from gistpoint.core.kinds.folder import read_answer
 from gistpoint.core.kinds.repair.judge import RepairJudge
 from gistpoint.core.study.declaration import ChatSettings
-from gistpoint.core.tasks.model import Mode
+from gistpoint.core.tasks.model import Failure, Mode
 from gistpoint.sessions.journal import JOURNAL, JournalWriter, read_journal
 
 NAME = "shop/prices.py::discount"
@@ -165,3 +168,12 @@ def test_templates_are_named() -> None:
     assert templates() == ["assist-1"]
     with pytest.raises(AttemptError, match="Did you mean 'assist-1'"):
         template_text("asist-1")
+
+
+@pytest.mark.parametrize("id", ["README.rst::README.rst", "shop/prices.py::shop.prices.discount"])
+def test_a_failing_doctest_makes_no_help_and_leaves_the_other_tests(id: str, tmp_path: Path) -> None:
+    task = build_task(tmp_path)
+    brief = replace(task.brief, failing=(Failure(id),))
+    found = make_help(replace(task, brief=brief), read_answer(task), cast(Any, None), lambda: 0.0)
+    assert found.text == ""
+    assert found.reason.startswith(id)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -12,6 +14,7 @@ from fakes import FakeRunner
 from gistpoint.core.code.parsing import CodeError
 from gistpoint.core.diffs import DiffLineKind
 from gistpoint.core.errors import CancelledError, TaskError
+from gistpoint.core.generation import dossier
 from gistpoint.core.generation.dossier import open_dossier
 from gistpoint.core.kinds.folder import read_answer
 from gistpoint.core.kinds.kind import TrialSubject
@@ -74,19 +77,33 @@ def test_tests_that_do_not_say_the_same_each_time_are_counted(tmp_path: Path) ->
 
 
 def test_a_dossier_holds_both_sides(tmp_path: Path) -> None:
-    dossier = open_dossier(build_task(tmp_path, Mode.DISCOVERY).folder)
-    assert dossier.changed_lines == 2
+    found = open_dossier(build_task(tmp_path, Mode.DISCOVERY).folder)
+    assert found.changed_lines == 2
     lines = [
-        line for hunk in dossier.diff[0].hunks for line in hunk.lines if line.kind is not DiffLineKind.CONTEXT
+        line for hunk in found.diff[0].hunks for line in hunk.lines if line.kind is not DiffLineKind.CONTEXT
     ]
     assert [line.text.strip() for line in lines] == [
         "return price - price * percent // 100",
         "return price + price * percent // 100",
     ]
-    assert "price - price" in dossier.text("shop/prices.py", corrupted=False)
-    assert "price + price" in dossier.text("shop/prices.py", corrupted=True)
-    assert dossier.start_line(dossier.answer.targets[0], corrupted=True) == 4
-    assert set(dossier.library_files()) == {"shop/__init__.py", "shop/prices.py", "shop/stock/shelf.py"}
-    assert "16" in dossier.brief
+    assert "price - price" in found.text("shop/prices.py", corrupted=False)
+    assert "price + price" in found.text("shop/prices.py", corrupted=True)
+    assert found.start_line(found.answer.targets[0], corrupted=True) == 4
+    assert set(found.library_files()) == {"shop/__init__.py", "shop/prices.py", "shop/stock/shelf.py"}
+    assert "16" in found.brief
     with pytest.raises(TaskError):
         open_dossier(tmp_path)
+
+
+def test_an_answer_that_does_not_fit_its_code_is_a_damaged_task(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    task = build_task(tmp_path, Mode.DISCOVERY)
+    answer = read_answer(task)
+    (target,) = answer.targets
+    for changed in (replace(target, path="shop/gone.py"), replace(target, qualname="gone")):
+        monkeypatch.setattr(
+            dossier, "read_answer", partial(lambda found, task: found, replace(answer, targets=(changed,)))
+        )
+        with pytest.raises(TaskError, match="does not fit its code"):
+            open_dossier(task.folder)

@@ -141,6 +141,13 @@ def test_an_answer_that_fits_nothing_is_named(tmp_path: Path) -> None:
     assert "'gist.originals[1].tests.other' must be a table" in said(
         lambda g: g["originals"][1].update(tests=broken_test)
     )
+    for source in ("", "def test_total(:", "def test_other(): pass\n", "(" * 5_000):
+        assert "'gist.test.source' does not contain the test 'test_total'" in said(
+            lambda gist, source=source: gist["test"].update(source=source)  # type: ignore[misc]
+        )
+    assert "does not contain the test 'mean'" in said(
+        lambda gist: gist["test"].update(qualname="mean", doctest=True, source="def mean(): pass\n")
+    )
     half = "\ud800"  # half of a surrogate pair, allowed in JSON and not in a name
     assert "answer.json can't be read" in said(lambda gist: gist["originals"][0].update({half: ""}))
     assert "answer.json can't be read" in said(lambda gist: gist["originals"][0].update(status=half))

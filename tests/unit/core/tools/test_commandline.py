@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -221,3 +222,12 @@ def test_any_line_is_a_call_or_a_question(line: str, tool: str) -> None:
                     parse(question.suggested, tools, shown)
             else:
                 found.bind(arguments)
+
+
+def test_a_tool_that_takes_its_file_first_asks_for_it_too() -> None:
+    """A plug-in may declare its arguments in any order."""
+    reader = REPAIR[4]
+    reversed_reader = replace(reader, arguments=reader.arguments[::-1])
+    assert [argument.name for argument in reversed_reader.arguments] == ["file_path", "function_name"]
+    question = asked("read_function", (reversed_reader,))
+    assert str(question).startswith("file_path is missing.")
