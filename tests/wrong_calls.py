@@ -90,8 +90,8 @@ WRONG_CALLS: tuple[tuple[tuple[str, ...], int, str], ...] = (
     (("serve", "--for", "P01=dear-tickets", "--port", "99999"), 2, "--port: must be 65535 or less"),
     (("serve", "--for", "P01=dear-tickets", "--cert", "/nope"), 2, "Give --cert and --key"),
     (("serve", "--links", "/nope.toml"), 2, "/nope.toml can't be read: No such file or directory."),
-    (("serve", "--for", "P01=dear-tickets", "--sandbox", "plain"), 2, "does not run without isolation"),
-    (("--sandbox", "plain", "serve", "--for", "P01=dear-tickets"), 2, "does not run without isolation"),
+    (("serve", "--for", "P01=dear-tickets", "--sandbox", "plain"), 2, "is not run without isolation"),
+    (("--sandbox", "plain", "serve", "--for", "P01=dear-tickets"), 2, "is not run without isolation"),
     (("serve", "revoke", "P77"), 2, "P77 has no link"),
     (("gist", "new"), 2, "There is nothing to make"),
     (

@@ -57,6 +57,7 @@ COMMANDS = (
         "task_making:GENERATE",
         shown=(
             "mode",
+            "faults",
             "count",
             "seed",
             "workers",

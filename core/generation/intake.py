@@ -468,8 +468,8 @@ def record_baseline(
     if intake.flaky:
         raise NoTaskError(
             NoGood.NOT_GREEN,
-            f"{plural(len(intake.flaky), 'test')} had different outcomes in the runs here; the first of them is"
-            f" {intake.flaky[0]}.",
+            f"{plural(len(intake.flaky), 'test')} had different outcomes in the runs here; the first of"
+            f" them is {intake.flaky[0]}.",
             hint=(
                 "The task's list of deselected tests can't be changed: make the task again on this backend."
             ),

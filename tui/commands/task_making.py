@@ -429,16 +429,14 @@ _SET = OptionTable(
         "sources": argument("SOURCE", "name==version, a folder, or git+URL@commit"),
         "batch": option("sources with their arguments, requirements and stars", metavar="FILE.toml"),
         "mode": option(
-            "what a task asks for: a deleted body, a subtly corrupted function, or several near each"
-            " other (default: {default})"
+            "a deleted body, a corrupted function, or several near each other (default: {default})"
         ),
         "count": option("number of tasks from each source (default: 20)", metavar="N"),
         "min_failing": option(
             "number of failing tests that a task needs (default: 5; 1 with --from history)", metavar="N"
         ),
         "faults": option(
-            "edits made on purpose, or earlier bodies of functions, from a git repository or the ten"
-            " releases before this one (default: {default})",
+            "deliberate edits, or earlier bodies of functions (default: {default})",
             "--from",
         ),
         "missing_features": option("with --from history, keep earlier bodies without a feature of today too"),
@@ -447,7 +445,7 @@ _SET = OptionTable(
             " task)",
             metavar="N",
         ),
-        "seed": option("seed of the order and of the corruptions (default: {default})"),
+        "seed": option("seed of order and corruptions (default: {default})"),
         "workers": option("number of processes (default: one per core)", metavar="N"),
         "cluster": option(
             "try candidates on the Dask cluster with this scheduler instead", metavar="ADDRESS"
@@ -460,7 +458,7 @@ _SET = OptionTable(
         ),
         "confirmable": option("keep only tasks whose passes can be confirmed"),
         "json": option("the tables as JSON"),
-        "list": option("only print the candidates in their order, without trying any"),
+        "list": option("only print the candidates, without trying any"),
         "choice": CHOICE,
         "groups": GROUPS,
         "plain": PLAIN,
@@ -475,9 +473,7 @@ GENERATE = CliCommand(
     generate,
     _SET,
     about=(
-        "Analyses each library once, then tries its functions in an order that the seed decides until"
-        " enough are proven to make a task. The same command continues where it was stopped; the same"
-        " seed makes the same tasks, whatever the number of workers. The exit code is 1 if fewer"
-        " tasks than requested were made from a source."
+        "Tries a library's functions in an order that the seed decides. The same command continues"
+        " where it was stopped. The exit code is 1 if fewer tasks than requested were made."
     ),
 )

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from gistpoint.core.entrypoints.runs import CommandRun, TestsRun
 from gistpoint.core.errors import TaskError
 from gistpoint.core.kinds.gist.flags import Habits
 from gistpoint.core.kinds.gist.original_test import GistTest
-from gistpoint.core.kinds.gist.trace import Difficulty
+from gistpoint.core.kinds.gist.trace import Difficulty, counted, read_trace
 from gistpoint.core.tasks.model import Answer
 
 
@@ -40,6 +40,7 @@ class GistAnswer:
     """Dotted names of the modules that the command touches; a gist has their contents under its own name."""
     trace: Mapping[str, Any]
     difficulty: Difficulty
+    """The difficulty as it was stored: earlier versions left out the functions and files of tests."""
     test: GistTest | None = None
     """The test; None for a command that is not a test."""
     compared_files: tuple[str, ...] = ()
@@ -49,6 +50,13 @@ class GistAnswer:
     """Behaviour of the original that would be suspicious in a gist."""
     reference: ReferenceGist | None = None
     provenance: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def measured(self) -> Difficulty:
+        """The difficulty with functions and files counted from the trace, as lists and screens show it."""
+        trace = read_trace(self.trace)
+        functions, files = counted(trace.functions, trace.files)
+        return replace(self.difficulty, functions=functions, files=files)
 
     @property
     def timeout_s(self) -> float:

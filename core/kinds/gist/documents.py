@@ -79,18 +79,17 @@ def read_gist_answer(fields: Fields) -> GistAnswer:
     """Read the table `gist` of an `answer.json`. Raises `TaskError`, which names the key, for a bad value."""
     trace = fields.get("trace", dict[str, Any])
     try:
-        read = read_trace(trace)
+        read_trace(trace)
     except TaskError as error:
         raise TaskError(
             f"{fields.file}: the key {fields.name('trace')!r} does not contain a trace ({error})."
         ) from error
-    functions, files = counted(read.functions, read.files)
     answer = GistAnswer(
         originals=tuple(_run(item) for item in fields.tables("originals")),
         owned=fields.get("owned", tuple[str, ...]),
         modules=fields.get("modules", tuple[str, ...]),
         trace=trace,
-        difficulty=replace(fields.get("difficulty", Difficulty), functions=functions, files=files),
+        difficulty=fields.get("difficulty", Difficulty),
         test=_read_test(fields.table("test")),
         compared_files=fields.get("compared_files", tuple[str, ...]),
         seconds=fields.get("seconds", float),

@@ -346,7 +346,7 @@ class Gist(TaskKind["GistJudge"]):
         """Return how much of the codebase the command exercises."""
         from gistpoint.core.kinds.gist.answer import gist_answer
 
-        return {name: float(value) for name, value in asdict(gist_answer(answer).difficulty).items()}
+        return {name: float(value) for name, value in asdict(gist_answer(answer).measured).items()}
 
     def simulated(self, task: Task, answer: Answer) -> GistScene:
         """Return the simulated scene of a gist."""

@@ -211,7 +211,7 @@ def test_lists_and_screens_count_the_functions_of_a_gist_in_the_same_way(tmp_pat
     task = next(task for _, task in unpack_demo(tmp_path) if task.mode is Mode.GIST)
     answer = gist_answer(read_answer(task))
     listed, trace = kind_of(task).difficulty(task), read_trace(answer.trace)
-    assert (answer.difficulty.functions, answer.difficulty.files) == (listed["functions"], listed["files"])
+    assert (answer.measured.functions, answer.measured.files) == (listed["functions"], listed["files"])
     made_now = difficulty(trace, {})
     assert (made_now.functions, made_now.files) == (listed["functions"], listed["files"])
     stored = json.loads((task.folder / ANSWER_FILE).read_text(encoding="utf-8"))["gist"]["difficulty"]

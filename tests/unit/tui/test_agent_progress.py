@@ -43,7 +43,7 @@ def test_the_table_shows_each_job_and_what_is_at_work_first(home: Home) -> None:
     runner.work()
     assert "0 of 3 ended, 0 solved since this start" in seen[0]
     assert "list_directory" in seen[1]
-    first, second = (seen[1].index(words) for words in ("at work", "queued"))
+    first, second = (seen[1].index(words) for words in ("model working", "queued"))
     assert first < second
     after = drawn(table, runner.states, 120)
     assert "3 of 3 ended, 3 solved since this start" in after

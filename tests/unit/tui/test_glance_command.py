@@ -85,7 +85,7 @@ def test_the_table_has_rates_and_agreement(tasks: list[Task], tmp_path: Path, ca
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (("--table", "--judge-model", "m"), "--judge-model reads"),
+        (("--table", "--judge-model", "m"), "--judge-model makes new readings"),
         (("--max-cost", "1"), "--max-cost is only for a reading model"),
         (("--judge-model", ""), "--judge-model is empty"),
     ],

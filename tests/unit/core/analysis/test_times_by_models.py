@@ -73,7 +73,7 @@ def test_rates_of_solving_of_a_study() -> None:
     assert number.low is not None
     assert number.low > 1, "half the time is a higher rate"
     assert number.iid is not None
-    assert "nearer to 1" in found.notes[0]
+    assert "closer to 1" in found.notes[0]
 
 
 def test_too_few_solved_have_no_ratio_of_rates() -> None:
