@@ -86,7 +86,7 @@ class ImportLedger:
                 f"{self.path} can't be read: {error}.", hint="Correct it, or move it away."
             ) from error
         if not isinstance(values, dict):
-            raise TaskError(f"{self.path} contains no table.", hint="Correct it, or move it away.")
+            raise TaskError(f"{self.path} does not contain a table.", hint="Correct it, or move it away.")
         fields = Fields(values, str(self.path))
         if fields.get("format", str) != FORMAT or fields.get("version", int) > VERSION:
             raise TaskError(
@@ -162,7 +162,7 @@ class ImportRecords(Request):
         valid = [item for item in items if isinstance(item, BreakpointRecord)]
         if self.file is not None and not valid:
             why = f" Line {damaged[0].line}: {damaged[0].reason}" if damaged else ""
-            raise UserError(f"{self.file} contains no record of the data set.{why}")
+            raise UserError(f"{self.file} does not contain any records of the data set.{why}")
         outcomes = [ImportOutcome(item.line, "", "damaged", "damaged", item.reason) for item in damaged]
         part = self.only or ""
         return [item for item in valid if part in f"{item.url} {_function(item)}"], outcomes

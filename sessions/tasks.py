@@ -290,7 +290,9 @@ def _named(name: str, store: TaskStore) -> list[Task | str]:
     if path.is_dir() and not (path / TASK_FILE).is_file():
         entries = [_read(entry) for entry in TaskStore(path).tasks()]
         if not entries:
-            raise TaskError(f"{name} contains no task.", hint=f"A task is a folder with a {TASK_FILE}.")
+            raise TaskError(
+                f"{name} does not contain any tasks.", hint=f"A task is a folder with a {TASK_FILE}."
+            )
         return entries
     if path.is_file() and not path.name.endswith(".tar.zst") and path.name != TASK_FILE:
         return _listed(path, store)
@@ -324,7 +326,7 @@ def _listed(path: Path, store: TaskStore) -> list[Task | str]:
         except UserError as error:
             found.append(f"{path.name}, line {number}: {error}")
     if not found:
-        raise TaskError(f"{path} names no task.", hint="It contains one id or path per line.")
+        raise TaskError(f"{path} does not name a task.", hint="It contains one id or path per line.")
     return found
 
 

@@ -272,7 +272,7 @@ def _waste(profile: Profile) -> str:
     if not found:
         return "none: nothing failed, and nothing was repeated, read again or undone"
     share = profile.wasted * 100 // max(1, profile.worked)
-    return f"{profile.wasted:,} of {profile.worked:,} ({share} %): " + ", ".join(found)
+    return f"{profile.wasted:,} of {profile.worked:,} ({share}%): " + ", ".join(found)
 
 
 def _steps(counted: Counted) -> str:

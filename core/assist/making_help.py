@@ -45,7 +45,7 @@ def make_help(
     """
     tree = SourceTree.open(task.tree_path)
     repository = Repository(task.source, tree, task.environment)
-    reason = "The task names no failing test."
+    reason = "The task does not name a failing test."
     for text in dict.fromkeys(failure.id.partition("[")[0] for failure in task.brief.failing):
         try:
             entrypoint = parse_entrypoint(f"pytest {shlex.quote(text)}")

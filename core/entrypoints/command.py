@@ -239,7 +239,7 @@ def _test(command: str, words: list[str]) -> Entrypoint:
             arguments.append(selected[-1])
     if not selected or option:
         raise EntrypointError(
-            f"{command!r} names no test.",
+            f"{command!r} does not name a test.",
             hint="Give pytest a test, path::test, or files or folders of tests.",
         )
     path, _, rest = selected[0].partition("::")

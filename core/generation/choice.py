@@ -113,7 +113,7 @@ def read_functions(text: str, file: str) -> dict[str, int]:
             )
         named.setdefault(name, number)
     if not named:
-        raise UserError(f"{file} names no function.", hint=_LISTED)
+        raise UserError(f"{file} does not name a function.", hint=_LISTED)
     return named
 
 

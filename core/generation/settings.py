@@ -288,7 +288,7 @@ def read_batch(text: str, file: str) -> Batch:
     except TaskError as error:
         raise BatchError(error.message, hint=_hint()) from error
     if not sources:
-        raise BatchError(f"{file}: the key 'source' names no source.", hint=_hint())
+        raise BatchError(f"{file}: the key 'source' does not name a source.", hint=_hint())
     named: set[str] = set()
     for n, spec in enumerate(sources):
         if spec.source in named:

@@ -117,7 +117,8 @@ def _fetched(
     tree = SourceTree.open(scratch / "tree.tar")
     if not tree.members:
         raise SourceError(
-            f"The folder {pins.workdir} of the image contains no files.", hint="Name another `--workdir`."
+            f"The folder {pins.workdir} of the image does not contain any files.",
+            hint="Name another `--workdir`.",
         )
     record = {
         "image": pins.reference,

@@ -209,7 +209,7 @@ def _laid_out(folder: Path, into: Path, given: str) -> tuple[str, Path]:
     revision = write_tree(folder, tar)
     tree = SourceTree.open(tar)
     if not tree.members:
-        raise SourceError(f"{given} contains no files.", hint=_FORMS)
+        raise SourceError(f"{given} does not contain any files.", hint=_FORMS)
     lay_out(tree, target)
     tar.unlink()
     return revision, target

@@ -331,8 +331,9 @@ class SideFileStore(Generic[Op, BookT]):
             if found.problems and not found.operations:
                 problems.append(found.problems[0])
                 problems.append(
-                    f"{path.name} contains no operation. Only the files of the folder {self.folder.name}"
-                    " in a data folder (`gistpoint admin paths`) can be merged, not an export."
+                    f"{path.name} does not contain any operations. Only the files of the folder"
+                    f" {self.folder.name} in a data folder (`gistpoint admin paths`) can be merged, not an"
+                    " export."
                 )
             else:
                 problems += found.problems

@@ -317,7 +317,7 @@ def _only_id(entries: Iterator[RunEntry], name: str) -> str:
         if len(listed) > 1:
             break
     if not listed:
-        raise NoRunError(f"{name} contains no run.", hint="It was cut off, or has only just begun.")
+        raise NoRunError(f"{name} does not contain a run.", hint="It was cut off, or has only just begun.")
     if len(listed) > 1:
         example = join_name(name, listed[0])
         raise RunFileError(
@@ -472,6 +472,6 @@ def doubt_of(document: RunDocument) -> str:
     seems = f"; it looks like {shape}" if shape else ""
     name, format = document.name or "The run", document.header.format
     if not looked:
-        return f"{name} was read as {format}, but it contains no step{seems}."
+        return f"{name} was read as {format}, but it does not contain any steps{seems}."
     steps = "its only step" if looked == 1 else f"{unknown} of its first {looked} steps"
     return f"{name} was read as {format}, which does not know {steps}{seems}."

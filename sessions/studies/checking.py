@@ -209,7 +209,7 @@ def _unproven(task: Task) -> str:
     if kind.suite and not answer.baselines:
         return "has no baseline"
     if kind.suite and not all(baseline.failing for baseline in answer.baselines):
-        return "has a baseline on which no test fails"
+        return "has a baseline on which none of the tests fails"
     runs = kind.originals(answer)
     if runs is not None and runs < LEAST_RUNS:
         return f"was run only {runs} times"

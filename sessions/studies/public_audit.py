@@ -97,7 +97,7 @@ def audit_public(study: StudyFolder, out: Path) -> Iterator[AuditFinding]:
                 )
                 break
     if not files:
-        yield AuditFinding("nothing_exported", f"{out.name} contains no file.")
+        yield AuditFinding("nothing_exported", f"{out.name} does not contain any files.")
     if secrets.unsearchable:
         yield AuditFinding(
             "not_searched",

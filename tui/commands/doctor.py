@@ -280,7 +280,7 @@ DOCTOR = CliCommand(
         "json": JSON,
     },
     about=(
-        "Tries each kind of isolation. Exit code 0 if one that isolates works, otherwise 1; with"
+        "Tries each kind of isolation. The exit code is 0 if one that isolates works, otherwise 1; with"
         " --self-test also 1 if an attack had an unexpected outcome."
     ),
 )

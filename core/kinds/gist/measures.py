@@ -33,7 +33,7 @@ MEASURES = (
     Measure("gist_flags", "Names of facts that a reader of a gist's score must know.", MeasureType.NAMES),
 )
 OF_COMMAND = tuple(
-    Measure(f"gist_{field.name}", "Of the command that a gist reproduces.", metric=field.name)
+    Measure(f"gist_{field.name}", "The figure for the command that a gist reproduces.", metric=field.name)
     for field in fields(Difficulty)
 )
 

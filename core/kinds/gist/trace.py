@@ -131,5 +131,5 @@ def shown_difficulty(difficulty: Difficulty) -> str:
     """Return a difficulty in words."""
     return (
         f"{difficulty.calls} calls, {difficulty.functions} functions, {difficulty.files} files, "
-        f"{100 * difficulty.lines_covered:.1f} % of the lines"
+        f"{100 * difficulty.lines_covered:.1f}% of the lines"
     )

@@ -112,7 +112,7 @@ class Repair(TaskKind["RepairJudge"]):
             read_baseline(path) for path in sorted((task.folder / "answer" / "baselines").glob("*.json"))
         )
         if not targets:
-            raise TaskError(f"{ANSWER_FILE}: the key 'targets' names no function.")
+            raise TaskError(f"{ANSWER_FILE}: the key 'targets' does not name any functions.")
         if not baselines:
             raise TaskError("answer/baselines: there is no baseline, so submissions can't be scored.")
         metrics = fields.table("metrics").values

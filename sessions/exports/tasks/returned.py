@@ -61,7 +61,7 @@ def read_returned(path: Path) -> list[ReturnedResult]:
     found = list(_read(path))
     if not found:
         raise ReturnedError(
-            f"{path} contains no result of an exported task.",
+            f"{path} does not contain any results of exported tasks.",
             hint=(
                 "Give a folder of a Harbor job, a log of Inspect, or predictions in SWE-bench's form, with"
                 " the instance_id of the export."

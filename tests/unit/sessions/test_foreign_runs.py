@@ -168,7 +168,7 @@ def test_anything_else_says_what_it_looks_like_and_what_would_help(
 @pytest.mark.parametrize(
     ("messages", "told"),
     [
-        ([], "it contains no step"),
+        ([], "it does not contain any steps"),
         ([{"role": "narrator", "content": "x"}] * 4, "does not know 4 of its first 4 steps"),
         ([{"role": "narrator", "content": "x"}], "does not know its only step"),
     ],

@@ -77,7 +77,7 @@ def test_a_merge_says_once_that_it_can_not_read_an_export(
     captured = capsys.readouterr()
     first, second = captured.err.splitlines()
     assert first.startswith("gistpoint: out.jsonl, line 1 is not an operation")
-    assert "out.jsonl contains no operation. Only the files of the folder reviews" in second
+    assert "out.jsonl does not contain any operations. Only the files of the folder reviews" in second
     assert captured.out == "82 operations added, 0 were already known.\n"
 
 

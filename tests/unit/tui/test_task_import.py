@@ -266,8 +266,8 @@ def test_sources_of_the_user_are_asked_first(tmp_path: Path, world: World, capsy
     ("arguments", "said"),
     [
         (["gone.json"], "gone.json can't be read"),
-        (["empty.json"], "contains no record of the data set"),
-        (["bad.json"], "contains no record of the data set. Line 1: It is no JSON"),
+        (["empty.json"], "does not contain any records of the data set"),
+        (["bad.json"], "does not contain any records of the data set. Line 1: It is no JSON"),
         (["good.json", "--sources", "gone.toml"], "gone.toml can't be read"),
     ],
 )

@@ -219,7 +219,7 @@ def _task(known: Known, answer: GistAnswer) -> list[Line]:
         Line((("command   ", MUTED), (entrypoint_of(task), "bold")), link="page:brief"),
         Line((("budget    ", MUTED), (f"{task.budgets.tool_uses} steps, one hand-in", ""))),
         Line((("solver    ", MUTED), (", ".join([*allowed, *advice]), ""))),
-        Line((("original  ", MUTED), (f"{what}, {100 * hard.lines_covered:.1f} % of the lines", ""))),
+        Line((("original  ", MUTED), (f"{what}, {100 * hard.lines_covered:.1f}% of the lines", ""))),
         Line((("forbidden ", MUTED), (", ".join(answer.owned), ""))),
     ]
 

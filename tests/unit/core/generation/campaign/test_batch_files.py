@@ -47,7 +47,7 @@ def test_too_few_stars_leave_a_source_out_and_unknown_ones_do_not() -> None:
     [
         ("x = [", "set.toml is not valid TOML"),
         ("", "the key 'source' is missing"),
-        ("source = []", "the key 'source' names no source"),
+        ("source = []", "the key 'source' does not name a source"),
         ("source = ['toolz']", "the key 'source[0]' must be a table"),
         ("[[source]]\nname = 'toolz'", "the key 'source[0].name' is not known"),
         ("[[source]]\npytest_args = []", "the key 'source[0].source' is missing"),
