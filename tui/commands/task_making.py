@@ -411,8 +411,7 @@ _SET = OptionTable(
         "sources": argument("SOURCE", "name==version, a folder, or git+URL@commit"),
         "batch": option("sources with their arguments, requirements and stars", metavar="FILE.toml"),
         "mode": option(
-            "what a task asks for: a deleted body, a subtly corrupted function, or several near each"
-            " other (default: {default})"
+            "a deleted body, a corrupted function, or several near each other (default: {default})"
         ),
         "count": option("number of tasks from each source (default: 20)", metavar="N"),
         "min_failing": option("number of failing tests that a task needs ({default})", metavar="N"),
@@ -446,7 +445,7 @@ GENERATE = CliCommand(
     about=(
         "Analyses each library once, then tries its functions in an order that the seed decides until"
         " enough are proven to make a task. The same command continues where it was stopped; the same"
-        " seed makes the same tasks, whatever the number of workers. The exit code is 1 if fewer"
-        " tasks than requested were made from a source."
+        " seed makes the same tasks, whatever the number of workers. The exit code is 1 if a source"
+        " yields fewer tasks than requested."
     ),
 )
