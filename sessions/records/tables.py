@@ -49,7 +49,7 @@ class Row:
     def probe(self, table: FileProbe, decoded: Collection[str] = ()) -> FileProbe:
         """Return the probe of the row as an object, with the texts under `decoded` as JSON values.
 
-        A row without such texts keeps its positions in the file. Raises `RunFileError` for too deep a row.
+        A row without such texts keeps its positions in the file. Raises `RunFileError` if the row is nested
         """
         changed = {key: inner for key in decoded if (inner := decoded_text(self.member(key))) is not None}
         if self.record is not None and not changed:
