@@ -229,7 +229,7 @@ def _reached(found: GoalReached, profile: Profile, width: int) -> Iterator[Profi
     words = (
         f"{what} never"
         if step is None
-        else f"{what} at step {step + 1:,} ({step * 100 // max(1, profile.steps)} %)"
+        else f"{what} at step {step + 1:,} ({step * 100 // max(1, profile.steps)}%)"
         for what, step in steps
     )
     yield from _folded("right", found.function, width)

@@ -160,7 +160,7 @@ def _require_ordered(begun: EventData, order: AttemptOrder, run: AgentRun, task:
         raise DeliveryError("its journal is that of another job")
     # A continued attempt keeps the settings under which it began (decision 50).
     if solver != solver_of(run, order.job) and not order.journal:
-        raise DeliveryError("its attempt was made under other settings")
+        raise DeliveryError("its attempt was made with different settings")
     if (begun.task_id, begun.tree_sha256) != (task.id, task.tree_sha256):
         raise DeliveryError("its attempt was made on content that differs from the task's")
 

@@ -70,7 +70,7 @@ def load_record(blob: Blob, start: int, end: int) -> tuple[Json, str]:
     except (ValueError, RecursionError):
         return None, "can't be decoded"
     deep = raw.count(b"{") + raw.count(b"[") > limits.DECODED_DEPTH and is_deep(value)
-    return (None, "is nested too deep") if deep else (value, "")
+    return (None, "is nested too deeply") if deep else (value, "")
 
 
 def decoded(raw: bytes) -> Json:

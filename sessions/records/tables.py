@@ -50,7 +50,6 @@ class Row:
         """Return the probe of the row as an object, with the texts under `decoded` as JSON values.
 
         A row without such texts keeps its positions in the file. Raises `RunFileError` if the row is nested
-        too deep.
         """
         changed = {key: inner for key in decoded if (inner := decoded_text(self.member(key))) is not None}
         if self.record is not None and not changed:
@@ -60,7 +59,7 @@ class Row:
             text = json.dumps(members, ensure_ascii=False, default=str)
         except RecursionError:
             raise RunFileError(
-                f"Row {self.number} of {table.name or 'the file'} is nested too deep."
+                f"Row {self.number} of {table.name or 'the file'} is nested too deeply."
             ) from None
         name = f"row {self.number}, decoded"
         return FileProbe(BytesBlob(text.encode("utf-8", "surrogatepass"), name), name=table.name)

@@ -196,7 +196,9 @@ def _plans(study: StudyFolder) -> Iterator[AuditFinding]:
                 )
             elif plan.protocol != study.protocol:
                 yield AuditFinding(
-                    "earlier_protocol", f"{place} was made under another protocol than today's.", note=True
+                    "earlier_protocol",
+                    f"{place} was made under a protocol that is no longer in force.",
+                    note=True,
                 )
             elif _plan_again(study, plan, code) != plan.assignments:
                 yield AuditFinding("plan_differs", f"{place} is not the one that follows from the log.")

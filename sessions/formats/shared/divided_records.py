@@ -62,8 +62,8 @@ class DividedReader(RunReader):
         """
         if record.damage or not is_deep(record.fields):
             return record
-        self.warnings.append(f"The record at byte {record.start:,} is nested too deep; it is shown raw.")
-        return record._replace(fields=None, damage="is nested too deep")
+        self.warnings.append(f"The record at byte {record.start:,} is nested too deeply; it is shown raw.")
+        return record._replace(fields=None, damage="is nested too deeply")
 
     def owner(self, name: dict[str, Json], step_count: int) -> int:
         """Return the step that a part belongs to; `step_count` begins a new one."""

@@ -127,7 +127,7 @@ def test_an_error_that_is_no_call_is_no_failed_call() -> None:
     refused = Step(1, Actor.AGENT, StepKind.ERROR, ByteRange("", 0, 1), flags=frozenset({"error"}))
     found = profile(step(0, StepKind.EXECUTE, code=1), refused)
     assert (found.failing.steps, found.wasted, found.worked) == ([0], 1, 1)
-    assert any("1 of 1 (100 %): 1 failed" in line.text for line in drawn(Run("x"), found, 80))
+    assert any("1 of 1 (100%): 1 failed" in line.text for line in drawn(Run("x"), found, 80))
 
 
 def test_a_failed_edit_is_not_the_first_edit() -> None:
