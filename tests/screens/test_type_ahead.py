@@ -286,3 +286,23 @@ def test_no_screen_focuses_later_without_holding_the_keys() -> None:
         assert not re.search(
             r"call_(after_refresh|later)\([\w.]*focus\b", source.read_text(encoding="utf-8")
         ), source
+
+
+async def test_a_hit_that_is_read_has_the_focus_however_slow_the_machine(tmp_path: Path) -> None:
+    """The answer with the hits is hidden when the file is read; what gets its focus must not keep it."""
+    async with solving(tmp_path, size=LARGE) as driver:
+        await driver.console("list_directory")
+        with slow_loop(random.Random(1)):
+            await driver.press("f3", "S")
+            await driver.type("def discount")
+            await driver.press("enter")
+            await driver.until(
+                lambda: len(driver.state.calls) == 2 and driver.app.focused is driver.solve.results.answer
+            )
+            await driver.press("enter")
+            await driver.until(lambda: "Enter again opens it" in driver.text())
+            await driver.press("enter")
+            await driver.until(lambda: len(driver.state.calls) == 3 and not driver.solve.busy)
+            for _ in range(10):
+                await driver.pilot.pause()
+            assert driver.app.focused is driver.solve.code.view

@@ -386,7 +386,10 @@ class ByKeys:
         while answer.cursor_index < hit:
             await press("open a hit", "down")
         await press("open a hit", "enter")
-        await person.pilot.pause(0.1)
+        # A second Enter pays the price of what was not shown yet, but only after the price could be read.
+        await person.until(
+            lambda: person.solve.focused is person.view or "Enter again opens it" in text_of(person.app)
+        )
         if person.solve.focused is not person.view:
             await press("open a hit", "enter")
         await person.until(lambda: person.solve.focused is person.view and f"def {fault.name}" in person.line)
