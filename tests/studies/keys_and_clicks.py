@@ -356,6 +356,8 @@ class ByKeys:
         await person.solved()
         await press("pages of the result", "right_square_bracket")
         await press("leave", "escape")
+        if isinstance(person.app.screen, SummaryScreen):  # the first Escape has stopped the confirmation
+            await press("leave", "escape")
 
     async def open_file(self, path: str) -> None:
         """Open a file that was never shown, by the tree."""
