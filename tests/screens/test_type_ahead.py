@@ -6,6 +6,7 @@ import random
 import re
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from examples import at_the_gate
@@ -288,3 +289,27 @@ def test_no_screen_focuses_later_without_holding_the_keys() -> None:
         assert not re.search(
             r"call_(after_refresh|later)\([\w.]*focus\b", source.read_text(encoding="utf-8")
         ), source
+
+
+async def test_a_hit_that_is_read_has_the_focus_however_slow_the_machine(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The answer with the hits is hidden when the file is read; what gets its focus must not keep it."""
+    async with solving(tmp_path, size=LARGE) as driver:
+        await driver.press("f3", "S")
+        await driver.type("def discount")
+        await driver.press("enter")
+        await driver.until(lambda: driver.app.focused is driver.solve.results.answer)
+        await driver.press("enter")
+        await driver.until(lambda: "Enter again opens it" in driver.text())
+        app, later = driver.app, driver.app.call_later
+
+        def call_much_later(*called: Any, **named: Any) -> bool:
+            app.set_timer(0.2, lambda: later(*called, **named))
+            return True
+
+        monkeypatch.setattr(app, "call_later", call_much_later)
+        await driver.press("enter")
+        await driver.until(lambda: driver.app.focused is driver.solve.code.view)
+        await driver.pilot.pause(0.5)
+        assert driver.app.focused is driver.solve.code.view

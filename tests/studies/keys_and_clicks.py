@@ -358,6 +358,8 @@ class ByKeys:
         await person.solved()
         await press("pages of the result", "right_square_bracket")
         await press("leave", "escape")
+        if isinstance(person.app.screen, SummaryScreen):  # the first Escape has stopped the confirmation
+            await press("leave", "escape")
 
     async def open_file(self, path: str) -> None:
         """Open a file that was never shown, with the tree."""
@@ -386,7 +388,10 @@ class ByKeys:
         while answer.cursor_index < hit:
             await press("open a hit", "down")
         await press("open a hit", "enter")
-        await person.pilot.pause(0.1)
+        # A second Enter pays the price of what was not shown yet, but only after the price could be read.
+        await person.until(
+            lambda: person.solve.focused is person.view or "Enter again opens it" in text_of(person.app)
+        )
         if person.solve.focused is not person.view:
             await press("open a hit", "enter")
         await person.until(lambda: person.solve.focused is person.view and f"def {fault.name}" in person.line)

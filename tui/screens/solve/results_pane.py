@@ -158,7 +158,8 @@ class ResultsPane(StatePane):
         self.set_class(self.folded, "-folded")
         self.answer.display = self.page == "answer" and not self.folded
         if had_focus and not self.answer.display:
-            self.calls.focus()
+            # at once: `focus` would act later, and take the focus back from the pane that is shown next
+            self.screen.set_focus(self.calls)
 
     async def _show(self, call: AttemptCall) -> None:
         if call != self._chosen:
@@ -217,7 +218,7 @@ class ResultsPane(StatePane):
                 widget.display = name == page
         self._draw_fold()
         if had_focus:
-            self._page_widget().focus()
+            self.screen.set_focus(self._page_widget())
         self._draw_frame()
 
     async def _made(self, kind: Callable[..., Made], id: str) -> Made:
