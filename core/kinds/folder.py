@@ -119,11 +119,14 @@ def content_sha256(task: Task) -> str:
 
 
 def folders_of_content(root: Path, wanted: str) -> Iterator[Path]:
-    """Yield the folders below `root` of the tasks whose content has this hash."""
-    if (root / wanted / TASK_FILE).is_file():
-        yield root / wanted
+    """Yield the folders below `root` of the tasks whose content has this hash, each once."""
+    named = root / wanted
+    if (named / TASK_FILE).is_file():
+        yield named
     for file in sorted(root.glob(f"[!.]*/{ANSWER_FILE}")):
         folder = file.parent.parent
+        if folder == named:
+            continue
         with suppress(OSError, TaskError):  # another process may remove it
             if (
                 wanted.encode() in file.read_bytes()
