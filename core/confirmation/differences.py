@@ -60,9 +60,9 @@ def _changed_in(path: str, before: bytes, after: bytes) -> Iterator[FunctionName
     bodies = [(first.body, second.body) for first, second in zip(old_functions, new_functions, strict=False)]
     for function in (*old_functions, *new_functions):
         _empty(function)
-    for first, second in zip(old_functions, new_functions, strict=False):
-        if _suits_same_calls(first.args, second.args):
-            second.args = first.args
+    for function, changed in zip(old_functions, new_functions, strict=False):
+        if _suits_same_calls(function.args, changed.args):
+            changed.args = function.args
     if len(old_functions) != len(new_functions) or not same_tree(old, new):
         raise NotConfirmableError(*_outside_bodies(path, old, new))
     index = index_source(path, before)
