@@ -77,8 +77,9 @@ def hints_of(trees: Iterable[SourceTree], path: str, qualname: str) -> Hints:
     literals: dict[str, Encoded] = {}
     kinds: set[str] = set()
     names: set[str] = set()
-    asks = converts = False
-    for number, tree in enumerate(trees):
+    asks = False
+    conversions: list[bool] = []
+    for tree in trees:
         try:
             module, function = _parsed(tree, path, qualname)
         except (CodeError, SyntaxError, ValueError, LookupError, RecursionError):
@@ -87,13 +88,14 @@ def hints_of(trees: Iterable[SourceTree], path: str, qualname: str) -> Hints:
         names |= {node.attr for node in ast.walk(function) if isinstance(node, ast.Attribute)}
         kinds |= {_KINDS[name] for name in used if name in _KINDS}
         asks = asks or not used.isdisjoint(_QUESTIONS)
-        # Only the original says that it takes other types; a repair may convert what it knows to be a number.
-        converts = converts or (number == 0 and any(map(_converts, ast.walk(function))))
+        conversions.append(any(map(_converts, ast.walk(function))))
         for value in (*_literals(function), *_constants(module, used)):
             # Bounded, because a submission may contain any number of literals.
             if len(literals) < _MOST_LITERALS:
                 literals.setdefault(repr(value), value)
     names |= {f"[{value[1]}]" for value in literals.values() if value[0] == "s"}
+    # Only the original says that it takes other types; a repair may convert what it knows to be a number.
+    converts = conversions[:1] == [True]
     return Hints(tuple(literals.values()), frozenset(kinds), frozenset(names), asks, converts)
 
 
