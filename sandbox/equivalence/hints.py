@@ -46,6 +46,8 @@ class Hints:
     names: frozenset[str] = frozenset()
     """The names of the attributes that are used, and the texts that may be keys, as `[text]`."""
     asks_for_types: bool = False
+    raises: frozenset[str] = frozenset()
+    """The names of the exceptions that the original raises by a statement of its own."""
     converts: bool = False
     """Whether the original calls one of these types with a value, which may then be of any other type."""
 
@@ -79,6 +81,7 @@ def hints_of(trees: Iterable[SourceTree], path: str, qualname: str) -> Hints:
     names: set[str] = set()
     asks = False
     conversions: list[bool] = []
+    raised: list[frozenset[str]] = []
     for tree in trees:
         try:
             module, function = _parsed(tree, path, qualname)
@@ -89,6 +92,7 @@ def hints_of(trees: Iterable[SourceTree], path: str, qualname: str) -> Hints:
         kinds |= {_KINDS[name] for name in used if name in _KINDS}
         asks = asks or not used.isdisjoint(_QUESTIONS)
         conversions.append(any(map(_converts, ast.walk(function))))
+        raised.append(_raised(function))
         for value in (*_literals(function), *_constants(module, used)):
             # Bounded, because a submission may contain any number of literals.
             if len(literals) < _MOST_LITERALS:
@@ -96,7 +100,15 @@ def hints_of(trees: Iterable[SourceTree], path: str, qualname: str) -> Hints:
     names |= {f"[{value[1]}]" for value in literals.values() if value[0] == "s"}
     # Only the original says that it takes other types; a repair may convert what it knows to be a number.
     converts = conversions[:1] == [True]
-    return Hints(tuple(literals.values()), frozenset(kinds), frozenset(names), asks, converts)
+    raises = next(iter(raised), frozenset[str]())
+    return Hints(tuple(literals.values()), frozenset(kinds), frozenset(names), asks, raises, converts)
+
+
+def _raised(function: _Function) -> frozenset[str]:
+    """Return the names of the exceptions in the `raise` statements of a function."""
+    raised = (node.exc for node in ast.walk(function) if isinstance(node, ast.Raise))
+    kinds = (exc.func if isinstance(exc, ast.Call) else exc for exc in raised)
+    return frozenset(kind.id for kind in kinds if isinstance(kind, ast.Name))
 
 
 def _converts(node: ast.AST) -> bool:

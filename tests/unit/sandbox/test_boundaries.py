@@ -184,3 +184,12 @@ def test_a_function_that_asks_for_types_is_given_what_is_false_of_each() -> None
     inputs = made([described(["a"])], Hints(kinds=frozenset("silt"), asks_for_types=True))
     assert {"0", "[]", "()", "True"} <= set(inputs)
     assert "{}" not in inputs
+
+
+def test_what_a_function_raises_itself_is_that_of_the_original(tmp_path: Path) -> None:
+    text = "def f(n):\n    if n:\n        raise KeyError(n)\n    raise ValueError\n"
+    trees = [
+        SourceTree.open(write_tar({"mod.py": source}, tmp_path / f"{n}.tar"))
+        for n, source in enumerate((text, text.replace("ValueError", "OSError")))
+    ]
+    assert hints_of(trees, "mod.py", "f").raises == {"KeyError", "ValueError"}
