@@ -132,11 +132,25 @@ def _parsed(tree: SourceTree, path: str, qualname: str) -> tuple[ast.Module, _Fu
 
 
 def _literals(function: _Function) -> Iterator[Encoded]:
-    """Yield the encoded literals of a function, except docstrings and others that are statements."""
+    """Yield the encoded literals of a function, except docstrings and others that are statements.
+
+    None is among them if the function asks whether a value is true, since it may be missing then.
+    """
+    if any(isinstance(test, ast.Name) for test in _conditions(function)):
+        yield ["n"]
     alone = {id(node.value) for node in ast.walk(function) if isinstance(node, ast.Expr)}
     for node in ast.walk(function):
         if isinstance(node, ast.Constant) and id(node) not in alone:
             yield from _encoded(node.value)
+
+
+def _conditions(function: _Function) -> Iterator[ast.expr]:
+    for node in ast.walk(function):
+        match node:
+            case ast.If(test=test) | ast.IfExp(test=test) | ast.UnaryOp(op=ast.Not(), operand=test):
+                yield test
+            case ast.BoolOp(values=values):
+                yield from values
 
 
 def _constants(module: ast.Module, used: set[str]) -> Iterator[Encoded]:

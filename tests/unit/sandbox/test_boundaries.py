@@ -193,3 +193,11 @@ def test_what_a_function_raises_itself_is_that_of_the_original(tmp_path: Path) -
         for n, source in enumerate((text, text.replace("ValueError", "OSError")))
     ]
     assert hints_of(trees, "mod.py", "f").raises == {"KeyError", "ValueError"}
+
+
+@pytest.mark.parametrize("condition", ["if n: pass", "return not n", "return 1 if n else 2", "return n or 2"])
+def test_what_is_asked_whether_it_is_true_may_be_missing(tmp_path: Path, condition: str) -> None:
+    text = f"def f(n):\n    {condition}\ndef g(n):\n    return n.a and len(n.a) > 1\n"
+    tree = SourceTree.open(write_tar({"mod.py": text}, tmp_path / "tree.tar"))
+    assert ["n"] in hints_of([tree], "mod.py", "f").literals
+    assert ["n"] not in hints_of([tree], "mod.py", "g").literals
