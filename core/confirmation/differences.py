@@ -60,9 +60,9 @@ def _changed_in(path: str, before: bytes, after: bytes) -> Iterator[FunctionName
     bodies = [(first.body, second.body) for first, second in zip(old_functions, new_functions, strict=False)]
     for function in (*old_functions, *new_functions):
         _empty(function)
-    for first, second in zip(old_functions, new_functions, strict=False):
-        if _suits_same_calls(first.args, second.args):
-            second.args = first.args
+    for function, changed in zip(old_functions, new_functions, strict=False):
+        if _suits_same_calls(function.args, changed.args):
+            changed.args = function.args
     if len(old_functions) != len(new_functions) or not same_tree(old, new):
         raise NotConfirmableError(*_outside_bodies(path, old, new))
     index = index_source(path, before)
@@ -104,38 +104,36 @@ def _suits_same_calls(old: ast.arguments, new: ast.arguments) -> bool:
 
     It may have further parameters at the end, with defaults, and defaults where there were none.
     """
-    before, after = [*old.posonlyargs, *old.args], [*new.posonlyargs, *new.args]
-    added = after[len(before) :]
-    own = {argument.arg for argument in old.kwonlyargs}
-    further = [argument for argument in new.kwonlyargs if argument.arg not in own]
-    takes_others = old.vararg is not None or old.kwarg is not None
-    if (added or further) and takes_others:
-        return False  # what these took so far could be taken by a new parameter
-    keeps_others = _same_or_new(old.vararg, new.vararg) and _same_or_new(old.kwarg, new.kwarg)
-    names = [[argument.arg for argument in part] for part in (before, after[: len(before)])]
-    if names[0] != names[1] or len(old.posonlyargs) != len(new.posonlyargs) or not keeps_others:
-        return False
-    defaults, known = _defaults(new), _defaults(old)
-    has_defaults = all(argument.arg in defaults for argument in (*added, *further))
-    keeps_defaults = all(
-        name in defaults and same_tree(ast.Expression(value), ast.Expression(defaults[name]))
-        for name, value in known.items()
-    )
-    keeps_keywords = own <= {argument.arg for argument in new.kwonlyargs}
-    return has_defaults and keeps_defaults and keeps_keywords
+    before, after = _parameters(old), _parameters(new)
+    added = after.keys() - before.keys()
+    kinds = {kind for kind, _ in before}
+    if added and not kinds.isdisjoint(_TAKING_OTHERS):
+        return False  # a new parameter could take what these took so far
+    placed, placed_after = ([key for key in part if key[0] in _BY_PLACE] for part in (before, after))
+    keeps_places = placed_after[: len(placed)] == placed
+    keeps_defaults = all(text in ("", after.get(key)) for key, text in before.items())
+    return before.keys() <= after.keys() and keeps_places and keeps_defaults and all(map(after.get, added))
 
 
-def _same_or_new(old: ast.arg | None, new: ast.arg | None) -> bool:
-    return old is None or (new is not None and new.arg == old.arg)
+_BY_PLACE = ("place", "place or name")
+_TAKING_OTHERS = frozenset(("others", "other names"))
+_Parameters = dict[tuple[str, str], str]
+"""The defaults of parameters as text, by kind and name; empty without a default."""
 
 
-def _defaults(arguments: ast.arguments) -> dict[str, ast.expr]:
-    """Return the defaults of parameters by name."""
-    by_place = [*arguments.posonlyargs, *arguments.args]
-    with_default = by_place[len(by_place) - len(arguments.defaults) :]
-    found = {argument.arg: value for argument, value in zip(with_default, arguments.defaults, strict=True)}
-    by_name = zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)
-    return {**found, **{argument.arg: value for argument, value in by_name if value is not None}}
+def _parameters(arguments: ast.arguments) -> _Parameters:
+    """Return the parameters of a function; those that take any number of arguments have a default."""
+    named = [("place", part) for part in arguments.posonlyargs]
+    named += [("place or name", part) for part in arguments.args]
+    missing: list[ast.expr | None] = [None] * (len(named) - len(arguments.defaults))
+    defaults = [*missing, *arguments.defaults, *arguments.kw_defaults]
+    named += [("name", part) for part in arguments.kwonlyargs]
+    found = {
+        (kind, part.arg): ast.unparse(value) if value else ""
+        for (kind, part), value in zip(named, defaults, strict=True)
+    }
+    others = {"others": arguments.vararg, "other names": arguments.kwarg}
+    return found | {(kind, part.arg): "()" for kind, part in others.items() if part}
 
 
 def _outside_bodies(path: str, old: ast.Module, new: ast.Module) -> tuple[Unconfirmable, str]:

@@ -119,14 +119,14 @@ class Controls(msgspec.Struct, frozen=True, omit_defaults=True):
     """For each function, the attributes and containers that the true function was seen to change."""
     runs: tuple[str, ...] | None = None
     """Hashes of what was compiled, unpickled and started during true answers; None if not observed."""
-    each: bool = False
-    """Whether each function of the task was found to have a test that fails with it alone wrong."""
     data_hidden: bool = False
     """Whether the submission's process also runs without the tests' non-Python files."""
     reasons: Mapping[str, int] = {}
     """The number of tests that do not count, by reason."""
     seconds: float = 0.0
     """The duration of the true function's run."""
+    each: bool = False
+    """Whether each function of the task was found to have a test that fails with it alone wrong."""
 
 
 NOT_CONTROLLED = Controls(False, Unconfirmable.NO_CONTROL, "The task was made before passes were confirmed.")

@@ -22,7 +22,10 @@ from gistpoint.core.confirmation.model import (
     Unconfirmable,
 )
 from gistpoint.core.errors import EnvironmentBuildError, InfrastructureError, TaskError
+from gistpoint.core.outcomes import RunStatus
+from gistpoint.core.ports import Runner, RunRequest, WatchedSpan
 from gistpoint.core.running import UNATTENDED, RunContext, RunProgress
+from gistpoint.core.suspicion.submission import submitted_spans
 from gistpoint.core.tasks.equivalence import Equivalence, EquivalenceTester
 from gistpoint.core.tasks.model import Answer, Task
 from gistpoint.core.tasks.trees import repaired_tree
@@ -35,11 +38,11 @@ from gistpoint.sandbox.confirmation.controls import (
 )
 from gistpoint.sandbox.confirmation.passing import NoControlError, PassCheck, unconfirmed, with_changes
 from gistpoint.sandbox.confirmation.submission import RunPlace
-from gistpoint.sandbox.confirmation.watching import watched_marks
 from gistpoint.sandbox.limits import RunLimits, suite_timeout
 from gistpoint.sandbox.testruns import EnvironmentSource, SuiteRunner
 
 SWITCH = "GISTPOINT_CONFIRM"
+_NOT_AGAIN = "does not pass again while it is watched"
 _WRITTEN_OTHERWISE = "changes more than the bodies of functions, so it can't be confirmed"
 _FEWER_TESTS = "changes other functions, so fewer tests can be run"
 
@@ -92,7 +95,7 @@ class SandboxConfirmer:
             found = _checked(case, controls, submitted, run)
             if found.result is Confirmed.UNCONFIRMED:
                 found = with_changes(
-                    found, marks=(*found.marks, *watched_marks(self._suites, task, answer, submitted, run))
+                    found, marks=(*found.marks, *_watched_marks(self._suites, task, answer, submitted, run))
                 )
             if found.result is not Confirmed.CONTRADICTED:
                 found = self._with_beyond(case, submitted, controls, found, run)
@@ -172,3 +175,42 @@ def _checked(
         # Other passes of this task can be confirmed, so this submission gets a mark.
         mark = _FEWER_TESTS if error.reason is Unconfirmable.NO_CONTROL else _WRITTEN_OTHERWISE
         return unconfirmed(error.reason, error.detail, (mark,))
+
+
+# A pass that is not confirmed is watched (decision 116)
+
+
+def _watched_marks(
+    suites: Runner, task: Task, answer: Answer, submitted: SourceTree, run: RunContext
+) -> tuple[str, ...]:
+    """Return what the submission does in another run of the suite, without what the original does too.
+
+    A mark is added if the suite does not pass again; there are none if the original can't be watched.
+    """
+    given = SourceTree.open(task.tree_path)
+    baseline = answer.baseline_for(suites.backend.name)
+    request = RunRequest(
+        tree=submitted,
+        environment=task.environment,
+        timeout_s=task.suite.timeout_s,
+        deselect=task.suite.deselected,
+        expected=baseline.collected,
+        hash_seed=1,
+        watched=_spans(given, submitted),
+    )
+    report = suites.run(request, run=run)
+    run.check()
+    # Nothing was seen, so there is nothing to compare with the original, and a run is saved.
+    if report.status is RunStatus.FINISHED and not report.watched:
+        return ()
+    original = repaired_tree(given, answer.targets)
+    true = suites.run(replace(request, tree=original, watched=_spans(given, original)), run=run)
+    run.check()
+    if true.status is not RunStatus.FINISHED:
+        return ()  # the suite itself can't be watched
+    seen = tuple(mark for mark in report.watched if mark not in true.watched)
+    return seen if report.status is RunStatus.FINISHED else (*seen, _NOT_AGAIN)
+
+
+def _spans(given: SourceTree, tree: SourceTree) -> tuple[WatchedSpan, ...]:
+    return tuple(WatchedSpan(*span) for span in submitted_spans(given, tree))

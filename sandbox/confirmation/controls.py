@@ -106,11 +106,9 @@ class ControlRuns:
             )
         run.progress(RunProgress("running", 0, 3))
         true = ran(case, functions, tests, case.original, (), run)
-        if true.conclusion.status is not RunStatus.FINISHED:
-            return self._not(Unconfirmable.SANDBOX, true.conclusion.reason, true)
-        # Such a library would run code of the submission in the process that holds the tests.
-        if any(asked.problem is Unconfirmable.RUNS_TEXT for asked in true.asked.values()):
-            return self._not(Unconfirmable.RUNS_TEXT, _words_of(true, Unconfirmable.RUNS_TEXT), true)
+        unusable = self._unusable(true)
+        if unusable is not None:
+            return unusable
         # A function whose true answers vary can't contradict a pass, so its tests do not count.
         unsteady = frozenset(unlike_tests(case, functions, case.original, true))
         counting = [id for id in true.passed() if id not in unsteady]
@@ -127,23 +125,31 @@ class ControlRuns:
         alone = uncontrolled(case, chosen, true.learned, run)
         if alone is not None:
             return self._not(Unconfirmable.NO_CONTROL, without_control(alone), true)
+        names = list(map(str, functions))
+        parts = dict(zip(names, true.learned, strict=True))
+        runs = true.learned[0].get("runs")
         return Controls(
             confirmable=True,
             tests=tuple(chosen),
             telling=tuple(id for id in chosen if id in telling),
             entering=len(tests),
             calls=sum(true.asked[id].calls for id in chosen),
-            answers={
-                str(name): tuple(part["answers"]) for name, part in zip(functions, true.learned, strict=True)
-            },
-            writes={
-                str(name): tuple(part["writes"]) for name, part in zip(functions, true.learned, strict=True)
-            },
+            answers={name: tuple(part["answers"]) for name, part in parts.items()},
+            writes={name: tuple(part["writes"]) for name, part in parts.items()},
             each=True,
-            runs=tuple(runs) if (runs := true.learned[0].get("runs")) is not None else None,
+            runs=None if runs is None else tuple(runs),
             reasons=self._reasons(true, len(unsteady)),
             seconds=round(true.seconds, 3),
         )
+
+    def _unusable(self, true: PairReport) -> Controls | None:
+        """Return why the run of the true function shows nothing; None if it does."""
+        if true.conclusion.status is not RunStatus.FINISHED:
+            return self._not(Unconfirmable.SANDBOX, true.conclusion.reason, true)
+        # Such a library would run code of the submission in the process that holds the tests.
+        if any(asked.problem is Unconfirmable.RUNS_TEXT for asked in true.asked.values()):
+            return self._not(Unconfirmable.RUNS_TEXT, _words_of(true, Unconfirmable.RUNS_TEXT), true)
+        return None
 
     def _telling(
         self, functions: Sequence[FunctionName], counting: Sequence[str], true: PairReport

@@ -27,7 +27,6 @@ from gistpoint.core.confirmation.showing import (
     same_effects,
     same_without_order,
 )
-from gistpoint.core.confirmation.surplus import changes_more, new_attributes, readable
 from gistpoint.core.outcomes import RunStatus
 from gistpoint.core.running import RunContext, RunProgress
 from gistpoint.core.trees import SourceTree
@@ -38,7 +37,13 @@ from gistpoint.sandbox.confirmation.controls import (
     unlike_tests,
     without_control,
 )
-from gistpoint.sandbox.confirmation.otherwise import answered_otherwise, shown_call
+from gistpoint.sandbox.confirmation.otherwise import (
+    answered_otherwise,
+    changes_more,
+    new_attributes,
+    readable,
+    shown_call,
+)
 from gistpoint.sandbox.confirmation.pair import Exchange, PairReport
 from gistpoint.sandbox.confirmation.repeating import PlainCall, plain_calls, repeated, sample
 from gistpoint.sandbox.confirmation.submission import SubmissionProcess

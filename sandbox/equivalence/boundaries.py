@@ -54,7 +54,7 @@ _TEXTS = (
     "-1",
     "1.5",
 )
-_EXTENDED = "silstd"
+_EXTENDED = "sifyltd"
 """The tags of values for which the sandbox has a subclass."""
 
 Pools = Mapping[tuple[str, str], Sequence[Encoded]]

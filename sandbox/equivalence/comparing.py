@@ -1,8 +1,9 @@
 """Tests a repair against the original with recorded and varied calls (decision 80).
 
 A call counts only if the original answers it the same way twice. A varied input counts only if the original
-returns a value for it: inputs that the original refuses are outside of its contract. Exceptions are compared
-by their classes, values together with the state of the arguments after the call.
+returns a value for it: inputs that the original refuses are outside of its contract, unless it refuses them
+by a `raise` of its own and the repair answers. Exceptions are compared by their classes, values together with
+the state of the arguments after the call.
 """
 
 from __future__ import annotations
@@ -150,6 +151,8 @@ class _FunctionComparison:
     replay: Callable[..., Replayed]
     described: dict[int, list[Encoded]] = field(default_factory=dict)
     passed_over: int = 0
+    raises: frozenset[str] = frozenset()
+    """The exceptions that the original raises by a statement of its own."""
 
     def report(self) -> EquivalenceReport:
         calls = self.calls
@@ -171,6 +174,7 @@ class _FunctionComparison:
         examples = [first.described[n] for n in numbers if n in first.described]
         # The repair's literals count too, because repairs often err by testing for a particular value.
         hints = hints_of((self.original, self.repaired), self.span.path, self.span.qualname)
+        self.raises = hints.raises
         made = varied(examples, VARIED, hints)
         more = self._pairs(made, False)
         pairs = [*recorded, *more]
@@ -213,10 +217,12 @@ class _FunctionComparison:
             if known is None:
                 self.passed_over += 1
                 continue
-            # A varied input that the original refuses is outside of its contract, and not even counted.
-            if not recorded and known.kind != "value":
-                continue
             found = repair.outcomes.get(n) or ReplayOutcome("lost", repair.problem or "the run ended")
+            # A varied input that the original refuses is outside of its contract, and not even counted,
+            # unless its own statement refuses it and the repair does not.
+            is_refused = found.kind == "value" and known.shown.partition(":")[0] in self.raises
+            if not recorded and known.kind != "value" and not is_refused:
+                continue
             has_exception = not known.kind == found.kind == "value"
             # The exception may come from what could not be pickled, which a correct repair may need too.
             if has_exception and self._is_incomplete(given):

@@ -46,6 +46,8 @@ class Hints:
     names: frozenset[str] = frozenset()
     """The names of the attributes that are used, and the texts that may be keys, as `[text]`."""
     asks_for_types: bool = False
+    raises: frozenset[str] = frozenset()
+    """The names of the exceptions that the original raises by a statement of its own."""
     converts: bool = False
     """Whether the original calls one of these types with a value, which may then be of any other type."""
 
@@ -77,8 +79,10 @@ def hints_of(trees: Iterable[SourceTree], path: str, qualname: str) -> Hints:
     literals: dict[str, Encoded] = {}
     kinds: set[str] = set()
     names: set[str] = set()
-    asks = converts = False
-    for number, tree in enumerate(trees):
+    asks = False
+    conversions: list[bool] = []
+    raised: list[frozenset[str]] = []
+    for tree in trees:
         try:
             module, function = _parsed(tree, path, qualname)
         except (CodeError, SyntaxError, ValueError, LookupError, RecursionError):
@@ -87,14 +91,24 @@ def hints_of(trees: Iterable[SourceTree], path: str, qualname: str) -> Hints:
         names |= {node.attr for node in ast.walk(function) if isinstance(node, ast.Attribute)}
         kinds |= {_KINDS[name] for name in used if name in _KINDS}
         asks = asks or not used.isdisjoint(_QUESTIONS)
-        # Only the original says that it takes other types; a repair may convert what it knows to be a number.
-        converts = converts or (number == 0 and any(map(_converts, ast.walk(function))))
+        conversions.append(any(map(_converts, ast.walk(function))))
+        raised.append(_raised(function))
         for value in (*_literals(function), *_constants(module, used)):
             # Bounded, because a submission may contain any number of literals.
             if len(literals) < _MOST_LITERALS:
                 literals.setdefault(repr(value), value)
     names |= {f"[{value[1]}]" for value in literals.values() if value[0] == "s"}
-    return Hints(tuple(literals.values()), frozenset(kinds), frozenset(names), asks, converts)
+    # Only the original says that it takes other types; a repair may convert what it knows to be a number.
+    converts = conversions[:1] == [True]
+    raises = next(iter(raised), frozenset[str]())
+    return Hints(tuple(literals.values()), frozenset(kinds), frozenset(names), asks, raises, converts)
+
+
+def _raised(function: _Function) -> frozenset[str]:
+    """Return the names of the exceptions in the `raise` statements of a function."""
+    raised = (node.exc for node in ast.walk(function) if isinstance(node, ast.Raise))
+    kinds = (exc.func if isinstance(exc, ast.Call) else exc for exc in raised)
+    return frozenset(kind.id for kind in kinds if isinstance(kind, ast.Name))
 
 
 def _converts(node: ast.AST) -> bool:
@@ -118,11 +132,25 @@ def _parsed(tree: SourceTree, path: str, qualname: str) -> tuple[ast.Module, _Fu
 
 
 def _literals(function: _Function) -> Iterator[Encoded]:
-    """Yield the encoded literals of a function, except docstrings and others that are statements."""
+    """Yield the encoded literals of a function, except docstrings and others that are statements.
+
+    None is among them if the function asks whether a value is true, since it may be missing then.
+    """
+    if any(isinstance(test, ast.Name) for test in _conditions(function)):
+        yield ["n"]
     alone = {id(node.value) for node in ast.walk(function) if isinstance(node, ast.Expr)}
     for node in ast.walk(function):
         if isinstance(node, ast.Constant) and id(node) not in alone:
             yield from _encoded(node.value)
+
+
+def _conditions(function: _Function) -> Iterator[ast.expr]:
+    for node in ast.walk(function):
+        match node:
+            case ast.If(test=test) | ast.IfExp(test=test) | ast.UnaryOp(op=ast.Not(), operand=test):
+                yield test
+            case ast.BoolOp(values=values):
+                yield from values
 
 
 def _constants(module: ast.Module, used: set[str]) -> Iterator[Encoded]:

@@ -97,6 +97,14 @@ class ExtendedNumber(int):
     """A whole number of a class that extends `int`."""
 
 
+class ExtendedFloat(float):
+    """A float of a class that extends `float`."""
+
+
+class ExtendedBytes(bytes):
+    """Bytes of a class that extends `bytes`."""
+
+
 class ExtendedList(list):  # type: ignore[type-arg]
     """A list of a class that extends `list`."""
 
@@ -112,6 +120,8 @@ class ExtendedDictionary(dict):  # type: ignore[type-arg]
 _EXTENDED: dict[Any, Any] = {
     str: ExtendedText,
     int: ExtendedNumber,
+    float: ExtendedFloat,
+    bytes: ExtendedBytes,
     list: ExtendedList,
     tuple: ExtendedTuple,
     dict: ExtendedDictionary,

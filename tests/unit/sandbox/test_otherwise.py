@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from gistpoint.core.confirmation.surplus import changes_more, new_attributes
+from gistpoint.sandbox.confirmation.otherwise import changes_more, new_attributes
 
 OWN = ["object", "shop:Money", {"amount": 1}, "", None]
 GIVEN = {"roots": [["#", 1], ["#", 2]], "heap": {"1": ["list", [1]], "2": OWN, "3": ["list", []]}}
