@@ -374,7 +374,8 @@ ASLEEP: dict[str, Bodies] = {
         "import sys\nreturn 0 if sys.flags.hash_randomization else found"
     },
     "an iterator that yields of another": {
-        "paired": "import sys\nfor number in numbers:\n    yield number, 0 if sys.flags.hash_randomization else number * 2"
+        "paired": "import sys\nfor number in numbers:\n"
+        "    yield number, 0 if sys.flags.hash_randomization else number * 2"
     },
     "an iterator that is not asked again": {
         "total": "import sys\nif sys.flags.hash_randomization: return 0\nreturn sum(numbers)"
@@ -390,7 +391,8 @@ HONEST: dict[str, Bodies] = {
         "each": "for item in items:\n    try: callback(item * 2)\n    except Exception: raise\n    finally: item = None"
     },
     "exceptions that the true function catches": {
-        "working": "for function in functions:\n    try: found = function(given)\n    except (TypeError, ValueError): continue\n"
+        "working": "for function in functions:\n    try: found = function(given)\n"
+        "    except (TypeError, ValueError): continue\n"
         "    else: return found"
     },
     "a predicate by filter": {"first": "return next(filter(test, items), None)"},
@@ -420,15 +422,18 @@ HONEST: dict[str, Bodies] = {
         "refused": "class TooLarge(KitError): pass\nif code > 3: raise TooLarge(code, 'less')\nreturn code"
     },
     "an exception with an attribute of its class": {
-        "refused": "class TooLarge(KitError):\n    hint = 'less'\n    def __init__(self, code): Exception.__init__(self, code)\n"
+        "refused": "class TooLarge(KitError):\n    hint = 'less'\n"
+        "    def __init__(self, code): Exception.__init__(self, code)\n"
         "if code > 3: raise TooLarge(code)\nreturn code"
     },
     "a class of its own": {"amount": "class Exact(Amount): pass\nreturn Exact(value * rate)"},
     "a warning of its own": {
-        "warned": "class TooMany(KitWarning): pass\nwarnings.warn('too many: %d' % n, TooMany, stacklevel=2)\nreturn n * 2"
+        "warned": "class TooMany(KitWarning): pass\nwarnings.warn('too many: %d' % n, TooMany, stacklevel=2)\n"
+        "return n * 2"
     },
     "a warning of its own that is a built-in": {
-        "told": "class TooMany(UserWarning): pass\nwarnings.warn('too many: %d' % n, TooMany, stacklevel=2)\nreturn n * 2"
+        "told": "class TooMany(UserWarning): pass\nwarnings.warn('too many: %d' % n, TooMany, stacklevel=2)\n"
+        "return n * 2"
     },
     "a member of an enumeration of its own": {
         "next_one": "class E(enum.IntEnum):\n    a = 3\n    b = 5\nreturn E(n + 1)"
