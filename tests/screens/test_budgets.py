@@ -73,7 +73,7 @@ async def test_the_last_tool_uses_are_asked_about(tmp_path: Path) -> None:
         await driver.type("list_directory shop")
         await driver.press("enter")
         await driver.until_screen("ConfirmDialog")
-        assert "only a submission can follow" in driver.text()
+        assert "which can only be a submission" in driver.text()
         await driver.press("escape")
         await driver.until_screen("SolveScreen")
         assert driver.state.remaining.tool_uses == 2

@@ -162,7 +162,7 @@ async def test_without_its_task_what_was_recorded_is_shown(journal: Path, task: 
         await driver.until(lambda: " Gist  " in driver.text())
         step = await go_to(driver, "submit_gist")
         await driver.press("f11")
-        await driver.until(lambda: f"as step {step + 1} recorded. Its task is not here" in driver.text())
+        await driver.until(lambda: f"as step {step + 1} recorded. The gist can't be scored" in driver.text())
         assert "●+" in driver.text()
         await driver.press("alt+s")
         await driver.until(lambda: "can't be scored" in driver.text().splitlines()[-2])
