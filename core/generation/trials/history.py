@@ -126,12 +126,13 @@ class _Search:
 
     def reduce(self, body: EarlierBody, changes: Sequence[ChangeBack]) -> None:
         """Find the smallest part of the changes with which a test fails, and rate it."""
-        left = self._most_probes
-        whole = next((part for part in _beginnings(changes, left) if self._fails(part)), None)
+        most = self._most_probes
+        beginnings = enumerate(_beginnings(changes, most), start=1)
+        tried, whole = next((item for item in beginnings if self._fails(item[1])), (most, None))
         if whole is None:
             self.trial.fates["earlier body: no test fails"] += 1
             return
-        part = smallest(whole, self._fails, left)
+        part = smallest(whole, self._fails, most - tried)
         text = with_changes(self.today, part)
         if text not in self.good:
             self._rate(body, text, len(changes))
@@ -166,7 +167,7 @@ class _Search:
             trial.end(STOPPED.get(report.status, Reason.NO_RESULT).value)
             return
         errors = [failure.error_type for failure in report.failed.values()]
-        tests = test_code(trial.library.intake.repository.tree, report.failed)
+        tests = code_of_tests(trial.library.intake.repository.tree, report.failed)
         feature = missing_feature(self.today, body.file.text, tests, errors)
         if feature and not trial.settings.missing_features:
             trial.end(Reason.MISSING_FEATURE.value)
@@ -208,7 +209,7 @@ def _beginnings(changes: Sequence[ChangeBack], most: int) -> Iterator[Sequence[C
         yield from ([change] for change in changes[: most - 1])
 
 
-def test_code(tree: SourceTree, ids: Iterable[str]) -> list[str]:
+def code_of_tests(tree: SourceTree, ids: Iterable[str]) -> list[str]:
     """Return the code of the functions of tests, each once; tests that can't be found are left out."""
     found: dict[str, str] = {}
     for id in ids:
