@@ -258,7 +258,7 @@ def test_an_attempt_begun_under_the_old_semantics_keeps_the_old_cost(task: Task)
 
 def test_an_attempt_of_a_newer_version_is_not_gone_on_with(task: Task) -> None:
     attempt, memory = attempt_of(task, tool_semantics=3)
-    with pytest.raises(AttemptError, match="newer gistpoint"):
+    with pytest.raises(AttemptError, match="newer version of gistpoint"):
         Attempt(task, attempt.judge, memory, memory.clock, events=memory.events).resume_process()
 
 
