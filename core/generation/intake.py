@@ -251,7 +251,7 @@ def _require_usable(report: SuiteReport, max_seconds: float) -> None:
 
 def _advice(words: str, remedy: Remedy | None) -> str:
     """Return what the user can do, with the options of a remedy if there is one."""
-    return f"{words}." if remedy is None else f"{words}, or add {remedy}."
+    return f"{words}." if remedy is None else f"{words}. These options may help: {remedy}"
 
 
 STEP = "recording which functions each test uses"

@@ -60,7 +60,7 @@ def test_repository_whose_suite_fails_already_makes_no_task(plain: Maker) -> Non
         "calc.py": "def double(x):\n    return x * 2\n",
         "tests/test_double.py": TESTS + "def test_red():\n    assert double(1) == 3\n",
     }
-    with pytest.raises(NoTaskError, match=r"the first of them tests/test_double\.py::test_red") as caught:
+    with pytest.raises(NoTaskError, match=r"the first of them is tests/test_double\.py::test_red") as caught:
         plain.task(files, "calc.py::double")
     assert caught.value.reason is NoGood.NOT_GREEN
 

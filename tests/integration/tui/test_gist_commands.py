@@ -281,7 +281,7 @@ def test_a_task_that_is_there_with_other_settings_says_so(home: Path, capsys: Ca
     assert main([*new, "--steps", "7", "--strategy", "tracing"]) == 0
     told = capsys.readouterr()
     assert told.out.split()[0] == task
-    assert f"{task[:12]} already exists, with different settings" in told.err
+    assert f"{task[:12]} already exists with different settings" in told.err
     assert f"gistpoint solve {task[:12]} --gist-settings FILE" in told.err
     assert [line.strip() for line in told.err.splitlines()[-3:]] == [
         "tools = []",
