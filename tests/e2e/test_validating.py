@@ -165,7 +165,7 @@ def test_ten_tasks_are_judged_by_two_and_compared(
         go_on(terminal, tasks[3])
         terminal.press("alt+o")
         terminal.wait_for(
-            r"original 5/5 of tiny · find one, 1 fails: 10\s+tests pass, 0 fail, score 1.000,\s+as\s+the\s+task\s+says"
+            r"on the original code \(5 of 5\): 10\s+tests pass, 0 fail,\s+score 1.000,\s+as\s+the\s+task\s+says"
         )
         terminal.press("f5")
         terminal.wait_for(r"8/8\s+→\s+0/1\s+tests/test_sums.py::test_double")
