@@ -268,7 +268,7 @@ def _horizons(
         # METR's interval is labelled with its method: it does not treat runs as independent.
         number = replace(number, iid_label=BOOTSTRAP)
         if number.value is None:
-            note = "the minutes are beyond any number"
+            note = "the estimate is too large to be shown"
             if whole.slope >= 0:
                 note = "success does not decrease with the minutes"
             number = Number(None, tasks=units.task_count, rows=len(timed.rows), note=note)
