@@ -21,7 +21,7 @@ from gistpoint.sandbox.backends.docker.conversation import (
     BrokenFramesError,
     Course,
     StreamFrame,
-    _over,
+    _take_frame,
     read_frames,
 )
 from gistpoint.sandbox.backends.docker.engine import Engine, EngineError, find_address, ignored_limits
@@ -208,6 +208,6 @@ def test_the_sdk_is_not_loaded_before_it_is_used():
 @pytest.mark.parametrize("payload", [b"", b"[]", b"{}", b'{"exit": "x"}', b"[" * 5_000, b"\xff"])
 def test_an_end_of_another_form_is_like_a_stream_that_breaks_off(payload: bytes) -> None:
     course = Course(ResultLines(RunLimits(), lambda line: None), Tail(100))
-    assert _over(StreamFrame("E", payload), course)
+    assert _take_frame(StreamFrame("E", payload), course)
     assert (course.stop, course.exit_code) == (None, None)
     assert "in another form" in course.complaint

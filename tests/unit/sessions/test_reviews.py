@@ -125,7 +125,7 @@ def test_a_torn_last_line_loses_itself_alone(tmp_path: Path) -> None:
         path.write_bytes(whole + whole.splitlines(keepends=True)[1][:cut])
         again = at_work(tmp_path)
         assert len(again.store.problems) == 1
-        assert "torn" in again.store.problems[0]
+        assert "was cut off" in again.store.problems[0]
         again.label(RUN, "shortcut", StepKey(2))
         assert [given.label for given in at_work(tmp_path).review(RUN).labels] == ["wasted", "shortcut"]
 
