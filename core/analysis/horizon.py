@@ -75,7 +75,7 @@ def fit_horizon(
         return float(scale * (w @ (np.logaddexp(0, logits) - scores * logits)) + at @ ridge @ at / 2)
 
     at = np.zeros(2)
-    value = loss(at)
+    value, left = loss(at), np.inf
     for _ in range(100):
         chance = 1 / (1 + np.exp(-(x @ at)))
         slope = scale * (x.T @ (w * (chance - scores))) + ridge @ at

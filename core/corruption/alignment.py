@@ -104,7 +104,7 @@ class _Bare(ast.NodeTransformer):
 
 
 class _NotByLinesError(Exception):
-    """Several statements share a line."""
+    """Several statements share a line, or there is none."""
 
 
 @dataclass
@@ -118,6 +118,8 @@ class _Aligner:
 
     def block(self, now: Sequence[ast.stmt], then: Sequence[ast.stmt]) -> None:
         """Align two lists of statements."""
+        if not now:
+            raise _NotByLinesError  # there is no line at which the earlier statements could be
         _require_own_lines(now, self.now)
         _require_own_lines(then, self.then.lines)
         meanings = [[without_annotations(item) for item in side] for side in (now, then)]
@@ -229,9 +231,10 @@ class _Aligner:
     def _change(self, now: Sequence[ast.stmt], then: Sequence[ast.stmt], ours: Rows, theirs: Rows) -> None:
         """Replace statements of a block with those of the earlier one; either may be none."""
         gone, back = now[slice(*ours)], then[slice(*theirs)]
-        rows = _rows(gone) if gone else (self._place(now, ours[0]),) * 2
+        place = self._place(now, ours[0])
+        rows = _rows(gone) if gone else (place, place)
         old = _rows(back) if back else (1, 1)
-        margin = _margin(self.now[_first(now[0]) - 1]) if now else ""
+        margin = _margin(self.now[_first(now[0]) - 1])
         self._add(rows, old, gone, back, margin)
 
     def _place(self, now: Sequence[ast.stmt], index: int) -> int:

@@ -142,6 +142,7 @@ def test_changes_of_which_one_binds_what_another_reads_are_one() -> None:
         ("def f(x):\n    a = 1; return a", "def f(x):\n    return 2"),
         ("def f(x): return x", "def f(x):\n    return 2"),
         ("def f(x):\n    return 2", "def f(x): return x"),
+        ('def f(x):\n    """Nothing."""', "def f(x):\n    return 2"),
     ],
 )
 def test_statements_that_share_a_line_are_not_aligned(today: str, earlier: str) -> None:
