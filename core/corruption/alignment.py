@@ -119,7 +119,7 @@ class _Aligner:
     def block(self, now: Sequence[ast.stmt], then: Sequence[ast.stmt]) -> None:
         """Align two lists of statements."""
         if not now:
-            raise _NotByLinesError  # there is no line at which the earlier statements could be
+            raise _NotByLinesError  # no line shows where to insert the earlier statements
         _require_own_lines(now, self.now)
         _require_own_lines(then, self.then.lines)
         meanings = [[without_annotations(item) for item in side] for side in (now, then)]

@@ -98,7 +98,7 @@ class CampaignSettings:
     pool: int = 0
     """The number of proven corruptions of which the least visible become tasks.
 
-    0 if each is accepted or refused by itself.
+    0 if corruptions are accepted in the order in which they are proven.
     """
 
     def __post_init__(self) -> None:
