@@ -7,15 +7,20 @@ Runs of suites, recordings, warm processes and gists share this code, and name t
 from __future__ import annotations
 
 import contextlib
+import functools
 import json
+import marshal
 import os
 import posixpath
 import re
 import shutil
+import sys
 import tempfile
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from importlib.machinery import SourceFileLoader
+from importlib.util import MAGIC_NUMBER, source_hash
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -185,15 +190,31 @@ def fill_control(
     `files` maps names in the folder to files of the payload, and `texts` maps names to contents. The program
     that runs build steps, and the task's metadata, are added.
     """
-    folder.mkdir()
+    (folder / "__pycache__").mkdir(parents=True)
     for name, file in {**files, _BUILD_STEPS: _BUILD_STEPS}.items():
         shutil.copyfile(_PAYLOAD / file, folder / name)
+        # Runs write no bytecode, so each would compile these files again (decision 145).
+        cached = f"{Path(name).stem}.{sys.implementation.cache_tag}.pyc"
+        (folder / "__pycache__" / cached).write_bytes(_bytecode(file))
     for name, text in (texts or {}).items():
         (folder / name).write_text(text, "utf-8")
     if pins.metadata:
         write_metadata(folder / "metadata", pins.metadata)
     for path in (folder, *folder.rglob("*")):
         path.chmod(0o755 if path.is_dir() else 0o644)
+
+
+@functools.cache
+def _bytecode(file: str) -> bytes:
+    """Return a file of the payload as this Python compiles it, in the form of a `.pyc` file (PEP 552).
+
+    An interpreter of another version ignores it. The form without a check is valid for every copy of the
+    file, whatever its time.
+    """
+    source = _PAYLOAD / file
+    code = SourceFileLoader(source.stem, str(source)).get_code(source.stem)
+    unchecked_hash = (1).to_bytes(4, "little")
+    return MAGIC_NUMBER + unchecked_hash + source_hash(source.read_bytes()) + marshal.dumps(code)
 
 
 def write_metadata(folder: Path, metadata: Mapping[str, str]) -> None:

@@ -270,7 +270,14 @@ class Results:
         seen = call.excinfo or (held[0] if held and call.when == "call" else None)
         if call.when == "call":
             self.raised = [self.raised[-1] if self.raised else seen.typename if seen else None]
-        report = yield
+        option, style = item.config.option, item.config.option.tbstyle
+        if isinstance(self.index.get(item.nodeid), str):
+            # Nobody reads why a sentinel fails, and pytest parses whole files for each traceback.
+            option.tbstyle = "line"
+        try:
+            report = yield
+        finally:
+            option.tbstyle = style
         if call.when == "call":
             self.reports.append(["raw", self.raised[0]])
             self.raised = []

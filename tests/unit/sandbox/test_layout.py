@@ -1,13 +1,16 @@
 from __future__ import annotations
 
 import io
+import subprocess
+import sys
 import tarfile
 
 import pytest
 
 from gistpoint.core.errors import TaskError
+from gistpoint.core.pins import EnvironmentPins
 from gistpoint.core.trees import SourceTree, write_tree
-from gistpoint.sandbox.layout import lay_out
+from gistpoint.sandbox.layout import fill_control, lay_out
 
 
 def tree_of(tmp_path, *members):
@@ -76,3 +79,12 @@ def test_a_tree_survives_the_way_there_and_back(tmp_path):
     first = write_tree(tmp_path / "w", tmp_path / "again.tar")
     lay_out(SourceTree.open(tmp_path / "again.tar"), tmp_path / "v")
     assert write_tree(tmp_path / "v", tmp_path / "third.tar") == first
+
+
+def test_a_run_loads_the_payload_without_compiling_it(tmp_path):
+    control = tmp_path / "control"
+    fill_control(control, EnvironmentPins(), {"shown.py": "plain_sides.py"})
+    (control / "shown.py").write_text("this is no Python")
+    command = [sys.executable, "-c", "import shown; print(shown.__doc__)"]
+    ended = subprocess.run(command, cwd=control, capture_output=True, text=True)
+    assert ended.stdout.strip(), ended.stderr
