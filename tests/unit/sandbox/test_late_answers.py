@@ -42,7 +42,7 @@ def test_slowdown_compares_wall_clock_and_processor(
 
     def thread_time() -> float:
         clock.now = next(steps)
-        return clock.now * used_s
+        return float(clock.now * used_s)
 
     clocks = SimpleNamespace(thread_time=thread_time, monotonic=lambda: clock.now * wall_s)
     monkeypatch.setattr(submission, "time", clocks)
