@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 
 import pytest
-from examples import sampled
+from examples import CHOSEN, sampled
 
 from gistpoint.sandbox.ladder import builtin_backends
 
@@ -20,8 +20,9 @@ PARAMETERS = [
 ]
 """Tests of a backend share a worker, and so what is made once: environments, images, tasks."""
 
-on_one_backend = pytest.mark.parametrize("backend", PARAMETERS[:1], indirect=True)
-"""Marks tests independent of the backend, which run on the first one that works."""
+_ON_ONE = PARAMETERS if CHOSEN == "explore" else PARAMETERS[:1]
+on_one_backend = pytest.mark.parametrize("backend", _ON_ONE, indirect=True)
+"""Marks tests independent of the backend, which run on the first that works, and on all if `explore` is chosen."""
 
 
 def all_on_one_backend(name: str, cases: Collection[object], elsewhere: int) -> pytest.MarkDecorator:
