@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from examples import at_sizes
 from screens.driving import LARGE, SMALL, solving
 
 from gistpoint.core.tasks.budgets import Budgets
@@ -35,7 +36,7 @@ async def test_what_is_sent_is_the_call_that_a_model_makes(tmp_path: Path, line:
         assert driver.solve.console.line.value == "read_function discount shop/prices.py"
 
 
-@pytest.mark.parametrize("size", [SMALL, LARGE])
+@pytest.mark.parametrize("size", at_sizes(SMALL, LARGE))
 async def test_a_question_costs_nothing_and_enter_takes_what_it_suggests(
     tmp_path: Path, size: tuple[int, int]
 ) -> None:

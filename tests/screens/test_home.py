@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from builders import REPAIR, SUSPICIOUS, build_services, build_task
+from examples import at_sizes
 from fakes import FakeClock
 from screens.driving import LARGE, Driver, driving
 from textual import events
@@ -473,7 +474,7 @@ async def test_home_tells_how_a_teams_store_stands(tmp_path: Path) -> None:
     mirror.close()
 
 
-@pytest.mark.parametrize("size", [(80, 24), (120, 35), (160, 48), (200, 60)])
+@pytest.mark.parametrize("size", at_sizes((80, 24), (120, 35), (160, 48), (200, 60)))
 async def test_neither_titles_nor_details_nor_the_summarys_header_are_cut(
     tmp_path: Path, size: tuple[int, int]
 ) -> None:
