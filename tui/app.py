@@ -290,7 +290,7 @@ class GistpointApp(BaseApp):
             self._new = False  # later openings in the same window ask again
             self._start(task, opening)
             return
-        opening.step("looking for attempts of this task")
+        opening.step("looking for attempts at this task")
         unfinished = self.services.unfinished(task)
         if not unfinished and task.id not in self.services.gist_settings:
             unfinished = self.services.attempts.unfinished(task.id, self.services.enrolment)

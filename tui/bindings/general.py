@@ -26,7 +26,7 @@ GENERAL_KEYS: tuple[Key, ...] = (
     _program("app.quit", "ctrl+q", "leave_program", "Quit", "Close the program; an attempt can be resumed"),
     _home("home.attempts", "f3", "list('attempts')", "Attempts", "Show the attempts of everybody", show=True),
     _home("home.tasks", "f2", "list('tasks')", "Tasks", "Show the tasks, with your own attempts", show=True),
-    _home("home.start", "ctrl+n", "start", "New", "Start an attempt of the chosen task"),
+    _home("home.start", "ctrl+n", "start", "New", "Start an attempt at the chosen task"),
     _home("home.resume", "r", "resume", "Resume", "Resume the chosen attempt"),
     _home("home.review", "v", "review", "Review", "Read the record of the chosen attempt by steps"),
     _home(

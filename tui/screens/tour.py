@@ -56,7 +56,7 @@ def _called(*tools: str) -> Callable[[AttemptState], bool]:
 STEPS: tuple[TourStep, ...] = (
     TourStep(
         "Read the brief",
-        "This is the task: one function has lost its body, so tests fail. Your time runs while you read. "
+        "This is the task: one function has lost its body, so tests fail. The clock runs while you read. "
         "When you have read it, press <pane.files>.",
         lambda state: state.pane is not Pane.BRIEF or bool(state.calls),
     ),

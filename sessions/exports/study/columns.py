@@ -261,7 +261,7 @@ SUBMISSIONS = TidyTable(
         SIMULATED,
         _integer("number", "The number within the attempt, from 1."),
         _seconds("at_s", "Active time when it was made."),
-        _yes_no("counts", "False if the harness failed: it cost nothing."),
+        _yes_no("counts", "False if the harness failed; the submission then cost nothing."),
         _number("score", "0 to 1."),
         _yes_no("solved", "Whether its tests pass, or the gist is faithful."),
         _text("status", "How the run of its tests ended."),

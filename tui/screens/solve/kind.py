@@ -242,7 +242,7 @@ class SolvingKind:
         tool = next((tool for tool in self._attempt.tools if tool.submits), None)
         if tool is None or not self.editor.buffer:
             nothing = "The editor has no function yet: read one and press e on it."
-            self._refuse("Nothing is submitted in this attempt." if tool is None else nothing)
+            self._refuse("Nothing can be submitted in this attempt." if tool is None else nothing)
             return None
         path, _, qualname = self.editor.buffer.partition("::")
         given = {

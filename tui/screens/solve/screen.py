@@ -68,7 +68,7 @@ FLUSH_SECONDS = 1.0
 
 _BUSY = "A call is under way: wait for it, or cancel it with Esc."
 _PLAYING = "▶ A recorded attempt is playing, with the real tools and tests. Ctrl+L leaves it."
-_BRIEF_FIRST = "Read the task: your time is running. Press F9 afterwards to open the tools."
+_BRIEF_FIRST = "Read the task: the clock is running. Press F9 afterwards to open the tools."
 
 
 class SolveScreen(BaseScreen[How]):
