@@ -39,7 +39,7 @@ COMMANDS = (
     CommandRow("review", "read recorded runs step by step", "review:REVIEW", screen=True),
     CommandRow(
         "glance",
-        "read functions blind, and see how often a fault is seen",
+        "read functions blind, and see how often faults are noticed",
         "glance:GLANCE",
         screen=True,
         shown=("all", "reader", "seconds", "reveal", "table", "merge"),

@@ -35,7 +35,7 @@ def _pair(id: str, key: str, action: str, name: str, words: str, *, show: bool =
             key.upper(),
             f"run.go('{action}', -1)",
             f"Previous {name}",
-            f"Go back to the {words} before",
+            f"Go back to the previous {words}",
         ),
     )
 
@@ -80,7 +80,12 @@ REVIEW_KEYS: tuple[Key, ...] = (
     _hits("hits.search", "slash", "search", "Search", "Search for other words", show=True),
     _hits("hits.leave", "escape,q", "leave", "Leave", "Go back to the list of runs", show=True),
     _going(
-        "go.next", "right_square_bracket", "steps.action_move(1)", "Next step", "Go one step on", show=True
+        "go.next",
+        "right_square_bracket",
+        "steps.action_move(1)",
+        "Next step",
+        "Go one step forward",
+        show=True,
     ),
     _going("go.previous", "left_square_bracket", "steps.action_move(-1)", "Step before", "Go one step back"),
     _going("go.next_turn", "semicolon", "run.go('turn', 1)", "Next turn", "Go to the solver's next step"),
@@ -191,10 +196,12 @@ REVIEW_KEYS: tuple[Key, ...] = (
         )
     ),
     _review("review.link", "enter", "others.follow_link", "Open link", "Open the run that this step started"),
-    _review("review.back", "escape", "back", "Back", "Go back to the step, the steps, the runs", show=True),
+    _review(
+        "review.back", "escape", "back", "Back", "Go back: to the step, to the steps, to the runs", show=True
+    ),
     _review("review.leave", "q", "leave", "Leave", "Close the run"),
-    _comparing("compare.next", "right_square_bracket", "step(1)", "Next", "Go one row on", show=True),
-    _comparing("compare.previous", "left_square_bracket", "step(-1)", "Before", "Go one row back"),
+    _comparing("compare.next", "right_square_bracket", "step(1)", "Next", "Go to the next row", show=True),
+    _comparing("compare.previous", "left_square_bracket", "step(-1)", "Before", "Go to the previous row"),
     _comparing("compare.milestone", "b", "milestone(1)", "Milestone", "Go to the next milestone", show=True),
     _comparing("compare.back", "B", "milestone(-1)", "Milestone before", "Go to the previous milestone"),
     _comparing(

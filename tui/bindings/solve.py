@@ -170,7 +170,7 @@ SOLVE_KEYS: tuple[Key, ...] = (
         "pane.trace", "f11,alt+8", "pane('trace')", "Trace", "Show what the command touches", priority=True
     ),
     _gist_screen("gist.score", "alt+s", "score", "Score", "Score the current gist", show=True, priority=True),
-    _gist_screen("gist.live", "alt+l", "live", "Live scores", "Score whenever you pause, or when asked"),
+    _gist_screen("gist.live", "alt+l", "live", "Live scores", "Score whenever you pause, or only on request"),
     _gist_text(
         "gist.original",
         "alt+o",

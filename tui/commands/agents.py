@@ -404,7 +404,7 @@ def _budgets(text: str) -> Budgets:
         return Budgets.of(_count(uses), _count(submissions) if submissions else None)
     except argparse.ArgumentTypeError as error:
         raise argparse.ArgumentTypeError(
-            f"{text!r} is not tool uses and submissions, such as 16/4"
+            f"{text!r} is not a number of tool uses and one of submissions, such as 16/4"
         ) from error
 
 
@@ -461,8 +461,8 @@ _CONDITION = OptionTable(
             "tool uses and submissions for repairs (default: the task's own)", metavar="16/4", read=_budgets
         ),
         "tools": option(
-            "tools for gists: what the task offers, or in addition to reading and writing tools none,"
-            " bash, or edit_and_execute",
+            "tools for gists: all that the task offers, or only those that read and write, alone (browse)"
+            " or with bash or edit_and_execute",
             choices=kind_with_settings().profiles,
         ),
         "gist_settings": option("settings for gists, as for `gistpoint solve`", metavar="FILE"),

@@ -306,7 +306,7 @@ NEW = CliCommand(
         "called": CALLED,
     },
     about=(
-        "Runs each entrypoint three times on the original, once elsewhere and once traced, and makes"
-        " a task from it or reports why it can't. The exit code is 1 if no task was made."
+        "Runs each entrypoint on the original three times, then once alone in an empty folder and once"
+        " traced, and makes a task from it or reports why it can't. The exit code is 1 if no task was made."
     ),
 )

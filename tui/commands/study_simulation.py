@@ -139,7 +139,7 @@ SIMULATE = StudyCommand(
     },
     about=(
         "Fills a study that is declared with `simulated = true`: simulated people take part from"
-        " beginning to end, simulated models make the runs of each [[solver]]. The real engine makes"
+        " beginning to end, and simulated models make the runs of each [[solver]]. The real engine makes"
         " the attempts; the clock and the test results are made up. The same seed makes the same"
         " study."
     ),

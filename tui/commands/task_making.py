@@ -329,8 +329,8 @@ def _print_notes(result: SourceResult, count: int) -> None:
     seen = result.counts.reasons.get(Reason.AT_A_GLANCE, 0)
     if seen and result.kept < count:
         print_text(
-            f"{source}: reading gives away every corruption of {seen} functions, so none was tried. A"
-            " higher --max-glance tries them: 0.5, or above the given one."
+            f"{source}: readers are expected to see every corruption of {seen} functions, so none was"
+            " tried. Give a higher --max-glance to try them: 0.5, or more than before."
         )
 
 
@@ -439,10 +439,12 @@ _SET = OptionTable(
             "deliberate edits, or earlier bodies of functions (default: {default})",
             "--from",
         ),
-        "missing_features": option("with --from history, keep earlier bodies without a feature of today too"),
+        "missing_features": option(
+            "with --from history, also keep earlier bodies that lack a feature of the present one"
+        ),
         "pool": option(
-            "proven corruptions of which the least visible become tasks (default with --from history: 3 a"
-            " task)",
+            "number of proven corruptions, of which the least visible become tasks (default with --from"
+            " history: 3 per task)",
             metavar="N",
         ),
         "seed": option("seed of order and corruptions (default: {default})"),
