@@ -53,7 +53,7 @@ class Choice:
         if twice := [metric for metric in barred if barred.count(metric) > 1]:
             raise UserError(
                 f"--hard-by names {twice[0]} twice.",
-                hint="Name each metric once, at its high or its low end.",
+                hint="Name each metric once, for its high or its low end.",
             )
         if not 0 < self.percentile < 100:
             raise UserError(f"--percentile must be between 0 and 100, but is {self.percentile:g}.")

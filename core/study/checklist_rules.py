@@ -319,7 +319,7 @@ _PLATFORMS = (
 )
 _AUTHORS = "roles of the operations `enrolled`; study.toml names"
 _UNSEEN = (
-    "first exposures only, by the log; excluding flags: {exposure}; "
+    "first exposures only, according to the log; excluding flags: {exposure}; "
     "people were asked {asked_about_sources} times whether they knew the task or its library"
 )
 _ENFORCED = (
@@ -565,7 +565,7 @@ _CASES: Mapping[str, tuple[Case, ...]] = {
     "unfinished": (
         Case(
             "{unfinished:g} of {people/planned:g}",
-            "people with a plan whose tasks have not all ended, by the log",
+            "people with a plan whose tasks have not all ended, according to the log",
         ),
     ),
     "individual": (

@@ -126,7 +126,7 @@ def _operation(
     elif about == "attempt" and owners.get(identity, name) != name:
         yield AuditFinding(
             "wrong_place",
-            f"{line_place} is about an attempt of {owners[identity]}, but not in a file of theirs.",
+            f"{line_place} is about an attempt by {owners[identity]}, but is not in one of their files.",
             file,
         )
     elif about not in ("person", "attempt", "repair", STUDY, ERASED):
@@ -326,8 +326,8 @@ def _journal(found: PublishedAttempt, data: bytes, where: str) -> Iterator[Audit
         for exchange in wrong_contexts(content.events):
             yield AuditFinding(
                 "context_differs",
-                f"In attempt {found.id}, the assistant was not sent what the journal gives, at message"
-                f" {exchange}.",
+                f"In attempt {found.id}, message {exchange} to the assistant is not the one that follows from"
+                " the journal.",
                 where,
             )
     if not data.endswith(b"\n"):

@@ -174,7 +174,7 @@ def _end(state: AttemptState, accepted: bool | None) -> Rows:
     if ending.code:
         rows.append(("Why", ending.code.replace("_", " ")))
     if ending.text:
-        rows.append(("In your words", ending.text))
+        rows.append(("In your own words", ending.text))
     return rows
 
 

@@ -177,8 +177,8 @@ def attempts_table() -> TidyTable:
             _text("end_code", "The solver's reason for giving up."),
             _yes_no(
                 "solved",
-                "Whether it is solved: a gist needs fidelity 1 without mocks, a suspicious pass a"
-                " reviewer who has accepted it.",
+                "Whether it is solved: a gist needs fidelity 1 without mocks, and a suspicious pass must"
+                " have been accepted by a reviewer.",
             ),
             _yes_no(
                 "by_tests",

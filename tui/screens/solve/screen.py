@@ -302,7 +302,7 @@ class SolveScreen(BaseScreen[How]):
     def action_find(self) -> None:
         """Search in the focused text, or else in the text being read, if the study allows it."""
         if not allowed(self._attempt.state, "search"):
-            self.app.notify("Searching in the text shown is disabled in this study.")
+            self.app.notify("Searching the visible text is disabled in this study.")
         elif (view := self.area.text_meant(self.focused)) is not None:
             find_in(view)
 
