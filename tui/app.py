@@ -342,7 +342,7 @@ class GistpointApp(BaseApp):
             task = self.services.tasks.find(summary.task_id)
             self.call_from_thread(self._show_ended, task, read_answer(task), summary, opening)
         elif summary.state.driver != PERSON:
-            why = "A recorded attempt was played in it, so it can't be resumed."
+            why = "It is a playback of a recorded attempt, so it can't be resumed."
             if summary.actor == MODEL:
                 why = f"A model is working on it. `gistpoint agent watch {attempt_id}` takes it over."
             self.call_from_thread(self._review, summary.attempt_id, why, opening)

@@ -219,7 +219,7 @@ COMMANDS = (
     CommandRow("admin cache", "list environments, images and leftovers, with their sizes", "storage:LIST"),
     CommandRow("admin clean", "remove them; tasks and attempts are not touched", "storage:CLEAN"),
     CommandRow("admin completion", "print the completion script of bash, zsh or fish", "completion:SCRIPT"),
-    CommandRow("admin baseline", "record what a task's suite shows on another backend", "tasks:BASELINE"),
+    CommandRow("admin baseline", "record the results of a task's suite on another backend", "tasks:BASELINE"),
 )
 """All commands, in the order of the help. The module of a command is imported when the command is called."""
 

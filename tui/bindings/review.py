@@ -41,7 +41,14 @@ def _pair(id: str, key: str, action: str, name: str, words: str, *, show: bool =
 
 
 REVIEW_KEYS: tuple[Key, ...] = (
-    _runs("runs.filter", "slash", "filter", "Filter", "Show matching runs, such as tokens > 100k", show=True),
+    _runs(
+        "runs.filter",
+        "slash",
+        "filter",
+        "Filter",
+        "Show only matching runs, such as tokens > 100k",
+        show=True,
+    ),
     _runs("runs.sort", "s", "sort", "Sort", "Sort by the next column", show=True),
     _runs("runs.reverse", "tilde", "reverse", "Reverse", "Reverse the order"),
     _runs(
@@ -52,10 +59,12 @@ REVIEW_KEYS: tuple[Key, ...] = (
         "Group by task, model, outcome, end reason, format or verdict",
         show=True,
     ),
-    _runs("runs.fold_all", "o", "fold_all", "Fold", "Fold all groups to their lines, or unfold", show=True),
+    _runs(
+        "runs.fold_all", "o", "fold_all", "Fold", "Fold all groups to their lines, or unfold them", show=True
+    ),
     _runs("runs.fold", "left,h", "fold(True)", "Fold group", "Fold the group to its line"),
     _runs("runs.unfold", "right,l", "fold(False)", "Unfold group", "Unfold the group; so does Enter"),
-    _runs("runs.pick", "space", "pick", "Pick", "Pick the run, to compare or to open several", show=True),
+    _runs("runs.pick", "space", "pick", "Pick", "Pick the run, to compare it or to open several", show=True),
     _runs("runs.compare", "C", "compare", "Compare", "Show two picked runs side by side", show=True),
     _runs("runs.profile", "f12", "profile", "Profile", "Show the listed or picked runs at a glance"),
     _runs("runs.search", "S", "search", "Search all", "Search in all runs of the list", show=True),

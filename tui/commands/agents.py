@@ -488,7 +488,7 @@ RUN = CliCommand(
         ),
         "carry": _CARRY,
         "price": option(
-            "US dollars per million tokens, sent, received, cached", metavar="IN/OUT[/CACHED]", read=_price
+            "US dollars per million tokens: sent, received, cached", metavar="IN/OUT[/CACHED]", read=_price
         ),
         "dry_run": option("show the jobs and the first request; send nothing"),
     },

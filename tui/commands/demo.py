@@ -74,7 +74,7 @@ def demo(wanted: DemoRequest) -> int:
     )
     print(
         f"\nIn a terminal, `gistpoint demo {entries[0][0].name}` opens the first; `gistpoint demo --play`"
-        " shows how."
+        " plays a recorded attempt."
     )
     return DONE
 

@@ -275,7 +275,9 @@ _GISTS = OptionTable(
         "draw": _DRAW,
         "allow_failing": option("also accept entrypoints that fail on the original"),
         "compared": option(
-            "a file that the command writes and that must be the same", "--compare-file", metavar="PATH"
+            "a file that the command writes and whose content must be the same",
+            "--compare-file",
+            metavar="PATH",
         ),
         "terms": _TERMS,
         "reference": _REFERENCE,

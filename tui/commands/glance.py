@@ -305,8 +305,8 @@ _MODEL = OptionTable(
     },
     title="reading by a model",
     description=(
-        "Each function is sent alone, many times, each time in a randomly chosen version. The endpoint is"
-        " OpenAI-compatible: OPENAI_BASE_URL and OPENAI_API_KEY, or the table [llm] of config.toml."
+        "Each function is sent alone, many times, in one version or the other, in random order. The endpoint"
+        " is OpenAI-compatible: OPENAI_BASE_URL and OPENAI_API_KEY, or the table [llm] of config.toml."
     ),
 )
 _PRINTED = OptionTable(

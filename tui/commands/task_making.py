@@ -89,7 +89,7 @@ def new(wanted: NewTaskCall) -> int:
         f" {what}"
     )
     print_text(f"Passes can be confirmed: {confirmable_words(made.task)}")
-    print_text(f"{author_title(made.task)}, called {word_name(made.task.id)} before its solvers")
+    print_text(f"{author_title(made.task)}, shown to its solvers as {word_name(made.task.id)}")
     print(made.task.id)
     print(f"next: gistpoint solve {made.task.short_id}", file=sys.stderr)
     return DONE
@@ -447,7 +447,7 @@ _SET = OptionTable(
             " history: 3 per task)",
             metavar="N",
         ),
-        "seed": option("seed of order and corruptions (default: {default})"),
+        "seed": option("seed of the order and the corruptions (default: {default})"),
         "workers": option("number of processes (default: one per core)", metavar="N"),
         "cluster": option(
             "try candidates on the Dask cluster with this scheduler instead", metavar="ADDRESS"

@@ -367,7 +367,7 @@ class SummaryScreen(BaseScreen[AfterSummary]):
             self._job.stop()
             self._job = None
             later = f"gistpoint attempt confirm {self._state.attempt_id}"
-            self._show_confirmation(f"not confirmed, since you stopped it; `{later}` does it")
+            self._show_confirmation(f"not confirmed, since you stopped it; `{later}` confirms it")
 
     async def action_page(self, name: str) -> None:
         """Show and focus a page."""

@@ -507,7 +507,7 @@ class CommentDialog(TextDialog):
         )
 
 
-_TEXT = f"{{why}}\n\n{WHAT_IT_MEANS} Your answer holds for this machine from now on."
+_TEXT = f"{{why}}\n\n{WHAT_IT_MEANS} Your answer applies to this machine from now on."
 _WAIT_SECONDS = 0.2
 
 

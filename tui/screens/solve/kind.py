@@ -274,7 +274,7 @@ class SolvingKind:
         last = self.warning(tool, price)
         figures = f"  {figure_words(changed.added, changed.removed)}".rstrip()
         stays = edits and bool(changed.hunks) and not fault
-        ending = "\nIts changes stay for the rest of the attempt." if stays else ""
+        ending = "\nThe changes stay for the rest of the attempt." if stays else ""
         text = f"{self.editor.buffer}{figures}\n{price_words(price, self._attempt.state)}.{ending}"
         title = "Submit and run the tests?"
         change = (before, after) if changed.hunks else None
