@@ -89,7 +89,7 @@ COMMANDS = (
     CommandRow("gist list", "list gist tasks with their difficulty and reference gists", "gist_listing:LIST"),
     CommandRow(
         "gist reference",
-        "make a gist automatically: it shows that the task has a solution",
+        "look for a gist automatically, to show that the task has a solution",
         "gists:REFERENCE",
     ),
     CommandRow(

@@ -239,7 +239,8 @@ class ChooseFunctions(Request):
             )
         if self.bins is not None and not self.spread:
             raise UserError(
-                "--bins needs --spread, whose plane it divides.", hint=f"Add --spread {','.join(PLANE)}."
+                "--bins needs --spread, whose metrics it divides into quantiles.",
+                hint=f"Add --spread {','.join(PLANE)}.",
             )
         if self.percentile is not None and not self.only_hard:
             raise UserError("--percentile needs --hard or --hard-by.", hint="Add one of them.")

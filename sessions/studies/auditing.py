@@ -162,8 +162,8 @@ def _protocol(study: StudyFolder) -> Iterator[AuditFinding]:
     elif ledger.protocol != study.protocol:
         yield AuditFinding(
             "protocol_changed",
-            f"The study's declaration, texts or tasks are not those in force: they are {study.protocol[:12]},"
-            f" but the log has {ledger.protocol[:12]}.",
+            f"The study's declaration, texts or tasks are not those in force: their hash is"
+            f" {study.protocol[:12]}, but the log has {ledger.protocol[:12]}.",
             "study.toml",
         )
 

@@ -328,7 +328,7 @@ GLANCE = CliCommand(
         "reader": option("the reader's pseudonym (default: the login)", metavar="NAME"),
         "seconds": option("hide the code after this time (default: no limit)", metavar="S"),
         "seed": option("seed that decides which versions are shown ({default})", metavar="N"),
-        "round": option("read the same versions again, in another order ({default})", metavar="N"),
+        "round": option("read the same versions again, in a different order ({default})", metavar="N"),
         "reveal": option("show each diff immediately, not after the whole set"),
         "model": _MODEL,
         "printed": _PRINTED,
