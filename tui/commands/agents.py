@@ -425,7 +425,8 @@ _CARRY = OptionTable(
         "pace": OptionTable(
             {
                 "at_once": option(
-                    "attempts at once (default: 4; on a cluster, one running and one waiting for each thread)",
+                    "attempts at once (default: 4; on a cluster, one running and one waiting for each"
+                    " thread)",
                     metavar="N",
                 ),
                 "tests_at_once": option(
