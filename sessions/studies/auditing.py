@@ -157,7 +157,7 @@ def _protocol(study: StudyFolder) -> Iterator[AuditFinding]:
     if missing := set(ledger.opened.tasks) - study.tasks.keys():
         yield AuditFinding(
             "tasks_missing",
-            f"{len(missing)} tasks of the opened study are not here, such as {min(missing)[:12]}.",
+            f"{len(missing)} tasks of the opened study are missing here, such as {min(missing)[:12]}.",
         )
     elif ledger.protocol != study.protocol:
         yield AuditFinding(
@@ -185,7 +185,7 @@ def _plans(study: StudyFolder) -> Iterator[AuditFinding]:
             if missing.keys() - gone:
                 yield AuditFinding(
                     "log_cut",
-                    f"{place} was made from lines of the log that are not here:"
+                    f"{place} was made from lines of the log that are missing here:"
                     f" {', '.join(sorted(missing))}.",
                 )
             elif missing:

@@ -197,7 +197,7 @@ def _print_spent(model: str, spending: SetSpending) -> None:
     print_text(f"{model}: {used}{about}{cost} for this set{most}")
 
 
-_GOES_ON = "The tasks so far are kept: the same command continues from there."
+_GOES_ON = "The tasks made so far are kept: the same command continues from there."
 
 
 def _listed(settings: CampaignSettings, batch: Batch, harness: FetchingHarness, *, as_json: bool) -> int:
