@@ -50,7 +50,7 @@ UNSTABLE = (
     "no interval: without one of the persons, tasks or attempts there is no estimate, or one at the"
     " end of its scale"
 )
-SINGLE = "persons and tasks do not differ at all: the variance of single attempts"
+SINGLE = "persons and tasks do not differ at all: the variance is that of single attempts"
 
 
 class Scale(StrEnum):

@@ -89,8 +89,8 @@ def read_bars(text: str) -> tuple[MetricBar, ...]:
         metric, colon, end = part.strip().partition(":")
         if colon and end not in tuple(MetricEnd):
             raise UserError(
-                f"{part.strip()!r} is not a metric followed by one of its ends.",
-                hint="Write it like degree:low.",
+                f"{part.strip()!r} is not a metric followed by :low or :high.",
+                hint="For example degree:low; a metric alone means its high end.",
             )
         bars.append(MetricBar(metric, MetricEnd(end) if colon else MetricEnd.HIGH))
     return tuple(bars)

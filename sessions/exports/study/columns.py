@@ -306,7 +306,7 @@ ANSWERS = TidyTable(
         _text("questionnaire", "The questionnaire's id."),
         _text("item", "The question's id."),
         _text("value", "The answer; several choices are a JSON list."),
-        _yes_no("declined", "Whether the participant would rather not say."),
+        _yes_no("declined", "Whether the participant chose not to answer."),
         _moment("answered_utc", "When the form was handed in."),
     ),
     ("answer",),
