@@ -136,7 +136,7 @@ ASSIGNMENTS = TidyTable(
         _moment("begun_utc", "When the task was first begun."),
         _text("first_attempt", "The id of the first attempt, which is the one that counts."),
         _text("end", "How the first attempt ended, according to the log."),
-        _yes_no("returned", "Whether the organiser returned the task, for others."),
+        _yes_no("returned", "Whether the organiser returned the task, so that others can get it."),
     ),
     ("assignment",),
     (_OF_PERSON, _OF_TASK),
