@@ -131,7 +131,7 @@ SIMULATE = StudyCommand(
             " {default})",
         ),
         "give_up": _number(
-            "--give-up", "share of attempts that are given up before the time limit (default: {default})"
+            "--give-up", "share of attempts in which patience ends before the time limit (default: {default})"
         ),
         "assist_ratio": _number(
             "--assist-ratio", "ratio of the time with assistance to the time alone (default: {default})"
