@@ -53,7 +53,7 @@ READING_KEYS: tuple[Key, ...] = (
     _reading("view.line_end", "end", "cursor_edge(1)", "End of line", "Go to the end of the line"),
     _reading("view.top", "g,ctrl+home", "first_row", "Top", "Go to the first line"),
     _reading("view.bottom", "G,ctrl+end", "last_row", "Bottom", "Go to the last line"),
-    _reading("view.wrap", "w", "toggle_wrap", "Wrap lines", "Wrap long lines, or scroll them"),
+    _reading("view.wrap", "w", "toggle_wrap", "Wrap lines", "Wrap long lines, or scroll them sideways"),
     _reading("view.copy", "y", "copy_line", "Copy selection or line", "Copy to the clipboard"),
     _reading(
         "text.terminal",
