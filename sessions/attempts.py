@@ -227,7 +227,7 @@ class AttemptStore:
             if before == data:
                 return
             if not data.startswith(before):
-                raise AttemptError(f"The journal of {attempt_id} does not continue the one that is here.")
+                raise AttemptError(f"The journal of {attempt_id} does not continue the one on this machine.")
             if is_open(folder):
                 raise AttemptError(f"The attempt {attempt_id} is open in another window or process.")
             folder.mkdir(parents=True, exist_ok=True)

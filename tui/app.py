@@ -290,7 +290,7 @@ class GistpointApp(BaseApp):
             self._new = False  # later openings in the same window ask again
             self._start(task, opening)
             return
-        opening.step("looking for attempts of this task")
+        opening.step("looking for attempts at this task")
         unfinished = self.services.unfinished(task)
         if not unfinished and task.id not in self.services.gist_settings:
             unfinished = self.services.attempts.unfinished(task.id, self.services.enrolment)
@@ -342,7 +342,7 @@ class GistpointApp(BaseApp):
             task = self.services.tasks.find(summary.task_id)
             self.call_from_thread(self._show_ended, task, read_answer(task), summary, opening)
         elif summary.state.driver != PERSON:
-            why = "A recorded attempt was played in it, so it can't be resumed."
+            why = "It is a playback of a recorded attempt, so it can't be resumed."
             if summary.actor == MODEL:
                 why = f"A model is working on it. `gistpoint agent watch {attempt_id}` takes it over."
             self.call_from_thread(self._review, summary.attempt_id, why, opening)

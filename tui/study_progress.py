@@ -117,7 +117,7 @@ def work_words(person: PersonAtWork) -> str:
 def need_words(progress: StudyProgress) -> str:
     """Return the number of people that the design still needs, in words."""
     if not progress.open_cells:
-        return "need: nobody more; every task is covered in every condition"
+        return "need: no more people; every task is covered in every condition"
     cells = f"{progress.open_cells} open cell{'s' if progress.open_cells > 1 else ''}"
     if progress.people_needed == 1:
         return f"need: 1 more person to close all gaps ({cells})"

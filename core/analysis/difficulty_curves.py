@@ -108,7 +108,7 @@ def _curves(data: StudyData, identity: str, groups: Sequence[tuple[str, PooledRo
             "metric",
             "slope (log odds)",
             "p (jackknife)",
-            f"of {RESAMPLES} resamples not settled",
+            f"of {RESAMPLES} resamples not converged",
         ),
         NOTE,
     )

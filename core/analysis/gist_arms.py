@@ -41,7 +41,7 @@ STATIC_NOTE = (
 GIVEN_NOTE = (
     "Conditions that differ only in whether the test's body is given. Differences are within tasks,"
     " in percentage points. The paper prints 42.0 and 60.0 for fidelity, 68.4 and 85.3 for the test"
-    " score, without a test."
+    " score, without a significance test."
 )
 CORRELATION_NOTE = (
     "Pearson's r of the test score (the recall of the original test's lines) and fidelity: by task, of the"

@@ -83,6 +83,8 @@ def require_earlier_files(files: EarlierFiles, source: str) -> EarlierFiles:
     if not any(files.values()):
         raise SourceError(
             f"{source} has no earlier version of any Python file.",
-            hint="Give a git repository at a commit (PATH_OR_URL@COMMIT), or a package with releases before.",
+            hint=(
+                "Give a git repository at a commit (PATH_OR_URL@COMMIT), or a package with earlier releases."
+            ),
         )
     return files

@@ -95,7 +95,7 @@ def _nearest(index: FileIndex, name: str) -> str:
     closest = (
         f"The functions with the most similar names: {', '.join(near)}."
         if near
-        else "Name a function of another file."
+        else "Name a function in another file."
     )
     return f"{closest} `gistpoint code SOURCE` lists all functions of a library."
 

@@ -109,7 +109,7 @@ class CampaignSettings:
             )
         if self.groups.wanted and self.choice.plane:
             raise UserError(
-                "Give a number of tasks for each size, or spread the tasks over a plane, but not both."
+                "Give a number of tasks for each size, or spread the tasks over two metrics, but not both."
             )
         if self.model and self.mode.removes:
             raise UserError(

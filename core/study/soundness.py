@@ -157,7 +157,7 @@ def _check_screening(study: Study) -> None:
     screening = study.participants.screening
     if screening:
         before = [form.id for form in study.questionnaires_at(Moment.BEFORE)]
-        _known("participants.screening", screening, before, "questionnaire that is asked before")
+        _known("participants.screening", screening, before, "questionnaire that is asked before the tasks")
     for form in study.questionnaire:
         if form.id != screening and any(question.screen_out for question in form.item):
             _refuse(

@@ -125,7 +125,7 @@ class Builds:
                 return self._wheel(name, version, hashes, Path(scratch))
         except SourceError as error:
             raise EnvironmentBuildError(
-                f"{name} {version} has no wheel to use here. {error.message}"
+                f"{name} {version} has no wheel that can be used here. {error.message}"
             ) from error
 
     def _wheel(self, name: str, version: str, hashes: tuple[str, ...], scratch: Path) -> BuiltWheel:
@@ -134,8 +134,8 @@ class Builds:
         # The lock has the hash of the sdist, so tasks are the same everywhere (decision 38).
         if hashes and digest not in hashes:
             raise EnvironmentBuildError(
-                f"{name} {version} has no wheel to use here, and the hash of its sdist is not in the lock:"
-                f" {digest}."
+                f"{name} {version} has no wheel that can be used here, and the hash of its sdist is not in"
+                f" the lock: {digest}."
             )
 
         def build(folder: Path) -> None:

@@ -219,13 +219,13 @@ def _unproven(task: Task) -> str:
 def _design(study: Study, tasks: Mapping[str, StudyTask]) -> str:
     modes = Counter(task.mode for task in tasks.values())
     words = ", ".join(f"{count} {mode}" for mode, count in sorted(modes.items()))
-    return f"{study.design.tasks_per_person} tasks a person of {len(tasks)} ({words})"
+    return f"{study.design.tasks_per_person} of {len(tasks)} tasks per person ({words})"
 
 
 def _balance(study: Study, found: Balance) -> CheckFinding:
     detail = (
-        f"{found.people} people: {_spread(found.per_task)} attempts a task, {_spread(found.per_cell)} a task"
-        f" and condition, {_spread(found.per_position)} a condition and position"
+        f"{found.people} people: {_spread(found.per_task)} attempts per task, {_spread(found.per_cell)} per"
+        f" task and condition, {_spread(found.per_position)} per condition and position"
     )
     if found.short:
         detail += (

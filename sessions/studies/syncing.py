@@ -49,7 +49,7 @@ def synchronise(study: StudyFolder, other: Path | None = None) -> SyncEffects:
         name = error.filename or "A file of the study"
         raise StudyError(
             f"{name} can't be used: {error.strerror or error}.",
-            hint="What has been done is kept. Mend the file or move it away, and synchronise again.",
+            hint="What has been done is kept. Repair the file or move it away, and synchronise again.",
         ) from error
 
 

@@ -189,7 +189,7 @@ def _require_known(options: Iterable[str]) -> None:
             raise TeamStoreError(
                 "The store's address has the unknown option"
                 f" {name[:40]!r}.{did_you_mean(name, _OPTIONS + _PLACES)}",
-                hint=f"It may have {', '.join(_OPTIONS + _PLACES)}.",
+                hint=f"The known options are {', '.join(_OPTIONS + _PLACES)}.",
             )
 
 

@@ -107,7 +107,7 @@ async def test_what_is_no_pattern_is_told_before_it_costs_and_is_found_as_text(t
         await driver.press("S")
         await driver.type("total(")
         await driver.until(lambda: "✘ not a regular expression: missing )" in driver.text())
-        assert "Alt+R takes it as text" in driver.text()
+        assert "Alt+R finds it as text" in driver.text()
         line = driver.solve.console.line
         for typed in ("total\\(", "total(", "total\\("):
             await driver.press("alt+r")

@@ -347,7 +347,7 @@ async def test_a_damaged_attempt_and_one_that_was_played_open_for_reading_only(t
     clock = FakeClock()
     services = services_with_tasks(tmp_path, clock)
     task = next(task for task in services.tasks.tasks() if isinstance(task, Task))
-    for replay, said in ((False, "It was cut off"), (True, "A recorded attempt was played in it")):
+    for replay, said in ((False, "It was cut off"), (True, "It is a playback of a recorded attempt")):
         opened = services.start(task, replay=replay)
         opened.attempt.call("list_directory", {})
         opened.close()

@@ -404,7 +404,7 @@ def _budgets(text: str) -> Budgets:
         return Budgets.of(_count(uses), _count(submissions) if submissions else None)
     except argparse.ArgumentTypeError as error:
         raise argparse.ArgumentTypeError(
-            f"{text!r} is not tool uses and submissions, such as 16/4"
+            f"{text!r} is not a number of tool uses and one of submissions, such as 16/4"
         ) from error
 
 
@@ -425,7 +425,9 @@ _CARRY = OptionTable(
         "pace": OptionTable(
             {
                 "at_once": option(
-                    "attempts at once (default: 4; on a cluster, one for each thread)", metavar="N"
+                    "attempts at once (default: 4; on a cluster, one running and one waiting for each"
+                    " thread)",
+                    metavar="N",
                 ),
                 "tests_at_once": option(
                     "test runs at once on a machine (default: one for each core)", metavar="M"
@@ -461,8 +463,8 @@ _CONDITION = OptionTable(
             "tool uses and submissions for repairs (default: the task's own)", metavar="16/4", read=_budgets
         ),
         "tools": option(
-            "tools for gists: what the task offers, or in addition to reading and writing tools none,"
-            " bash, or edit_and_execute",
+            "tools for gists: all that the task offers, or only those that read and write, alone (browse)"
+            " or with bash or edit_and_execute",
             choices=kind_with_settings().profiles,
         ),
         "gist_settings": option("settings for gists, as for `gistpoint solve`", metavar="FILE"),
@@ -488,7 +490,7 @@ RUN = CliCommand(
         ),
         "carry": _CARRY,
         "price": option(
-            "US dollars per million tokens, sent, received, cached", metavar="IN/OUT[/CACHED]", read=_price
+            "US dollars per million tokens: sent, received, cached", metavar="IN/OUT[/CACHED]", read=_price
         ),
         "dry_run": option("show the jobs and the first request; send nothing"),
     },

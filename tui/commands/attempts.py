@@ -189,7 +189,7 @@ def _record(summary: AttemptSummary) -> str:
     if summary.problem:
         return f"damaged, for reading only: {summary.problem}"
     if summary.kept is None:
-        return "intact; its head was not kept here: made elsewhere, or by an earlier version"
+        return "intact; its head was not kept here: the attempt was made elsewhere, or by an earlier version"
     if summary.kept.origin is HeadOrigin.UNSIGNED:
         return "intact; its head was kept before heads were authenticated, so anybody could have written it"
     if summary.kept.origin is HeadOrigin.OTHER:
@@ -364,7 +364,9 @@ EXPORT = CliCommand(
     export,
     {
         "attempts": argument("ATTEMPT", "ids or their beginnings (default: all)"),
-        "to": option(f"{', '.join(ATTEMPT_WRITERS)}; of one also {', '.join(NAMES)}", metavar="FORMAT"),
+        "to": option(
+            f"{', '.join(ATTEMPT_WRITERS)}; for a single attempt also {', '.join(NAMES)}", metavar="FORMAT"
+        ),
         "output": option("the file to write", "-o", "--output", metavar="PATH"),
     },
     about=(

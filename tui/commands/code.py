@@ -101,7 +101,7 @@ def _measured(
     known = (
         ""
         if library.observed is not None
-        else ", by an earlier version, so it is not known which of the static ones ran"
+        else ", but an earlier version did this, so it is not known which of the calls in the source ran"
     )
     progress.line(f"analysed: calls of its suite are included{known}")
     if not tests:

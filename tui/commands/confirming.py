@@ -174,7 +174,7 @@ OBJECT = CliCommand(
     },
     about=(
         "Writes a comment that reviewers will read. The comment itself decides nothing; `attempt accept`"
-        " does."
+        " or `attempt reject` does."
     ),
 )
 CONTROL = CliCommand(

@@ -74,7 +74,7 @@ def demo(wanted: DemoRequest) -> int:
     )
     print(
         f"\nIn a terminal, `gistpoint demo {entries[0][0].name}` opens the first; `gistpoint demo --play`"
-        " shows how."
+        " plays a recorded attempt."
     )
     return DONE
 
@@ -108,7 +108,7 @@ def _play(services: Services, wanted: str, speed: float) -> int:
     try:
         backend = opened.attempt.backend
         print(
-            f"Playing a recorded attempt of {name} ({task.short_id}), {speed:g} times as fast, in"
+            f"Playing a recorded attempt at {name} ({task.short_id}), {speed:g} times as fast, in"
             f" {backend.name}.\n"
         )
         for step, result in play(opened.attempt, steps, time.sleep, speed=speed):

@@ -175,7 +175,7 @@ def _print_backends(found: tuple[Diagnosis, ...]) -> None:
     print_table(["backend", "here", "version", "why not"], [_backend_row(d) for d in found])
     working = [d for d in found if d.probe.works]
     if working:
-        print_table(["limit held by", *LIMITS], [[d.name, *d.enforced.values()] for d in working])
+        print_table(["limit enforced by", *LIMITS], [[d.name, *d.enforced.values()] for d in working])
     warnings = [f"{d.name}: {d.probe.warning}." for d in found if d.probe.warning]
     fixes = [f"To fix {d.name}: {d.probe.fix}" for d in found if d.probe.fix and not d.probe.works]
     for sentence in (*warnings, *fixes):
@@ -267,7 +267,7 @@ def _word(finding: AttackFinding) -> str:
     if not finding.reached:
         return "stopped"
     words = {Expected.REACHES: "reached", Expected.MARKED: "reached, marked"}
-    return words.get(finding.expected, "reached (may be)")
+    return words.get(finding.expected, "reached (allowed)")
 
 
 DOCTOR = CliCommand(

@@ -275,7 +275,9 @@ _GISTS = OptionTable(
         "draw": _DRAW,
         "allow_failing": option("also accept entrypoints that fail on the original"),
         "compared": option(
-            "a file that the command writes and that must be the same", "--compare-file", metavar="PATH"
+            "a file that the command writes and whose content must be the same",
+            "--compare-file",
+            metavar="PATH",
         ),
         "terms": _TERMS,
         "reference": _REFERENCE,
@@ -306,7 +308,7 @@ NEW = CliCommand(
         "called": CALLED,
     },
     about=(
-        "Runs each entrypoint three times on the original, once elsewhere and once traced, and makes"
-        " a task from it or reports why it can't. The exit code is 1 if no task was made."
+        "Runs each entrypoint on the original three times, then once alone in an empty folder and once"
+        " traced, and makes a task from it or reports why it can't. The exit code is 1 if no task was made."
     ),
 )

@@ -305,8 +305,8 @@ _MODEL = OptionTable(
     },
     title="reading by a model",
     description=(
-        "Each function is sent alone, many times, each time in a randomly chosen version. The endpoint is"
-        " OpenAI-compatible: OPENAI_BASE_URL and OPENAI_API_KEY, or the table [llm] of config.toml."
+        "Each function is sent alone, many times, in one version or the other, in random order. The endpoint"
+        " is OpenAI-compatible: OPENAI_BASE_URL and OPENAI_API_KEY, or the table [llm] of config.toml."
     ),
 )
 _PRINTED = OptionTable(
@@ -328,7 +328,7 @@ GLANCE = CliCommand(
         "reader": option("the reader's pseudonym (default: the login)", metavar="NAME"),
         "seconds": option("hide the code after this time (default: no limit)", metavar="S"),
         "seed": option("seed that decides which versions are shown ({default})", metavar="N"),
-        "round": option("read the same versions again, in another order ({default})", metavar="N"),
+        "round": option("read the same versions again, in a different order ({default})", metavar="N"),
         "reveal": option("show each diff immediately, not after the whole set"),
         "model": _MODEL,
         "printed": _PRINTED,

@@ -214,7 +214,7 @@ MCP = CliCommand(
         "isolation": ISOLATION,
     },
     about=(
-        "Serve one attempt at a task to a client of the Model Context Protocol, which starts this command"
+        "Serves one attempt at a task to a client of the Model Context Protocol, which starts this command"
         " itself; --print shows its configuration. The attempt begins at the first call."
     ),
 )

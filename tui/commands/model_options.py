@@ -71,7 +71,8 @@ MODEL = OptionTable(
         "rounds": option("rounds of test feedback (default: {default})", metavar="N"),
         "max_tool_calls": option("per function (default: {default})", metavar="N"),
         "examples": option(
-            "show the model corruptions that readers have judged (JSON lines, see the guide)", metavar="FILE"
+            "corruptions judged by readers, to be shown to the model (JSON lines, see the guide)",
+            metavar="FILE",
         ),
         **_limits("at most"),
     },

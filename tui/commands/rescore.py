@@ -67,7 +67,7 @@ def _summary(found: Rescoring) -> str:
     if suspicious := sum(one.solved and bool(one.suspicious) for one in judged):
         line += f" ({suspicious} suspicious)"
     if theirs:
-        line += f", {sum(theirs)} of {len(theirs)} by theirs"
+        line += f", {sum(theirs)} of {len(theirs)} by the harness's"
     there = {row.task.id for row in found.rows}
     missing = ", ".join(task.short_id for task in found.tasks if task.id not in there)
     return f"{line}.\nWithout a result: {missing}." if missing else f"{line}."

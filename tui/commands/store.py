@@ -112,7 +112,7 @@ def init(_: NoChoice) -> int:
         print("Give people their rights: GRANT gistpoint_worker TO name; or GRANT gistpoint_reader TO name;")
         return DONE
     print(
-        "You may not create roles here. Ask an administrator of the server to run this, then run"
+        "You are not allowed to create roles here. Ask an administrator of the server to run this, then run"
         " `store init` again:"
     )
     for role in missing:

@@ -242,8 +242,8 @@ CORRECT = CliCommand(
     },
     about=(
         "Records what a span of an attempt counts as, for example a phone call without a pause. Times"
-        " count from the start of the attempt while the program ran: seconds, M:SS or H:MM:SS. The"
-        " raw times stay in every export."
+        " are counted from the start of the attempt, without those in which the program was closed:"
+        " seconds, M:SS or H:MM:SS. The raw times stay in every export."
     ),
 )
 EXCLUDE = StudyCommand(

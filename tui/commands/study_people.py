@@ -203,7 +203,7 @@ RETURN = StudyCommand(
         "why": option("the reason, for the report", metavar="WORDS"),
     },
     about=(
-        "Frees an assignment that its person can't finish, for example because the machine broke. The"
+        "Frees an assignment that its person can't finish, for example because the machine broke down. The"
         " task counts as seen by this person, and can be assigned to others again."
     ),
 )

@@ -131,15 +131,15 @@ SIMULATE = StudyCommand(
             " {default})",
         ),
         "give_up": _number(
-            "--give-up", "share of attempts whose patience ends before the time limit (default: {default})"
+            "--give-up", "share of attempts in which patience ends before the time limit (default: {default})"
         ),
         "assist_ratio": _number(
-            "--assist-ratio", "time with assistance as a ratio to time alone (default: {default})"
+            "--assist-ratio", "ratio of the time with assistance to the time alone (default: {default})"
         ),
     },
     about=(
         "Fills a study that is declared with `simulated = true`: simulated people take part from"
-        " beginning to end, simulated models make the runs of each [[solver]]. The real engine makes"
+        " beginning to end, and simulated models make the runs of each [[solver]]. The real engine makes"
         " the attempts; the clock and the test results are made up. The same seed makes the same"
         " study."
     ),
@@ -159,7 +159,7 @@ POWER = StudyCommand(
     power,
     {
         "people": option("only for this many people", metavar="N"),
-        "effect": option("the difference of rates, or ratio of times, to be detected", metavar="D"),
+        "effect": option("the difference in rates, or ratio of times, to be detected", metavar="D"),
         "rate": _number("--rate", "the share solved (default: {default}, which makes the interval widest)"),
         "ability": _number("--ability", "standard deviation of persons, in logits"),
         "task": _number("--task", "standard deviation of tasks, logits"),

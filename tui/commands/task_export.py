@@ -111,8 +111,8 @@ EXPORT = CliCommand(
         "agent_hosts": option(
             "hosts that an agent in the container may reach, such as its model's", metavar="HOST,…"
         ),
-        "tools": option("mcp: give the agent the address of the server"),
-        "mcp_url": option(f"as the container reaches it ({MCP_URL})", metavar="URL"),
+        "tools": option("mcp: also give the agent the address of gistpoint's MCP server"),
+        "mcp_url": option(f"that server's address as the container reaches it ({MCP_URL})", metavar="URL"),
         "base": option("the image to build on, preferably with its digest", metavar="IMAGE"),
     },
     about="Writes tasks as one file (archive), or for a harness that runs them in its own containers.",

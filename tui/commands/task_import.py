@@ -101,7 +101,7 @@ IMPORT = CliCommand(
     ImportCall,
     import_records,
     {
-        "data_set": argument("", "the data set in whose format the records are"),
+        "data_set": argument("", "the data set whose format the records have"),
         "file": argument("FILE", "JSON or JSON lines; without it, the waiting records"),
         "sources": option(
             "TOML file with the locations of repositories, and what their suites need", metavar="FILE.toml"

@@ -89,7 +89,7 @@ def new(wanted: NewTaskCall) -> int:
         f" {what}"
     )
     print_text(f"Passes can be confirmed: {confirmable_words(made.task)}")
-    print_text(f"{author_title(made.task)}, called {word_name(made.task.id)} before its solvers")
+    print_text(f"{author_title(made.task)}, shown to its solvers as {word_name(made.task.id)}")
     print(made.task.id)
     print(f"next: gistpoint solve {made.task.short_id}", file=sys.stderr)
     return DONE
@@ -197,7 +197,7 @@ def _print_spent(model: str, spending: SetSpending) -> None:
     print_text(f"{model}: {used}{about}{cost} for this set{most}")
 
 
-_GOES_ON = "The tasks so far are kept: the same command continues from there."
+_GOES_ON = "The tasks made so far are kept: the same command continues from there."
 
 
 def _listed(settings: CampaignSettings, batch: Batch, harness: FetchingHarness, *, as_json: bool) -> int:
@@ -329,8 +329,8 @@ def _print_notes(result: SourceResult, count: int) -> None:
     seen = result.counts.reasons.get(Reason.AT_A_GLANCE, 0)
     if seen and result.kept < count:
         print_text(
-            f"{source}: reading gives away every corruption of {seen} functions, so none was tried. A"
-            " higher --max-glance tries them: 0.5, or above the given one."
+            f"{source}: readers are expected to see every corruption of {seen} functions, so none was"
+            " tried. Give a higher --max-glance to try them: 0.5, or more than before."
         )
 
 
@@ -439,13 +439,15 @@ _SET = OptionTable(
             "deliberate edits, or earlier bodies of functions (default: {default})",
             "--from",
         ),
-        "missing_features": option("with --from history, keep earlier bodies without a feature of today too"),
+        "missing_features": option(
+            "with --from history, also keep earlier bodies that lack a feature of the present one"
+        ),
         "pool": option(
-            "proven corruptions of which the least visible become tasks (default with --from history: 3 a"
-            " task)",
+            "number of proven corruptions, of which the least visible become tasks (default with --from"
+            " history: 3 per task)",
             metavar="N",
         ),
-        "seed": option("seed of order and corruptions (default: {default})"),
+        "seed": option("seed of the order and the corruptions (default: {default})"),
         "workers": option("number of processes (default: one per core)", metavar="N"),
         "cluster": option(
             "try candidates on the Dask cluster with this scheduler instead", metavar="ADDRESS"

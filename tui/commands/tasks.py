@@ -191,10 +191,10 @@ def delete(wanted: DeleteTask) -> int:
     task = store.find(wanted.task)
     tried = [summary for summary in attempts.outlines() if summary.task_id == task.id]
     if opened := next((summary.attempt_id for summary in tried if summary.open), ""):
-        raise AttemptError(f"Attempt {opened} of this task is open.", hint="Close it first.")
+        raise AttemptError(f"Attempt {opened} at this task is open.", hint="Close it first.")
     if tried:
         kept = f"{len(tried)} {'attempt' if len(tried) == 1 else 'attempts'}"
-        print(f"{kept} of this task can still be read, but not resumed.", file=sys.stderr)
+        print(f"{kept} at this task can still be read, but not resumed.", file=sys.stderr)
     if not (wanted.yes or _agreed(f"Delete task {titled_id(task)}? Type yes: ")):
         raise UserError("Nothing was deleted.", hint="Without a terminal, confirm with --yes.")
     store.remove(task)

@@ -432,7 +432,7 @@ class HomeScreen(BaseScreen[None]):
         ended = (s for s in (chosen.readable if chosen is not None else ()) if wanted in ("", s.attempt_id))
         summary = next(ended, None)
         if summary is None:
-            self.app.notify("Choose an attempt that has ended; only its record can be read.")
+            self.app.notify("Choose an attempt that has ended: only such a record can be read.")
         else:
             self.post_message(self.ReviewAsked(summary.attempt_id))
 

@@ -174,7 +174,7 @@ def _end(state: AttemptState, accepted: bool | None) -> Rows:
     if ending.code:
         rows.append(("Why", ending.code.replace("_", " ")))
     if ending.text:
-        rows.append(("In your words", ending.text))
+        rows.append(("In your own words", ending.text))
     return rows
 
 
@@ -367,7 +367,7 @@ class SummaryScreen(BaseScreen[AfterSummary]):
             self._job.stop()
             self._job = None
             later = f"gistpoint attempt confirm {self._state.attempt_id}"
-            self._show_confirmation(f"not confirmed, since you stopped it; `{later}` does it")
+            self._show_confirmation(f"not confirmed, since you stopped it; `{later}` confirms it")
 
     async def action_page(self, name: str) -> None:
         """Show and focus a page."""

@@ -56,7 +56,7 @@ def _called(*tools: str) -> Callable[[AttemptState], bool]:
 STEPS: tuple[TourStep, ...] = (
     TourStep(
         "Read the brief",
-        "This is the task: one function has lost its body, so tests fail. Your time runs while you read. "
+        "This is the task: one function has lost its body, so tests fail. The clock runs while you read. "
         "When you have read it, press <pane.files>.",
         lambda state: state.pane is not Pane.BRIEF or bool(state.calls),
     ),
@@ -101,8 +101,8 @@ STEPS: tuple[TourStep, ...] = (
 """The steps in their order. The last one ends the tour."""
 END = (
     "You have read, searched, edited, submitted and paused: that is all there is to an attempt. Choose a task"
-    " and press Enter to start one; the demo's never count. F1 explains the keys of any screen, Ctrl+P finds"
-    " any command."
+    " and press Enter to start one; those at the demo's tasks never count. F1 explains the keys of any"
+    " screen, Ctrl+P finds any command."
 )
 
 

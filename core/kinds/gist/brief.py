@@ -16,7 +16,7 @@ _EXECUTION = {
     True: "You may run code before you hand in, with the tools that do so.",
 }
 
-_READING = {False: "You may read the repository, and run no code. ", True: ""}
+_READING = {False: "You may read the repository, but you can't run code. ", True: ""}
 
 TEMPLATES = {
     "gist": "gist-3",

@@ -126,7 +126,7 @@ def test_json_is_whole_although_the_work_was_stopped(
     assert [source["tasks"] for source in json.loads(captured.out)["sources"]] == [["id-of-a-task"]] * made
     assert (
         captured.err
-        == "gistpoint: Stopped. The tasks so far are kept: the same command continues from there.\n"
+        == "gistpoint: Stopped. The tasks made so far are kept: the same command continues from there.\n"
     )
 
 

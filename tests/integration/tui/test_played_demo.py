@@ -39,7 +39,7 @@ def played(home: Path) -> str:
 
 
 def test_recorded_attempt_is_played_as_text_through_the_real_sandbox(played: str) -> None:
-    assert played.startswith("Playing a recorded attempt of ")
+    assert played.startswith("Playing a recorded attempt at ")
     assert "\n> replace_function" in played
     assert "\nsolved: " in played
 

@@ -114,13 +114,13 @@ class Dialog(ModalScreen[Answer | None], BaseScreen[Answer | None]):
         self._drafts.write(changed)
 
     def on_key(self, event: events.Key) -> None:
-        """Write a letter that is typed next to the fields into the last field, so that it is not lost."""
+        """Write a letter typed while no field has the focus into the last field, so that it is not lost."""
         means_something = event.key in self.active_bindings
         if event.is_printable and event.character != " " and not means_something:
             self._write(event, event.character or "")
 
     def on_paste(self, event: events.Paste) -> None:
-        """Write a text that is pasted next to the fields into the last field."""
+        """Write a text pasted while no field has the focus into the last field."""
         self._write(event, event.text.partition("\n")[0])
 
     def _write(self, event: events.Event, text: str) -> None:
@@ -507,7 +507,7 @@ class CommentDialog(TextDialog):
         )
 
 
-_TEXT = f"{{why}}\n\n{WHAT_IT_MEANS} Your answer holds for this machine from now on."
+_TEXT = f"{{why}}\n\n{WHAT_IT_MEANS} Your answer applies to this machine from now on."
 _WAIT_SECONDS = 0.2
 
 

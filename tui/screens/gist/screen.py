@@ -296,9 +296,7 @@ class GistPane(EditorPane):
     def frame_note(self) -> Content:
         """Return the size of the text, whether it is saved, and whether it parses."""
         lines = self.editor.document.line_count - (not self.editor.document.get_line(-1))
-        kept = (
-            "saved" if self.code == gist_of(self._state).text else "kept; the next call saves it for 1 step"
-        )
+        kept = "saved" if self.code == gist_of(self._state).text else "kept; the next call saves it (1 step)"
         size = f"{lines} {'line' if lines == 1 else 'lines'}, {kept}  "
         return Content.assemble(plain_line(size), state_words(replace(self.editor.state, added=0, removed=0)))
 

@@ -292,7 +292,7 @@ class GlanceScreen(BaseScreen[None]):
         if self._phase is _Phase.WAITING:
             self.cover.update(
                 f"Press Enter to see the next function. It is shown for {limit:g} seconds.\n\n"
-                "Mark a line that looks wrong with m, while you see it."
+                "Press m to mark a line that looks wrong, while you see it."
             )
             framed(self.cover, "The next function")
         else:

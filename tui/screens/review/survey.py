@@ -40,7 +40,7 @@ WORDS = {
     StepMark.FIRST_READ_RIGHT_FILE: "first read of the right file",
     StepMark.REVERT: "reverts an earlier edit",
     StepMark.REPEATED_COMMAND: "repeats a command",
-    StepMark.REREAD: "reads again without a change",
+    StepMark.REREAD: "reads the same text again",
     StepMark.ERROR: "error",
     StepMark.EDIT: "edit",
     StepMark.TEST_RUN: "test run",

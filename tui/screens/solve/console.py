@@ -224,7 +224,7 @@ class Console(Vertical):
     def _explain_search(self) -> None:
         tool = next(tool for tool in self._attempt.tools if tool.name == SEARCH)
         refused = self._refused(self.line.value)
-        takes = " Alt+R takes it as text;" if self.check_action("as_text", ()) else ""
+        takes = " Alt+R finds it as text;" if self.check_action("as_text", ()) else ""
         what = f"{refused}.{takes}" if refused else "Search the repository:"
         self.say(f"{what} {self._price(tool)}. Esc goes back")
 

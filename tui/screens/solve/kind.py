@@ -242,7 +242,7 @@ class SolvingKind:
         tool = next((tool for tool in self._attempt.tools if tool.submits), None)
         if tool is None or not self.editor.buffer:
             nothing = "The editor has no function yet: read one and press e on it."
-            self._refuse("Nothing is submitted in this attempt." if tool is None else nothing)
+            self._refuse("Nothing can be submitted in this attempt." if tool is None else nothing)
             return None
         path, _, qualname = self.editor.buffer.partition("::")
         given = {
@@ -274,7 +274,7 @@ class SolvingKind:
         last = self.warning(tool, price)
         figures = f"  {figure_words(changed.added, changed.removed)}".rstrip()
         stays = edits and bool(changed.hunks) and not fault
-        ending = "\nIts changes stay for the rest of the attempt." if stays else ""
+        ending = "\nThe changes stay for the rest of the attempt." if stays else ""
         text = f"{self.editor.buffer}{figures}\n{price_words(price, self._attempt.state)}.{ending}"
         title = "Submit and run the tests?"
         change = (before, after) if changed.hunks else None

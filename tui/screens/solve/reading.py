@@ -270,7 +270,8 @@ class CodePane(StatePane):
         if not found:
             what = word if meant else "a name on this line"
             self.app.notify(
-                f"No result has shown where {what} is defined. search_code or list_file_functions may."
+                f"No result has shown where {what} is defined. search_code or list_file_functions may show"
+                " it."
             )
         elif len(found) == 1 and (not others or (not meant and shown_function(self._state, found[0]))):
             self.go_to(found[0])

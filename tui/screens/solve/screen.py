@@ -68,7 +68,7 @@ FLUSH_SECONDS = 1.0
 
 _BUSY = "A call is under way: wait for it, or cancel it with Esc."
 _PLAYING = "▶ A recorded attempt is playing, with the real tools and tests. Ctrl+L leaves it."
-_BRIEF_FIRST = "Read the task: your time is running. Press F9 afterwards to open the tools."
+_BRIEF_FIRST = "Read the task: the clock is running. Press F9 afterwards to open the tools."
 
 
 class SolveScreen(BaseScreen[How]):
@@ -302,7 +302,7 @@ class SolveScreen(BaseScreen[How]):
     def action_find(self) -> None:
         """Search in the focused text, or else in the text being read, if the study allows it."""
         if not allowed(self._attempt.state, "search"):
-            self.app.notify("Searching in the text shown is disabled in this study.")
+            self.app.notify("Searching the visible text is disabled in this study.")
         elif (view := self.area.text_meant(self.focused)) is not None:
             find_in(view)
 

@@ -117,7 +117,7 @@ class BreakPage(StudyPage):
 
     def body(self) -> Iterable[Widget]:
         """Yield a sentence."""
-        words = "Take your time: no clock runs. You can also close the program (Ctrl+Q); it continues here."
+        words = "Take your time: no clock runs. You can also close the program (Ctrl+Q) and continue later."
         yield paragraphs("A break", [words])
 
 

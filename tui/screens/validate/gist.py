@@ -181,7 +181,7 @@ def reference_words(answer: GistAnswer | None) -> str:
     """Return a text on a task's reference gist: whether it is faithful, and its scores."""
     reference = answer.reference if answer is not None else None
     if reference is None:
-        return "no reference gist: gistpoint gist reference makes one"
+        return "no reference gist: gistpoint gist reference looks for one"
     if not reference.faithful:
         return f"no faithful reference gist: {reference.reason}"
     rates = [("ran", reference.line_execution), ("exists", reference.line_existence)]

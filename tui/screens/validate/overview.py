@@ -128,7 +128,7 @@ def _task(known: Known) -> list[Line]:
         found.append(
             line(
                 f"          {plural(len(task.suite.deselected), 'test')} flaky when the task was"
-                " made, left out",
+                " made, and left out",
                 ODD,
             )
         )

@@ -62,7 +62,8 @@ def _trials(known: Known) -> Iterator[Line]:
     yield line(f"Runs of the suite: {len(known.trials)}", HEADING)
     if not known.trials:
         yield line(
-            "r runs the task's tests, O those of the original; R and Alt+O five times, F9 your fix", MUTED
+            "r runs the tests on the task's code, O on the original; R and Alt+O five times; F9 on your fix",
+            MUTED,
         )
     for trial in reversed(known.trials):
         yield trial_line(trial)
