@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING
 from sqlalchemy import text
 from sqlalchemy.exc import DBAPIError
 
+from gistpoint.core.errors import AttemptError
 from gistpoint.core.logs import append_whole, sync_file, sync_folder, take
 from gistpoint.sessions.heads import ELSEWHERE, Head, HeadFile, has_head, move_head
 from gistpoint.sessions.journal import JOURNAL, LOCK, is_open
@@ -368,8 +369,11 @@ def _miscounted(attempt: str, seq: int) -> Conflict:
     return Conflict(f"attempt {attempt}", seq, words=words)
 
 
-class AttemptElsewhereError(TeamStoreError):
-    """Another machine is continuing an attempt."""
+class AttemptElsewhereError(TeamStoreError, AttemptError):
+    """Another machine is continuing an attempt.
+
+    It is an `AttemptError`, so that a caller that reports why an attempt can't be opened also reports this.
+    """
 
 
 def take_over(engine: Engine, folder: Path, machine: str) -> None:
