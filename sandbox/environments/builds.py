@@ -177,7 +177,7 @@ class Builds:
             ended = self._run(folder, environment, {**order, "installed": installed}, received)
             if ended.stop is Stop.CANCELLED:
                 raise CancelledError("Stopped at your request.")
-            file = received.file()
+            file = received.save_file()
             finished = ended.stop is Stop.EXITED and ended.exit_code == 0
             if finished and file is not None:
                 return file
@@ -289,15 +289,16 @@ class BuildOutput:
             if self._size <= MOST_BYTES:
                 self._file.write(part)
 
-    def file(self) -> Path | None:
-        """Rename the received file to its name and return its path.
+    def save_file(self) -> Path | None:
+        """Give the received file its name, and return its path; a later call returns the same path.
 
         None if the file is incomplete, too large, or has an invalid name.
         """
         is_complete = self._complete and self._size <= MOST_BYTES
         if not is_complete or not _FILE.fullmatch(self._name):
             return None
-        return (self._into / "part").rename(self._into / self._name)
+        part, named = self._into / "part", self._into / self._name
+        return part.rename(named) if part.exists() else named
 
 
 def _stored_wheel(folder: Path, name: str, version: str, digest: str) -> BuiltWheel:

@@ -223,7 +223,7 @@ class StubCalls:
                 self.put("note", kind="of_test", what=_exception_text(error), swallowed=False)
         self.send(request, [root], shared)
 
-    def function(self, number: int, name: str, attributes: Any) -> Callable[..., Any]:
+    def function(self, number: int, name: str, doc: Any) -> Callable[..., Any]:
         """Return a function whose calls are made in the other process."""
         function, shared = self.asked[-1], self.shared[-1]
 
@@ -232,7 +232,7 @@ class StubCalls:
             return self.exchange(function, request, [arguments, tuple(keywords.items())], shared)
 
         elsewhere.__name__ = elsewhere.__qualname__ = name
-        elsewhere.__doc__ = attributes
+        elsewhere.__doc__ = doc
         return elsewhere
 
     def iterator(self, number: int) -> Iterator[Any]:
