@@ -146,7 +146,7 @@ class ControlRuns:
         """Return why the run of the true function shows nothing; None if it does."""
         if true.conclusion.status is not RunStatus.FINISHED:
             return self._not(Unconfirmable.SANDBOX, true.conclusion.reason, true)
-        # Such a library would run code of the submission in the process that holds the tests.
+        # A library that runs text as code would run the submission's code in the process of the tests.
         if any(asked.problem is Unconfirmable.RUNS_TEXT for asked in true.asked.values()):
             return self._not(Unconfirmable.RUNS_TEXT, _words_of(true, Unconfirmable.RUNS_TEXT), true)
         return None

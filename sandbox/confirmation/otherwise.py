@@ -68,7 +68,9 @@ def shown_call(
 ) -> AnsweredCall:
     """Return a call with its expected and its found answer as texts.
 
-    `expected` and `found` are exchanges of the call itself, or of a later request to what it answered with.
+    If these texts are equal, the effects of the call, such as its output and changed arguments, take their
+    place. `expected` and `found` are exchanges of the call itself, or of a later request to what it answered
+    with; the texts of a later request begin with `then`.
     """
     request = expected.request
     first, second = Shower(), Shower()
@@ -88,10 +90,12 @@ def shown_call(
 
 
 def changes_more(request: Message, true: Message, submitted: Message, writes: Collection[str]) -> bool:
-    """Whether a submission changes an argument, or what one holds, that the true function leaves as it was.
+    """Whether a submission changes more in the objects that it was given than the true function does.
 
-    Only changes that could be made in the tests' process count: `writes` are those that the true function was
-    seen to make in any call.
+    True if it changes an argument, or an object inside one, that the true function leaves as it was, or if it
+    removes an attribute that the true function keeps. Only changes that could be made in the tests' process
+    count: `writes` are those that the true function was seen to make in any call. A malformed answer is
+    compared only up to the malformed part.
     """
     given: Mapping[str, Any] = request.get("heap", {})
     before: Message = {"roots": [], "heap": {}}
@@ -110,7 +114,7 @@ def changes_more(request: Message, true: Message, submitted: Message, writes: Co
 
 
 def _lost(true: Sequence[Any], submitted: Sequence[Any], writes: Collection[str]) -> bool:
-    """Whether an object has lost an attribute that it keeps in the true answer."""
+    """Whether an object has lost an attribute that it keeps in the true answer, and that may be changed."""
     place = _ATTRIBUTES.get(true[0])
     if place is None or true[:2] != submitted[:2]:
         return False

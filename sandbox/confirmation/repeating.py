@@ -132,7 +132,8 @@ def repeated(process: SubmissionProcess, call: PlainCall, alike: Alike) -> tuple
             break
         answer = parsed(process.answer_call(request)) or {"re": "gone"}
         asks_otherwise = not _asks_alike(exchanges, place, answer)
-        # With all that the test gave since the call, so that its arguments are known at the end too.
+        # The heap has all objects that the test has sent since the call, because a later exchange may refer
+        # to the arguments of the call.
         given.update(_given(exchanges[place].request))
         exchange = replace(exchanges[place], request={**exchanges[place].request, "heap": dict(given)})
         if not alike(exchange, answer):

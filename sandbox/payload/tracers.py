@@ -219,7 +219,10 @@ class EntrypointTracer(_Tracer):
         return lines
 
     def _qualname(self, code: CodeType) -> str:
-        """Return the qualified name of a function by its place in the file, for Python before 3.11."""
+        """Return the qualified name of a function by its place in the file, for Python before 3.11.
+
+        Its plain name if the file can't be parsed or does not contain it.
+        """
         names = self._names.get(code.co_filename)
         if names is None:
             try:

@@ -394,9 +394,9 @@ def _only_member(path: Path, archive: Archive) -> str:
     refused = next((member for member in members if member.refused), None)
     if refused is not None and not usable:
         raise RunFileError(f"{path}: {refused.name!r} is refused: {refused.refused}.")
-    some = ", ".join(join_name(str(path), member.name) for member in usable[:2])
+    examples = ", ".join(join_name(str(path), member.name) for member in usable[:2])
     raise RunFileError(
-        f"{path} holds {len(usable)} files.", hint=f"Name one, such as {some}." if some else ""
+        f"{path} holds {len(usable)} files.", hint=f"Name one, such as {examples}." if examples else ""
     )
 
 
