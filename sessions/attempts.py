@@ -350,7 +350,10 @@ class AttemptStore:
     def _outline(
         self, name: str, kept: Outlines, book: ReviewBook, elsewhere: frozenset[str]
     ) -> AttemptSummary | None:
-        """Return an attempt in the form of `outlines`; None if the folder contains none."""
+        """Return an attempt in the form of `outlines`; None if the folder contains none.
+
+        If its journal can't be read, the summary contains only the problem.
+        """
         folder = self.root / name
         versions = _versions(folder)
         outline = kept.get(name, versions)

@@ -81,10 +81,10 @@ def confirm_after_end(
     task: Task | None = None,
     run: RunContext = UNATTENDED,
 ) -> AskedPass | None:
-    """Confirm the pass of an attempt that has just ended, as `confirm_attempt` does; return None if it fails.
+    """Confirm the pass of an attempt that has just ended, and return the result; None if that fails.
 
     The attempt is valid without a confirmation: `gistpoint attempt confirm` tries again, and reports what is
-    wrong. Raises `CancelledError` when cancelled.
+    wrong. See `confirm_attempt`. Raises `CancelledError` when cancelled.
     """
     try:
         return confirm_attempt(services, attempt_id, attempts=attempts, task=task, run=run)

@@ -250,10 +250,10 @@ def served_attempt(
 
 
 def _resumed(services: Services, task: Task, request: ServeAttempt) -> AttemptSummary | None:
-    """Return the attempt to resume; None if a new one is wanted.
+    """Return the attempt to resume; None if a new one is requested.
 
-    Raises `UserError` if it was not started over MCP, has ended, is damaged, open in another process or of
-    another task, or if a setting is given with it.
+    Raises `UserError` if there is no such attempt, if it was not started over MCP, has ended, is damaged,
+    open in another process or of another task, or if a setting is given with it.
     """
     if not request.attempt:
         return None

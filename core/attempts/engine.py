@@ -162,7 +162,8 @@ class Attempt:
     def resume_process(self) -> None:
         """Record that a new process resumes the attempt; `finish_pending` completes an interrupted call.
 
-        Raises `AttemptError` if the journal does not fit the task or this version.
+        Raises `AttemptError` if the journal contains no start, if it belongs to another task or to another
+        version of this one, or if a newer gistpoint began it.
         """
         if not self.state.started:
             raise AttemptError(

@@ -555,7 +555,10 @@ def _has_star(node: ast.Call) -> bool:
 
 
 def _formatted(text: str) -> Iterator[str]:
-    """Yield the attributes that `str.format` gets for a text, including those in its format specifiers."""
+    """Yield the attributes that `str.format` gets for a text, including those in its format specifiers.
+
+    Nothing for a text that is not a valid format.
+    """
     try:
         fields = list(string.Formatter().parse(text))
     except ValueError:

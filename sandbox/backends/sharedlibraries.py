@@ -216,7 +216,10 @@ def _fits(path: Path, binary: Binary) -> bool:
 
 @cache
 def _system_libraries() -> Mapping[str, tuple[str, ...]]:
-    """Return the paths of the libraries in the system's own list, by name; empty if it has no list."""
+    """Return the paths of the libraries in the system's own list, by name.
+
+    Empty if there is no list, or none in a known format.
+    """
     try:
         data = _CACHE.read_bytes()
     except OSError:

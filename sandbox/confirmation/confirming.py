@@ -122,7 +122,10 @@ class SandboxConfirmer:
         found: Confirmation,
         run: RunContext,
     ) -> Confirmation:
-        """Return `found` with the smallest input beyond the tests on which the functions differ, if any."""
+        """Return `found` with the smallest input beyond the tests on which the functions differ, if any.
+
+        Unchanged if the functions can't be compared.
+        """
         if self._beyond is None:
             return found
         task = case.task

@@ -137,11 +137,12 @@ def new_attributes(request: Message, true: Message, submitted: Message) -> set[s
     """Return the attributes, as `module:class.name`, that objects have only in the submission's answer.
 
     A given object is compared with itself, a new one with all new objects of its class in the true answer.
+    Empty for a malformed answer.
     """
     try:
         return set(_new_attributes(request.get("heap", {}), true.get("heap", {}), submitted.get("heap", {})))
     except (LookupError, TypeError, ValueError, AttributeError):
-        return set()  # as above
+        return set()  # a submission can write anything in place of an answer
 
 
 def _new_attributes(given: Message, true: Message, submitted: Message) -> Iterator[str]:

@@ -356,7 +356,11 @@ def check_wheel(wheel: Path, name: str, version: str) -> Metadata:
 
 
 def _metadata_text(wheel: Path, archive: zipfile.ZipFile) -> str:
-    """Return the text of a wheel's metadata, after checking all paths; raises as `check_wheel` does."""
+    """Return the text of a wheel's metadata, after checking all paths.
+
+    Raises `EnvironmentBuildError` if the wheel is too large when unpacked, contains a path that leads out of
+    it or a link, or does not have exactly one file of metadata.
+    """
     members = archive.infolist()
     unpacked = sum(member.file_size for member in members)
     if len(members) > _MOST_FILES or unpacked > _MOST_UNPACKED:

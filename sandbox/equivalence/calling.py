@@ -230,9 +230,10 @@ class CallRunner:
     ) -> Replayed:
         """Call a function of `tree` with inputs: numbers of recorded calls, or encoded arguments.
 
-        Returns the outcomes; an input without an outcome was not reached, because the run was stopped or
-        ended early (see `problem`). If `describe` is true, the encoded arguments of the recorded calls are
-        returned too. The folders of `test_files` are on the import path. Raises `CancelledError` if stopped.
+        Returns the outcomes. An input has none if it was not reached, because the run was stopped or ended
+        early (see `problem`), or if its record was malformed. If `describe` is true, the encoded arguments of
+        the recorded calls are returned too. The folders of `test_files` are on the import path. Raises
+        `CancelledError` if stopped.
         """
         found, key = Replayed(), os.urandom(32).hex()
         seal = ResultSeal(bytes.fromhex(key))

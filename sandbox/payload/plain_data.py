@@ -174,7 +174,7 @@ class Encoder:
         return base is not None and self.side.travels(kind, base)
 
     def node(self, value: Any) -> list[Any]:
-        """Return the node of an object that travels."""
+        """Return the node of an object that travels. Raises `CannotTravelError` if a part of it can't travel."""
         kind = type(value)
         name = sides.NODE_KINDS.get(kind)
         if name is not None:

@@ -61,7 +61,10 @@ class FileProbe:
 
     @property
     def identity(self) -> tuple[str, int, int] | None:
-        """The path, size and modification time (ns) that identify a plain file; None for anything else."""
+        """The path, size and modification time (ns) that identify a plain file.
+
+        None for anything else, and for a file that is gone.
+        """
         if not isinstance(self.blob, FileBlob) or self.parts:
             return None
         try:
@@ -228,7 +231,10 @@ class FileProbe:
         return value
 
     def member(self, key: str, arrays: Collection[str]) -> RawRecord | None:
-        """Return the top object's member `key` before `arrays` or near the end of the text; else None."""
+        """Return the top object's member `key` before `arrays` or near the end of the text.
+
+        None if it is elsewhere, missing or damaged.
+        """
         if key not in self.object and key not in self._late_offsets:
             return None
         scanner = Scanner(self.blob, self.start)

@@ -138,7 +138,10 @@ class Scanner:
         return True
 
     def value(self) -> tuple[Json, int, int]:
-        """Decode the next value and return it with its start and its end."""
+        """Decode the next value and return it with its start and its end.
+
+        Raises an `UnreadableError` if the value is cut off or damaged, or exceeds the limits.
+        """
         if not self.peek():
             raise CutOffError(self.position)
         start = self.position

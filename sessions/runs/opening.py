@@ -258,7 +258,10 @@ def split_name(name: str) -> tuple[Path, str]:
 
 
 def _as_printed(path: Path) -> Path | None:
-    """Return the only file that is printed as `path`; None if no file is, or several are."""
+    """Return the only file that is printed as `path`.
+
+    None if no file is, if several are, or if a folder can't be listed.
+    """
     found = Path(path.anchor)
     for part in path.parts[bool(path.anchor) :]:
         if _is_there(str(found / part)):

@@ -32,7 +32,11 @@ if TYPE_CHECKING:
 
 
 def read_study_data(study: StudyFolder, run: RunContext) -> LoadedStudy:
-    """Read a study and return it, reporting each step. Raises `StudyError` as `load_study` does."""
+    """Read a study and return it, reporting each step.
+
+    Raises `StudyError` if simulated attempts and others are mixed, or if the stored metrics, a pattern of
+    runs or a map can't be used.
+    """
     run.progress(RunProgress(step="reading the study"))
     return load_study(study, lambda words: run.progress(RunProgress(words)))
 
@@ -50,7 +54,8 @@ class AnalyseStudy(Request):
 def analyse_study(study: StudyFolder, request: AnalyseStudy, run: RunContext) -> StudyReport:
     """Read a study, run its analyses and return the report, which also contains analyses that failed.
 
-    Raises `StudyError` if outcomes are hidden, or as `load_study` does, and `CancelledError` if cancelled.
+    Raises `StudyError` if outcomes are hidden, an analysis is unknown, or the study can't be read (see
+    `load_study`), and `CancelledError` if cancelled.
     """
     require_unblinded(study, unblind=request.unblind)
     declared = study.study.report.analyses
@@ -186,7 +191,8 @@ def export_study(
 ) -> StudyExported:
     """Export a study; `write` writes a file and creates its folder.
 
-    Raises `StudyError` for an unknown format or person, if outcomes are hidden, or as `load_study` does.
+    Raises `StudyError` for an unknown format or person, if outcomes are hidden, or if the study can't be read
+    (see `load_study`).
     """
     if request.person is None:
         require_unblinded(study, unblind=request.unblind)

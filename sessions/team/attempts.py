@@ -379,7 +379,8 @@ class AttemptElsewhereError(TeamStoreError, AttemptError):
 def take_over(engine: Engine, folder: Path, machine: str) -> None:
     """Prepare to resume an attempt here: fetch the lines that other machines added, and take the lease.
 
-    A journal that differs from the store's is left unchanged, because it is a branch. Raises
+    Nothing is done for an attempt that is not shared or not on the store, or whose journal can't be read. A
+    journal that differs from the store's is left unchanged, because it is a branch. Raises
     `AttemptElsewhereError` while another machine holds the lease.
     """
     try:

@@ -73,9 +73,10 @@ def decide_history(trial: CandidateTrial) -> CandidateVerdict:
 
 
 def _good(trial: CandidateTrial, name: str) -> list[RatedHistory]:
-    """Return the good corruptions that the earlier bodies of a function contain, the best hidden first.
+    """Return the good corruptions that the earlier bodies of a function contain, the best-hidden first.
 
-    Raises `CandidateDropped` if the function has no earlier body.
+    Raises `CandidateDropped` if the function is not in the tree, or if none of its earlier bodies is
+    different.
     """
     path, _, qualname = name.partition("::")
     index = index_source(path, trial.library.intake.repository.tree.read(path))
