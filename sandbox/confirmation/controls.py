@@ -97,7 +97,11 @@ class ControlRuns:
         self.run = run
 
     def controls(self) -> Controls:
-        """Run the true function, the corrupted function and one that returns None; return the controls."""
+        """Run the true function, the corrupted function and one that returns None; return the controls.
+
+        If no test counts, or if none would notice a wrong function, the controls name the reason in place of
+        tests.
+        """
         case, run = self.case, self.run
         functions, tests = case.targets, case.entering
         if not tests:
@@ -245,9 +249,10 @@ def uncontrolled(
     learned: Sequence[Mapping[str, Sequence[str]]],
     run: RunContext,
 ) -> FunctionName | None:
-    """Return the first function of a task of which no test shows that it alone is wrong, if there is one.
+    """Return a function of a task that could be wrong alone without failing a test; None if there is none.
 
-    Such a function could answer anything, and would be confirmed by the tests of the other functions.
+    Such a function could answer anything, and would be confirmed by the tests of the other functions. None
+    for a task with one function, for which the controls of the task are enough.
     """
     functions = case.targets
     if len(functions) == 1:

@@ -123,7 +123,8 @@ class PassCheck:
     def confirmation(self) -> Confirmation:
         """Run the tests that count, with the submission in a separate process; return the result.
 
-        Raises `NotConfirmableError` if the submission can't be run that way.
+        Raises `NotConfirmableError` if the submission can't be run that way, and `NoControlError` if a
+        function of the task could be wrong alone without failing a test.
         """
         changed = changed_functions(self.case.original, self.submitted)
         others = [name for name in changed if name not in self.case.targets]

@@ -49,7 +49,9 @@ class PlainCall:
 def plain_calls(report: PairReport, *, steps: bool) -> list[PlainCall]:
     """Return the different calls that can be repeated alone.
 
-    Without `steps`, these are the calls that need no reply of the test, without later requests.
+    Without `steps`, these are the calls that need no reply of the test, without later requests. With `steps`,
+    they have at most `_MOST_STEPS` replies and later requests in all; calls whose replies exceed that are
+    left out.
     """
     found: dict[str, PlainCall] = {}
     left = _MOST_STEPS

@@ -103,7 +103,10 @@ class Builds:
         )
 
     def repository_metadata(self, folder: Path, name: str) -> Metadata:
-        """Return the metadata of a repository as its build backend computes it."""
+        """Return the metadata of a repository as its build backend computes it.
+
+        Raises `EnvironmentBuildError` if the build fails, and `CancelledError` if stopped.
+        """
         with (
             tempfile.TemporaryDirectory(prefix="gistpoint-build-") as scratch,
             self._build(folder, "metadata", name, Path(scratch)).open("rb") as file,
@@ -113,7 +116,9 @@ class Builds:
     def wheel(self, name: str, version: str, hashes: tuple[str, ...] = ()) -> BuiltWheel:
         """Return a wheel of a package whose index has none; the wheel is built at the first call.
 
-        If `hashes` are given, the sha256 of the package's sdist must be one of them.
+        If `hashes` are given, the sha256 of the package's sdist must be one of them. Raises
+        `EnvironmentBuildError` if there is no such sdist, if its build fails, or if builds are nested too
+        deeply, and `CancelledError` if stopped.
         """
         # Cached by the hash of the sdist, not by the versions of the build's requirements (decision 38).
         for digest in hashes:

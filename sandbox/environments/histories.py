@@ -105,7 +105,10 @@ def _of_commits(
     on_line: Callable[[str], None],
     cancel: CancelToken,
 ) -> Iterator[tuple[str, EarlierFile]]:
-    """Yield the texts of the files before the commit, the newest first."""
+    """Yield the texts of the files before the commit, the newest first.
+
+    Raises `SourceError` if the history can't be read.
+    """
     import git
 
     with cloned(specification, scratch / "history", on_line) as (repository, revision):

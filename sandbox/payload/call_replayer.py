@@ -345,7 +345,10 @@ def _is_made(value: Any) -> bool:
 
 
 def canonical(value: Any, depth: int, above: tuple[int, ...]) -> str:
-    """Return a text that is the same for equal values in any process. Raises `Unequal` if there is none."""
+    """Return a text that is the same for equal values in any process. Raises `Unequal` if there is none.
+
+    Up to `_ITEMS` items of an iterator are taken from it.
+    """
     kind = type(value)
     if kind in _EXTENDING:
         # This program gave an argument this class, so it does not matter whether an answer still has it.

@@ -117,7 +117,10 @@ class Encoder:
         return self.reference(value)
 
     def bound(self, value: Any, depth: int) -> Value | None:
-        """Return the JSON form of a bound method; None if the other side has no such method."""
+        """Return the JSON form of a bound method.
+
+        None if it is bound to a class, a module or nothing, or if the other side has no such method.
+        """
         receiver, name = value.__self__, value.__name__
         if receiver is None or isinstance(receiver, (type, types.ModuleType)):
             return None
@@ -174,7 +177,7 @@ class Encoder:
         return base is not None and self.side.travels(kind, base)
 
     def node(self, value: Any) -> list[Any]:
-        """Return the node of an object that travels. Raises `CannotTravelError` if a part of it can't travel."""
+        """Return the node of an object that travels. Raises `CannotTravelError` if a part can't."""
         kind = type(value)
         name = sides.NODE_KINDS.get(kind)
         if name is not None:
@@ -373,7 +376,7 @@ class Decoder:
             kind = base
         elif sides.base_of(kind) is not base:
             raise sides.CannotTravelError(f"{name} does not extend {base.__name__}")
-        # Such an object can't be filled later. Nor can its contents refer back to it.
+        # An unchanging object can't be filled later. Nor can its contents refer back to it.
         if base in sides.UNCHANGING:
             return base.__new__(kind, self.value(held))
         return base.__new__(kind)

@@ -32,7 +32,10 @@ class _Tracer:
         self._tool = -1
 
     def start(self) -> None:
-        """Begin to record, in this thread and in those that are started later."""
+        """Begin to record, in this thread and in those that are started later.
+
+        From Python 3.12 on, other threads that are already running are recorded too.
+        """
         if sys.version_info >= (3, 12):
             monitoring = sys.monitoring
             # Tools with low numbers belong to debuggers, coverage and profilers, which a test may itself use.

@@ -142,9 +142,10 @@ class FileProbe:
 
     @cached_property
     def lines(self) -> list[dict[str, Json]]:
-        """The objects in the first lines if the text is JSON lines, else an empty list.
+        """The objects in the first 41 lines if the text is JSON lines, else an empty list.
 
-        The lines are complete, except that a first line longer than the head is read in part.
+        Later lines that are not valid are left out. The lines are complete, except that a first line longer
+        than the head is read in part.
         """
         text = self._in_lines
         if not text.startswith("{"):

@@ -1,6 +1,6 @@
 """The page with the gist at a step, with evidence on its lines.
 
-The evidence was recorded, was scored on this screen, or was carried over from an earlier text.
+The evidence was recorded, comes from a score on this screen, or was carried over from an earlier text.
 """
 
 from __future__ import annotations
