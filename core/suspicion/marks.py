@@ -454,7 +454,7 @@ class _Piece:
                 yield SuspicionMark("a class derived from type")
 
     def _is_harmless_class(self, node: ast.expr) -> bool:
-        """Whether the class of a value is only compared, shown, called, stored, or read for a usual attribute."""
+        """Whether a value's class is only compared, shown, called, stored or read for usual attributes."""
         match self.above.get(node):
             case ast.Attribute(attr=name):
                 return name in names.OF_CLASSES or not _is_special(name)

@@ -60,7 +60,7 @@ class Encoder:
         Raises `CannotTravelError` if the values are too large or nested too deeply.
         """
         values = [self.value(root, 0) for root in roots]
-        # Also objects that no root refers to: the call may have changed what the other side still has.
+        # Objects that no root refers to are sent too, because the call may have changed them.
         for number in list(self.shared.objects):
             self.reach(number)
         heap, characters = {}, 0
