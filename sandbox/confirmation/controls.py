@@ -271,7 +271,7 @@ def uncontrolled(
 
 
 def without_control(function: FunctionName) -> str:
-    """Return the reason why a task with such a function can't be confirmed."""
+    """Return why passes of a task can't be confirmed if no test notices that this function alone is wrong."""
     return f"No test that counts shows whether {function} alone is right."
 
 

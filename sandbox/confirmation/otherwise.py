@@ -37,7 +37,8 @@ def answered_otherwise(
 ) -> AnsweredCall | None:
     """Return the first call of a test that the true function answers differently.
 
-    If no answer differs, it is the first call with different effects; None if there is none either.
+    If no answer differs, it is the first call with different effects; None if there is none either. Calls
+    after the first different request are not compared.
     """
     pairs = list(zip(true.asked[test].exchanges, report.asked[test].exchanges, strict=False))
     otherwise: tuple[Exchange, Exchange] | None = None
@@ -123,7 +124,7 @@ def _lost(true: Sequence[Any], submitted: Sequence[Any], writes: Collection[str]
 
 
 def _is_made(before: Sequence[Any], after: Sequence[Any], writes: Collection[str]) -> bool:
-    """Whether a change of a node is one that the tests' process makes."""
+    """Whether the tests' process makes a change of this node, at least in part."""
     place = _ATTRIBUTES.get(after[0])
     if place is None or before[0] != after[0]:
         return after[0] in writes
@@ -168,10 +169,10 @@ def _objects(heap: Message, without: Message) -> Iterator[tuple[str, Sequence[An
 
 
 def readable(tree: SourceTree, attributes: Iterable[str]) -> list[str]:
-    """Return those of the attributes that code of `tree` could read, its tests among it.
+    """Return those of the attributes that code of `tree`, including its tests, could read.
 
-    That is the case if the name stands anywhere in it, if the module of the class reads all attributes of an
-    object at once, or if the name is one of Python's own.
+    That is the case if the name occurs anywhere in the code, if the module of the class reads all attributes
+    of an object at once, or if the name begins with two underscores.
     """
     sources: dict[str, str] = {}
     found = []

@@ -107,7 +107,10 @@ def _end_of_chain(exchanges: Sequence[Exchange], place: int) -> int:
 
 
 def _later(first: Exchange, chains: Sequence[Sequence[Exchange]]) -> Iterator[Exchange]:
-    """Yield the later exchanges with what a call answered with, up to the first without an answer."""
+    """Yield the later exchanges with the iterators and functions in a call's answer.
+
+    They end before the first that has no answer.
+    """
     for chain in chains:
         request = chain[0].request
         if request["do"] not in _STEPS or request.get("call") != first.request["call"]:
@@ -159,7 +162,7 @@ def _given(message: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _asks_alike(exchanges: list[Exchange], place: int, answer: Mapping[str, Any]) -> bool:
-    """Whether a new answer can be followed by the next recorded request: it is no question, or the same one.
+    """Whether the next recorded request can follow a new answer: it is not a question, or it is the same one.
 
     A question that was asked later is moved to this place with its reply: a function may call another one in
     another order.
