@@ -147,7 +147,7 @@ class ControlRuns:
         )
 
     def _unusable(self, true: PairReport) -> Controls | None:
-        """Return why the run of the true function shows nothing; None if it does."""
+        """Return controls with the reason why the run of the true function is unusable; None if it is not."""
         if true.conclusion.status is not RunStatus.FINISHED:
             return self._not(Unconfirmable.SANDBOX, true.conclusion.reason, true)
         # A library that runs text as code would run the submission's code in the process of the tests.

@@ -269,9 +269,9 @@ class PassCheck:
         tests: Sequence[str],
         report: PairReport,
     ) -> Confirmation | None:
-        """Return why calls, larger than those of the true function, can't be repeated; None if none is.
+        """Return why calls that are larger than the true function's can't be repeated; None if none is.
 
-        A submission can make its own calls large, by what its answers to earlier ones hold.
+        A submission can make its own calls large through the content of its answers to earlier calls.
         """
         suspected = [id for id in tests if report.asked[id].unkept]
         if not suspected:

@@ -338,19 +338,19 @@ def check_wheel(wheel: Path, name: str, version: str) -> Metadata:
     that lead out of it, for links, for more than 1 GiB or 100,000 files when unpacked, and for requirements
     that are not plain names.
     """
-    wanted = (canonicalize_name(name), Version(version))
+    identity = (canonicalize_name(name), Version(version))
     try:
         built = parse_wheel_filename(wheel.name)[:2]
     except InvalidWheelFilename as error:
         raise _no_wheel(wheel, f"not a valid name of a wheel ({error})") from error
-    if built != wanted:
+    if built != identity:
         raise _no_wheel(wheel, f"a wheel of {built[0]} {built[1]}, not of {name} {version}")
     try:
         with wheel.open("rb") as file, opened_zip(file) as archive:
             metadata = read_metadata(_metadata_text(wheel, archive))
     except (ArchiveError, OSError) as error:
         raise _no_wheel(wheel, f"damaged (it {error})") from error
-    if not _describes(metadata, wanted):
+    if not _describes(metadata, identity):
         raise _no_wheel(
             wheel, f"not as described by its metadata: {metadata.get('Name')} {metadata.get('Version')}"
         )
@@ -390,11 +390,11 @@ def _leads_out(member: zipfile.ZipInfo) -> bool:
     return is_odd or posixpath.normpath(member.filename).startswith(("/", ".."))
 
 
-def _describes(metadata: Metadata, wanted: tuple[str, Version]) -> bool:
+def _describes(metadata: Metadata, identity: tuple[str, Version]) -> bool:
     name = metadata.get("Name", "")
     version = metadata.get("Version", "")
     try:
-        return (canonicalize_name(str(name)), Version(str(version))) == wanted
+        return (canonicalize_name(str(name)), Version(str(version))) == identity
     except InvalidVersion:
         return False
 

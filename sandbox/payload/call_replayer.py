@@ -195,10 +195,10 @@ def _held(value: Any) -> dict[str, Any]:
     return found
 
 
-def _hold(value: Any, wanted: dict[str, Any]) -> None:
-    """Replace the attributes and items in `wanted`, without running any code of the object's class."""
-    items = {name[1:-1]: part for name, part in wanted.items() if name.startswith("[")}
-    attributes = {name: part for name, part in wanted.items() if not name.startswith("[")}
+def _hold(value: Any, parts: dict[str, Any]) -> None:
+    """Replace the attributes and items in `parts`, without running any code of the object's class."""
+    items = {name[1:-1]: part for name, part in parts.items() if name.startswith("[")}
+    attributes = {name: part for name, part in parts.items() if not name.startswith("[")}
     if attributes:
         sides.set_attributes(value, {**sides.attributes_of(value), **attributes})
     for key, part in items.items():

@@ -424,11 +424,11 @@ class Decoder:
             return bool(node[1] == self.shared.called.get(number, sides.type_name(kind)))
         return bool(sides.NODE_KINDS.get(kind) == node[0])
 
-    def fill_attributes(self, target: object, wanted: dict[str, Value], changed: bool) -> None:
+    def fill_attributes(self, target: object, attributes: dict[str, Value], changed: bool) -> None:
         held = sides.attributes_of(target)
         kind = type(target)
-        allowed = {name for name in wanted if name in held or self.side.may_set(kind, name)}
-        parts = {name: self.value(part) for name, part in wanted.items() if name in allowed}
+        allowed = {name for name in attributes if name in held or self.side.may_set(kind, name)}
+        parts = {name: self.value(part) for name, part in attributes.items() if name in allowed}
         if changed:
             parts = self.allowed(kind, target, held, parts)
         for name, part in parts.items():

@@ -251,8 +251,10 @@ def _ports(services: Services, settings: RunSettings, model: ModelMaker) -> Agen
             return task
         return replace(services, gist_settings={task.id: settings.gist}).as_given(task)
 
-    def role(task: Task, wanted: Role) -> Role:
-        return Role.DEMO if wanted is Role.BASELINE and is_our_demo(task, services.locations) else wanted
+    def role(task: Task, requested: Role) -> Role:
+        return (
+            Role.DEMO if requested is Role.BASELINE and is_our_demo(task, services.locations) else requested
+        )
 
     def confirm(attempts: AttemptStore, task: Task, attempt_id: str, run: RunContext) -> None:
         confirm_after_end(services, attempt_id, attempts=attempts, task=task, run=run)

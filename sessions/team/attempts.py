@@ -259,7 +259,7 @@ class ToPush:
 def push_attempts(
     engine: Engine,
     machine: str,
-    wanted: Sequence[ToPush],
+    pushes: Sequence[ToPush],
     report: Callable[[int, int, str], None] = lambda done, total, what: None,
 ) -> list[PushResult]:
     """Send the lines of attempts that are missing from the store, and return a result for each.
@@ -268,14 +268,14 @@ def push_attempts(
     and the current one; it may raise to stop, and sent lines remain. Raises `TeamStoreError` if other
     processes keep changing an attempt.
     """
-    waiting = list(wanted)
+    waiting = list(pushes)
     for _ in range(_TRIES):
         for batch in portions(waiting, _AT_ONCE, attrgetter("size")):
-            report(len(wanted) - len(waiting), len(wanted), batch[0].folder.name)
+            report(len(pushes) - len(waiting), len(pushes), batch[0].folder.name)
             _push(engine, machine, batch)
         waiting = [each for each in waiting if not each.done]
         if not waiting:
-            return [each.pushed for each in wanted]
+            return [each.pushed for each in pushes]
     raise TeamStoreError(
         f"The attempt {waiting[0].folder.name} can't be sent: other processes keep changing it on the store.",
         hint="`gistpoint store check` shows its state.",

@@ -234,9 +234,11 @@ def uuids(connection: Connection, files: Collection[str]) -> dict[tuple[str, str
     return {(file, op): (writer, sha256) for file, op, writer, sha256 in rows}
 
 
-def by_uuid(connection: Connection, wanted: Collection[tuple[str, str]]) -> Iterator[tuple[str, str, bytes]]:
+def by_uuid(
+    connection: Connection, operations: Collection[tuple[str, str]]
+) -> Iterator[tuple[str, str, bytes]]:
     """Yield the file, uuid and line of each operation, given its file and uuid."""
-    for batch in portions(wanted, _FETCHED):
+    for batch in portions(operations, _FETCHED):
         given = {"files": [file for file, _ in batch], "uuids": [op for _, op in batch]}
         for file, op, line in connection.execute(_BY_UUID, given):
             yield file, op, bytes(line)

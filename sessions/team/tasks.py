@@ -87,19 +87,21 @@ def share_tasks(
     def is_wanted(id: str) -> bool:
         return id not in local or (sends and not has_answer(local[id]))
 
-    wanted = sorted(filter(is_wanted, there.keys() - left))
-    total = len(missing) + len(wanted)
+    to_fetch = sorted(filter(is_wanted, there.keys() - left))
+    total = len(missing) + len(to_fetch)
     for batch in portions(missing, _AT_ONCE, lambda task: task.tree_path.stat().st_size, _TOGETHER):
         _send(engine, batch, machine, found, lambda done, name: report(done, total, name))
     if sends:
         for id in there.keys() & local.keys():
             found.conflicts += _compared(local[id], there[id].public_sha256, there[id].answer_sha256)
-    asked = {id: [there[id].public_blob, *([there[id].answer_blob] if sends else [])] for id in wanted}
+    blobs_by_task = {
+        id: [there[id].public_blob, *([there[id].answer_blob] if sends else [])] for id in to_fetch
+    }
 
     def report_fetched(done: int, name: str) -> None:
         report(len(missing) + done, total, name)
 
-    _fetch_all(engine, asked, store, found, report_fetched, public=not sends)
+    _fetch_all(engine, blobs_by_task, store, found, report_fetched, public=not sends)
     if sends:
         found.conflicts += _share_baselines(engine, local_tasks(store))
     return found
@@ -188,25 +190,27 @@ def _packed(task: Task, scratch: Path) -> dict[str, str]:
 
 def _fetch_all(
     engine: Engine,
-    asked: Mapping[str, Sequence[str]],
+    blobs_by_task: Mapping[str, Sequence[str]],
     store: TaskStore,
     found: SharedTasks,
     report: Callable[[int, str], None],
     *,
     public: bool,
 ) -> None:
-    """Fetch tasks; `asked` are the blobs of each: the public half, and the answer if it is wanted."""
-    sizes = blob_sizes(engine, {name for names in asked.values() for name in names}, public=public)
-    for batch in portions(asked, _AT_ONCE, lambda id: sum(map(sizes.__getitem__, asked[id])), _TOGETHER):
+    """Fetch tasks; `blobs_by_task` are the blobs of each: the public half, and the answer if requested."""
+    sizes = blob_sizes(engine, {name for names in blobs_by_task.values() for name in names}, public=public)
+    for batch in portions(
+        blobs_by_task, _AT_ONCE, lambda id: sum(map(sizes.__getitem__, blobs_by_task[id])), _TOGETHER
+    ):
         with tempfile.TemporaryDirectory(prefix=".fetching-") as name:
             scratch = Path(name)
-            names = [*chain.from_iterable(asked[id] for id in batch)]
+            names = [*chain.from_iterable(blobs_by_task[id] for id in batch)]
             with engine.begin() as connection:
                 get_blobs(connection, names, scratch, public=public, streamed=len(batch) == 1)
             for id in batch:
                 report(found.fetched, id[:12])
                 try:
-                    _fetch(id, [name for name in asked[id] if name], scratch, store.roots[0])
+                    _fetch(id, [name for name in blobs_by_task[id] if name], scratch, store.roots[0])
                 except UserError as error:
                     found.conflicts.append(Conflict(f"task {id[:12]}", words=f"it was not fetched. {error}"))
                 else:
