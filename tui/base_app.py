@@ -490,7 +490,8 @@ class BaseApp(App[object]):
     ) -> bool:
         """Run an action, and return whether it was handled.
 
-        An exception in an action must not end the app, which runs the actions of all keys.
+        An exception in an action must not end the app, which runs the actions of all keys: it is reported,
+        and the action counts as handled.
         """
         try:
             return await super().run_action(action, default_namespace, namespaces)

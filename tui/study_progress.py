@@ -71,7 +71,7 @@ def columns(study: Study, *, hidden: bool) -> tuple[Column[TaskCoverage], ...]:
 
 
 def state_words(study: Study, ledger: Ledger) -> str:
-    """Return the name of the study and whether it is open."""
+    """Return the id of the study, since when it is open or closed, and whether it is simulated."""
     opened, closed = (
         ledger.study.when(kind) for kind in (StudyOperationKind.OPENED, StudyOperationKind.CLOSED)
     )

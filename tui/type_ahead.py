@@ -26,7 +26,7 @@ from gistpoint.tui.base_screen import BaseScreen
 from gistpoint.tui.bindings.words import FREE
 
 _ROUNDS_FROM_SOURCE = 2
-"""The rounds that start at the widget which got the event, since its messages begin in its own queue."""
+"""The rounds that start at the widget that got the event, because its messages begin in its own queue."""
 _QUIET_ROUNDS = 3
 """The rounds in a row that must leave screen and focus unchanged.
 

@@ -158,9 +158,10 @@ class CandidateVerdicts:
         return not self.full and self.strata.has_room(stratum, self.count, kept, exhausted)
 
     def as_if_last(self, others: Iterable[CandidateVerdict] = ()) -> list[CandidateVerdict]:
-        """Return the verdicts that would become tasks if only `others`, later in the order, were to come.
+        """Return the verdicts that would become tasks if the campaign ended after `others`.
 
-        So the set is complete after each verdict, wherever the campaign is stopped (decision 92).
+        These follow in the order. With them, the set is complete wherever the campaign is stopped (decision
+        92).
         """
         after = replace(
             self,

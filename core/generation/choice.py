@@ -167,7 +167,8 @@ _SIZES = (
 def read_sizes(text: str) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """Return the sizes in a text, and the number of tasks of each size; the latter is empty if not given.
 
-    Raises `UserError` for a text that is not in one of the forms of `--size`.
+    Raises `UserError` for a text that is not in one of the forms of `--size`, for a range outside of
+    `SMALLEST` to `LARGEST`, and unless every size or none has a number of tasks, which is at least 1.
     """
     try:
         if ".." in text:

@@ -430,9 +430,9 @@ def is_function(name: str) -> bool:
 
 
 def find_learned(libraries: Path, source: Source) -> SourceLibrary | None:
-    """Return the library of a source stored below `libraries`; None if it was never learned.
+    """Return the library of a source stored below `libraries`; None if there is no complete one.
 
-    If it was learned in several ways (arguments of its suite, backends), the newest one is returned.
+    If it was learned in several ways (arguments of its suite, backends), the newest complete one is returned.
     """
     wanted = (source.kind, source.name, source.revision)
     folders = []

@@ -23,8 +23,8 @@ MIN_LINES = 3
 def removal_target(tree: SourceTree, name: str, test_files: frozenset[str] = frozenset()) -> Target:
     """Return the target for a function named as `path::qualname`, or by a unique qualname.
 
-    Raises `SourceError` or `CodeError` as `named_function` does, and `NoTaskError` if its body can't be
-    removed.
+    Raises `CodeError` if the file does not define the function, `SourceError` if `name` denotes no function,
+    several or one of the tests, and `NoTaskError` if its body can't be removed.
     """
     ref = named_function(tree, name, test_files)
     index = index_source(ref.path, tree.read(ref.path))
@@ -40,8 +40,9 @@ def removal_target(tree: SourceTree, name: str, test_files: frozenset[str] = fro
 def check_named(tree: SourceTree, name: str) -> None:
     """Check that `name` can name a function, before the test files are known.
 
-    Raises `SourceError` or `CodeError` as `named_function` does, except for a bare qualname that is not
-    unique: it may become unique once the test files are known.
+    Raises `CodeError` if the file does not define the function, and `SourceError` if `name` denotes none or
+    one of the tests. A bare qualname may still denote several: it may become unique once the test files are
+    known.
     """
     if "::" in name:
         named_function(tree, name)

@@ -273,7 +273,8 @@ class Batch:
 def read_batch(text: str, file: str) -> Batch:
     """Return the batch in a TOML text.
 
-    Raises `BatchError`, which names `file` and the wrong key.
+    Raises `BatchError`, which names `file`, if the text is not TOML, if a key is wrong, and if it names no
+    source or one of them twice.
     """
     try:
         values = parsed_toml(text)

@@ -138,7 +138,10 @@ class Scanner:
         return True
 
     def value(self) -> tuple[Json, int, int]:
-        """Decode the next value and return it with its start and its end."""
+        """Decode the next value and return it with its start and its end.
+
+        Raises an `UnreadableError` if the value is cut off or damaged, or exceeds the limits.
+        """
         if not self.peek():
             raise CutOffError(self.position)
         start = self.position
@@ -160,7 +163,11 @@ class Scanner:
         return loaded, start, end
 
     def skip(self) -> None:
-        """Skip the next value without decoding it, at any depth and in bounded memory."""
+        """Skip the next value without decoding it, at any depth and in bounded memory.
+
+        Raises an `UnreadableError` if the value is cut off or damaged, or contains a literal that is too
+        long.
+        """
         first = self.peek()
         start = self.position
         if not first:
@@ -219,7 +226,10 @@ class Scanner:
             raise CutOffError(start)
 
     def key(self) -> str:
-        """Read a key and its colon; return the key."""
+        """Read a key and its colon; return the key.
+
+        Raises an `UnreadableError` if the text ends or is damaged there.
+        """
         start = self.position
         if self.peek() != '"':
             raise DamagedError(start) if self.peek() else CutOffError(start)
@@ -229,7 +239,10 @@ class Scanner:
         return str(key)
 
     def elements(self, light: LightKeys | None = None) -> Iterator[RawRecord]:
-        """Yield the elements of the array at the position; afterwards the scanner is behind the array."""
+        """Yield the elements of the array at the position; afterwards the scanner is behind the array.
+
+        Raises an `UnreadableError` if there is no array, or if the text ends within it or is damaged.
+        """
         if self.peek() != "[":
             raise DamagedError(self.position)
         while len(self._text) - self._at < 4096 and self._more(self.position):
@@ -412,7 +425,8 @@ def members(scanner: Scanner, wants: Callable[[str], bool]) -> Iterator[tuple[st
     """Yield the members of the object at the position: the key, the value, and the value's start and end.
 
     If `wants` is true for a key, its value is None and is left for the caller to read. Other values are
-    decoded, but None if longer than `limits.LONG_RECORD`. Raises `UnreadableError` as the scanner does.
+    decoded, but None if longer than `limits.LONG_RECORD`. Raises an `UnreadableError` if there is no object,
+    or if the text ends within it or is damaged.
     """
     if not scanner.take("{"):
         raise DamagedError(scanner.position)
@@ -444,7 +458,10 @@ def elements_at(blob: Blob, start: int, *path: str, light: LightKeys | None = No
 def elements_below(
     scanner: Scanner, path: Sequence[str], light: LightKeys | None = None
 ) -> Iterator[RawRecord]:
-    """Yield the elements of the array at a path of keys from the value at the position; skip others."""
+    """Yield the elements of the array at a path of keys from the value at the position; skip others.
+
+    Raises an `UnreadableError` if the text ends or is damaged.
+    """
     if not path and scanner.peek() == "[":
         yield from scanner.elements(light)
     elif path and scanner.peek() == "{":
@@ -525,9 +542,10 @@ def _line(
 def guarded(
     records: Iterator[RawRecord], blob: Blob, warnings: list[str], member: int = 0, *, before: int = 0
 ) -> Iterator[RawRecord]:
-    """Yield `records`; if the text ends or is damaged, add a warning and yield the rest as a damaged record.
+    """Yield `records`, at most `limits.RECORDS`; if the text ends or is damaged, add a warning.
 
-    `member` is the number of the records' file, and `before` the number of earlier records.
+    The rest of the text is then yielded as a damaged record. `member` is the number of the records' file, and
+    `before` the number of earlier records.
     """
     count = before
     try:
@@ -573,7 +591,11 @@ def guarded(
 def object_records(
     blob: Blob, start: int, arrays: tuple[str, ...], facts: dict[str, Json], light: LightKeys | None
 ) -> Iterator[RawRecord]:
-    """Yield the elements of the top object's named arrays; add its other members to `facts`."""
+    """Yield the elements of the top object's named arrays; add its other members to `facts`.
+
+    A named member that is not an array is added too. Raises an `UnreadableError` if the text ends or is
+    damaged.
+    """
     scanner = Scanner(blob, start)
     for key, value, _, _ in members(scanner, lambda key: key in arrays):
         if key not in arrays:

@@ -191,8 +191,8 @@ def _confirmable(study: StudyFolder) -> Iterator[CheckFinding]:
     without = [f"{name}: {words}" for name, words in known.items() if not words.startswith(CAN_BE)]
     if known:
         all_can = f"passes of all {len(known)} repairs can be confirmed"
-        some = f"passes of {len(without)} of {len(known)} repairs can't be confirmed: {_first(without)}"
-        yield CheckFinding("confirmation", True, some if without else all_can, reduced=bool(without))
+        only_some = f"passes of {len(without)} of {len(known)} repairs can't be confirmed: {_first(without)}"
+        yield CheckFinding("confirmation", True, only_some if without else all_can, reduced=bool(without))
 
 
 def _readable(study: StudyFolder) -> Iterator[Task]:

@@ -111,11 +111,11 @@ class StudyFolder:
 
     @property
     def tasks(self) -> Mapping[str, StudyTask]:
-        """The facts about each task that assigning and analysing need, by the whole id."""
+        """The facts about each task that assigning and analysing need, by the full id."""
         return self.read.by_id
 
     def task(self, identity: str) -> Task:
-        """Return a task by its whole id, after verifying it.
+        """Return a task by its full id, after verifying it.
 
         Raises `StudyError` if the study does not have it on this machine, and `TaskError` if it can't be
         used.

@@ -97,7 +97,10 @@ def metrics_of(answer: Answer, targets: tuple[str, ...]) -> dict[str, float]:
 
 
 def _tasks_at(path: Path, store: TaskStore) -> Iterator[Task | Path]:
-    """Yield the tasks of a list, or the folders and archives of tasks in a folder."""
+    """Yield the tasks of a list, or the folders and archives of tasks in a folder.
+
+    Raises `StudyError` if there is no such folder or list, or if the list is invalid.
+    """
     if path.is_dir() and not (path / TASK_FILE).is_file():
         for entry in sorted(path.iterdir()):
             is_archive = entry.name.endswith(ARCHIVE) and entry.is_file()

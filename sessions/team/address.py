@@ -196,7 +196,7 @@ def _require_known(options: Iterable[str]) -> None:
 def chosen_address(config: Path) -> StoreAddress | None:
     """Return the address of the store that the user has chosen; None for files alone.
 
-    Raises `TeamStoreError` if the file with the choice is invalid.
+    Raises `TeamStoreError` if the file with the choice can't be read, or does not contain a valid address.
     """
     path = config / FILE
     try:

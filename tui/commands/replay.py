@@ -50,7 +50,8 @@ class ReplayRuns(Request):
 def replay(wanted: ReplayRuns) -> int:
     """Replay one run or many, and print a line for each call or for each run.
 
-    Return 1 if anything differs or can't be replayed. Raises `UserError` if options contradict each other.
+    Return 1 if anything differs or can't be replayed. Raises `UserError` if no run is named, or if options
+    contradict each other.
     """
     if wanted.all and wanted.recorded:
         raise UserError("--all means all attempts, but runs are named too.", hint="Leave one of the two out.")

@@ -188,7 +188,8 @@ def _require_extra() -> None:
 def _place(asked: ServedAddress) -> ServedPlace:
     """Return the address to listen on.
 
-    Raises `UserError` if options don't fit together, or if links would be sent unencrypted.
+    Raises `UserError` if the certificate or its key is missing, if the public address is invalid or missing
+    although browsers can't open the host, or if links would be sent unencrypted.
     """
     from gistpoint.tui.serving.server import ServedPlace, is_loopback
 

@@ -108,7 +108,10 @@ def _services(wanted: SolveRequest, probed: ProbedBackends) -> Services:
 
 
 def _named(name: str, services: Services) -> Task | str:
-    """Return the named task or the id of the named attempt. Raises `UserError` if a model works on it."""
+    """Return the named task or the id of the named attempt.
+
+    Raises `UserError` if there is neither, or if a model is working on the attempt.
+    """
     try:
         attempt_id = services.attempts.folder(name).name
     except AttemptError:

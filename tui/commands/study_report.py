@@ -92,7 +92,10 @@ def _analysed(study: StudyFolder, wanted: AnalyseStudy, *, quiet: bool) -> Study
 
 
 def page_name(folder: Path, given: str | None, *, simulated: bool) -> Path:
-    """Return the file of the page, whose name contains `SIMULATED` for a simulated study."""
+    """Return the file of the page, by default `report.html` in the study's folder.
+
+    Its name contains `SIMULATED` for a simulated study.
+    """
     target = Path(given).expanduser() if given else folder / "report.html"
     if simulated and SIMULATED not in target.name:
         target = target.with_name(f"{SIMULATED}-{target.name}")

@@ -81,7 +81,7 @@ class RecordSources:
 def read_sources(text: str, file: str) -> RecordSources:
     """Return the sources in a TOML text.
 
-    Raises `SourceError`, which names `file` and the wrong key.
+    Raises `SourceError`, which names `file`, if the text is not TOML or a key is wrong.
     """
     try:
         fields = Fields(parsed_toml(text), file)

@@ -461,7 +461,7 @@ class _Trials:
             return first, False
         watched = Watched(watched.modules)
         if not thorough:
-            # One run decides, unless it failed with a changed text: fidelity is that of the gist itself.
+            # One run decides, unless a changed text failed: the fidelity must be that of the gist itself.
             if held or unchanged:
                 return first, False
             return self._run("run again", self.text, watched), False

@@ -181,7 +181,10 @@ class LineEvidence:
 
 
 def _moved_under_guard(gist: str, test: GistTest) -> bool:
-    """Whether a test that its own file defines by its name was moved under a main guard."""
+    """Whether a test that its own file defines by its name was moved under a main guard.
+
+    False if the gist or the test can't be parsed.
+    """
     defined = [one for one in test.each if not one.defined_as and not one.doctest]
     try:
         return any(moved_under_guard(gist, one.source, one.qualname) for one in defined)

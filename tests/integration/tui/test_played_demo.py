@@ -11,7 +11,8 @@ import pytest
 
 from gistpoint.tui import cli
 
-pytestmark = pytest.mark.xdist_group("played demo")  # it is played once
+# The tests run in one worker, so that the demo is played only once.
+pytestmark = pytest.mark.xdist_group("played demo")
 
 
 @pytest.fixture(scope="module")

@@ -357,7 +357,7 @@ class AttemptWatchScreen(BaseScreen[None]):
     def action_take(self) -> None:
         """Take the attempt over, after a question that explains the consequences.
 
-        While a request is pending, withdraw it instead.
+        While a request is pending, withdraw it instead. If the attempt can't be taken over, show why.
         """
         state = self._follower.state
         if self._asking is not None:

@@ -201,7 +201,10 @@ class Console(Vertical):
         self.explain_line(event.value.strip())
 
     def explain_line(self, value: str) -> None:
-        """Show the price of the call in a line, or how to call its tool; the tools if the line is empty."""
+        """Show the price of the call in a line, or how to call its tool; the tools if the line is empty.
+
+        While a search is being typed, explain the search instead.
+        """
         if self.searching:
             self._explain_search()
             return
@@ -246,7 +249,8 @@ class Console(Vertical):
     def call(self, event: Input.Submitted) -> None:
         """Ask the screen to make the typed call; if the line is unclear, ask about it, at no cost.
 
-        For a tool that submits, ask the screen to submit the editor's content instead.
+        For a tool that submits, ask the screen to submit the editor's content instead. In the search, search
+        for the line. An empty line is ignored.
         """
         event.stop()
         value = event.value.strip()

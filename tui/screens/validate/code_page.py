@@ -139,7 +139,7 @@ class CodePage(TaskPage, Vertical):
             self.app.bell()
 
     def action_outline(self) -> None:
-        """Choose among the functions of the file."""
+        """Choose among the functions of the file; report if the file can't be parsed."""
         place, dossier = self._place, self._dossier
         if place is None or dossier is None:
             return

@@ -279,7 +279,7 @@ class ValidateScreen(BaseScreen[None]):
 
     @on(Input.Changed, "#validate-filter")
     def filtered(self, event: Input.Changed) -> None:
-        """Show only the tasks that match the filter."""
+        """Show only the tasks that match the filter; if it is invalid, report why and change nothing."""
         before = self.dossier_id
         try:
             self.queue.narrow(event.value, at=before)
