@@ -308,9 +308,9 @@ def _make(
         tasks = WrittenSet(context.library, context.settings, locations.tasks, state, run.note, in_use)
 
         def on_progress(found: CandidateVerdicts, keys: Collection[str]) -> None:
-            trials, kept = context.board.trials(keys), tuple(tasks.present.values())
+            trials = context.board.trials(keys)
             result.counts = Counts(found.verdicts)
-            progress = meter.report(found.verdicts, len(found.accepted), kept, trials)
+            progress = meter.report(found.verdicts, len(found.accepted), tasks.present, trials)
             if progress is not None:
                 run.progress(progress)
 
