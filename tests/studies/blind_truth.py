@@ -5,14 +5,14 @@
 READER is a folder with `blind*.jsonl`, answered from the text alone, and `good*.jsonl`, answered after the
 differences and failing tests were shown. The formats of the lines:
 
-    key:   {"id", "library", "source", "set": "seen" | "unseen" | "new", "near": [text of a line, ...], "glance"}
+    key:   {"id", "library", "source", "set": "seen" | "unseen" | "new", "near": ["7 return x", ...], "glance"}
     blind: {"id", "named": text or null, "confidence": 0 to 100, "suspects": [...],
             "remembers": "no" | "yes" | "named"}
     good:  {"id", "verdict": "good" | "weak" | "bad"}
 
 An uncorrupted function has the source `untouched`. `near` contains the corrupted text's changed lines and the
-lines next to them (where lines were removed, those around the gap), as in `gistpoint glance`. `remembers` is
-"named" if the line was named from memory of the library's code.
+lines next to them (where lines were removed, those around the gap), as in `gistpoint glance`, each with its
+number. `remembers` is "named" if the line was named from memory of the library's code.
 """
 
 from __future__ import annotations
@@ -77,35 +77,36 @@ class Reader:
         return str(self.good[item.id]["verdict"])
 
 
-def spaced(line: str) -> str:
-    """Return a line with each run of spaces as one, without the number that a reader may have copied."""
+def parts_of(line: str) -> tuple[str, str]:
+    """Return the number that stands before a line, empty if there is none, and its text with single spaces."""
     first, *others = line.split() or [""]
-    return " ".join(others if first.rstrip("|:").isdigit() else [first, *others])
+    number = first.rstrip("|:.")
+    return (number, " ".join(others)) if number.isdigit() and others else ("", " ".join([first, *others]))
 
 
 def is_near(named: str, near: Iterable[str]) -> bool:
-    """Whether a named line is one of the lines; a long enough part of a line counts as the line."""
-    wanted = spaced(named)
-    for line in map(spaced, near):
+    """Whether a named line is one of the lines: by its number, or by its text or a long enough part of it."""
+    number, wanted = parts_of(named)
+    for place, line in map(parts_of, near):
         shorter, longer = sorted((wanted, line), key=len)
-        if wanted == line or (len(shorter) >= _LEAST_PART and shorter in longer):
+        is_part = wanted == line or (len(shorter) >= _LEAST_PART and shorter in longer)
+        if number == place if number and place else is_part:
             return True
     return False
 
 
 def lines_of(paths: Iterable[Path]) -> list[dict[str, Any]]:
     """Return the JSON objects of files with one on each line."""
-    texts = (path.read_text("utf-8") for path in sorted(paths))
-    return [json.loads(line) for text in texts for line in text.splitlines() if line.strip()]
+    text = "\n".join(path.read_text("utf-8") for path in sorted(paths))
+    return [json.loads(line) for line in text.splitlines() if line.strip()]
 
 
 def key_of(path: Path) -> list[Shown]:
     """Return the functions of the packets."""
-    found = []
-    for item in lines_of([path]):
-        near, glance = frozenset(item.get("near", ())), item.get("glance")
-        found.append(Shown(item["id"], item["library"], item["source"], item.get("set", ""), near, glance))
-    return found
+    plain = [(item, item["id"], item["library"], item["source"]) for item in lines_of([path])]
+    return [
+        Shown(*key, item["set"], frozenset(item.get("near", ())), item.get("glance")) for item, *key in plain
+    ]
 
 
 def reader_of(folder: Path) -> Reader:

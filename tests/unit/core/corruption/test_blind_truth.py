@@ -10,12 +10,26 @@ import pytest
 from studies.blind_truth import agreement, auc, is_near, key_of, reader_of, table
 
 KEY = [
-    {"id": "a", "library": "x", "source": "history", "near": ["if a:", "return a"], "glance": 0.9},
-    {"id": "b", "library": "x", "source": "history", "near": ["return 2"], "glance": 0.2},
-    {"id": "c", "library": "y", "source": "operators", "near": ["total += item"], "glance": 0.4},
-    {"id": "d", "library": "y", "source": "operators", "near": ["break"], "glance": 0.3},
-    {"id": "e", "library": "y", "source": "untouched"},
-    {"id": "f", "library": "x", "source": "untouched"},
+    {
+        "id": "a",
+        "library": "x",
+        "set": "new",
+        "source": "history",
+        "near": ["if a:", "return a"],
+        "glance": 0.9,
+    },
+    {"id": "b", "library": "x", "set": "new", "source": "history", "near": ["return 2"], "glance": 0.2},
+    {
+        "id": "c",
+        "library": "y",
+        "set": "seen",
+        "source": "operators",
+        "near": ["total += item"],
+        "glance": 0.4,
+    },
+    {"id": "d", "library": "y", "set": "seen", "source": "operators", "near": ["break"], "glance": 0.3},
+    {"id": "e", "library": "y", "set": "seen", "source": "untouched"},
+    {"id": "f", "library": "x", "set": "new", "source": "untouched"},
 ]
 
 
@@ -85,7 +99,11 @@ def test_two_readers_agree_beyond_chance_on_what_both_read(study: Path) -> None:
     assert [line.partition(": ")[2].partition(" ")[0] for line in lines[1:]] == ["1/4", "2/4", "1/4"]
 
 
-def test_a_line_counts_with_other_spaces_a_number_or_as_a_long_part() -> None:
+def test_a_line_counts_by_its_number_or_its_text() -> None:
+    assert is_near("7 else:", ["6 if a:", "7 else:"])
+    assert is_near("7: otherwise", ["7 else:"])
+    assert not is_near("17 else:", ["6 if a:", "7 else:"])
+    assert is_near("else:", ["7 else:"])
     assert is_near("7 | return  found", ["    return found"])
     assert is_near("return found", ["return found or None"])
     assert not is_near("return", ["return found"])
