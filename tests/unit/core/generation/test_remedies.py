@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from gistpoint.core.generation import pipeline
-from gistpoint.core.generation.intake import NoGood, NoTaskError
+from gistpoint.core.generation.intake import NoGood, NoTaskError, require_usable
 from gistpoint.core.generation.remedies import (
     Remedy,
     last_lines,
@@ -79,6 +79,24 @@ def test_a_few_failing_tests_are_deselected_with_all_their_parameters(
 def test_words_of_the_shell_are_quoted() -> None:
     found = remedy_for_failures(["tests/a b.py::test_x"], 10)
     assert str(found) == """--pytest-args ''"'"'--deselect=tests/a b.py::test_x'"'"''"""
+
+
+def test_a_refusal_shows_the_commonest_errors_of_the_files_that_cannot_be_collected() -> None:
+    alone = "E   FileNotFoundError: 'tools/bench.py'"
+    others = dict.fromkeys(("tests/test_c.py", "tests/test_d.py"), "E   ImportError: no known parent package")
+    with pytest.raises(NoTaskError) as caught:
+        require_usable(
+            report({"tests/test_b.py": alone, **others, "tests/test_e.py": "E   NameError: x"}), 60
+        )
+    assert str(caught.value).startswith("tests/test_b.py and 3 others can't be collected on the original.")
+    assert caught.value.hint.splitlines()[-2:] == [
+        "2 files: ImportError: no known parent package",
+        "1 file: FileNotFoundError: 'tools/bench.py'",
+    ]
+    with pytest.raises(NoTaskError) as caught:
+        require_usable(report({"tests/test_b.py": alone}), 60)
+    assert str(caught.value).startswith("tests/test_b.py can't be collected on the original.")
+    assert caught.value.hint.splitlines()[-1] == "FileNotFoundError: 'tools/bench.py'"
 
 
 def test_the_last_lines_of_an_error_are_those_that_pytest_marks() -> None:
