@@ -193,6 +193,12 @@ def generate(
             result.refused, result.advice = (reason, refusal.message), refusal.hint
             yield result
             continue
+        except (CancelledError, KeyboardInterrupt, SystemExit):
+            run.note(
+                f"stopped while {spec.source} was analysed; finished steps are kept: run the same command"
+                " again to continue"
+            )
+            raise
         result.library, result.plan = context.library, plan(context.library, settings)
         run.note(str(result.plan))
         result.learning_seconds, began = time.monotonic() - started, time.monotonic()

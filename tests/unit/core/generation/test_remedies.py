@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from gistpoint.core.errors import CancelledError
 from gistpoint.core.generation import pipeline
 from gistpoint.core.generation.intake import NoGood, NoTaskError, require_usable
 from gistpoint.core.generation.remedies import (
@@ -154,3 +155,21 @@ def test_without_a_safe_remedy_the_source_is_refused_at_once(
 def test_remedies_that_never_help_come_to_an_end(monkeypatch: pytest.MonkeyPatch) -> None:
     tried, notes, end = learned_after(monkeypatch, [Remedy(("-x",), is_safe=True)] * 9)
     assert (len(tried), len(notes), end) == (5, 4, "It fails.")
+
+
+@pytest.mark.parametrize("stop", [CancelledError("Stopped."), KeyboardInterrupt(), SystemExit(143)])
+def test_a_stop_during_the_analysis_is_not_silent(
+    monkeypatch: pytest.MonkeyPatch, stop: BaseException
+) -> None:
+    def learned(*rest: object) -> None:
+        raise stop
+
+    monkeypatch.setattr(pipeline, "_learned", learned)
+    notes: list[str] = []
+    run: Any = SimpleNamespace(note=notes.append)
+    made = pipeline.generate([SourceSpec("x==1")], None, None, None, None, count=1, run=run)  # type: ignore[arg-type]
+    with pytest.raises(type(stop)):
+        next(made)
+    assert notes == [
+        "stopped while x==1 was analysed; finished steps are kept: run the same command again to continue"
+    ]
