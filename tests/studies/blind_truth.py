@@ -19,7 +19,6 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -162,10 +161,8 @@ COLUMNS = ("named", "named, not remembered", "suspected", "alarms", "good", "goo
 
 def table(key: Sequence[Shown], readers: Sequence[Reader], by: str) -> list[str]:
     """Return the lines of a table with a row for each group and reader, and one for all groups."""
-    groups: dict[str, list[Shown]] = defaultdict(list)
-    for item in key:
-        groups[getattr(item, by)].append(item)
-    rows = [*sorted(groups.items()), ("all", list(key))]
+    names = sorted({getattr(item, by) for item in key})
+    rows = [(name, [item for item in key if getattr(item, by) == name]) for name in names] + [("all", [*key])]
     lines = [f"| {by} | reader | {' | '.join(COLUMNS)} |", "| --- " * (len(COLUMNS) + 2) + "|"]
     for name, items in rows:
         lines += [f"| {name} | {reader.name} | {' | '.join(rows_of(items, reader))} |" for reader in readers]
