@@ -13,6 +13,7 @@ from gistpoint.core.code.testmap import TestMap
 from gistpoint.core.errors import InfrastructureError, NegativeVerdictError, RecordingError
 from gistpoint.core.generation.remedies import (
     Remedy,
+    commonest_errors,
     last_lines,
     remedy_for_arguments,
     remedy_for_collection,
@@ -119,19 +120,16 @@ def take_in(
     def suite(request: RunRequest, step: str) -> SuiteReport:
         return run_step(runner, request, step, run)
 
-    def require_usable(report: SuiteReport) -> None:
-        _require_usable(report, max_seconds)
-
     reports: list[SuiteReport] = []
     for number in range(1, runs):
         reports.append(suite(request, f"running the suite on the original, {number} of {runs}"))
-        require_usable(reports[-1])
+        require_usable(reports[-1], max_seconds)
     last_step = f"running the suite on the original, {runs} of {runs}"
     last = suite(replace(request, writable=NOTHING), f"{last_step}, its tree read-only")
     read_only = last.seconds <= max_seconds and _agrees(last, reports)
     if not read_only:
         last = suite(replace(request, watch=True), f"{last_step} again, its tree watched")
-        require_usable(last)
+        require_usable(last, max_seconds)
     reports.append(last)
     outcomes = [{id: result.outcome for id, result in report.results.items()} for report in reports]
     everything = set().union(*outcomes)
@@ -215,7 +213,8 @@ def run_step(runner: Runner, request: RunRequest, step: str, run: RunContext) ->
     return report
 
 
-def _require_usable(report: SuiteReport, max_seconds: float) -> None:
+def require_usable(report: SuiteReport, max_seconds: float) -> None:
+    """Raise `NoTaskError` if a run of the original's suite took too long, or did not run all of its files."""
     tail = f"\n{report.output[-2000:]}" if report.output else ""
     if report.status is RunStatus.TIMED_OUT or report.seconds > max_seconds:
         raise NoTaskError(
@@ -224,11 +223,13 @@ def _require_usable(report: SuiteReport, max_seconds: float) -> None:
             hint="Select a part of it with --pytest-args, or raise the limit with --max-suite-seconds.",
         )
     if report.collection_errors:
-        error, found = report.collection_errors[0], remedy_for_collection(report)
+        errors, found = report.collection_errors, remedy_for_collection(report)
+        others = f" and {plural(len(errors) - 1, 'other')}" if len(errors) > 1 else ""
+        lines = commonest_errors([error.message for error in errors])
         raise NoTaskError(
             NoGood.NOT_GREEN,
-            f"{error.id} can't be collected on the original.",
-            hint=f"{_advice('Supply what it needs with --with', found)}\n{last_lines(error.message)}",
+            f"{errors[0].id}{others} can't be collected on the original.",
+            hint=f"{_advice('Supply what it needs with --with', found)}\n{lines}",
             remedy=found,
         )
     if report.status is RunStatus.COULD_NOT_RUN or (

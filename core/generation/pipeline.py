@@ -193,6 +193,12 @@ def generate(
             result.refused, result.advice = (reason, refusal.message), refusal.hint
             yield result
             continue
+        except (CancelledError, KeyboardInterrupt, SystemExit):
+            run.note(
+                f"stopped while {spec.source} was analysed; finished steps are kept: run the same command"
+                " again to continue"
+            )
+            raise
         result.library, result.plan = context.library, plan(context.library, settings)
         run.note(str(result.plan))
         result.learning_seconds, began = time.monotonic() - started, time.monotonic()
@@ -308,9 +314,9 @@ def _make(
         tasks = WrittenSet(context.library, context.settings, locations.tasks, state, run.note, in_use)
 
         def on_progress(found: CandidateVerdicts, keys: Collection[str]) -> None:
-            trials, kept = context.board.trials(keys), tuple(tasks.present.values())
+            trials = context.board.trials(keys)
             result.counts = Counts(found.verdicts)
-            progress = meter.report(found.verdicts, len(found.accepted), kept, trials)
+            progress = meter.report(found.verdicts, len(found.accepted), tasks.present, trials)
             if progress is not None:
                 run.progress(progress)
 

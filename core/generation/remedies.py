@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 import shlex
+from collections import Counter
 from collections.abc import Collection
 from dataclasses import dataclass
 
 from gistpoint.core.outcomes import SuiteReport
+from gistpoint.core.text import plural
 
 _MISSING = re.compile(r"No module named ['\"]([A-Za-z_]\w*)")
 _UNKNOWN_ARGUMENTS = re.compile(r"unrecognized arguments: (.*)")
@@ -28,6 +30,8 @@ _USUAL: dict[str, str] = {
 _MOST_LEFT_OUT = 0.1
 """The largest share of the tests, or of their files, that is left out without being asked for."""
 _ERROR_LINES = 3
+_ERRORS = 2
+"""The maximum number of different errors that a refusal shows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +83,17 @@ def remedy_for_failures(failing: Collection[str], of: int) -> Remedy | None:
         return None
     functions = sorted({id.partition("[")[0] for id in failing})
     return Remedy(tuple(f"--deselect={name}" for name in functions), is_safe=True)
+
+
+def commonest_errors(messages: Collection[str]) -> str:
+    """Return the last lines of the two commonest errors, or of the only one.
+
+    The first file that can't be collected may fail for a reason of its own.
+    """
+    found = Counter(map(last_lines, messages)).most_common(_ERRORS)
+    if len(found) == 1:
+        return found[0][0]
+    return "\n".join(f"{plural(count, 'file')}: {lines}" for lines, count in found)
 
 
 def last_lines(message: str) -> str:
