@@ -242,6 +242,7 @@ class ReviewScreen(BaseScreen[None]):
 
         An error that is not a `UserError` is raised again.
         """
+        self.run.once_read.give_up()
         if not isinstance(error, UserError):
             raise error
         if isinstance(error, SeveralRunsError):

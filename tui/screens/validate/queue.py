@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import nan
 
+from textual.content import Content
+
 from gistpoint.core.kinds.registry import kind_of
 from gistpoint.core.kinds.titles import author_title, searched_words
 from gistpoint.core.tasks.model import Task
@@ -54,6 +56,17 @@ _SHORT = {
 def short_words(verdict: TaskVerdict) -> str:
     """Return a short word for a verdict."""
     return _SHORT.get(verdict, verdict.words)
+
+
+def verdict_keys(row: QueueRow | None, *, wide: bool) -> Content:
+    """Return the keys of the verdicts, with the given verdict marked."""
+    given = row.verdict if row is not None else None
+    parts: list[tuple[str, str]] = []
+    for number, verdict in enumerate(TaskVerdict, 1):
+        name = verdict.words if wide else short_words(verdict)
+        style = "bold reverse" if verdict is given else ""
+        parts += [(f"{number}", "$text-primary"), (f" {name}", style), ("  " if wide else " ", "")]
+    return Content.assemble(*parts[:-1])
 
 
 def look_of(verdict: TaskVerdict | None) -> Piece:
