@@ -283,7 +283,20 @@ class Table(Fitted, RecordList, Generic[Row]):
             self._laid = width, self._lay_out(width)
         return self._laid[1]
 
+    @property
+    def full_width(self) -> int:
+        """The width, in cells, at which no column is cut or left out."""
+        widths = [width + self.GAP for _, width in self._wanted()]
+        return self.MARGIN + sum(widths) - self.GAP
+
     def _lay_out(self, width: int) -> list[Laid[Row]]:
+        wanted = self._wanted()
+        if self.SIDEWAYS or not wanted:
+            return wanted
+        return widths_in(wanted, max(1, width - self.MARGIN), self.GAP)
+
+    def _wanted(self) -> list[Laid[Row]]:
+        """Return the columns that say something, with the widths of their longest cells."""
         measured = self._measure(self.shown)
         none: Sequence[tuple[Any, ...]] = [()] * len(self.columns)
         texts = list(zip(*(one.texts for one in measured), strict=True)) or none
@@ -296,10 +309,7 @@ class Table(Fitted, RecordList, Generic[Row]):
                 of_headings = [cell_len(summary[n]) for summary in headings]
                 widest = max([max(widths[n], default=0), *of_headings])
                 wanted.append((column, self._width_of(column, widest, first=not wanted)))
-        wanted = [laid for laid in wanted if laid[1]]
-        if self.SIDEWAYS or not wanted:
-            return wanted
-        return widths_in(wanted, max(1, width - self.MARGIN), self.GAP)
+        return [laid for laid in wanted if laid[1]]
 
     def _width_of(self, column: Column[Row], widest: int, *, first: bool) -> int:
         """Return the width that a column needs for its widest text; the first also shows names of groups."""

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from math import nan
 
 from textual.content import Content
+from textual.geometry import Size
 
 from gistpoint.core.kinds.registry import kind_of
 from gistpoint.core.kinds.titles import author_title, searched_words
@@ -16,6 +17,9 @@ from gistpoint.tui.titles import mode_words
 from gistpoint.tui.widgets.line_list import BAD, GOOD, MUTED, ODD
 from gistpoint.tui.widgets.record_list import Piece
 from gistpoint.tui.widgets.table import Table
+
+PAGE_WIDTH = 80
+"""The cells that the pages keep beside the queue, however long its titles are."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,6 +125,7 @@ COLUMNS: tuple[Column[QueueRow], ...] = (
         text=lambda r: searched_words(r.task),
         rank=5,
         least=30,
+        readable=60,
         keeps_end=True,
     ),
     Column(
@@ -156,3 +161,14 @@ class QueueList(Table[QueueRow]):
 
     def __init__(self) -> None:
         super().__init__(COLUMNS, key=lambda row: row.task.id, id="queue")
+        self._room_wanted = 0
+
+    def get_content_width(self, container: Size, viewport: Size) -> int:
+        """Return the width that the rows need, if the pages beside them keep enough; see `validate.tcss`."""
+        return min(self._room_wanted, viewport.width - PAGE_WIDTH - self.gutter.width)
+
+    def _draw(self, cursor: int | None = None) -> None:
+        super()._draw(cursor)
+        if self._room_wanted != self.full_width:
+            self._room_wanted = self.full_width
+            self.refresh(layout=True)
