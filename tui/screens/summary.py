@@ -331,7 +331,7 @@ class SummaryScreen(BaseScreen[AfterSummary]):
         self._jobs.stop()
 
     def _begin(self, ask: AskConfirmation) -> None:
-        self._show_confirmation("being confirmed …  (Esc stops it)")
+        self._show_confirmation("being confirmed …  (leaving stops it)")
         self._job = self._jobs.do(lambda job: ask(RunContext(job.cancel)), self._confirmed)
 
     def _confirmed(self, asked: AskedPass) -> None:
@@ -362,13 +362,6 @@ class SummaryScreen(BaseScreen[AfterSummary]):
             "$text-success" if counts else "$text-error"
         )
 
-    def _stop_confirming(self) -> None:
-        if self._job is not None:
-            self._job.stop()
-            self._job = None
-            later = f"gistpoint attempt confirm {self._state.attempt_id}"
-            self._show_confirmation(f"not confirmed, since you stopped it; `{later}` does it")
-
     async def action_page(self, name: str) -> None:
         """Show and focus a page."""
         page = self._pages[name]
@@ -387,11 +380,12 @@ class SummaryScreen(BaseScreen[AfterSummary]):
         self.app.notify(kind_of(self._attempted).score_rule, title="The score", timeout=20)
 
     def action_home(self) -> None:
-        """Stop a confirmation under way; if there is none, close the screen."""
+        """Stop a confirmation under way, and close the screen."""
         if self._job is not None:
-            self._stop_confirming()
-        else:
-            self.dismiss(None)
+            later = f"gistpoint attempt confirm {self._state.attempt_id}"
+            self.app.notify(f"The confirmation was stopped. Its result goes on with it, or `{later}`.")
+        self.stop()
+        self.dismiss(None)
 
 
 def _widget_of(page: SummaryPage) -> Widget:
