@@ -31,6 +31,7 @@ from gistpoint.core.readable import duration
 from gistpoint.core.running import RunContext
 from gistpoint.core.tasks.model import Task
 from gistpoint.sessions.confirming import AskedPass
+from gistpoint.tui import signs
 from gistpoint.tui.attempt_charts import budget_lines, score_lines, time_lines
 from gistpoint.tui.base_screen import BaseScreen
 from gistpoint.tui.jobs import Job, Jobs
@@ -85,7 +86,7 @@ def compared(parts: Iterable[ExpectedText], state: AttemptState) -> tuple[Compar
 
 def _compared(part: ExpectedText, state: AttemptState) -> Compared:
     submitted = [s.replacement.code for s in state.submissions if s.replacement.name == part.name]
-    mark = "✔ changed" if submitted else "✘ not changed"
+    mark = f"{signs.GOOD} changed" if submitted else f"{signs.BAD} not changed"
     yours = submitted[-1] if submitted else part.given
     whose = "as you last wrote it" if submitted else "as it was given to you, because you never replaced it"
     yours, true = _compared_text(yours), _compared_text(part.right)

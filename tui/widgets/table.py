@@ -17,6 +17,7 @@ from textual.message import Message
 from textual.strip import Strip
 
 from gistpoint.core.text import shortened, visible_line
+from gistpoint.tui import signs
 from gistpoint.tui.tables import (
     Column,
     Heading,
@@ -353,7 +354,7 @@ class Table(Fitted, RecordList, Generic[Row]):
     def _titled(self, column: Column[Row]) -> str:
         if column is not self.column:
             return column.name
-        return f"{column.name} {'▼' if self.reverse else '▲'}"
+        return f"{column.name} {signs.DESCENDING if self.reverse else signs.ASCENDING}"
 
     def head(self, width: int) -> Strip:
         """Return the headings of the columns, with a symbol at the one by which the rows are sorted."""
@@ -374,7 +375,7 @@ class Table(Fitted, RecordList, Generic[Row]):
         if isinstance(row, Heading):
             return self._heading(row, here=index == self.cursor)
         picked = bool(self.picked) and self._key(row) in self.picked
-        here, sign = "▸" if index == self.cursor else " ", "✔" if picked else " "
+        here, sign = signs.HERE if index == self.cursor else " ", signs.GOOD if picked else " "
         sign = (sign.strip() or here) if self.MARGIN == 1 else here + sign
         mark = (sign.ljust(self.MARGIN), "bold $text-accent")
         pieces: list[Piece] = [mark] if self.MARGIN else []
@@ -415,7 +416,7 @@ class Table(Fitted, RecordList, Generic[Row]):
         room = sum(cells + self.GAP for _, cells in laid[:at]) - self.GAP
         sign = f"{'+' if row.folded else '-'} {str(row).removesuffix(row.group)}"
         name = sign + shortened(visible_line(row.group), max(8, room - len(sign)))
-        margin = ("▸" if here else " ").ljust(self.MARGIN)[: self.MARGIN]
+        margin = (signs.HERE if here else " ").ljust(self.MARGIN)[: self.MARGIN]
         text = margin + fitted_cells(name, room) + " " * self.GAP
         for column, cells in laid[at:]:
             text += self._cell(column, summary[self.columns.index(column)], cells) + " " * self.GAP

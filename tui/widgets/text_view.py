@@ -10,13 +10,14 @@ from textual.binding import Binding, BindingType
 from textual.message import Message
 from textual.reactive import reactive
 
+from gistpoint.tui import signs
 from gistpoint.tui.widgets.code_view import ANSI_MATCH, MATCH, CodeView
 from gistpoint.tui.widgets.line_view import Span
 
 if TYPE_CHECKING:
     from gistpoint.tui.widgets.terminal_text import TerminalLine
 
-LEADS = "→"
+LEADS = signs.LEADS
 """The symbol of a line with a link."""
 
 

@@ -19,6 +19,7 @@ from textual.widgets import Button, Input, OptionList
 from textual.widgets.option_list import Option
 
 from gistpoint.core.errors import UserError
+from gistpoint.tui import signs
 from gistpoint.tui.base_screen import BaseScreen
 from gistpoint.tui.consent import WHAT_IT_MEANS
 from gistpoint.tui.drafts import DraftPlace
@@ -332,7 +333,11 @@ class Choices(OptionList):
     """A list with one chosen item, which is marked by a character as well as by a colour."""
 
     def __init__(
-        self, labels: Sequence[str] = (), *, marks: tuple[str, str] = ("(●)", "( )"), enter_words: str = ""
+        self,
+        labels: Sequence[str] = (),
+        *,
+        marks: tuple[str, str] = (f"({signs.FULL})", "( )"),
+        enter_words: str = "",
     ) -> None:
         """`marks` are the marks of the chosen label and of the others. `enter_words` describe Enter."""
         self.enter_words = enter_words
@@ -446,7 +451,7 @@ class PickDialog(Dialog[str]):
 
     def body(self) -> list[Widget]:
         """Return the field and the list."""
-        return [Input(placeholder="Type to filter"), Choices(marks=("▸", " "))]
+        return [Input(placeholder="Type to filter"), Choices(marks=(signs.HERE, " "))]
 
     def on_mount(self) -> None:
         """Show all choices, with the focus in the field."""

@@ -11,6 +11,7 @@ from textual.containers import Vertical
 from textual.widgets import Button
 
 from gistpoint.core.readable import duration
+from gistpoint.tui import signs
 from gistpoint.tui.base_screen import BaseScreen
 from gistpoint.tui.keys import key_named
 from gistpoint.tui.screens.dialogs.ask import ON_THEIR_WAY_S
@@ -31,7 +32,7 @@ class PauseCover(BaseScreen[bool]):
 
     def compose(self) -> ComposeResult:
         """Show that the clock is stopped, and why."""
-        with framed(Vertical(classes="cover"), "‖ Paused"):
+        with framed(Vertical(classes="cover"), f"{signs.PAUSED} Paused"):
             yield Plain(f"Reason: {self._reason.replace('_', ' ')}")
             if self._text:
                 yield Plain(self._text)

@@ -12,6 +12,7 @@ from gistpoint.core.kinds.registry import kind_of
 from gistpoint.core.kinds.titles import author_title, searched_words
 from gistpoint.core.tasks.model import Task
 from gistpoint.sessions.annotations.validations import TaskVerdict, Validation
+from gistpoint.tui import signs
 from gistpoint.tui.tables import Column
 from gistpoint.tui.titles import mode_words
 from gistpoint.tui.widgets.line_list import BAD, GOOD, MUTED, ODD
@@ -78,8 +79,8 @@ def look_of(verdict: TaskVerdict | None) -> Piece:
     if verdict is None:
         return "·", MUTED
     if verdict is TaskVerdict.ACCEPT:
-        return "✔", f"bold {GOOD}"
-    return ("?", f"bold {ODD}") if verdict is TaskVerdict.NEEDS_DISCUSSION else ("✘", f"bold {BAD}")
+        return signs.GOOD, f"bold {GOOD}"
+    return ("?", f"bold {ODD}") if verdict is TaskVerdict.NEEDS_DISCUSSION else (signs.BAD, f"bold {BAD}")
 
 
 def _verdict_text(row: QueueRow) -> str:
@@ -90,7 +91,7 @@ def _verdict_text(row: QueueRow) -> str:
 COLUMNS: tuple[Column[QueueRow], ...] = (
     Column(
         "seen",
-        lambda r: " " if r.validation.seen else "•",
+        lambda r: " " if r.validation.seen else signs.SEEN,
         width=1,
         style=lambda r: "$text-primary",
         text=lambda r: "",
@@ -108,7 +109,7 @@ COLUMNS: tuple[Column[QueueRow], ...] = (
     ),
     Column(
         "comments",
-        lambda r: f"✎{len(r.validation.comments)}" if r.validation.comments else "",
+        lambda r: f"{signs.COMMENT}{len(r.validation.comments)}" if r.validation.comments else "",
         lambda r: len(r.validation.comments),
         style=lambda r: "$text-accent",
         rank=4,
