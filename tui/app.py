@@ -145,9 +145,9 @@ class GistpointApp(BaseApp):
         opening = self._opening = Opening(lambda words: self.call_from_thread(self._say, opening, words))
         if not isinstance(self.screen, OpeningScreen):
             self.push_screen(OpeningDialog(self.cancel_opening))
-        self.in_thread(lambda: self._in_thread(opening, body))
+        self.in_thread(lambda: self._open_with(body, opening), cancel=self.cancel_opening)
 
-    def _in_thread(self, opening: Opening, body: Callable[[Opening], object]) -> None:
+    def _open_with(self, body: Callable[[Opening], object], opening: Opening) -> None:
         try:
             body(opening)
         except Exception as error:
@@ -177,13 +177,15 @@ class GistpointApp(BaseApp):
         while any(isinstance(screen, OpeningDialog) for screen in self.screen_stack):
             self.pop_screen()
 
-    def cancel_opening(self) -> None:
-        """Cancel the opening, unless the attempt has already been made."""
+    def cancel_opening(self) -> bool:
+        """Cancel the opening, unless the attempt has already been made. Return whether it was cancelled."""
         opening = self._opening
-        if opening is not None and opening.cancel():
-            self._opened(opening)
-            if isinstance(self.screen, OpeningScreen):
-                self._show_first()
+        if opening is None or not opening.cancel():
+            return False
+        self._opened(opening)
+        if isinstance(self.screen, OpeningScreen):
+            self._show_first()
+        return True
 
     @on(HomeScreen.TourAsked)
     def tour_asked(self) -> None:

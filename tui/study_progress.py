@@ -10,10 +10,11 @@ from gistpoint.core.study.progress import PeopleProgress, PersonAtWork, StudyPro
 from gistpoint.core.study.rows import AttemptRow
 from gistpoint.core.tasks.names import word_name
 from gistpoint.core.text import visible_line
+from gistpoint.tui import signs
 from gistpoint.tui.tables import Column
 
 HIDDEN = "hidden until closed"
-_BLOCKS = " ▏▎▍▌▋▊▉█"
+_BLOCKS = f" {signs.EIGHTHS_ACROSS}"
 _BAR = 5
 
 
@@ -21,7 +22,7 @@ def bar(number: int, target: int) -> str:
     """Return the progress towards a target, as a bar of five cells and a fraction."""
     eighths = min(number * 8 * _BAR // max(1, target), 8 * _BAR)
     whole, rest = divmod(eighths, 8)
-    drawn = "█" * whole + (_BLOCKS[rest] if rest else "")
+    drawn = signs.BLOCK * whole + (_BLOCKS[rest] if rest else "")
     return f"{drawn:<{_BAR}} {number}/{target}"
 
 

@@ -172,7 +172,7 @@ async def test_a_person_takes_an_attempt_over_and_gives_it_back(home: Home, size
     async with watching(app, size) as pilot:
         await until(pilot, lambda: isinstance(app.screen, TextDialog))
         assert isinstance(app.screen, TextDialog)
-        app.screen._opened_at -= ON_THEIR_WAY_S  # no key is pending
+        app.screen.opened_at -= ON_THEIR_WAY_S  # no key is pending
         await pilot.press("escape")
         await until(
             pilot, lambda: not isinstance(app.screen, TextDialog) and "A person (p07) has it." in text_of(app)

@@ -25,6 +25,7 @@ from gistpoint.core.ports import TimeSource
 from gistpoint.core.running import Opening
 from gistpoint.sessions.attempts import AttemptStore, OpenAttempt
 from gistpoint.sessions.services import Services
+from gistpoint.tui import signs
 from gistpoint.tui.keys import KeyScope, bindings_of, key_named, shown_keys
 from gistpoint.tui.screens.solve.controller import StateChanged
 from gistpoint.tui.screens.solve.screen import SolveScreen
@@ -174,10 +175,10 @@ class TourCard(Plain):
 
     @staticmethod
     def _listed(now: int) -> Content:
-        signs = ("✔ ", "$text-success"), ("▸ ", "$text-warning"), ("· ", "")
+        marks = (f"{signs.GOOD} ", "$text-success"), (f"{signs.HERE} ", "$text-warning"), ("· ", "")
         lines = []
         for number, step in enumerate(STEPS):
-            sign, style = signs[0 if number < now else 1 if number == now else 2]
+            sign, style = marks[0 if number < now else 1 if number == now else 2]
             lines.append(Content.assemble((sign, style), (step.title, "bold" if number == now else "")))
         return Content("   ").join(lines)
 

@@ -20,6 +20,7 @@ from gistpoint.core.attempts.revealed import Knowledge
 from gistpoint.core.kinds.commandline import QuestionError, parse, spelled
 from gistpoint.core.tools.declaration import Argument, ArgumentKind, Tool
 from gistpoint.core.tools.search_code import as_text, pattern_fault
+from gistpoint.tui import signs
 from gistpoint.tui.base_screen import BaseScreen
 from gistpoint.tui.drafts import DraftPlace
 from gistpoint.tui.keys import KeyScope, bindings_of
@@ -30,10 +31,10 @@ from gistpoint.tui.widgets.plain import Plain
 from gistpoint.tui.widgets.writing_area import WritingLine
 
 SEARCH = "search_code"
-_CALL, _PATTERN = "❯ ", "search ❯ "
+_CALL, _PATTERN = f"{signs.PROMPT} ", f"search {signs.PROMPT} "
 _LINE = "line"
 """The name of the line among the drafts."""
-_PLACEHOLDER = "a tool call, such as search_code total — Tab completes, ↑ repeats"
+_PLACEHOLDER = f"a tool call, such as search_code total — Tab completes, {signs.UP_KEY} repeats"
 
 
 class KnownNames(Suggester):
@@ -233,7 +234,7 @@ class Console(Vertical):
 
     def _refused(self, pattern: str) -> str:
         fault = pattern_fault(pattern)
-        return f"✘ not a regular expression: {fault}" if fault else ""
+        return f"{signs.BAD} not a regular expression: {fault}" if fault else ""
 
     def _parsed(self, value: str) -> tuple[Tool, dict[str, str]]:
         return parse(value, self._attempt.offered(), self._attempt.state.knowledge)

@@ -22,6 +22,7 @@ from gistpoint.core.kinds.commandline import spelled
 from gistpoint.core.kinds.registry import kind_of
 from gistpoint.core.tasks.model import Task
 from gistpoint.core.tools.declaration import ArgumentKind, RefusalError, Tool
+from gistpoint.tui import signs
 from gistpoint.tui.base_screen import BaseScreen
 from gistpoint.tui.keys import key_named
 from gistpoint.tui.known import shown_function
@@ -267,7 +268,7 @@ class SolvingKind:
         fault, refused = fault_of(after), ""
         if fault:
             where = fault.after(first_line - 1)
-            refused = f"✘ Python can't read it ({where}): it will be refused, and no test will run."
+            refused = f"{signs.BAD} Python can't read it ({where}): it will be refused, and no test will run."
             price = replace(price, submissions=0, last_submission=False)
         elif not changed.hunks:
             refused = "You have not changed anything: the tests will run on the code as it was given."

@@ -18,6 +18,7 @@ from gistpoint.core.errors import UserError
 from gistpoint.core.kinds.registry import kind_of
 from gistpoint.core.kinds.titles import title_in_attempt
 from gistpoint.core.ports import TimeSource
+from gistpoint.tui import signs
 from gistpoint.tui.base_screen import BaseScreen
 from gistpoint.tui.keys import KeyScope, bindings_of
 from gistpoint.tui.known import call_of, last_source, shown_sources
@@ -67,7 +68,7 @@ FLUSH_SECONDS = 1.0
 """Seconds between two writes of counted affordances."""
 
 _BUSY = "A call is under way: wait for it, or cancel it with Esc."
-_PLAYING = "▶ A recorded attempt is playing, with the real tools and tests. Ctrl+L leaves it."
+_PLAYING = f"{signs.FORWARD} A recorded attempt is playing, with the real tools and tests. Ctrl+L leaves it."
 _BRIEF_FIRST = "Read the task: the clock is running. Press F9 afterwards to open the tools."
 
 
@@ -425,7 +426,7 @@ class SolveScreen(BaseScreen[How]):
         await self.area.make("results")
         await self.results.show_call(call_id)
         first = (call.text or "").split("\n")[0]
-        self.console.say(f"{'✘ ' if call.refused else ''}{first}")
+        self.console.say(f"{signs.BAD + ' ' if call.refused else ''}{first}")
         if (shown := shown_sources(call)) is not None:
             await self.area.make("code")
             self.code.show(shown, line=asked.line_in(shown.path) if asked is not None else None)

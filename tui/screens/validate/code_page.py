@@ -16,6 +16,7 @@ from gistpoint.core.callgraph import CallGraph, FunctionNode
 from gistpoint.core.code.index import index_source
 from gistpoint.core.code.parsing import CodeError
 from gistpoint.core.generation.dossier import Dossier
+from gistpoint.tui import signs
 from gistpoint.tui.keys import KeyScope, bindings_of
 from gistpoint.tui.screens.dialogs.ask import PickDialog
 from gistpoint.tui.screens.validate.task_page import AboutChanged, Showing, TaskPage
@@ -120,7 +121,9 @@ class CodePage(TaskPage, Vertical):
             if target.path == place.path:
                 first = self._dossier.start_line(target, corrupted=place.corrupted)
                 text = target.corrupted if place.corrupted else target.original
-                marks.update(dict.fromkeys(range(first, first + len(text.rstrip().splitlines())), "┃"))
+                marks.update(
+                    dict.fromkeys(range(first, first + len(text.rstrip().splitlines())), signs.THICK_BAR)
+                )
         self.view.marks = marks
 
     # Keys

@@ -19,6 +19,7 @@ from gistpoint.core.kinds.gist.original_test import given_test
 from gistpoint.core.kinds.gist.score import GistVerdict, score_record
 from gistpoint.core.kinds.gist.tools import GIST_BUFFER
 from gistpoint.core.kinds.kind import Trial, TrialSubject
+from gistpoint.tui import signs
 from gistpoint.tui.keys import KeyScope, bindings_of
 from gistpoint.tui.screens.editing_pane import EditingPane
 from gistpoint.tui.screens.validate.kind import ValidatingKind
@@ -237,7 +238,7 @@ def _recorded(answer: GistAnswer, width: int) -> list[Line]:
     for id, test in list(last.tests.items())[:_MOST_TESTS]:
         good = test.outcome.value == "passed"
         raised = f"  {test.raised.type}: {test.raised.message}" if test.raised is not None else ""
-        sign, style = ("✔ ", GOOD) if good else ("✘ ", BAD)
+        sign, style = (f"{signs.GOOD} ", GOOD) if good else (f"{signs.BAD} ", BAD)
         lines.append(Line(((sign, style), (id, ""), (f"  {test.outcome.value}{raised}", MUTED))))
         lines += _output(test.stdout + test.stderr, width)
     if len(last.tests) > _MOST_TESTS:
@@ -246,7 +247,7 @@ def _recorded(answer: GistAnswer, width: int) -> list[Line]:
 
 
 def _output(text: str, width: int) -> list[Line]:
-    rows = folded(text.rstrip("\n"), width, MUTED, indent="    │ ") if text.strip() else []
+    rows = folded(text.rstrip("\n"), width, MUTED, indent=f"    {signs.BAR} ") if text.strip() else []
     more = [line(f"    … {len(rows) - _MOST_OUTPUT} more rows", MUTED)] if len(rows) > _MOST_OUTPUT else []
     return rows[:_MOST_OUTPUT] + more
 
@@ -258,7 +259,7 @@ def _reference(answer: GistAnswer) -> list[Line]:
     return [
         Line(),
         line("Reference gist (F8)", HEADING, link="page:gist"),
-        Line((("✔ " if good else "~ ", GOOD if good else ODD), (words, "")), link="page:gist"),
+        Line(((f"{signs.GOOD} " if good else "~ ", GOOD if good else ODD), (words, "")), link="page:gist"),
     ]
 
 
