@@ -1,4 +1,4 @@
-"""The files of an entrypoint that runs elsewhere, to find out whether it depends on its place (decision 26)."""
+"""The files of an entrypoint that runs elsewhere, to find out whether it depends on place (decision 26)."""
 
 from __future__ import annotations
 
