@@ -112,6 +112,8 @@ class Condition(msgspec.Struct, frozen=True, kw_only=True):
     """Whether people use their own editor and any number of runs; never pooled with other conditions."""
     strategy: str = ""
     give_test: bool | None = None
+    parameter: bool | None = None
+    """Whether the briefs of parametrised tests name only their first parameter."""
     execution: bool | None = None
     tools: tuple[str, ...] | None = None
     comforts_off: tuple[str, ...] = ("external_editor",)

@@ -41,7 +41,10 @@ _KEPT = (
     "{id} already exists with different settings, and keeps them. To attempt it with the requested"
     " settings, run `gistpoint solve {id} --gist-settings FILE` with this FILE:"
 )
-_INSTANCES = "The entrypoint is `{command}`: parameters are left out, and all instances of the test are run."
+_INSTANCES = (
+    "The entrypoint is `{command}`: parameters are left out, and all instances of the test are run."
+    " With --one-parameter, the brief names only the given one."
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -124,7 +127,8 @@ def new(wanted: NewGists) -> int:
     try:
         with long_work(quiet=wanted.json, kept="The tasks made so far are kept.") as work:
             for text, entrypoint in zip(asked.entrypoints, named, strict=True):
-                if entrypoint.is_test and "[" in text:
+                drops_parameter = entrypoint.is_test and "[" in text and not asked.terms.one_parameter
+                if drops_parameter:
                     work.progress.line(_INSTANCES.format(command=command_line(entrypoint)), stamped=False)
             make_gists(
                 asked,
@@ -242,6 +246,9 @@ _TERMS = OptionTable(
         "execution": option("allow running code before the hand-in"),
         "strategy": option("advice to add to the brief", choices=tuple(filter(None, STRATEGIES))),
         "give_test": option("put the test into the brief, and begin the gist with it"),
+        "one_parameter": option(
+            "name only one parameter of the test in the brief, the command's or the first; all are scored"
+        ),
         "tools": option("offer this tool as well", "--tool", choices=tuple(OPTIONAL_TOOLS)),
         "steps": option("limit of tool calls (default: {default})", metavar="N"),
         "score_budget": option(

@@ -183,6 +183,10 @@ def _rates(score: GistScore) -> list[list[str]]:
     if score.fidelity is not None and score.fidelity.pass_rate is not None:
         words = f"{score.fidelity.passed} of {score.fidelity.instances} instances"
         rows.append(["pass rate", f"{score.fidelity.pass_rate:.1f}", words])
+    if score.instance:
+        rows.append(
+            ["its parameter", str(score.instance_fidelity), f"{score.instance}, which the brief names"]
+        )
     execution, existence = score.execution, score.existence
     if execution is not None and execution.rate is not None:
         idle = [str(one.line.first) for one in execution.lines if one.counts and not one.ran]

@@ -26,7 +26,7 @@ from gistpoint.core.kinds.beginning import check_beginning
 from gistpoint.core.kinds.gist.answer import GistAnswer
 from gistpoint.core.kinds.gist.brief import gist_brief
 from gistpoint.core.kinds.gist.failures import unreadable
-from gistpoint.core.kinds.gist.fidelity import Fidelity, compare, name_masks
+from gistpoint.core.kinds.gist.fidelity import Fidelity, compare, instance_key, name_masks
 from gistpoint.core.kinds.gist.flags import Flags, module_names, vacuity_mutants, watched
 from gistpoint.core.kinds.gist.model import gist_settings, gist_task
 from gistpoint.core.kinds.gist.original_test import blocks_of_tests, guard_for, ready_text
@@ -203,11 +203,22 @@ class GistHarness(TaskHarness):
     def _scored(
         self, call: AttemptCall, verdict: GistVerdict, log: Log, charged: Remaining, *, trial: bool = False
     ) -> CallOutcome:
+        if verdict.score is not None:
+            # The brief of an attempt may name one instance although the task's own brief names all.
+            verdict = replace(verdict, score=replace(verdict.score, instance=named_instance(self.task)))
         text = score_text(verdict)
         if not verdict.counts:
             return CallOutcome(ToolOutput(text), Remaining(0, 0), verdict)
         log.append(gist_scored(call.call_id, verdict, trial=trial))
         return CallOutcome(ToolOutput(text), charged, verdict)
+
+
+def named_instance(task: Task) -> str:
+    """Return the instance that the brief of a gist task names, without its file; empty if it names all."""
+    part = gist_task(task)
+    if not part.settings.parameter:
+        return ""
+    return instance_key(part.command.instance_id(part.settings.parameter))
 
 
 def _is_forced(call: AttemptCall) -> bool:
@@ -359,7 +370,8 @@ class GistJudge(GistJudging):
             used=self._used(),
             operands=operands,
         )
-        return GistJudgement(score_gist(gist, made, originals, owned, test), spliced, trial, flips)
+        score = replace(score_gist(gist, made, originals, owned, test), instance=named_instance(self.task))
+        return GistJudgement(score, spliced, trial, flips)
 
     @property
     def entrypoint(self) -> Entrypoint:

@@ -11,13 +11,19 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from gistpoint import __version__
-from gistpoint.core.entrypoints.command import Entrypoint, command_line, parse_entrypoint, with_input
+from gistpoint.core.entrypoints.command import (
+    Entrypoint,
+    command_line,
+    parameter_in,
+    parse_entrypoint,
+    with_input,
+)
 from gistpoint.core.entrypoints.runs import EntrypointRunner
 from gistpoint.core.errors import InfrastructureError, UserError, cause
 from gistpoint.core.kinds.folder import read_answer, write_task
 from gistpoint.core.kinds.gist.answer import GistAnswer, ReferenceGist, gist_answer
 from gistpoint.core.kinds.gist.drawing import EntrypointCandidate, candidates, hardest
-from gistpoint.core.kinds.gist.intake import Examination, NoGistError, write_gist_task
+from gistpoint.core.kinds.gist.intake import Examination, NoGist, NoGistError, write_gist_task
 from gistpoint.core.kinds.gist.judge import GistJudge
 from gistpoint.core.kinds.gist.model import UNLIMITED, GistSettings, with_settings
 from gistpoint.core.kinds.gist.overrides import differing, require_consistent
@@ -53,6 +59,8 @@ class GistTerms(Request):
     execution: bool = False
     strategy: str = ""
     give_test: bool = False
+    one_parameter: bool = False
+    """Whether the brief names only one parameter of a test: the one in the command, or the first."""
     tools: tuple[str, ...] = ()
     steps: Count = 50
     score_budget: int = 0
@@ -234,8 +242,8 @@ class _Making:
         """Make a task of each named entrypoint, or of chosen ones."""
         draw = self.asked.draw
         if named:
-            for entrypoint in named:
-                self._make_one(entrypoint, {})
+            for entrypoint, text in zip(named, self.asked.entrypoints, strict=True):
+                self._make_one(entrypoint, {}, parameter_in(text))
         elif draw.sample:
             drawn = candidates(self.examination, draw.sample, draw.seed, self._refuse)
             self._make_until_enough(drawn, {"sample": draw.sample, "seed": draw.seed})
@@ -266,16 +274,20 @@ class _Making:
         self.examination.run.note(f"  {command}: {refusal.reason}: {refusal.message}")
         self.results.refused.append(RefusedEntrypoint(command, refusal.reason, refusal.message, refusal.hint))
 
-    def _make_one(self, entrypoint: Entrypoint, how: Mapping[str, Any]) -> bool:
-        """Make the task of an entrypoint; return False if it can't become a task."""
+    def _make_one(self, entrypoint: Entrypoint, how: Mapping[str, Any], parameter: str = "") -> bool:
+        """Make the task of an entrypoint; return False if it can't become a task.
+
+        `parameter` is the one that the command names, if any.
+        """
         self.current = command_line(entrypoint)
         run = RunContext(self.examination.run.cancel, self._report)
         try:
             answer = replace(self.examination, run=run).examine(entrypoint)
+            settings = self._settings(entrypoint, answer, parameter)
         except NoGistError as refusal:
             self._refuse(entrypoint, refusal)
             return False
-        task, other = self._write(entrypoint, answer, how)
+        task, other = self._write(entrypoint, answer, settings, how)
         if other:
             self.on_kept(task, other)
         reference = None if self.asked.reference.no_reference else self._make_reference(task, run)
@@ -284,11 +296,33 @@ class _Making:
         self.on_made(made)
         return True
 
+    def _settings(self, entrypoint: Entrypoint, answer: GistAnswer, parameter: str) -> GistSettings:
+        """Return the settings of a task, with the parameter that its brief names if one is requested.
+
+        Raises `NoGistError` if the test does not have the parameter, or has none.
+        """
+        settings = self.asked.terms.settings
+        if not self.asked.terms.one_parameter:
+            return settings
+        known = answer.parameters(entrypoint)
+        if not known:
+            raise NoGistError(
+                NoGist.NO_SUCH_TEST,
+                f"{entrypoint.text} is not a single test with parameters, so its brief can't name one.",
+                hint="Leave --one-parameter out.",
+            )
+        if parameter and parameter not in known:
+            raise NoGistError(
+                NoGist.NO_SUCH_TEST,
+                f"{entrypoint.text} does not have the parameter {parameter!r}.",
+                hint=f"It has {', '.join(known[:_MOST_LISTED])}.",
+            )
+        return replace(settings, parameter=parameter or known[0])
+
     def _write(
-        self, entrypoint: Entrypoint, answer: GistAnswer, how: Mapping[str, Any]
+        self, entrypoint: Entrypoint, answer: GistAnswer, settings: GistSettings, how: Mapping[str, Any]
     ) -> tuple[Task, dict[str, Any]]:
         """Return the task, and the requested settings that it does not have because it existed already."""
-        settings = self.asked.terms.settings
         budgets = Budgets.of_steps(self.asked.terms.steps)
         backend = self.examination.runner.backend.name
         task = write_gist_task(
@@ -328,6 +362,7 @@ class _Making:
 
 
 _REFERENCE = "reference gist"
+_MOST_LISTED = 10
 
 
 def store_reference(
