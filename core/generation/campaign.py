@@ -23,7 +23,7 @@ from gistpoint.core.generation.confirmable import with_controls
 from gistpoint.core.generation.context import Context, opened
 from gistpoint.core.generation.intake import LOOK, NoTaskError
 from gistpoint.core.generation.removal import removal_target
-from gistpoint.core.generation.settings import CampaignMode, CampaignSettings, FaultSource
+from gistpoint.core.generation.settings import CampaignMode, CampaignSettings
 from gistpoint.core.generation.trials.discovery import decide_discovery
 from gistpoint.core.generation.trials.groups import decide_group
 from gistpoint.core.generation.trials.history import decide_history
@@ -96,7 +96,7 @@ def _decider(
     alone = candidate.size == 1 and bool(settings.groups.sizes)
     if settings.model and (alone or not settings.mode.in_groups):
         return decide_by_model
-    if settings.source is FaultSource.HISTORY:
+    if settings.source.is_believed:
         return decide_history
     return decide_discovery if alone else _DECIDERS[settings.mode]
 

@@ -10,7 +10,6 @@ from pathlib import Path
 from gistpoint.core.confirmation.model import Confirmer, Controls
 from gistpoint.core.generation.context import Context
 from gistpoint.core.generation.making import write_kept
-from gistpoint.core.generation.settings import FaultSource
 from gistpoint.core.generation.verdicts import CandidateVerdict, Reason
 from gistpoint.core.kinds.folder import read_answer
 
@@ -36,8 +35,8 @@ def with_controls(context: Context, verdict: CandidateVerdict) -> CandidateVerdi
 def _needs_confirmation(context: Context, verdict: CandidateVerdict) -> bool:
     """Whether a corruption is an earlier fault that makes a single test fail."""
     kept = verdict.kept
-    is_from_history = context.settings.source is FaultSource.HISTORY
-    return is_from_history and kept is not None and len(kept.failing) + len(kept.missing) == 1
+    is_believed = context.settings.source.is_believed
+    return is_believed and kept is not None and len(kept.failing) + len(kept.missing) == 1
 
 
 def _controls(confirmer: Confirmer, context: Context, verdict: CandidateVerdict) -> Controls:

@@ -63,11 +63,17 @@ from gistpoint.core.generation.settings import (
     FaultSource,
     SourceSpec,
 )
+from gistpoint.core.generation.submissions import (
+    FailedSubmissions,
+    read_submissions,
+    require_submissions,
+    write_submissions,
+)
 from gistpoint.core.generation.verdicts import Counts, StateFile
 from gistpoint.core.locations import Locations
 from gistpoint.core.ports import ChatModel, Runner
 from gistpoint.core.running import UNATTENDED, RunContext, RunProgress
-from gistpoint.core.tasks.model import Answer, Rules, Task
+from gistpoint.core.tasks.model import Answer, Rules, Source, Task
 from gistpoint.core.text import plural
 from gistpoint.core.trees import SourceTree
 
@@ -80,6 +86,15 @@ _REFUSED = {
 
 TermsOf = Callable[[str], ModelTerms]
 """Returns the terms of the conversations about a library, by its name. Raises `UserError`."""
+
+
+SubmissionsOf = Callable[[Source, SourceTree], tuple[FailedSubmissions, Mapping[str, int]]]
+"""Returns the failed submissions at a library's functions, and the number of attempts left out by reason."""
+
+
+def no_submissions(source: Source, tree: SourceTree) -> tuple[FailedSubmissions, Mapping[str, int]]:
+    """Return no submissions, for sets of other faults."""
+    return FailedSubmissions(), {}
 
 
 @dataclass
@@ -166,6 +181,7 @@ def generate(
     count: int,
     control: int = 0,
     terms: TermsOf | None = None,
+    submissions: SubmissionsOf = no_submissions,
     in_use: InUse = lambda id: False,
     run: RunContext = UNATTENDED,
 ) -> Iterator[SourceResult]:
@@ -173,16 +189,16 @@ def generate(
 
     Tasks are written as soon as they are proven. Until a set is full, better ones may replace them, unless
     they are `in_use`. `control` corruptions of each source are also tried on the whole suite. `terms` returns
-    the settings of the conversations with a model. An error of the model or a stop by the user ends the work
-    on all sources, and is in the last result. Results are stored below `locations`, and a later call with the
-    same arguments resumes from there. If the only source can't be used, its error is raised: `SourceError`,
-    `EnvironmentBuildError` or `RecordingError`.
+    the settings of the conversations with a model, and `submissions` the failed submissions. An error of the
+    model or a stop by the user ends the work on all sources, and is in the last result. Results are stored
+    below `locations`, and a later call with the same arguments resumes from there. If the only source can't
+    be used, its error is raised: `SourceError`, `EnvironmentBuildError` or `RecordingError`.
     """
     wanted = tuple(specs)
     for spec in wanted:
         result, started = SourceResult(spec), time.monotonic()
         try:
-            context = _learned_with_remedies(spec, settings, harness, locations, run)
+            context = _learned_with_remedies(spec, settings, harness, locations, run, submissions)
             if terms is not None:
                 context = replace(context, terms=terms(context.library.intake.repository.source.name))
         except (NoTaskError, SourceError, EnvironmentBuildError, RecordingError) as refusal:
@@ -193,7 +209,7 @@ def generate(
             result.refused, result.advice = (reason, refusal.message), refusal.hint
             yield result
             continue
-        result.library, result.plan = context.library, plan(context.library, settings)
+        result.library, result.plan = context.library, _planned(context)
         run.note(str(result.plan))
         result.learning_seconds, began = time.monotonic() - started, time.monotonic()
         _make(context, result.plan, count, control, workers, locations, result, in_use)
@@ -209,6 +225,7 @@ def choose(
     harness: FetchingHarness,
     locations: Locations,
     *,
+    submissions: SubmissionsOf = no_submissions,
     run: RunContext = UNATTENDED,
 ) -> Iterator[SourceResult]:
     """Yield a result with the plan of the candidates for each source, without trying any of them.
@@ -217,8 +234,16 @@ def choose(
     `RecordingError` if a source can't be used.
     """
     for spec in specs:
-        library = _learned_with_remedies(spec, settings, harness, locations, run).library
-        yield SourceResult(spec, library=library, plan=plan(library, settings))
+        context = _learned_with_remedies(spec, settings, harness, locations, run, submissions)
+        yield SourceResult(spec, library=context.library, plan=_planned(context))
+
+
+def _planned(context: Context) -> CandidatePlan:
+    """Return the plan of the candidates of a library."""
+    library, settings = context.library, context.settings
+    if settings.source is not FaultSource.ATTEMPTS:
+        return plan(library, settings)
+    return plan(library, settings, read_submissions(context.folder, settings.studies).versions)
 
 
 _MOST_REMEDIES = 4
@@ -230,6 +255,7 @@ def _learned_with_remedies(
     harness: FetchingHarness,
     locations: Locations,
     run: RunContext,
+    submissions: SubmissionsOf = no_submissions,
 ) -> Context:
     """Return the context of a source, after adding arguments that its suite turned out to need.
 
@@ -237,7 +263,7 @@ def _learned_with_remedies(
     """
     for _ in range(_MOST_REMEDIES):
         try:
-            return _learned(spec, settings, harness, locations, run)
+            return _learned(spec, settings, harness, locations, run, submissions)
         except NoTaskError as refusal:
             remedy = refusal.remedy
             if remedy is None or not remedy.is_safe:
@@ -248,7 +274,7 @@ def _learned_with_remedies(
                 pytest_args=(*spec.pytest_args, *remedy.pytest_args),
                 extra_requirements=(*spec.extra_requirements, *remedy.extra_requirements),
             )
-    return _learned(spec, settings, harness, locations, run)
+    return _learned(spec, settings, harness, locations, run, submissions)
 
 
 def _learned(
@@ -257,6 +283,7 @@ def _learned(
     harness: FetchingHarness,
     locations: Locations,
     run: RunContext,
+    submissions: SubmissionsOf = no_submissions,
 ) -> Context:
     """Return the context of a source with its library, which is learned now if it is unknown."""
 
@@ -282,6 +309,11 @@ def _learned(
             paths = frozenset(own_files(library.intake))
             files = harness.earlier_files(spec, paths, scratch / "history", run)
             write_earlier_files(folder, require_earlier_files(files, spec.source))
+        if settings.source is FaultSource.ATTEMPTS:
+            repository = library.intake.repository
+            found, left_out = submissions(repository.source, repository.tree)
+            # Attempts come and go, so they are read anew by each call.
+            write_submissions(folder, settings.studies, require_submissions(found, spec.source, left_out))
     intake = library.intake
     passed = f"{len(intake.passed)} of {plural(len(intake.collected), 'test')} pass"
     run.note(f"{spec.source}: {passed}, {len(intake.flaky)} flaky, {intake.seconds:.1f} s")

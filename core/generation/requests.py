@@ -63,7 +63,7 @@ class NewTask(Request):
 
 POOL_FOR_A_TASK = 3
 """The number of proven faults from the history among which one is chosen."""
-_LEAST_FAILING = {FaultSource.OPERATORS: 5, FaultSource.HISTORY: 1}
+_LEAST_FAILING = {FaultSource.OPERATORS: 5, FaultSource.HISTORY: 1, FaultSource.ATTEMPTS: 1}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,7 +77,7 @@ class GenerateTasks(Request):
     count: Count | None = None
     """The number of tasks from each source."""
     min_failing: Count | None = None
-    """The least number of failing tests; None for 5, or 1 for faults from the history."""
+    """The least number of failing tests; None for 5, or 1 for faults that somebody believed to be right."""
     seed: int = 0
     workers: Annotated[Count | None, LOCAL] = None
     """The number of processes; None for one per core."""
@@ -89,6 +89,8 @@ class GenerateTasks(Request):
     confirmable: bool = False
     """Whether to keep only tasks whose passes can be confirmed."""
     faults: FaultSource = FaultSource.OPERATORS
+    studies: Annotated[tuple[str, ...], LOCAL] = ()
+    """The folders of studies whose failed submissions are used as well, with --from attempts."""
     missing_features: bool = False
     """Whether earlier bodies without a feature of today are kept too."""
     pool: Count | None = None
@@ -115,6 +117,8 @@ class GenerateTasks(Request):
 
     def _settings(self, open_model: OpenModel) -> CampaignSettings:
         self.model.require_model()
+        if self.studies and self.faults is not FaultSource.ATTEMPTS:
+            raise UserError("--study is for --from attempts.", hint="Add --from attempts, or leave it out.")
         choice, groups, model = self.choice.choice(), self.groups.rules(), self.model.model or ""
         if self.max_glance is not None and model:
             raise UserError(
@@ -141,7 +145,7 @@ class GenerateTasks(Request):
 
     def _pool(self, count: int) -> int:
         if self.pool is None:
-            return POOL_FOR_A_TASK * count if self.faults is FaultSource.HISTORY else 0
+            return POOL_FOR_A_TASK * count if self.faults.is_believed else 0
         if self.pool < count:
             raise UserError(
                 f"--pool must be at least the number of tasks, {count}.", hint="Raise it, or lower --count."

@@ -57,6 +57,13 @@ class FaultSource(StrEnum):
     """Edits that corrupt a function on purpose."""
     HISTORY = "history"
     """Earlier bodies of the function, which somebody believed to be right."""
+    ATTEMPTS = "attempts"
+    """Bodies in failed submissions, which somebody believed to be right."""
+
+    @property
+    def is_believed(self) -> bool:
+        """Whether somebody believed the faults to be right; then they need no disguise."""
+        return self in (FaultSource.HISTORY, FaultSource.ATTEMPTS)
 
 
 MOST_FAILING_OF_HISTORY = MORE_FAILING[1]
@@ -100,6 +107,8 @@ class CampaignSettings:
 
     0 if corruptions are accepted in the order in which they are proven.
     """
+    studies: tuple[str, ...] = ()
+    """The ids of the studies whose failed submissions are used, sorted."""
 
     def __post_init__(self) -> None:
         if self.groups != GroupRules() and not self.mode.in_groups:
@@ -125,13 +134,15 @@ class CampaignSettings:
     def _require_fitting_source(self) -> None:
         """Raise `UserError` for options of earlier faults or of a pool that do not fit the others."""
         is_single_discovery = not (self.mode.in_groups or self.mode.removes)
-        if self.source is FaultSource.HISTORY and (self.model or not is_single_discovery):
+        if self.source.is_believed and (self.model or not is_single_discovery):
             raise UserError(
-                "--from history makes discovery tasks without a model.",
+                f"--from {self.source} makes discovery tasks without a model.",
                 hint="Leave out --model, and --mode or add --mode discovery.",
             )
-        if self.missing_features and self.source is not FaultSource.HISTORY:
-            raise UserError("--missing-features is for --from history.", hint="Leave it out.")
+        if self.missing_features and not self.source.is_believed:
+            raise UserError(
+                "--missing-features is for --from history and --from attempts.", hint="Leave it out."
+            )
         if self.pool and (self.model or self.choice.plane or not is_single_discovery):
             raise UserError(
                 "--pool is for discovery tasks that are neither made by a model nor spread over metrics.",
@@ -141,7 +152,7 @@ class CampaignSettings:
     @property
     def band(self) -> tuple[int, int]:
         """The minimum and maximum numbers of failing tests for a good corruption."""
-        if self.source is FaultSource.HISTORY:
+        if self.source.is_believed:
             return self.min_failing, max(MOST_FAILING_OF_HISTORY, 4 * self.min_failing)
         return band(self.min_failing)
 
@@ -175,6 +186,8 @@ class CampaignSettings:
             del values["missing_features"]
         if not self.pool:
             del values["pool"]
+        if not self.studies:
+            del values["studies"]
         parts = {"choice": self.choice.to_json(), "groups": self.groups.to_json()}
         values = {key: value for key, value in values.items() if key not in parts}
         return values | {key: value for key, value in parts.items() if value}
