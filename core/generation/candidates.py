@@ -186,7 +186,8 @@ def plan(
     `UserError` if a named function is unknown.
     """
     choice = settings.choice
-    found = list(definitions(library.intake.repository.tree, library.test_files))
+    known_classes = settings.mode.removes and (settings.classes or bool(choice.functions))
+    found = list(definitions(library.intake.repository.tree, library.test_files, classes=known_classes))
     require_defined(choice, {str(definition.ref) for definition in found})
     named = [
         definition for definition in found if not choice.functions or str(definition.ref) in choice.functions

@@ -16,7 +16,6 @@ from typing import Any
 
 from gistpoint import __version__
 from gistpoint.core.canonical import sha256_of_json, sha256_of_text
-from gistpoint.core.code.splice import remove_body
 from gistpoint.core.confirmation.model import Controls
 from gistpoint.core.corruption.rounds import Round
 from gistpoint.core.errors import (
@@ -51,13 +50,20 @@ from gistpoint.core.generation.intake import (
     NoGood,
     NoTaskError,
     prove,
+    require_proof_by_one,
     take_in,
     with_test_map_if_it_ends,
 )
 from gistpoint.core.generation.library import SourceLibrary, learn_library, own_files
 from gistpoint.core.generation.making import InUse, WrittenSet, write_proven
 from gistpoint.core.generation.progress import CampaignMeter
-from gistpoint.core.generation.removal import check_named, definitions, random_targets, removal_target
+from gistpoint.core.generation.removal import (
+    check_named,
+    definitions,
+    random_targets,
+    removal_by,
+    removal_target,
+)
 from gistpoint.core.generation.settings import (
     CampaignSettings,
     FaultSource,
@@ -289,9 +295,8 @@ def _learned(
 
     def look(tree: SourceTree) -> None:
         if settings.choice.functions:
-            require_defined(
-                settings.choice, {str(definition.ref) for definition in definitions(tree, frozenset())}
-            )
+            known = definitions(tree, frozenset(), classes=settings.mode.removes)
+            require_defined(settings.choice, {str(definition.ref) for definition in known})
 
     with tempfile.TemporaryDirectory(prefix="gistpoint-generate-") as name:
         scratch, runner = Path(name), harness.runner()
@@ -385,6 +390,8 @@ def _state(context: Context, locations: Locations) -> StateFile:
     return StateFile(locations.campaigns / f"{source.name}-{settings.mode.value}-{key}.jsonl", about)
 
 
+_LEAST_OF_A_PICK = 2
+"""The least number of failing tests for a function that is picked: one is enough only under conditions."""
 MAX_TRIES = 25
 """Number of functions that a random pick tries before it gives up."""
 
@@ -438,9 +445,12 @@ def generate_one(
         else:
             proof = _removed(intake, function, settings, runner, run)
             picked = {"function": function} if function else {"seed": settings.seed}
-            how = {"corruption": remove_body.__name__, **picked}
-        if proof.any_order:
+            how = {"corruption": removal_by(proof.targets[0]), **picked}
+        if proof.any_order or len(proof.failing) == 1:
             intake = with_test_map_if_it_ends(intake, harness.mapper(spec.max_suite_seconds), run=run)
+        require_proof_by_one(intake, proof, runner, run=run)
+        if settings.preset:
+            how["campaign"] = settings.to_json()
         task = write_proven(
             intake,
             proof,
@@ -449,7 +459,9 @@ def generate_one(
             locations.tasks,
             rules=Rules(min_failing=settings.min_failing),
             provenance={**how, "gistpoint": __version__},
-            controls_of=partial(_controls_of, harness, run.step("checking whether passes can be confirmed")),
+            controls_of=partial(
+                _controls_of, harness, proof, run.step("checking whether passes can be confirmed")
+            ),
         )
     return MadeTask(task, intake, proof)
 
@@ -457,10 +469,10 @@ def generate_one(
 def _removed(
     intake: Intake, function: str, settings: CampaignSettings, runner: Runner, run: RunContext
 ) -> CorruptionProof:
-    least = settings.min_failing
     if function:
         target = removal_target(intake.repository.tree, function, frozenset(intake.test_files))
-        return prove(intake, (target,), runner, min_failing=least, run=run)
+        return prove(intake, (target,), runner, min_failing=settings.min_failing, run=run)
+    least = max(settings.min_failing, _LEAST_OF_A_PICK)
     tried = 0
     for target in random_targets(intake, settings.seed):
         if tried == MAX_TRIES:
@@ -538,7 +550,22 @@ def _keep_unkept(made: ModelCorruption, intake: Intake, locations: Locations) ->
     return str(file.relative_to(locations.data))
 
 
-def _controls_of(harness: Harness, run: RunContext, task: Task, answer: Answer) -> Controls | None:
-    """Return the controls of a task that was just made; None if they are switched off."""
+def _controls_of(
+    harness: Harness, proof: CorruptionProof, run: RunContext, task: Task, answer: Answer
+) -> Controls | None:
+    """Return the controls of a task that was just made; None if they are switched off.
+
+    Raises `NoTaskError` if only one test fails and passes can't be confirmed (decision 142).
+    """
     confirmer = harness.confirmer()
-    return None if confirmer is None else confirmer.control(task, answer, run=run)
+    if confirmer is None:
+        return None
+    controls = confirmer.control(task, answer, run=run)
+    if len(proof.failing) == 1 and not controls.confirmable:
+        raise NoTaskError(
+            NoGood.TOO_FEW_FAILING,
+            f"With {proof.targets[0].name} corrupted, only {min(proof.failing)} fails. One test is enough"
+            f" only if passes can be confirmed, and they can't be: {controls.detail or controls.reason}",
+            hint="Choose another function.",
+        )
+    return controls

@@ -23,7 +23,7 @@ from gistpoint.core.tasks.fields import Count, Duration, Fields
 from gistpoint.core.tasks.model import Mode
 from gistpoint.core.tasks.repository import MAX_SUITE_SECONDS
 
-RECIPE = 11
+RECIPE = 12
 """Version of the rules by which candidates are decided; verdicts of other versions are not reused."""
 
 
@@ -68,6 +68,11 @@ class FaultSource(StrEnum):
 
 MOST_FAILING_OF_HISTORY = MORE_FAILING[1]
 """The most failing tests of an earlier fault, whatever the least number is."""
+LEAST_FAILING = 1
+"""The least number of failing tests that is enough if nothing else is asked for (decision 142)."""
+PAPER = "paper"
+"""The preset with the thresholds of the Breakpoint paper: five failing tests, and a suite of a minute."""
+PAPER_MIN_FAILING, PAPER_SUITE_SECONDS = DEFAULT_MIN_FAILING, 60.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +114,10 @@ class CampaignSettings:
     """
     studies: tuple[str, ...] = ()
     """The ids of the studies whose failed submissions are used, sorted."""
+    classes: bool = False
+    """Whether bodies are removed from whole classes too."""
+    preset: str = ""
+    """The name of the preset that decided some of the settings; empty if there was none."""
 
     def __post_init__(self) -> None:
         if self.groups != GroupRules() and not self.mode.in_groups:
@@ -128,6 +137,8 @@ class CampaignSettings:
         if self.max_glance is not None and (self.model or self.mode.removes):
             raise UserError("--max-glance applies only to corruptions made without a model.")
         self._require_fitting_source()
+        if self.classes and not self.mode.removes:
+            raise UserError("--classes is for --mode remove.", hint="Add --mode remove, or leave it out.")
         if self.min_failing < 1:
             raise UserError(f"--min-failing must be 1 or more, but is {self.min_failing}.")
 
@@ -188,6 +199,12 @@ class CampaignSettings:
             del values["pool"]
         if not self.studies:
             del values["studies"]
+        if not self.classes:
+            del values["classes"]
+        if not self.preset:
+            del values["preset"]
+        else:
+            values["max_suite_seconds"] = PAPER_SUITE_SECONDS
         parts = {"choice": self.choice.to_json(), "groups": self.groups.to_json()}
         values = {key: value for key, value in values.items() if key not in parts}
         return values | {key: value for key, value in parts.items() if value}
@@ -195,7 +212,8 @@ class CampaignSettings:
     def deciding(self) -> dict[str, Any]:
         """Return the settings that decide a candidate's verdict, not those that choose candidates."""
         values = self.to_json()
-        for key in ("hard", "choice", "groups", "pool"):
+        # The limit of the suite decides whether a library is used at all.
+        for key in ("hard", "choice", "groups", "pool", "classes", "preset", "max_suite_seconds"):
             values.pop(key, None)
         groups = self.groups.to_json()
         for key in ("wanted", "tell_count", "sizes"):

@@ -44,6 +44,8 @@ class Reason(StrEnum):
     NOT_SUBTLE = "not_subtle_enough"
     IN_POOL = "in_the_pool_but_not_chosen"
     """Proven, but others of the pool are less visible."""
+    NOT_ABOUT_IT = "only_failing_test_does_not_use_it"
+    """The only failing test does not enter the function, so it proves nothing about it."""
     NO_EARLIER_BODY = "no_earlier_body"
     """The library's history has no other body of the function."""
     MISSING_FEATURE = "missing_feature"
@@ -80,6 +82,11 @@ class ProvenCorruption:
     """Tests that passed on the original and had no result on the corrupted tree."""
     any_order: bool
     provenance: Mapping[str, Any]
+
+    @property
+    def failing_ids(self) -> frozenset[str]:
+        """The ids of all tests that fail on the corrupted tree."""
+        return frozenset(failure.id for failure in self.failing) | frozenset(self.missing)
 
 
 @dataclass(frozen=True, slots=True)

@@ -434,16 +434,24 @@ def results_json(settings: CampaignSettings, batch: Batch, results: Sequence[Sou
     }
 
 
+MIN_FAILING = option(
+    "number of failing tests that a task needs (default: 1, if it always fails, uses the function, and passes"
+    " can be confirmed)",
+    metavar="N",
+)
+PRESET = option("at least 5 failing tests, suites of at most 60 s and, in sets of removals, classes too")
 _ONE = OptionTable(
     {
         "source": argument("SOURCE", "name==version, a folder, or git+URL@commit"),
         "mode": option("default: {default}"),
         "function": option(
-            "the function to remove or corrupt; otherwise one picked at random", metavar="PATH::QUALNAME"
+            "the function (or class) to remove, or the function to corrupt; otherwise one picked at random",
+            metavar="PATH::QUALNAME",
         ),
         "seed": option("seed of the random pick (default: {default})"),
         "suite": SUITE,
-        "min_failing": option("number of failing tests that a task needs (default: {default})", metavar="N"),
+        "min_failing": MIN_FAILING,
+        "preset": PRESET,
         "model": MODEL,
         "plain": PLAIN,
         "isolation": ISOLATION,
@@ -468,10 +476,9 @@ _SET = OptionTable(
             "a deleted body, a corrupted function, or several near each other (default: {default})"
         ),
         "count": option("number of tasks from each source (default: 20)", metavar="N"),
-        "min_failing": option(
-            "number of failing tests that a task needs (default: 5; 1 with --from history or attempts)",
-            metavar="N",
-        ),
+        "min_failing": MIN_FAILING,
+        "preset": PRESET,
+        "classes": option("with --mode remove, remove the bodies of whole classes too"),
         "faults": option(
             "deliberate edits, earlier bodies of functions, or failed submissions (default: {default})",
             "--from",

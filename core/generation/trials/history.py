@@ -36,8 +36,6 @@ _PROBES_AT_IMPORT = 4
 _MOST_BODIES = 6
 _GONE = frozenset({"NameError", "UnboundLocalError", "AttributeError", "ImportError", "ModuleNotFoundError"})
 """Errors of a body that uses what the library no longer has."""
-_STEADY = 5
-"""The number of runs in which a single failing test has to fail."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,19 +57,10 @@ class RatedHistory(Rated):
 def decide_history(trial: CandidateTrial) -> CandidateVerdict:
     """Return the verdict with the best earlier fault, proven by the whole suite.
 
-    A corruption with one failing test has to fail in the same way in every one of several runs. Raises
-    `CandidateDropped` if there is none.
+    Raises `CandidateDropped` if there is none.
     """
-    good = sorted(_good(trial, trial.candidate.name), key=lambda item: len(item.signs))
-    verdict = prove_best(trial, good)
-    kept = verdict.kept
-    assert kept is not None
-    failing = frozenset(failure.id for failure in kept.failing) | frozenset(kept.missing)
-    if len(failing) == 1:
-        for _ in range(_STEADY - 1):
-            if frozenset(trial.probe(kept.targets).failed) != failing:
-                raise CandidateDropped(Reason.SUITE_DIFFERS, "the only failing test does not always fail")
-    return verdict
+    good = _good(trial, trial.candidate.name)
+    return prove_best(trial, sorted(good, key=lambda item: len(item.signs)))
 
 
 def _good(trial: CandidateTrial, name: str) -> list[RatedHistory]:
