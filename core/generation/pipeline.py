@@ -164,6 +164,7 @@ class SourceResult:
             "tasks": self.tasks,
             "titles": dict(self.titles),
             "glance": dict(self.glance),
+            "failing": self.counts.failing,
             "dropped": self.counts.reasons,
             "confirmable": self.counts.confirmable,
             "corruptions": self.counts.fates,

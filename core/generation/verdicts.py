@@ -19,6 +19,7 @@ from gistpoint.core.errors import UserError
 from gistpoint.core.logs import AppendLog, LogKind, take
 from gistpoint.core.tasks.identity import SECRET_BYTES, new_secret
 from gistpoint.core.tasks.model import Failure, Target
+from gistpoint.core.tasks.strata import FAILING_STRATA, failing_stratum
 
 
 class Reason(StrEnum):
@@ -200,6 +201,14 @@ class Counts:
         )
         found = Counter(map(_confirmable, counted))
         return dict(sorted(found.items(), key=lambda item: (-item[1], item[0])))
+
+    @property
+    def failing(self) -> dict[str, int]:
+        """The number of tasks by the stratum of their number of failing tests, in the order of the strata."""
+        counted = Counter(
+            failing_stratum(len(item.kept.failing_ids)) for item in self.verdicts if item.kept is not None
+        )
+        return {name: counted[name] for name in FAILING_STRATA if counted[name]}
 
     @property
     def fates(self) -> dict[str, int]:

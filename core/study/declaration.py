@@ -379,5 +379,7 @@ class StudyTask(msgspec.Struct, frozen=True, kw_only=True):
     metrics: dict[str, float] = {}
     """The metrics of the target by name; the mean over several targets."""
     corruptions: int = 1
+    failing: int = 0
+    """The number of tests that fail on the corrupted tree; 0 if unknown."""
     released: str = ""
     """The month of its source's release, such as 2025-06; empty if unknown."""

@@ -344,6 +344,7 @@ def print_results(results: Sequence[SourceResult], count: int) -> None:
     if dropped:
         print_table(("source", "of", "came to", "count"), dropped)
     _print_confirmable(results)
+    _print_failing(results)
     _print_expected(results)
     for result in results:
         _print_notes(result, count)
@@ -390,6 +391,17 @@ def _print_confirmable(results: Sequence[SourceResult]) -> None:
     ]
     if rows:
         print_table(("source", "passes can be confirmed", "count"), rows)
+
+
+def _print_failing(results: Sequence[SourceResult]) -> None:
+    """Print how many tasks there are of each stratum of failing tests."""
+    rows = [
+        [result.spec.source, stratum, str(count)]
+        for result in results
+        for stratum, count in result.counts.failing.items()
+    ]
+    if rows:
+        print_table(("source", "failing tests", "tasks"), rows)
 
 
 def _print_strata(results: Sequence[SourceResult]) -> None:

@@ -264,6 +264,48 @@ def test_a_failed_submission_becomes_a_task_and_goes_when_its_author_is_erased(
     assert main([*command, "--study", str(tmp_path / "study")]) == 2
 
 
+TILL = """
+
+class Till:
+    coins = (1, 2, 5)
+
+    def pay(self, coin):
+        if coin not in self.coins:
+            raise ValueError(coin)
+        return coin
+"""
+PAYING = """
+
+@pytest.mark.parametrize("coin", [1, 2, 5])
+def test_pay(coin):
+    from shop import Till
+    assert Till().pay(coin) == coin
+"""
+
+
+@pytest.mark.slow
+def test_a_class_is_removed_by_its_name_and_says_that_passes_can_not_be_confirmed(
+    tmp_path: Path,
+    home: Path,
+    offline: list[str],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.delenv("GISTPOINT_CONFIRM", raising=False)
+    library = write_small_library(tmp_path / "shop")
+    for path, text in ((library / "shop.py", TILL), (library / "tests" / "test_shop.py", PAYING)):
+        path.write_text(path.read_text() + text)
+    assert main(["task", "new", str(library), "--function", "Till", *PLAIN]) == 0
+    said = capsys.readouterr().out
+    assert "shop.py::Till: 3 of" in said
+    assert "class_target" in said
+    assert main(["task", "show", said.splitlines()[-1]]) == 0
+    shown = capsys.readouterr()
+    assert "Write the class again" in shown.out
+    assert "failing tests: 3 (stratum 2-4)" in shown.err
+    assert "passes can be confirmed: no (class_target)" in shown.err
+
+
 def fail_at(machine: Machine, study: StudyFolder, task: Task, now: str, then: str) -> None:
     """Let a participant who agrees to it submit the original with one change, and give up."""
     enrol_people(study, EnrolPeople(code="P1", role="author"))
