@@ -356,14 +356,7 @@ def prove(
     does not fit the tree, and `CancelledError` when stopped.
     """
     tree = corrupted_tree(intake.repository.tree, targets)
-    request = RunRequest(
-        tree,
-        intake.repository.environment,
-        intake.timeout_s,
-        deselect=intake.flaky,
-        expected=intake.collected,
-        writable=intake.writable,
-    )
+    request = _request_of(intake, tree)
     names = ", ".join(target.name for target in targets)
     report = run_step(runner, request, f"running the suite with {names} corrupted", run)
     if report.status in FREE:
@@ -395,6 +388,56 @@ def prove(
     in_front = replace(request, first=tuple(id for id in report.results if id in failing))
     any_order = _can_run_first(in_front, intake, names, runner, run)
     return CorruptionProof(targets, tree, report, failing, any_order)
+
+
+RUNS_OF_ONE = 5
+"""The number of runs in which a single failing test has to fail (decision 142)."""
+
+
+def require_proof_by_one(
+    intake: Intake, proof: CorruptionProof, runner: Runner, *, run: RunContext = UNATTENDED
+) -> None:
+    """Raise `NoTaskError` if only one test fails, and it does not use the function or not always fails.
+
+    Raises `InfrastructureError` if the suite could not be run, and `CancelledError` when stopped.
+    """
+    if len(proof.failing) > 1:
+        return
+    (test,) = proof.failing
+    names = [target.name for target in proof.targets]
+    if intake.test_map is not None and test not in frozenset().union(*map(intake.test_map.tests_of, names)):
+        raise NoTaskError(
+            NoGood.TOO_FEW_FAILING,
+            f"With {', '.join(names)} corrupted, only {test} fails, and it does not use the function.",
+            hint=_ANOTHER,
+        )
+    for number in range(2, RUNS_OF_ONE + 1):
+        step = f"running the suite again, since only one test fails, {number} of {RUNS_OF_ONE}"
+        report = run_step(runner, _request_of(intake, proof.tree), step, run)
+        if report.status in FREE:
+            raise InfrastructureError(f"The suite could not be run again. {report.reason}", hint=LOOK)
+        if report.status is not RunStatus.FINISHED or intake.passed - report.passed != proof.failing:
+            raise NoTaskError(
+                NoGood.TOO_FEW_FAILING,
+                f"With {', '.join(names)} corrupted, only {test} fails, and not in each of"
+                f" {RUNS_OF_ONE} runs.",
+                hint=_ANOTHER,
+            )
+
+
+_ANOTHER = "Choose another function."
+
+
+def _request_of(intake: Intake, tree: SourceTree) -> RunRequest:
+    """Return the request to run the suite on a corrupted tree."""
+    return RunRequest(
+        tree,
+        intake.repository.environment,
+        intake.timeout_s,
+        deselect=intake.flaky,
+        expected=intake.collected,
+        writable=intake.writable,
+    )
 
 
 def _can_run_first(in_front: RunRequest, intake: Intake, names: str, runner: Runner, run: RunContext) -> bool:

@@ -187,8 +187,9 @@ class SourceLibrary:
         return replace(self.intake, test_map=self.test_map)
 
     def entering(self, name: str) -> frozenset[str]:
-        """Return the passing tests that enter a function while they run."""
-        return self.entered.get(name, frozenset())
+        """Return the passing tests that enter a function, or a method of a class, while they run."""
+        known = self.entered.get(name)
+        return self.test_map.tests_of(name) & self.intake.passed if known is None else known
 
     @cached_property
     def entered(self) -> Mapping[str, frozenset[str]]:

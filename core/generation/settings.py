@@ -23,7 +23,7 @@ from gistpoint.core.tasks.fields import Count, Duration, Fields
 from gistpoint.core.tasks.model import Mode
 from gistpoint.core.tasks.repository import MAX_SUITE_SECONDS
 
-RECIPE = 11
+RECIPE = 12
 """Version of the rules by which candidates are decided; verdicts of other versions are not reused."""
 
 
@@ -57,10 +57,22 @@ class FaultSource(StrEnum):
     """Edits that corrupt a function on purpose."""
     HISTORY = "history"
     """Earlier bodies of the function, which somebody believed to be right."""
+    ATTEMPTS = "attempts"
+    """Bodies in failed submissions, which somebody believed to be right."""
+
+    @property
+    def is_believed(self) -> bool:
+        """Whether somebody believed the faults to be right; then they need no disguise."""
+        return self in (FaultSource.HISTORY, FaultSource.ATTEMPTS)
 
 
 MOST_FAILING_OF_HISTORY = MORE_FAILING[1]
 """The most failing tests of an earlier fault, whatever the least number is."""
+LEAST_FAILING = 1
+"""The least number of failing tests that is enough if nothing else is asked for (decision 142)."""
+PAPER = "paper"
+"""The preset with the thresholds of the Breakpoint paper: five failing tests, and a suite of a minute."""
+PAPER_MIN_FAILING, PAPER_SUITE_SECONDS = DEFAULT_MIN_FAILING, 60.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +112,12 @@ class CampaignSettings:
 
     0 if corruptions are accepted in the order in which they are proven.
     """
+    studies: tuple[str, ...] = ()
+    """The ids of the studies whose failed submissions are used, sorted."""
+    classes: bool = False
+    """Whether bodies are removed from whole classes too."""
+    preset: str = ""
+    """The name of the preset that decided some of the settings; empty if there was none."""
 
     def __post_init__(self) -> None:
         if self.groups != GroupRules() and not self.mode.in_groups:
@@ -119,19 +137,23 @@ class CampaignSettings:
         if self.max_glance is not None and (self.model or self.mode.removes):
             raise UserError("--max-glance applies only to corruptions made without a model.")
         self._require_fitting_source()
+        if self.classes and not self.mode.removes:
+            raise UserError("--classes is for --mode remove.", hint="Add --mode remove, or leave it out.")
         if self.min_failing < 1:
             raise UserError(f"--min-failing must be 1 or more, but is {self.min_failing}.")
 
     def _require_fitting_source(self) -> None:
         """Raise `UserError` for options of earlier faults or of a pool that do not fit the others."""
         is_single_discovery = not (self.mode.in_groups or self.mode.removes)
-        if self.source is FaultSource.HISTORY and (self.model or not is_single_discovery):
+        if self.source.is_believed and (self.model or not is_single_discovery):
             raise UserError(
-                "--from history makes discovery tasks without a model.",
+                f"--from {self.source} makes discovery tasks without a model.",
                 hint="Leave out --model, and --mode or add --mode discovery.",
             )
-        if self.missing_features and self.source is not FaultSource.HISTORY:
-            raise UserError("--missing-features is for --from history.", hint="Leave it out.")
+        if self.missing_features and not self.source.is_believed:
+            raise UserError(
+                "--missing-features is for --from history and --from attempts.", hint="Leave it out."
+            )
         if self.pool and (self.model or self.choice.plane or not is_single_discovery):
             raise UserError(
                 "--pool is for discovery tasks that are neither made by a model nor spread over metrics.",
@@ -141,7 +163,7 @@ class CampaignSettings:
     @property
     def band(self) -> tuple[int, int]:
         """The minimum and maximum numbers of failing tests for a good corruption."""
-        if self.source is FaultSource.HISTORY:
+        if self.source.is_believed:
             return self.min_failing, max(MOST_FAILING_OF_HISTORY, 4 * self.min_failing)
         return band(self.min_failing)
 
@@ -175,6 +197,14 @@ class CampaignSettings:
             del values["missing_features"]
         if not self.pool:
             del values["pool"]
+        if not self.studies:
+            del values["studies"]
+        if not self.classes:
+            del values["classes"]
+        if not self.preset:
+            del values["preset"]
+        else:
+            values["max_suite_seconds"] = PAPER_SUITE_SECONDS
         parts = {"choice": self.choice.to_json(), "groups": self.groups.to_json()}
         values = {key: value for key, value in values.items() if key not in parts}
         return values | {key: value for key, value in parts.items() if value}
@@ -182,7 +212,8 @@ class CampaignSettings:
     def deciding(self) -> dict[str, Any]:
         """Return the settings that decide a candidate's verdict, not those that choose candidates."""
         values = self.to_json()
-        for key in ("hard", "choice", "groups", "pool"):
+        # The limit of the suite decides whether a library is used at all.
+        for key in ("hard", "choice", "groups", "pool", "classes", "preset", "max_suite_seconds"):
             values.pop(key, None)
         groups = self.groups.to_json()
         for key in ("wanted", "tell_count", "sizes"):

@@ -53,11 +53,13 @@ class Erasure:
     """The first 8 hex digits of the sha256 of each writer whose operations were deleted."""
     attempts: tuple[str, ...] = ()
     """The ids of deleted attempts."""
+    tasks: tuple[str, ...] = ()
+    """The ids of deleted tasks that were made from submissions of the person."""
 
     @property
     def any(self) -> bool:
         """Whether there was anything to delete."""
-        return bool(self.logs or self.attempts)
+        return bool(self.logs or self.attempts or self.tasks)
 
 
 class StudyStore(Protocol):

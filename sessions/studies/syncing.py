@@ -83,6 +83,7 @@ def _synchronised(study: StudyFolder, other: Path | None) -> SyncEffects:
     both = Erasure(
         tuple(log for erasure in erased for log in erasure.logs),
         tuple(attempt for erasure in erased for attempt in erasure.attempts),
+        tuple(task for erasure in erased for task in erasure.tasks),
     )
     return SyncEffects(dict(done), dict(taken), lines, both, tuple(problems))
 

@@ -84,6 +84,7 @@ def study_task(task: Task, answer: Answer, measured: Mapping[str, float] | None 
         template=task.brief.template,
         metrics=dict(kind.metrics(answer)) or metrics_of(answer, targets) or dict(measured or {}),
         corruptions=max(1, len(answer.targets)),
+        failing=len(task.brief.failing),
     )
 
 

@@ -22,6 +22,7 @@ from gistpoint.core.tasks.documents import ANSWER_FILE, TASK_FILE, read_baseline
 from gistpoint.core.tasks.entered import ENTERED_FILE
 from gistpoint.core.tasks.model import Task
 from gistpoint.core.trees import sha256_of
+from gistpoint.sessions.studies.made_from import studies_of
 from gistpoint.sessions.tasks import TaskStore
 from gistpoint.sessions.team.address import TeamStoreError
 from gistpoint.sessions.team.blobs import blob_sizes, get_blobs, put_blobs, whole_blob
@@ -82,7 +83,7 @@ def share_tasks(
         store.forget_deleted(id)
     left = set() if deleted else (gone & there.keys()) - local.keys()
     found.left = len(left)
-    missing = [task for id, task in local.items() if id not in there and has_answer(task)] if sends else []
+    missing = [task for id, task in local.items() if id not in there and may_be_sent(task)] if sends else []
 
     def is_wanted(id: str) -> bool:
         return id not in local or (sends and not has_answer(local[id]))
@@ -120,6 +121,14 @@ def local_tasks(store: TaskStore) -> dict[str, Task]:
 def has_answer(task: Task) -> bool:
     """Whether a task has its answer; a task that was fetched without it is not sent."""
     return (task.folder / ANSWER_FILE).is_file()
+
+
+def may_be_sent(task: Task) -> bool:
+    """Whether a task may be sent: it is complete, and contains no code of a study's participant.
+
+    The store keeps what it was sent, so an erasure could not reach such a task there (decision 141).
+    """
+    return has_answer(task) and not studies_of(task)
 
 
 def fingerprints(task: Task) -> tuple[str, str]:

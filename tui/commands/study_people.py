@@ -73,6 +73,11 @@ def _withdrawal_words(left: Withdrawal, typed: str) -> list[str]:
     sentences = [
         f"Deleted: files of the log: {len(left.erasure.logs)}, attempts: {len(left.erasure.attempts)}."
     ]
+    if left.erasure.tasks:
+        sentences.append(
+            f"Also deleted: {plural(len(left.erasure.tasks), 'task')} made from failed submissions. Archives"
+            " and studies may contain copies."
+        )
     if left.away:
         sentences.append(
             f"Not yet on the store. {left.away} `gistpoint study sync {typed}` deletes it there."
@@ -140,7 +145,7 @@ def sync(study: StudyFolder, wanted: SyncStudy, as_json: bool) -> int:
             [
                 "people who were erased",
                 "deleted again",
-                str(len(done.erased.logs) + len(done.erased.attempts)),
+                str(len(done.erased.logs) + len(done.erased.attempts) + len(done.erased.tasks)),
             ]
         )
     print_table(["what", "became", "number"], rows)

@@ -12,6 +12,8 @@ from functools import partial
 from statistics import mean
 from typing import Any
 
+from gistpoint import __version__
+from gistpoint.core.attempts.clock import SystemTime
 from gistpoint.core.corruption.rounds import LoopSettings
 from gistpoint.core.errors import CancelledError, InfrastructureError, UserError
 from gistpoint.core.generation import pipeline
@@ -21,7 +23,7 @@ from gistpoint.core.generation.context import FetchingHarness
 from gistpoint.core.generation.examples import examples_for
 from gistpoint.core.generation.pipeline import SourceResult
 from gistpoint.core.generation.requests import GenerateTasks, NewTask
-from gistpoint.core.generation.settings import Batch, CampaignSettings
+from gistpoint.core.generation.settings import Batch, CampaignSettings, FaultSource
 from gistpoint.core.generation.spending import SetSpending
 from gistpoint.core.generation.verdicts import Reason
 from gistpoint.core.kinds.confirming import confirmable_words
@@ -34,7 +36,8 @@ from gistpoint.core.running import RunContext
 from gistpoint.core.tasks.names import word_name
 from gistpoint.core.text import plural
 from gistpoint.object_graph import build_runner, runs_as_user
-from gistpoint.sessions.tasks import is_in_use
+from gistpoint.sessions.attempts import AttemptStore
+from gistpoint.sessions.tasks import TaskStore, is_in_use
 from gistpoint.tui.commands.arguments import ISOLATION, PLAIN, SUITE, settled_source
 from gistpoint.tui.commands.choosing import CHOICE, GROUPS
 from gistpoint.tui.commands.command import DONE, NEGATIVE
@@ -118,9 +121,11 @@ def generate(wanted: GenerateCall) -> int:
     if not wanted.batch:
         settled = (replace(spec, source=settled_source(spec.source, wanted.called)) for spec in batch.sources)
         batch = replace(batch, sources=tuple(settled))
+    submissions, studies = _submissions(wanted)
+    settings = replace(settings, studies=studies)
     harness = SandboxHarness.on(build_runner(wanted.isolation).backend)
     if wanted.list:
-        return _listed(settings, batch, harness, as_json=wanted.json)
+        return _listed(settings, batch, harness, submissions, as_json=wanted.json)
     spending = _spending(wanted, settings, batch)
     results: list[SourceResult] = []
     stopped: UserError | None = None
@@ -141,6 +146,7 @@ def generate(wanted: GenerateCall) -> int:
                 count=count,
                 control=wanted.control,
                 terms=_terms(wanted.model.examples, spending),
+                submissions=submissions,
                 in_use=lambda id: is_in_use(id, Locations.of_user()),
                 run=run,
             )
@@ -161,6 +167,25 @@ def generate(wanted: GenerateCall) -> int:
     if stopped is not None:
         raise CancelledError(f"Stopped. {_GOES_ON}") if isinstance(stopped, CancelledError) else stopped
     return DONE if results and all(result.kept >= count for result in results) else NEGATIVE
+
+
+def _submissions(wanted: GenerateCall) -> tuple[pipeline.SubmissionsOf, tuple[str, ...]]:
+    """Return the function that collects failed submissions, and the ids of the studies that it reads.
+
+    Raises `StudyError` if a study can't be read, or does not ask its participants for consent to this.
+    """
+    if wanted.faults is not FaultSource.ATTEMPTS:
+        return pipeline.no_submissions, ()
+    from gistpoint.sessions.studies.reuse import attempts_of_study
+    from gistpoint.sessions.submissions import attempts_of_home, submissions_in
+    from gistpoint.tui.study_opening import open_study
+
+    locations = Locations.of_user()
+    attempts = AttemptStore(locations.attempts, SystemTime(), __version__, locations.reviews)
+    tasks = TaskStore(locations.tasks, demo=locations.demo)
+    studies = list(map(open_study, wanted.studies))
+    suppliers = [attempts_of_home(attempts, tasks), *map(attempts_of_study, studies)]
+    return partial(submissions_in, suppliers), tuple(sorted({study.study.id for study in studies}))
 
 
 def _spending(wanted: GenerateCall, settings: CampaignSettings, batch: Batch) -> SetSpending | None:
@@ -200,10 +225,21 @@ def _print_spent(model: str, spending: SetSpending) -> None:
 _GOES_ON = "The tasks made so far are kept: the same command continues from there."
 
 
-def _listed(settings: CampaignSettings, batch: Batch, harness: FetchingHarness, *, as_json: bool) -> int:
+def _listed(
+    settings: CampaignSettings,
+    batch: Batch,
+    harness: FetchingHarness,
+    submissions: pipeline.SubmissionsOf,
+    *,
+    as_json: bool,
+) -> int:
     """Print the candidates of each source with their metrics, and the strata."""
+    locations = Locations.of_user()
     with long_work(quiet=as_json, kept="The results of analysing the libraries are kept.") as at_work:
-        results = list(pipeline.choose(batch.taken, settings, harness, Locations.of_user(), run=at_work.run))
+        found = pipeline.choose(
+            batch.taken, settings, harness, locations, submissions=submissions, run=at_work.run
+        )
+        results = list(found)
     if as_json:
         print_json("gistpoint.candidates/1", {"sources": [_candidates_json(result) for result in results]})
         return DONE
@@ -308,6 +344,7 @@ def print_results(results: Sequence[SourceResult], count: int) -> None:
     if dropped:
         print_table(("source", "of", "came to", "count"), dropped)
     _print_confirmable(results)
+    _print_failing(results)
     _print_expected(results)
     for result in results:
         _print_notes(result, count)
@@ -356,6 +393,17 @@ def _print_confirmable(results: Sequence[SourceResult]) -> None:
         print_table(("source", "passes can be confirmed", "count"), rows)
 
 
+def _print_failing(results: Sequence[SourceResult]) -> None:
+    """Print how many tasks there are of each stratum of failing tests."""
+    rows = [
+        [result.spec.source, stratum, str(count)]
+        for result in results
+        for stratum, count in result.counts.failing.items()
+    ]
+    if rows:
+        print_table(("source", "failing tests", "tasks"), rows)
+
+
 def _print_strata(results: Sequence[SourceResult]) -> None:
     rows = [
         [result.spec.source, name, str(offered), str(kept)]
@@ -398,16 +446,24 @@ def results_json(settings: CampaignSettings, batch: Batch, results: Sequence[Sou
     }
 
 
+MIN_FAILING = option(
+    "number of failing tests that a task needs (default: 1, if it always fails, uses the function, and passes"
+    " can be confirmed)",
+    metavar="N",
+)
+PRESET = option("at least 5 failing tests, suites of at most 60 s and, in sets of removals, classes too")
 _ONE = OptionTable(
     {
         "source": argument("SOURCE", "name==version, a folder, or git+URL@commit"),
         "mode": option("default: {default}"),
         "function": option(
-            "the function to remove or corrupt; otherwise one picked at random", metavar="PATH::QUALNAME"
+            "the function (or class) to remove, or the function to corrupt; otherwise one picked at random",
+            metavar="PATH::QUALNAME",
         ),
         "seed": option("seed of the random pick (default: {default})"),
         "suite": SUITE,
-        "min_failing": option("number of failing tests that a task needs (default: {default})", metavar="N"),
+        "min_failing": MIN_FAILING,
+        "preset": PRESET,
         "model": MODEL,
         "plain": PLAIN,
         "isolation": ISOLATION,
@@ -432,19 +488,24 @@ _SET = OptionTable(
             "a deleted body, a corrupted function, or several near each other (default: {default})"
         ),
         "count": option("number of tasks from each source (default: 20)", metavar="N"),
-        "min_failing": option(
-            "number of failing tests that a task needs (default: 5; 1 with --from history)", metavar="N"
-        ),
+        "min_failing": MIN_FAILING,
+        "preset": PRESET,
+        "classes": option("with --mode remove, remove the bodies of whole classes too"),
         "faults": option(
-            "deliberate edits, or earlier bodies of functions (default: {default})",
+            "deliberate edits, earlier bodies of functions, or failed submissions (default: {default})",
             "--from",
         ),
+        "studies": option(
+            "with --from attempts, also use the attempts of this study's participants who agreed to it",
+            "--study",
+            metavar="FOLDER",
+        ),
         "missing_features": option(
-            "with --from history, also keep earlier bodies that lack a feature of the present one"
+            "with --from history or attempts, also keep bodies that lack a feature of the present one"
         ),
         "pool": option(
             "number of proven corruptions, of which the least visible become tasks (default with --from"
-            " history: 3 per task)",
+            " history or attempts: 3 per task)",
             metavar="N",
         ),
         "seed": option("seed of the order and the corruptions (default: {default})"),

@@ -14,6 +14,7 @@ from gistpoint.core.kinds.registry import all_kinds, kind_named
 from gistpoint.core.metrics.table import CENTRALITY, COMPLEXITY
 from gistpoint.core.study.declaration import StudyTask
 from gistpoint.core.study.rows import AttemptRow
+from gistpoint.core.tasks.strata import FAILING_STRATA
 
 
 class CellType(StrEnum):
@@ -371,6 +372,8 @@ def tasks_table() -> TidyTable:
             _text("revision", "The library's version or commit."),
             _text("released", "The month of that version's release."),
             _integer("corruptions", "How many functions are corrupted; 1 for a gist."),
+            _integer("failing", "How many tests fail on the corrupted repository; 0 if unknown."),
+            _text("failing_stratum", "The stratum of that number.", values=FAILING_STRATA),
             _integer("tool_uses", "The task's own budget of tool uses, or of steps for a gist."),
             _integer("submissions", "The task's own budget of submissions."),
             _seconds("time_limit_s", "The task's own limit of active time."),
