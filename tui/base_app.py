@@ -523,7 +523,7 @@ class BaseApp(App[object]):
         Exceptions that follow before the user has read the report result from the first one, and are only
         logged. Without `recover`, nothing is reported, because the app ends.
         """
-        log = self._log(error)
+        log = self._record_crash(error)
         if self._given_up is not None:
             return
         self._given_up, self._input_counts_from = tuple(self.screen_stack), inf
@@ -545,9 +545,9 @@ class BaseApp(App[object]):
             if isinstance(screen, BaseScreen):
                 screen.stop()
         except Exception as error:
-            self._log(error)
+            self._record_crash(error)
 
-    def _log(self, error: Exception) -> Path:
+    def _record_crash(self, error: Exception) -> Path:
         self.crashes.append(error)
         return write_crash(self.locations.logs, error, attempt_id=self.attempt_at_risk())
 

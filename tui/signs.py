@@ -78,5 +78,5 @@ LOW_BLOCK = "▃"
 EIGHTHS_ACROSS = "▏▎▍▌▋▊▉█"
 """The parts of a bar's last cell, from one eighth to the whole."""
 EIGHTHS_UP = "▁▂▃▄▅▆▇█"
-NUMBERS = "①②③"
-ONE, TWO, THREE = NUMBERS
+ONE, TWO, THREE = "①", "②", "③"
+NUMBERS = ONE + TWO + THREE

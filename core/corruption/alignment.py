@@ -117,7 +117,8 @@ class _Bare(ast.NodeTransformer):
             case ast.Call(
                 func=ast.Name(id="cast") | ast.Attribute(value=ast.Name(), attr="cast"), args=[_, value]
             ):
-                return self.visit(value)
+                bare: ast.AST = self.visit(value)
+                return bare
         return self.generic_visit(node)
 
 
