@@ -84,7 +84,7 @@ class TooDeepError(TooLongError):
 class Scanner:
     """A window that moves over a blob, by offset.
 
-    What reads raises `UnreadableError` if the text is cut off, damaged, or too long or deep to be decoded.
+    Methods that read raise an `UnreadableError` if the text is cut off, damaged, or too long or deep to be decoded.
     """
 
     def __init__(self, blob: Blob, start: int = 0, end: int | None = None) -> None:
@@ -138,10 +138,7 @@ class Scanner:
         return True
 
     def value(self) -> tuple[Json, int, int]:
-        """Decode the next value and return it with its start and its end.
-
-        Raises an `UnreadableError` if the value is cut off or damaged, or exceeds the limits.
-        """
+        """Decode the next value and return it with its start and its end."""
         if not self.peek():
             raise CutOffError(self.position)
         start = self.position
@@ -163,11 +160,7 @@ class Scanner:
         return loaded, start, end
 
     def skip(self) -> None:
-        """Skip the next value without decoding it, at any depth and in bounded memory.
-
-        Raises an `UnreadableError` if the value is cut off or damaged, or contains a literal that is too
-        long.
-        """
+        """Skip the next value without decoding it, at any depth and in bounded memory."""
         first = self.peek()
         start = self.position
         if not first:
@@ -226,10 +219,7 @@ class Scanner:
             raise CutOffError(start)
 
     def key(self) -> str:
-        """Read a key and its colon; return the key.
-
-        Raises an `UnreadableError` if the text ends or is damaged there.
-        """
+        """Read a key and its colon; return the key."""
         start = self.position
         if self.peek() != '"':
             raise DamagedError(start) if self.peek() else CutOffError(start)
@@ -239,10 +229,7 @@ class Scanner:
         return str(key)
 
     def elements(self, light: LightKeys | None = None) -> Iterator[RawRecord]:
-        """Yield the elements of the array at the position; afterwards the scanner is behind the array.
-
-        Raises an `UnreadableError` if there is no array, or if the text ends within it or is damaged.
-        """
+        """Yield the elements of the array at the position; afterwards the scanner is behind the array."""
         if self.peek() != "[":
             raise DamagedError(self.position)
         while len(self._text) - self._at < 4096 and self._more(self.position):
@@ -458,10 +445,7 @@ def elements_at(blob: Blob, start: int, *path: str, light: LightKeys | None = No
 def elements_below(
     scanner: Scanner, path: Sequence[str], light: LightKeys | None = None
 ) -> Iterator[RawRecord]:
-    """Yield the elements of the array at a path of keys from the value at the position; skip others.
-
-    Raises an `UnreadableError` if the text ends or is damaged.
-    """
+    """Yield the elements of the array at a path of keys from the value at the position; skip others."""
     if not path and scanner.peek() == "[":
         yield from scanner.elements(light)
     elif path and scanner.peek() == "{":
@@ -591,11 +575,7 @@ def guarded(
 def object_records(
     blob: Blob, start: int, arrays: tuple[str, ...], facts: dict[str, Json], light: LightKeys | None
 ) -> Iterator[RawRecord]:
-    """Yield the elements of the top object's named arrays; add its other members to `facts`.
-
-    A named member that is not an array is added too. Raises an `UnreadableError` if the text ends or is
-    damaged.
-    """
+    """Yield the elements of the top object's named arrays; add its other members to `facts`."""
     scanner = Scanner(blob, start)
     for key, value, _, _ in members(scanner, lambda key: key in arrays):
         if key not in arrays:
