@@ -15,7 +15,7 @@ from gistpoint.core.confirmation.differences import FunctionName
 from gistpoint.core.confirmation.likeness import same_node
 from gistpoint.core.confirmation.model import AnsweredCall
 from gistpoint.core.confirmation.showing import (
-    Shower,
+    ValueRenderer,
     answer_text,
     call_text,
     effects_text,
@@ -74,11 +74,11 @@ def shown_call(
     with; the texts of a later request begin with `then`.
     """
     request = expected.request
-    first, second = Shower(), Shower()
+    first, second = ValueRenderer(), ValueRenderer()
     text = call_text(function.qualname, call.request, first)
-    for shower in (first, second):
-        shower.take(call.request)
-        shower.take(request)
+    for renderer in (first, second):
+        renderer.take(call.request)
+        renderer.take(request)
     shown = [answer_text(expected.answer, first), answer_text(found.answer, second)]
     if shown[0] == shown[1]:
         shown = [effects_text(request, expected.answer, first), effects_text(request, found.answer, second)]

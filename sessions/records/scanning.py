@@ -84,7 +84,7 @@ class TooDeepError(TooLongError):
 class Scanner:
     """A window that moves over a blob, by offset.
 
-    Methods that read raise an `UnreadableError` if the text is cut off, damaged, or too long or deep to be decoded.
+    Methods that read raise `UnreadableError` if the text is cut off, damaged, or too long or deep to decode.
     """
 
     def __init__(self, blob: Blob, start: int = 0, end: int | None = None) -> None:
