@@ -60,22 +60,22 @@ class DiagnoseRequest(Request):
     json: bool = False
 
 
-def doctor(wanted: DiagnoseRequest) -> int:
+def doctor(request: DiagnoseRequest) -> int:
     """Probe the isolation, report on it, and on request withdraw the consent and try the attacks.
 
     Return 1 if no isolation works, if the requested backend doesn't, or if an attack's outcome isn't as
     promised.
     """
     locations = Locations.of_user()
-    if wanted.withdraw_consent:
+    if request.withdraw_consent:
         withdraw_consent(locations.config)
     consented = has_consented(locations.config)
     found, working = diagnose()
-    wished = wanted.sandbox or read_user_settings(locations.config).sandbox or None
+    wished = request.sandbox or read_user_settings(locations.config).sandbox or None
     chosen = wished or next((d.name for d in found if d.isolates), None)
-    tried = _self_tested(working, locations.cache, quiet=wanted.json) if wanted.self_test else []
+    tried = _self_tested(working, locations.cache, quiet=request.json) if request.self_test else []
     broken = _broken(tried)
-    if wanted.json:
+    if request.json:
         print_json("gistpoint.doctor/1", _document(found, chosen, tried, consented))
     else:
         _print_diagnosis(found, chosen, wished)

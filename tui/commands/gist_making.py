@@ -110,22 +110,22 @@ class NewGists(Request):
         return replace(self.gists, entrypoints=(*self.gists.entrypoints, shlex.join(command)))
 
 
-def new(wanted: NewGists) -> int:
+def new(request: NewGists) -> int:
     """Make gist tasks, and print a line for each, which begins with its id. Return 1 if none was made.
 
     Raises `CancelledError` if this was stopped, after printing the results so far.
     """
-    asked = wanted.asked()
+    asked = request.asked()
     named = asked.named()
-    spec = wanted.suite.of(wanted.source)
-    image = wanted.origin.spec(wanted.source, spec)
+    spec = request.suite.of(request.source)
+    image = request.origin.spec(request.source, spec)
     if image is None:
-        spec = replace(spec, source=settled_source(spec.source, wanted.called))
-    runner = build_entrypoint_runner(wanted.isolation, image=image is not None)
+        spec = replace(spec, source=settled_source(spec.source, request.called))
+    runner = build_entrypoint_runner(request.isolation, image=image is not None)
     results = GistResults()
     stopped: CancelledError | None = None
     try:
-        with long_work(quiet=wanted.json, kept="The tasks made so far are kept.") as work:
+        with long_work(quiet=request.json, kept="The tasks made so far are kept.") as work:
             for text, entrypoint in zip(asked.entrypoints, named, strict=True):
                 drops_parameter = entrypoint.is_test and "[" in text and not asked.terms.one_parameter
                 if drops_parameter:
@@ -138,13 +138,13 @@ def new(wanted: NewGists) -> int:
                 Locations.of_user().tasks,
                 results,
                 on_kept=partial(_print_kept, work.progress),
-                on_made=(lambda gist: None) if wanted.json else _print_made,
-                max_seconds=wanted.suite.max_suite_seconds,
+                on_made=(lambda gist: None) if request.json else _print_made,
+                max_seconds=request.suite.max_suite_seconds,
                 run=work.run,
             )
     except CancelledError as error:
         stopped = error
-    if wanted.json:
+    if request.json:
         _print_json(results)
     else:
         _print_refused(results, one=len(named) == 1, named=bool(named))

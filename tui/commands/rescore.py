@@ -38,17 +38,17 @@ class RescoreCommand(Request):
     isolation: IsolationChoice
 
 
-def rescore(wanted: RescoreCommand) -> int:
+def rescore(request: RescoreCommand) -> int:
     """Judge all results, record the outcomes, and print them. Return 1 if any differs."""
-    found = Rescoring(build_services(wanted.isolation), wanted.results)
-    with long_work(quiet=wanted.json, kept="The results judged so far are kept.", asks_token=False) as work:
+    found = Rescoring(build_services(request.isolation), request.results)
+    with long_work(quiet=request.json, kept="The results judged so far are kept.", asks_token=False) as work:
         work.progress.stage("judging results")
 
         def begin(number: int, total: int, task: Task) -> None:
             work.progress.count(number, total, task.short_id)
 
         found.judge(begin)
-    if wanted.json:
+    if request.json:
         rows = [_json(row) for row in found.rows]
         print_json("gistpoint.external-results/1", {"results": rows, "unknown": found.unknown})
     else:

@@ -22,19 +22,19 @@ from gistpoint.tui.commands.output import make_folder, write_whole
 from gistpoint.tui.commands.progress import long_work
 
 
-def export(wanted: ExportTasks) -> int:
+def export(request: ExportTasks) -> int:
     """Export tasks, and print the path of each archive, or of the folder for the other harness.
 
     Raises `UserError` if the target is not empty, is a file for several tasks, or if the format can't
     describe a task, and `TaskError` if a task can't be read.
     """
     locations = Locations.of_user()
-    tasks = tasks_of(wanted.tasks, TaskStore(locations.tasks, demo=locations.demo))
-    target = Path(wanted.output)
-    if wanted.to == "archive":
+    tasks = tasks_of(request.tasks, TaskStore(locations.tasks, demo=locations.demo))
+    target = Path(request.output)
+    if request.to == "archive":
         return _archive(tasks, target)
-    write = task_exporter(wanted.to)
-    settings = wanted.settings()
+    write = task_exporter(request.to)
+    settings = request.settings()
     if target.exists() and (not target.is_dir() or any(target.iterdir())):
         raise UserError(f"{target} already exists.", hint="Name a new folder, or an empty one.")
     for task in tasks:

@@ -62,30 +62,30 @@ def _opening(isolation: IsolationChoice) -> partial[tuple[ChatModel, LoopSetting
     return partial(open_model, exposed=partial(runs_as_user, isolation))
 
 
-def new(wanted: NewTaskCall) -> int:
+def new(request: NewTaskCall) -> int:
     """Make a task. The last line on standard output is its id."""
-    settings, model = wanted.settings(_opening(wanted.isolation))
+    settings, model = request.settings(_opening(request.isolation))
     from gistpoint.sandbox.pools import SandboxHarness
 
-    spec = wanted.suite.of(wanted.source)
-    spec = replace(spec, source=settled_source(spec.source, wanted.called))
-    runner = build_runner(wanted.isolation)
+    spec = request.suite.of(request.source)
+    spec = replace(spec, source=settled_source(spec.source, request.called))
+    runner = build_runner(request.isolation)
 
     def work(run: RunContext) -> pipeline.MadeTask:
         return pipeline.generate_one(
             spec,
-            wanted.function,
+            request.function,
             settings,
             runner,
             SandboxHarness.on(runner.backend),
             Locations.of_user(),
             model=model,
-            examples=lambda library: examples_for(wanted.model.examples, library, fetched_trees),
+            examples=lambda library: examples_for(request.model.examples, library, fetched_trees),
             run=run,
         )
 
     kept = "No task was written. Everything that was fetched and built is kept for the next call."
-    made = watched(work, isolation=wanted.isolation, plain=wanted.plain, kept=kept, stays=False)
+    made = watched(work, isolation=request.isolation, plain=request.plain, kept=kept, stays=False)
     what = "without it" if model is None else "with it corrupted"
     print(
         f"{made.proof.targets[0].name}: {len(made.proof.failing)} of {len(made.intake.passed)} tests fail"
@@ -109,7 +109,7 @@ class GenerateCall(GenerateTasks):
     called: tuple[str, ...] = ()
 
 
-def generate(wanted: GenerateCall) -> int:
+def generate(request: GenerateCall) -> int:
     """Make tasks from all sources, and print their ids and tables; with `list`, only print the candidates.
 
     Return 1 if a source yielded fewer tasks than requested. Raises `CancelledError`, or the `UserError` that
@@ -117,19 +117,21 @@ def generate(wanted: GenerateCall) -> int:
     """
     from gistpoint.sandbox.pools import SandboxHarness
 
-    batch, settings, count = wanted.planned(_opening(wanted.isolation))
-    if not wanted.batch:
-        settled = (replace(spec, source=settled_source(spec.source, wanted.called)) for spec in batch.sources)
+    batch, settings, count = request.planned(_opening(request.isolation))
+    if not request.batch:
+        settled = (
+            replace(spec, source=settled_source(spec.source, request.called)) for spec in batch.sources
+        )
         batch = replace(batch, sources=tuple(settled))
-    submissions, studies = _submissions(wanted)
+    submissions, studies = _submissions(request)
     settings = replace(settings, studies=studies)
-    harness = SandboxHarness.on(build_runner(wanted.isolation).backend)
-    if wanted.list:
-        return _listed(settings, batch, harness, submissions, as_json=wanted.json)
-    spending = _spending(wanted, settings, batch)
+    harness = SandboxHarness.on(build_runner(request.isolation).backend)
+    if request.list:
+        return _listed(settings, batch, harness, submissions, as_json=request.json)
+    spending = _spending(request, settings, batch)
     results: list[SourceResult] = []
     stopped: UserError | None = None
-    with orderly_end(), _workers(wanted) as workers:
+    with orderly_end(), _workers(request) as workers:
 
         def work(run: RunContext) -> None:
             for spec in batch.left_out:
@@ -144,8 +146,8 @@ def generate(wanted: GenerateCall) -> int:
                 workers,
                 Locations.of_user(),
                 count=count,
-                control=wanted.control,
-                terms=_terms(wanted.model.examples, spending),
+                control=request.control,
+                terms=_terms(request.model.examples, spending),
                 submissions=submissions,
                 in_use=lambda id: is_in_use(id, Locations.of_user()),
                 run=run,
@@ -153,10 +155,10 @@ def generate(wanted: GenerateCall) -> int:
             results.extend(made)
 
         try:
-            watched(work, isolation=wanted.isolation, plain=wanted.plain, quiet=wanted.json, kept=_GOES_ON)
+            watched(work, isolation=request.isolation, plain=request.plain, quiet=request.json, kept=_GOES_ON)
         except CancelledError as error:
             stopped = error
-    if wanted.json:
+    if request.json:
         spent = {} if spending is None else {"spent": spending.spent().to_json()}
         print_json("gistpoint.generate/1", {**results_json(settings, batch, results), **spent})
     else:
@@ -169,12 +171,12 @@ def generate(wanted: GenerateCall) -> int:
     return DONE if results and all(result.kept >= count for result in results) else NEGATIVE
 
 
-def _submissions(wanted: GenerateCall) -> tuple[pipeline.SubmissionsOf, tuple[str, ...]]:
+def _submissions(request: GenerateCall) -> tuple[pipeline.SubmissionsOf, tuple[str, ...]]:
     """Return the function that collects failed submissions, and the ids of the studies that it reads.
 
     Raises `StudyError` if a study can't be read, or does not ask its participants for consent to this.
     """
-    if wanted.faults is not FaultSource.ATTEMPTS:
+    if request.faults is not FaultSource.ATTEMPTS:
         return pipeline.no_submissions, ()
     from gistpoint.sessions.studies.reuse import attempts_of_study
     from gistpoint.sessions.submissions import attempts_of_home, submissions_in
@@ -183,16 +185,16 @@ def _submissions(wanted: GenerateCall) -> tuple[pipeline.SubmissionsOf, tuple[st
     locations = Locations.of_user()
     attempts = AttemptStore(locations.attempts, SystemTime(), __version__, locations.reviews)
     tasks = TaskStore(locations.tasks, demo=locations.demo)
-    studies = list(map(open_study, wanted.studies))
+    studies = list(map(open_study, request.studies))
     suppliers = [attempts_of_home(attempts, tasks), *map(attempts_of_study, studies)]
     return partial(submissions_in, suppliers), tuple(sorted({study.study.id for study in studies}))
 
 
-def _spending(wanted: GenerateCall, settings: CampaignSettings, batch: Batch) -> SetSpending | None:
+def _spending(request: GenerateCall, settings: CampaignSettings, batch: Batch) -> SetSpending | None:
     """Return the record of what the model costs for the set; None without a model."""
     if not settings.model:
         return None
-    campaigns, model = Locations.of_user().campaigns, wanted.model
+    campaigns, model = Locations.of_user().campaigns, request.model
     return SetSpending.of(campaigns, settings, batch.taken, model.max_tokens, model.max_cost)
 
 
@@ -284,16 +286,16 @@ def _candidates_json(result: SourceResult) -> dict[str, Any]:
 
 
 @contextmanager
-def _workers(wanted: GenerateTasks) -> Iterator[Workers]:
+def _workers(request: GenerateTasks) -> Iterator[Workers]:
     from gistpoint.sandbox.cluster import open_to_all
     from gistpoint.sandbox.pools import cluster_workers, local_workers
 
-    if wanted.cluster:
-        if warning := open_to_all(wanted.cluster):
+    if request.cluster:
+        if warning := open_to_all(request.cluster):
             print(f"gistpoint: {warning}", file=sys.stderr)
-        chosen = cluster_workers(wanted.cluster)
+        chosen = cluster_workers(request.cluster)
     else:
-        chosen = local_workers(wanted.workers or os.cpu_count() or 1)
+        chosen = local_workers(request.workers or os.cpu_count() or 1)
     try:
         with chosen as workers:
             yield workers
