@@ -19,7 +19,7 @@ from gistpoint.sessions.tasks import TaskStore
 
 OTHER_STUDY = "of a study that --study does not name"
 ELSEWHERE = "by people on other machines"
-NO_ANSWER = "whose task or its answer is not here"
+NO_ANSWER = "whose task or answer is not on this machine"
 NO_CONSENT = "of participants who did not agree to it"
 DAMAGED = "whose journal is damaged or differs between copies"
 """Why attempts at the library are left out, in words that follow their number."""

@@ -24,13 +24,13 @@ def require_reusable(folder: StudyFolder) -> None:
         raise StudyError(
             f"The consent of {folder.study.id} does not ask whether failed submissions may become tasks.",
             hint=(
-                f"An item of consent_items in study.toml that begins with {TASKS_ITEM} asks it. People who"
+                f"An item of consent_items in study.toml that begins with {TASKS_ITEM} asks this. People who"
                 " have agreed without it are asked again after `gistpoint study amend`."
             ),
         )
     if folder.protocol != folder.ledger.protocol:
         raise StudyError(
-            f"study.toml of {folder.study.id} differs from the protocol in force, so it can't be known what"
+            f"study.toml of {folder.study.id} differs from the protocol in force, so it is not known what"
             " people ticked.",
             hint="Undo the changes, or run `gistpoint study amend`.",
         )

@@ -247,7 +247,8 @@ _TERMS = OptionTable(
         "strategy": option("advice to add to the brief", choices=tuple(filter(None, STRATEGIES))),
         "give_test": option("put the test into the brief, and begin the gist with it"),
         "one_parameter": option(
-            "name only one parameter of the test in the brief, the command's or the first; all are scored"
+            "name only one parameter of the test in the brief: the command's, or else the first; all are"
+            " scored"
         ),
         "tools": option("offer this tool as well", "--tool", choices=tuple(OPTIONAL_TOOLS)),
         "steps": option("limit of tool calls (default: {default})", metavar="N"),

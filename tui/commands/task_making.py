@@ -453,7 +453,7 @@ MIN_FAILING = option(
     " can be confirmed)",
     metavar="N",
 )
-PRESET = option("at least 5 failing tests, suites of at most 60 s and, in sets of removals, classes too")
+PRESET = option("at least 5 failing tests, suites of at most 60 s and, in sets of removals, also classes")
 _ONE = OptionTable(
     {
         "source": argument("SOURCE", "name==version, a folder, or git+URL@commit"),
@@ -492,7 +492,7 @@ _SET = OptionTable(
         "count": option("number of tasks from each source (default: 20)", metavar="N"),
         "min_failing": MIN_FAILING,
         "preset": PRESET,
-        "classes": option("with --mode remove, remove the bodies of whole classes too"),
+        "classes": option("with --mode remove, also remove the bodies of whole classes"),
         "faults": option(
             "deliberate edits, earlier bodies of functions, or failed submissions (default: {default})",
             "--from",

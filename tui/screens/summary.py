@@ -384,7 +384,9 @@ class SummaryScreen(BaseScreen[AfterSummary]):
         """Stop a confirmation under way, and close the screen."""
         if self._job is not None:
             later = f"gistpoint attempt confirm {self._state.attempt_id}"
-            self.app.notify(f"The confirmation was stopped. Its result goes on with it, or `{later}`.")
+            self.app.notify(
+                f"The confirmation was stopped. Opening the result again continues it, or `{later}`."
+            )
         self.stop()
         self.dismiss(None)
 

@@ -373,7 +373,7 @@ def tasks_table() -> TidyTable:
             _text("released", "The month of that version's release."),
             _integer("corruptions", "How many functions are corrupted; 1 for a gist."),
             _integer("failing", "How many tests fail on the corrupted repository; 0 if unknown."),
-            _text("failing_stratum", "The stratum of that number.", values=FAILING_STRATA),
+            _text("failing_stratum", "The stratum of the number of failing tests.", values=FAILING_STRATA),
             _integer("tool_uses", "The task's own budget of tool uses, or of steps for a gist."),
             _integer("submissions", "The task's own budget of submissions."),
             _seconds("time_limit_s", "The task's own limit of active time."),
