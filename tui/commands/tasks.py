@@ -173,8 +173,8 @@ def show(wanted: NamedTask) -> int:
         print_text(render_brief(task))
         if words := confirmable_words(task):
             print(f"passes can be confirmed: {words}", file=sys.stderr)
-        failing = len(task.brief.failing)
-        print(f"failing tests: {failing} (stratum {failing_stratum(failing)})", file=sys.stderr)
+        number = len(task.brief.failing)
+        print(f"failing tests: {number} (stratum {failing_stratum(number)})", file=sys.stderr)
     return DONE
 
 

@@ -59,8 +59,8 @@ def decide_history(trial: CandidateTrial) -> CandidateVerdict:
 
     Raises `CandidateDropped` if there is none.
     """
-    good = _good(trial, trial.candidate.name)
-    return prove_best(trial, sorted(good, key=lambda item: len(item.signs)))
+    good = sorted(_good(trial, trial.candidate.name), key=lambda item: len(item.signs))
+    return prove_best(trial, good)
 
 
 def _good(trial: CandidateTrial, name: str) -> list[RatedHistory]:
