@@ -186,18 +186,12 @@ def plan(
     `UserError` if a named function is unknown.
     """
     choice = settings.choice
-    known_classes = settings.mode.removes and (settings.classes or bool(choice.functions))
-    found = list(definitions(library.intake.repository.tree, library.test_files, classes=known_classes))
+    found = _definitions(library, settings)
     require_defined(choice, {str(definition.ref) for definition in found})
-    named = [
-        definition for definition in found if not choice.functions or str(definition.ref) in choice.functions
-    ]
-    listed = [definition for definition in named if submissions is None or str(definition.ref) in submissions]
-    known = [
-        str(definition.ref)
-        for definition in listed
-        if _is_long_enough(definition, named=bool(choice.functions))
-    ]
+    named = _among(found, choice.functions or None)
+    listed = _among(named, submissions)
+    is_named = bool(choice.functions)
+    known = [str(item.ref) for item in listed if _is_long_enough(item, named=is_named)]
     needed = settings.part_band[0] if settings.mode.in_groups else settings.min_failing
     seen = sorted(name for name in known if len(library.seeing((name,))) >= needed)
     met = meeting(library, seen, choice)
@@ -216,6 +210,17 @@ def plan(
         without_submission=len(named) - len(listed),
         strata=_strata_of(settings, order),
     )
+
+
+def _among(found: list[Definition], names: Collection[str] | None) -> list[Definition]:
+    """Return the definitions with one of the names; all of them without names."""
+    return found if names is None else [item for item in found if str(item.ref) in names]
+
+
+def _definitions(library: SourceLibrary, settings: CampaignSettings) -> list[Definition]:
+    """Return the functions of a library, and its classes if bodies are removed from them too."""
+    classes = settings.mode.removes and (settings.classes or bool(settings.choice.functions))
+    return list(definitions(library.intake.repository.tree, library.test_files, classes=classes))
 
 
 def _ordered(library: SourceLibrary, settings: CampaignSettings, names: Sequence[str]) -> list[str]:

@@ -217,7 +217,7 @@ def template_for(
     a refused submission costs an attempt.
     """
     named = "several" if targets > 1 else mode.value
-    if of_class and mode is Mode.REMOVE:
+    if of_class:  # only removal has classes as targets
         named = "remove_class"
     return (REFUSALS_COST if refused_costs_attempt else TEMPLATES)[named]
 

@@ -80,12 +80,7 @@ def _synchronised(study: StudyFolder, other: Path | None) -> SyncEffects:
             erased.append(study.erase(code))
     done = Counter(study.publish(attempt.folder) for attempt in study.local_attempts())
     study.store.send()
-    both = Erasure(
-        tuple(log for erasure in erased for log in erasure.logs),
-        tuple(attempt for erasure in erased for attempt in erasure.attempts),
-        tuple(task for erasure in erased for task in erasure.tasks),
-    )
-    return SyncEffects(dict(done), dict(taken), lines, both, tuple(problems))
+    return SyncEffects(dict(done), dict(taken), lines, Erasure.of_all(erased), tuple(problems))
 
 
 def _lines_taken(other: Path, own: Path, store: SideFileStore[Any, Any], problems: list[str]) -> int:

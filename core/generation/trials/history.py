@@ -59,16 +59,14 @@ def decide_history(trial: CandidateTrial) -> CandidateVerdict:
 
     Raises `CandidateDropped` if there is none.
     """
-    good = _good(trial, trial.candidate.name)
-    good.sort(key=lambda item: len(item.signs))
+    good = sorted(_good(trial, trial.candidate.name), key=lambda item: len(item.signs))
     return prove_best(trial, good)
 
 
 def _good(trial: CandidateTrial, name: str) -> list[RatedHistory]:
-    """Return the good corruptions that the earlier bodies of a function contain, the best-hidden first.
+    """Return the good corruptions that the earlier bodies of a function contain, the best hidden first.
 
-    Raises `CandidateDropped` if the function is not in the tree, or if none of its earlier bodies is
-    different.
+    Raises `CandidateDropped` if the function has no earlier body.
     """
     path, _, qualname = name.partition("::")
     index = index_source(path, trial.library.intake.repository.tree.read(path))
@@ -165,7 +163,7 @@ class _Search:
         return Target(self.path, self.qualname, self.today, text)
 
     def _rate(self, body: EarlierBody, text: str, changes: int) -> None:
-        """Keep a smallest part if it is good, and not refused because a reader may notice it."""
+        """Keep a smallest part if it is good; what a reader may notice in it decides its rank alone."""
         trial, target, report = self.trial, self._target(text), self._report(text)
         refusal = self.gate.check(text)
         if refusal in _REFUSED:
@@ -181,8 +179,7 @@ class _Search:
             trial.end(Reason.MISSING_FEATURE.value)
             return
         glance = trial.context.scorer.scores([target])[0]
-        # The score was fitted to deliberate edits. Here it only ranks proven faults, unless the user sets a
-        # maximum (decision 137).
+        # The score was fitted to deliberate edits: here it ranks what is proven (decision 137).
         most = trial.settings.max_glance
         if most is not None and glance.value > most:
             trial.end(Reason.AT_A_GLANCE.value)
