@@ -27,7 +27,6 @@ _USUAL: dict[str, str] = {
 """Well-known packages by the module that tests import: only these are installed without being asked for."""
 _MOST_LEFT_OUT = 0.1
 """The largest share of the tests, or of their files, that is left out without being asked for."""
-_ERROR_LINES = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,10 +78,3 @@ def remedy_for_failures(failing: Collection[str], of: int) -> Remedy | None:
         return None
     functions = sorted({id.partition("[")[0] for id in failing})
     return Remedy(tuple(f"--deselect={name}" for name in functions), is_safe=True)
-
-
-def last_lines(message: str) -> str:
-    """Return the last lines of an error, those that pytest marks with `E` if there are any."""
-    lines = [line.strip() for line in message.splitlines() if line.strip()]
-    marked = [line.removeprefix("E").strip() for line in lines if line.startswith("E ")]
-    return "\n".join((marked or lines)[-_ERROR_LINES:])

@@ -11,7 +11,6 @@ from gistpoint.core.generation import pipeline
 from gistpoint.core.generation.intake import NoGood, NoTaskError
 from gistpoint.core.generation.remedies import (
     Remedy,
-    last_lines,
     remedy_for_arguments,
     remedy_for_collection,
     remedy_for_failures,
@@ -79,14 +78,6 @@ def test_a_few_failing_tests_are_deselected_with_all_their_parameters(
 def test_words_of_the_shell_are_quoted() -> None:
     found = remedy_for_failures(["tests/a b.py::test_x"], 10)
     assert str(found) == """--pytest-args ''"'"'--deselect=tests/a b.py::test_x'"'"''"""
-
-
-def test_the_last_lines_of_an_error_are_those_that_pytest_marks() -> None:
-    assert last_lines(
-        "a.py:3: in <module>\n    import x\nE   ModuleNotFoundError: No module named 'x'\n"
-    ) == ("ModuleNotFoundError: No module named 'x'")
-    assert last_lines("one\n\ntwo\nthree\nfour\n") == "two\nthree\nfour"
-    assert last_lines("") == ""
 
 
 def learned_after(
