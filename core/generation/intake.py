@@ -14,7 +14,6 @@ from gistpoint.core.errors import InfrastructureError, NegativeVerdictError, Rec
 from gistpoint.core.generation.remedies import (
     Remedy,
     commonest_errors,
-    last_lines,
     remedy_for_arguments,
     remedy_for_collection,
     remedy_for_failures,
@@ -27,7 +26,7 @@ from gistpoint.core.tasks.model import Answer, Baseline, Failure, Target, Task, 
 from gistpoint.core.tasks.protection import Protection
 from gistpoint.core.tasks.repository import MAX_SUITE_SECONDS, RUNS, Repository
 from gistpoint.core.tasks.trees import corrupted_tree, repaired_tree
-from gistpoint.core.text import plural
+from gistpoint.core.text import last_lines, plural
 from gistpoint.core.trees import SourceTree
 
 LEAST_TIMEOUT_S = 30.0

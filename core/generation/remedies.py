@@ -9,7 +9,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 
 from gistpoint.core.outcomes import SuiteReport
-from gistpoint.core.text import plural
+from gistpoint.core.text import last_lines, plural
 
 _MISSING = re.compile(r"No module named ['\"]([A-Za-z_]\w*)")
 _UNKNOWN_ARGUMENTS = re.compile(r"unrecognized arguments: (.*)")
@@ -29,7 +29,6 @@ _USUAL: dict[str, str] = {
 """Well-known packages by the module that tests import: only these are installed without being asked for."""
 _MOST_LEFT_OUT = 0.1
 """The largest share of the tests, or of their files, that is left out without being asked for."""
-_ERROR_LINES = 3
 _ERRORS = 2
 """The maximum number of different errors that a refusal shows."""
 
@@ -94,10 +93,3 @@ def commonest_errors(messages: Collection[str]) -> str:
     if len(found) == 1:
         return found[0][0]
     return "\n".join(f"{plural(count, 'file')}: {lines}" for lines, count in found)
-
-
-def last_lines(message: str) -> str:
-    """Return the last lines of an error, those that pytest marks with `E` if there are any."""
-    lines = [line.strip() for line in message.splitlines() if line.strip()]
-    marked = [line.removeprefix("E").strip() for line in lines if line.startswith("E ")]
-    return "\n".join((marked or lines)[-_ERROR_LINES:])

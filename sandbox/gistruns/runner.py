@@ -51,6 +51,7 @@ LAUNCHED = (
 """The files of the payload that start an entrypoint and watch it."""
 EMPTY_SETTINGS = "empty.ini"
 STDIN = "stdin"
+WATCHED = "watched.json"
 _PYTEST = (
     "-p",
     "no:cacheprovider",
@@ -63,11 +64,19 @@ _PYTEST = (
 )
 
 
-def write_control(folder: Path, pins: EnvironmentPins, stdin: str = "") -> None:
-    """Write the control folder for a run, with `stdin` as the text of a program's standard input, if any."""
+def write_control(
+    folder: Path, pins: EnvironmentPins, stdin: str = "", watched: Mapping[str, Any] | None = None
+) -> None:
+    """Write the control folder for a run.
+
+    `stdin` is the text of a program's standard input, if any, and `watched` is the part of the launcher's
+    order that grows with the text of a gist.
+    """
     texts = {EMPTY_SETTINGS: "[pytest]\n"}
     if stdin:
         texts[STDIN] = stdin
+    if watched:
+        texts[WATCHED] = json.dumps(watched)
     fill_control(folder, pins, {name: name for name in (*LAUNCHED, RESULTS_PLUGIN)}, texts)
 
 
@@ -86,11 +95,15 @@ class _Run:
     hash_seed: int = 0
     stdin: str = ""
     variables: tuple[tuple[str, str], ...] = ()
+    watched: Mapping[str, Any] | None = None
+    """Members of the order that are handed over in a file, because a command line has a limited length."""
 
     def invocation(self, places: MountPaths, pins: EnvironmentPins) -> Invocation:
         """Return the command line and all environment variables."""
         control = places.folders["control"]
         order = self.order(places)
+        if self.watched:
+            order["more"] = f"{control}/{WATCHED}"
         arguments = [places.python, f"{control}/launcher.py"]
         if self.is_test:
             arguments.append(json.dumps({**order, "plugin": f"{control}/{RESULTS_PLUGIN}"}))
@@ -262,12 +275,9 @@ class GistRunner:
                     "given": [file],
                     "own": [places.workspace],
                     "name": entrypoint.called_as,
-                    "suspected": wanted.lines,
                     "modules": wanted.modules,
-                    "observed": wanted.observed,
                     "file": file,
                     "lines": file if measure_lines else "",
-                    "guard": asdict(guard) if guard is not None else None,
                 }
 
             run = _Run(
@@ -279,6 +289,11 @@ class GistRunner:
                 hash_seed=hash_seed,
                 stdin=called.stdin,
                 variables=called.variables,
+                watched={
+                    "suspected": wanted.lines,
+                    "observed": wanted.observed,
+                    "guard": asdict(guard) if guard is not None else None,
+                },
             )
             ended, seen, places = self._judged(run, environment, base, timeout_s, cancel)
         return GistTrial(
@@ -360,7 +375,7 @@ class GistRunner:
         timeout_s: float,
         cancel: CancelToken,
     ) -> tuple[Ended, MountPaths]:
-        write_control(base / "control", pins, run.stdin)
+        write_control(base / "control", pins, run.stdin, run.watched)
         known: list[MountPaths] = []
 
         def invocation(places: MountPaths) -> Invocation:

@@ -213,6 +213,12 @@ class GistHarness(TaskHarness):
         return CallOutcome(ToolOutput(text), charged, verdict)
 
 
+def _report(run: RunContext, step: str, done: int = 0) -> None:
+    """Report a step of judging. Raises `CancelledError` when cancelled."""
+    run.check()
+    run.progress(RunProgress(step, done, _RUNS + MUTANTS))
+
+
 def named_instance(task: Task) -> str:
     """Return the instance that the brief of a gist task names, without its file; empty if it names all."""
     part = gist_task(task)
@@ -342,9 +348,12 @@ class GistJudge(GistJudging):
         fault = unreadable(gist)
         if fault is not None:
             return GistJudgement(GistScore(None, False, None, None, None, fault, Flags()))
+        # Each of these takes seconds if the codebase or the gist has a million characters.
+        _report(run, "reading the codebase")
         originals = self._originals()
         owned = self.answer.owned
         test = self.answer.test
+        _report(run, "reading the gist")
         try:
             spliced = ready_text(gist, test, owned)
         except (SyntaxError, ValueError):
@@ -357,6 +366,7 @@ class GistJudge(GistJudging):
         faithful = self.fidelity(trial).value == 1
         vacuous = trials.vacuous() if thorough and faithful else None
         operands = trials.operands() if test is not None and faithful else ()
+        _report(run, "comparing its lines with the codebase", trials.done)
         made = GistRun(
             text=spliced.text,
             run=trial.run,
@@ -526,8 +536,7 @@ class _Trials:
     def _run(
         self, step: str, text: str, watched: Watched | None = None, *, measure: bool = False, seed: int = 0
     ) -> GistTrial:
-        self.running.check()
-        self.running.progress(RunProgress(step, self.done, _RUNS + MUTANTS))
+        _report(self.running, step, self.done)
         self.done += 1
         trial = self.judge.run(text, measure=measure, seed=seed, watched=watched, cancel=self.running.cancel)
         # The control of a gist is an empty file (decision 121).

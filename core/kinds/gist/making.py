@@ -34,6 +34,7 @@ from gistpoint.core.running import UNATTENDED, RunContext, RunProgress
 from gistpoint.core.tasks.budgets import Budgets
 from gistpoint.core.tasks.model import Answer, Task
 from gistpoint.core.tasks.repository import MAX_SUITE_SECONDS, Repository
+from gistpoint.core.text import last_lines
 
 FetchRepository = Callable[[Path, RunContext], tuple[Repository, Mapping[str, Any]]]
 """A function that fetches a repository below a folder, and returns it with the provenance of its tasks."""
@@ -270,9 +271,16 @@ class _Making:
                 return
 
     def _refuse(self, entrypoint: Entrypoint, refusal: NoGistError) -> None:
+        """Record a refusal; after some of one kind, explain them once, and then only count them."""
         command = command_line(entrypoint)
-        self.examination.run.note(f"  {command}: {refusal.reason}: {refusal.message}")
-        self.results.refused.append(RefusedEntrypoint(command, refusal.reason, refusal.message, refusal.hint))
+        refused = RefusedEntrypoint(command, refusal.reason, refusal.message, refusal.hint)
+        self.results.refused.append(refused)
+        alike = self.results.reasons[refused.reason]
+        if alike <= _SHOWN_OF_A_KIND:
+            self.examination.run.note(f"  {command}: {refusal.reason}: {refusal.message}")
+        if alike == _SHOWN_OF_A_KIND:
+            for line in _explained(refused):
+                self.examination.run.note(line)
 
     def _make_one(self, entrypoint: Entrypoint, how: Mapping[str, Any], parameter: str = "") -> bool:
         """Make the task of an entrypoint; return False if it can't become a task.
@@ -359,6 +367,26 @@ class _Making:
             words = ": ".join(filter(None, (progress.step, progress.phase, self.current)))
             progress = RunProgress(words, len(self.results.made), self.wanted, step="making tasks")
         self.examination.run.progress(progress)
+
+
+_SHOWN_OF_A_KIND = 5
+_WHAT_HELPS = {
+    NoGist.FAILS: "Supply what they need with --with PACKAGE, or accept them with --allow-failing.",
+    NoGist.SKIPPED: "Supply what they need with --with PACKAGE.",
+    NoGist.TOO_SLOW: "Raise the limit with --max-suite-seconds.",
+    NoGist.COULD_NOT_RUN: "Give the options that the suite needs with --pytest-args or --build-step.",
+}
+_OTHER_TESTS = "Draw from other tests: leave these out with --pytest-args, such as --ignore=FILE."
+
+
+def _explained(refused: RefusedEntrypoint) -> list[str]:
+    """Return the cause of a refusal that many have, and what the user can do, as lines."""
+    advice = _WHAT_HELPS.get(NoGist(refused.reason), _OTHER_TESTS)
+    cause = last_lines(refused.hint).splitlines()
+    return [
+        f"{_SHOWN_OF_A_KIND} tests were refused as {refused.reason}; others are only counted. {advice}",
+        *([] if not cause else [f"  The last one: {cause[0]}", *(f"    {line}" for line in cause[1:])]),
+    ]
 
 
 _REFERENCE = "reference gist"

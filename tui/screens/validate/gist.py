@@ -213,6 +213,7 @@ def _task(known: Known, answer: GistAnswer) -> list[Line]:
     ]
     advice = [settings.strategy] if settings.strategy else []
     advice += ["the test is given"] if settings.give_test else []
+    advice += [f"the brief names only the parameter {settings.parameter}"] if settings.parameter else []
     hard = answer.measured
     what = f"{hard.calls:,} calls, {hard.functions} functions, {hard.files} files, depth {hard.depth}"
     return [

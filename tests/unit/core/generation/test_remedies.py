@@ -12,7 +12,6 @@ from gistpoint.core.generation import pipeline
 from gistpoint.core.generation.intake import NoGood, NoTaskError, require_usable
 from gistpoint.core.generation.remedies import (
     Remedy,
-    last_lines,
     remedy_for_arguments,
     remedy_for_collection,
     remedy_for_failures,
@@ -98,14 +97,6 @@ def test_a_refusal_shows_the_commonest_errors_of_the_files_that_cannot_be_collec
         require_usable(report({"tests/test_b.py": alone}), 60)
     assert str(caught.value).startswith("tests/test_b.py can't be collected on the original.")
     assert caught.value.hint.splitlines()[-1] == "FileNotFoundError: 'tools/bench.py'"
-
-
-def test_the_last_lines_of_an_error_are_those_that_pytest_marks() -> None:
-    assert last_lines(
-        "a.py:3: in <module>\n    import x\nE   ModuleNotFoundError: No module named 'x'\n"
-    ) == ("ModuleNotFoundError: No module named 'x'")
-    assert last_lines("one\n\ntwo\nthree\nfour\n") == "two\nthree\nfour"
-    assert last_lines("") == ""
 
 
 def learned_after(
