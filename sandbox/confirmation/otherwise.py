@@ -8,7 +8,8 @@ and the value that a test compares with may be an argument that was emptied (dec
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from gistpoint.core.confirmation.differences import FunctionName
@@ -16,6 +17,7 @@ from gistpoint.core.confirmation.likeness import same_node
 from gistpoint.core.confirmation.model import AnsweredCall
 from gistpoint.core.confirmation.showing import (
     Shower,
+    answer_key,
     answer_text,
     call_text,
     effects_text,
@@ -27,9 +29,16 @@ from gistpoint.sandbox.confirmation.pair import Exchange, PairReport
 
 Message = Mapping[str, Any]
 
+RAISES = "raises where the true function answers, and no test notices"
+CHANGES_MORE = "changes what the true function never changes"
+LEAVES = "leaves an answer to other code, where the true function answers itself"
+_WITH_DATA = frozenset(("value", "raised", "stop"))
 _ATTRIBUTES = {"object": 2, "exception": 3}
 """The place of an object's attributes in its node, by the node's kind."""
-_READS_ALL = re.compile(r"__dict__|\bvars\(|\b__getattr")
+_READS_ALL = re.compile(
+    r"__dict__|__getstate__|\b__getattr|\b(vars|dir|getmembers|asdict)\(|\b(get|has)attr\([^,()]+,(?!\s*[\"'])"
+)
+"""Code that reads attributes whose names it does not write down, such as `getattr(self, name)`."""
 
 
 def answered_otherwise(
@@ -84,29 +93,89 @@ def shown_call(
     return AnsweredCall(str(function), text, shown[0], shown[1], test)
 
 
-# What only the submission sets or changes
+# What only the submission sets, changes or leaves to others
 
 
-def changes_more(request: Message, true: Message, submitted: Message, writes: Collection[str]) -> bool:
+def mark_of(own: Sequence[Exchange], true: Sequence[Exchange], writes: Collection[str]) -> str:
+    """Return why a call with these exchanges is not confirmed; empty if the true function's have no fault.
+
+    `writes` are the changes that the true function was seen to make in any call.
+    """
+    for mine, other in _ends(own, true):
+        if mine.answer["re"] == "raised" and other.answer["re"] == "value":
+            return RAISES
+        if _is_left_to_others(mine.answer) and not _is_left_to_others(other.answer):
+            return LEAVES
+    return CHANGES_MORE if changes_more(own, true, writes) else ""
+
+
+def mark_alone(own: Sequence[Exchange], writes: Collection[str]) -> str:
+    """Return the mark of a call that can't be compared with the true function's, if it has any effect."""
+    nothing = [replace(exchange, answer={"re": "value", "roots": [None], "heap": {}}) for exchange in own]
+    return CHANGES_MORE if changes_more(own, nothing, writes) else ""
+
+
+def _ends(own: Sequence[Exchange], true: Sequence[Exchange]) -> list[tuple[Exchange, Exchange]]:
+    """Return the exchanges in which a call and its later requests end, each with the true one."""
+    ends = [[part for part in side if part.answer["re"] in _WITH_DATA] for side in (own, true)]
+    if len(ends[0]) != len(ends[1]):
+        ends = [side[-1:] for side in ends]
+    return list(zip(*ends, strict=False))
+
+
+def _is_left_to_others(answer: Message) -> bool:
+    """Whether an operator's method leaves its answer to another method, as Python then asks that one."""
+    return bool(answer["re"] == "value" and answer["roots"] == [["k", "NotImplemented"]])
+
+
+def same_request(own: Exchange, true: Exchange) -> bool:
+    """Whether two processes got the same request; each gives its own numbers to what stays with it."""
+    first, second = ({**exchange.request} for exchange in (own, true))
+    for request in (first, second):
+        request["of"] = max(0, request.get("of", 0))
+    return first.get("function") == second.get("function") and answer_key(first) == answer_key(second)
+
+
+def changes_more(own: Sequence[Exchange], true: Sequence[Exchange], writes: Collection[str]) -> bool:
     """Whether a submission changes an argument, or what one holds, that the true function leaves as it was.
 
-    Only changes that could be made in the tests' process count: `writes` are those that the true function was
-    seen to make in any call.
+    These are the exchanges of one call: a change counts in each of them, because a function of the test that
+    is called in between may look at the argument. Only changes that could be made in the tests' process
+    count: `writes` are those that the true function was seen to make in any call.
     """
-    given: Mapping[str, Any] = request.get("heap", {})
-    before: Message = {"roots": [], "heap": {}}
-    try:
-        for number, node in submitted.get("heap", {}).items():
-            if number not in given or node == given[number] or not _is_made(given[number], node, writes):
+    given: dict[str, Any] = {}
+    for mine, other in zip(own, true, strict=False):
+        if not same_request(mine, other):
+            break  # from here on, the same number may be that of another object
+        for number, node in mine.request.get("heap", {}).items():
+            given.setdefault(number, node)
+    request, after_true, after_own = {"heap": given}, dict(given), dict(given)
+    for exchange in true:
+        after_true.update(exchange.request.get("heap", {}))
+        after_true.update(exchange.answer.get("heap", {}))
+    for exchange in own:
+        after_own.update(exchange.request.get("heap", {}))
+        before, heap = dict(after_own), exchange.answer.get("heap", {})
+        after_own.update(heap)
+        for number, node in heap.items():
+            if number not in given or node == before[number] or not _is_made(before[number], node, writes):
                 continue
-            is_left = same_node(request, before, true, int(number))
-            is_changed = not same_node(request, true, submitted, int(number))
-            true_node = true.get("heap", {}).get(number, given[number])
-            if (is_left and is_changed) or _lost(true_node, node, writes):
+            if _is_more(request, after_true, after_own, number) or _lost(after_true[number], node, writes):
                 return True
-    except (LookupError, TypeError, ValueError, AttributeError):
-        pass  # a submission can write anything in place of an answer
     return False
+
+
+def _is_more(
+    request: Message, after_true: Mapping[str, Any], after_own: Mapping[str, Any], number: str
+) -> bool:
+    """Whether an object is as it was after the true function, but not after the submission."""
+    before: Message = {"roots": [], "heap": {}}
+    true, submitted = ({"roots": [], "heap": heap} for heap in (after_true, after_own))
+    try:
+        is_left = same_node(request, before, true, int(number))
+        return is_left and not same_node(request, true, submitted, int(number))
+    except (LookupError, TypeError, ValueError, AttributeError):
+        return True  # a submission can write anything in place of an answer, which no honest one is like
 
 
 def _lost(true: Sequence[Any], submitted: Sequence[Any], writes: Collection[str]) -> bool:
@@ -129,31 +198,47 @@ def _is_made(before: Sequence[Any], after: Sequence[Any], writes: Collection[str
     return is_attribute or (after[0] == "object" and before[4] != after[4] and after[3] in writes)
 
 
-def new_attributes(request: Message, true: Message, submitted: Message) -> set[str]:
-    """Return the attributes, as `module:class.name`, that objects have only in the submission's answer.
+class NewAttributes:
+    """The attributes, as `module:class.name`, that objects have only in the submission's answers."""
 
-    A given object is compared with itself, a new one with all new objects of its class in the true answer.
-    """
-    try:
-        return set(_new_attributes(request.get("heap", {}), true.get("heap", {}), submitted.get("heap", {})))
-    except (LookupError, TypeError, ValueError, AttributeError):
-        return set()  # as above
+    def __init__(self) -> None:
+        self._of_known: set[str] = set()
+        self._of_others: set[str] = set()
+        """Those of classes of which the true answer to the same call has no object."""
+        self._true: set[str] = set()
 
+    def found(self) -> set[str]:
+        """Return the attributes of all calls so far."""
+        return self._of_known | (self._of_others - self._true)
 
-def _new_attributes(given: Message, true: Message, submitted: Message) -> Iterator[str]:
-    known: dict[str, set[str]] = {}
-    # Given objects count only for classes of which the true answer has no new one.
-    for number, node in (*_objects(true, given), *_objects(given, {})):
-        if node[1] not in known or number not in given:
-            known.setdefault(node[1], set()).update(node[_ATTRIBUTES[node[0]]])
-    for number, node in submitted.items():
-        place = _ATTRIBUTES.get(node[0])
-        if place is None:
-            continue
-        same = true.get(number, given[number]) if number in given else None
-        names = known.get(node[1]) if same is None else set(same[place]) | set(given[number][place])
-        if names is not None:
-            yield from (f"{node[1]}.{name}" for name in node[place] if name not in names)
+    def add(self, own: Sequence[Exchange], true: Sequence[Exchange]) -> None:
+        """Add the attributes in the exchanges of one call.
+
+        A given object is compared with itself, a new one with all new objects of its class in the true
+        answers to the call, or in all calls if these have none.
+        """
+        given: dict[str, Any] = {}
+        after_true: dict[str, Any] = {}
+        for exchange in own:
+            for number, node in exchange.request.get("heap", {}).items():
+                given.setdefault(number, node)
+        for exchange in true:
+            after_true.update(exchange.answer.get("heap", {}))
+        known: dict[str, set[str]] = {}
+        # Given objects count only for classes of which the true answer has no new one.
+        for number, node in (*_objects(after_true, given), *_objects(given, {})):
+            if node[1] not in known or number not in given:
+                known.setdefault(node[1], set()).update(node[_ATTRIBUTES[node[0]]])
+        self._true.update(f"{name}.{part}" for name, parts in known.items() for part in parts)
+        for exchange in own:
+            for number, node in _objects(exchange.answer.get("heap", {}), {}):
+                place = _ATTRIBUTES[node[0]]
+                names = known.get(node[1])
+                if number in given:
+                    sources = [after_true.get(number, given[number]), given[number]]
+                    names = {name for part in sources if part[0] == node[0] for name in part[place]}
+                new = {f"{node[1]}.{name}" for name in node[place] if names is None or name not in names}
+                (self._of_others if names is None else self._of_known).update(new)
 
 
 def _objects(heap: Message, without: Message) -> Iterator[tuple[str, Sequence[Any]]]:
@@ -162,30 +247,20 @@ def _objects(heap: Message, without: Message) -> Iterator[tuple[str, Sequence[An
     )
 
 
-def readable(tree: SourceTree, attributes: Iterable[str]) -> list[str]:
+def readable(tree: SourceTree, attributes: Collection[str]) -> list[str]:
     """Return those of the attributes that code of `tree` could read, its tests among it.
 
-    That is the case if the name stands anywhere in it, if the module of the class reads all attributes of an
-    object at once, or if the name is one of Python's own.
+    That is the case if the name stands anywhere in it, if any of it reads attributes whose names it does not
+    write, or if the name is one of Python's own.
     """
-    sources: dict[str, str] = {}
-    found = []
-    for attribute in sorted(attributes):
-        place, _, name = attribute.rpartition(".")
-        if not sources:
-            sources = {
-                path: tree.read(path).decode("utf-8", "replace")
-                for path in tree.files()
-                if path.endswith(".py")
-            }
-        is_named = re.compile(rf"\b{re.escape(name)}\b").search
-        reads_all = any(_READS_ALL.search(sources[path]) for path in _files_of(place, sources))
-        if name.startswith("__") or reads_all or any(map(is_named, sources.values())):
-            found.append(attribute)
-    return found
+    if not attributes:
+        return []
+    sources = [tree.read(path).decode("utf-8", "replace") for path in tree.files() if path.endswith(".py")]
+    # In any module, because a class may inherit from another one, and functions elsewhere take its objects.
+    if any(map(_READS_ALL.search, sources)):
+        return sorted(attributes)
 
+    def is_named(name: str) -> bool:
+        return name.startswith("__") or any(map(re.compile(rf"\b{re.escape(name)}\b").search, sources))
 
-def _files_of(class_name: str, paths: Iterable[str]) -> list[str]:
-    """Return the paths that may be the module of a class."""
-    module = class_name.partition(":")[0].replace(".", "/")
-    return [path for path in paths if f"/{path}".endswith((f"/{module}.py", f"/{module}/__init__.py"))]
+    return [attribute for attribute in sorted(attributes) if is_named(attribute.rpartition(".")[2])]
