@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import takewhile
 from typing import Any
 
 from gistpoint.core.confirmation.differences import FunctionName
@@ -143,12 +144,9 @@ def changes_more(own: Sequence[Exchange], true: Sequence[Exchange], writes: Coll
     is called in between may look at the argument. Only changes that could be made in the tests' process
     count: `writes` are those that the true function was seen to make in any call.
     """
-    given: dict[str, Any] = {}
-    for mine, other in zip(own, true, strict=False):
-        if not same_request(mine, other):
-            break  # from here on, the same number may be that of another object
-        for number, node in mine.request.get("heap", {}).items():
-            given.setdefault(number, node)
+    pairs = zip(own, true, strict=False)
+    # After the first request that differs, the same number may be that of another object.
+    given = _first_nodes([mine for mine, _ in takewhile(lambda pair: same_request(*pair), pairs)])
     request, after_true, after_own = {"heap": given}, dict(given), dict(given)
     for exchange in true:
         after_true.update(exchange.request.get("heap", {}))
@@ -217,28 +215,39 @@ class NewAttributes:
         A given object is compared with itself, a new one with all new objects of its class in the true
         answers to the call, or in all calls if these have none.
         """
-        given: dict[str, Any] = {}
+        given = _first_nodes(own)
         after_true: dict[str, Any] = {}
-        for exchange in own:
-            for number, node in exchange.request.get("heap", {}).items():
-                given.setdefault(number, node)
         for exchange in true:
             after_true.update(exchange.answer.get("heap", {}))
-        known: dict[str, set[str]] = {}
-        # Given objects count only for classes of which the true answer has no new one.
-        for number, node in (*_objects(after_true, given), *_objects(given, {})):
-            if node[1] not in known or number not in given:
-                known.setdefault(node[1], set()).update(node[_ATTRIBUTES[node[0]]])
+        known = _names_by_class(after_true, given)
         self._true.update(f"{name}.{part}" for name, parts in known.items() for part in parts)
         for exchange in own:
             for number, node in _objects(exchange.answer.get("heap", {}), {}):
                 place = _ATTRIBUTES[node[0]]
                 names = known.get(node[1])
                 if number in given:
-                    sources = [after_true.get(number, given[number]), given[number]]
-                    names = {name for part in sources if part[0] == node[0] for name in part[place]}
-                new = {f"{node[1]}.{name}" for name in node[place] if names is None or name not in names}
+                    same = (after_true.get(number, given[number]), given[number])
+                    names = {name for part in same if part[0] == node[0] for name in part[place]}
+                new = {f"{node[1]}.{name}" for name in set(node[place]).difference(names or ())}
                 (self._of_others if names is None else self._of_known).update(new)
+
+
+def _first_nodes(exchanges: Sequence[Exchange]) -> dict[str, Any]:
+    """Return what the test gave in a call, as it was when it was given first."""
+    given: dict[str, Any] = {}
+    for exchange in exchanges:
+        for number, node in exchange.request.get("heap", {}).items():
+            given.setdefault(number, node)
+    return given
+
+
+def _names_by_class(answered: Message, given: Message) -> dict[str, set[str]]:
+    """Return the names of the attributes of new objects by their class, or of given ones if none is new."""
+    known: dict[str, set[str]] = {}
+    for number, node in (*_objects(answered, given), *_objects(given, {})):
+        if node[1] not in known or number not in given:
+            known.setdefault(node[1], set()).update(node[_ATTRIBUTES[node[0]]])
+    return known
 
 
 def _objects(heap: Message, without: Message) -> Iterator[tuple[str, Sequence[Any]]]:

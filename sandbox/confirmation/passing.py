@@ -151,20 +151,16 @@ class PassCheck:
             contradicted = self._with_all_changes(functions, learned, unmade)
             if contradicted is not None:
                 return contradicted
-        swallowing = self._swallowing(functions, learned, tests, report)
-        if swallowing is not None:
-            return swallowing
-        too_large = self._too_large(functions, learned, tests, report)
-        if too_large is not None:
-            return too_large
+        for check in (self._swallowing, self._too_large):
+            fault = check(functions, learned, tests, report)
+            if fault is not None:
+                return fault
         unlike = self._unlike(functions, learned, tests, report)
         if unlike:
             detail = f"A call of {unlike[0]} gets a different answer in another process."
             return unconfirmed(Unconfirmable.STATE_OUTSIDE, detail, (_ASKED_OTHERWISE,))
         true = TrueAnswers(self.case, functions, learned, self.run)
-        other = true.other_answer(report, tests)
-        if other is None or not other.mark:
-            other = true.mark_apart(report) or other
+        other = true.judged(report, tests)
         if other is not None and other.mark:
             detail = f"A call of {other.call.test} {_DETAILS[other.mark]}."
             return with_changes(

@@ -69,6 +69,16 @@ class TrueAnswers:
     apart: frozenset[str] = frozenset()
     """The tests with calls that could not be repeated, since the true function asks something else."""
 
+    def judged(self, report: PairReport, tests: Collection[str]) -> OtherAnswer | None:
+        """Return the first call of tests that pass which the true function answers with other data, if any.
+
+        A call because of which the pass is not confirmed comes first, also if it can't be repeated.
+        """
+        other = self.other_answer(report, tests)
+        if other is not None and other.mark:
+            return other
+        return self.mark_apart(report) or other
+
     def other_answer(self, report: PairReport, tests: Collection[str]) -> OtherAnswer | None:
         """Return the first call of the tests that the true function answers with other data, if any.
 
