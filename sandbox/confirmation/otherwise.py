@@ -17,7 +17,7 @@ from gistpoint.core.confirmation.differences import FunctionName
 from gistpoint.core.confirmation.likeness import same_node
 from gistpoint.core.confirmation.model import AnsweredCall
 from gistpoint.core.confirmation.showing import (
-    Shower,
+    ValueRenderer,
     answer_key,
     answer_text,
     call_text,

@@ -73,7 +73,7 @@ def test_an_answer_is_one() -> None:
 def test_an_odd_answer_can_be_shown_and_compared(heap: dict[str, Any]) -> None:
     answer = {"re": "value", "roots": [["#", 5]], "heap": heap}
     assert parsed(json.dumps(answer).encode()) is None
-    assert isinstance(answer_text(answer, Shower()), str)
+    assert isinstance(answer_text(answer, ValueRenderer()), str)
     assert not same_answer(ANSWER, answer)
     assert not same_without_order(ANSWER, answer)
 
