@@ -550,9 +550,7 @@ def made_tasks(folder: Path) -> list[Path]:
         for recipe in recipes:
             proof = prove(intake, targets_of(recipe, tree), runner)
             rules = Rules(tell_count=recipe.tell_count)
-            task = write_proven(
-                intake, proof, recipe.mode, backend.name, folder / "tasks", rules=rules, demo=True
-            )
+            task = write_proven(intake, proof, recipe.mode, backend.name, folder / "tasks", rules=rules)
             made.append(task.folder)
     return made
 
