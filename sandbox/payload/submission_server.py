@@ -81,7 +81,10 @@ class SubmissionSide(sides.ProcessSide):  # type: ignore[misc, unused-ignore]
         return sides.type_name(kind if known is None else known)
 
     def known_base(self, kind: type) -> type | None:
-        """Return the first class, not built in, that a local class extends and the other side has; None if none."""
+        """Return the first class that a local class extends and the other side has, except built-in ones.
+
+        None if there is no such class.
+        """
         return next(
             (part for part in sides.mro_of(kind)[1:] if part.__module__ != "builtins" and self.visible(part)),
             None,
