@@ -87,7 +87,7 @@ class SuiteRunner:
         *,
         run: RunContext = UNATTENDED,
     ) -> SuiteReport:
-        """Run a suite and return the report, whose status also tells if it was stopped or could not run."""
+        """Run a suite and return the report; its status shows if it was stopped or could not run."""
         run.progress(RunProgress("preparing"))
         try:
             run.check()

@@ -177,7 +177,7 @@ class CampaignSettings:
 
     @property
     def bars(self) -> tuple[MetricBar, ...]:
-        """The metrics at one end of which candidates must be."""
+        """The metrics for which candidates must be at one end of the range."""
         return self.choice.bars or (HARD if self.hard else ())
 
     def to_json(self) -> dict[str, Any]:

@@ -387,7 +387,7 @@ def decoded(shared: Shared, message: dict[str, Any], count: int) -> list[Any]:
 
 
 def _write(stream: Any, text: str) -> None:
-    """Write what the other process wrote; single surrogates are bytes that are no UTF-8."""
+    """Write what the other process wrote; single surrogates are bytes that are not UTF-8."""
     try:
         stream.write(text)
     except UnicodeEncodeError:

@@ -74,7 +74,7 @@ FORMER = {
     "pages of the result": "1 each",
     "leave": "1",
 }
-"""The keys before frames, hits and one table of keys; n stands for letters or steps of the cursor."""
+"""The keys before frames, hits and one table of keys; n represents letters or steps of the cursor."""
 
 
 @dataclass(frozen=True)
