@@ -166,6 +166,8 @@ def _trial_words(trial: TrialProgress, width: int) -> str:
     parts = [visible_line(trial.function)]
     if trial.attempt:
         parts.append(f"try {trial.attempt}{f', {spaced(trial.family)}' if trial.family else ''}")
+    elif trial.family:
+        parts.append(spaced(trial.family))
     parts.append(f"{duration(1000 * trial.seconds)}, {trial.tests} tests")
     if trial.latest:
         parts.append(f"last: {visible_line(spaced(trial.latest))}")
