@@ -428,7 +428,8 @@ READ: dict[str, Bodies] = {
         "made": "found = [Amount(function(0)) for _ in values]\nfor one in found: one.slack = 99\nreturn found"
     },
     "an attribute of what an earlier answer makes": {
-        "maker": "kind = Amount\ndef make(value):\n    found = kind(0)\n    found.slack = 99\n    return found\nreturn make"
+        "maker": "kind = Amount\ndef make(value):\n    found = kind(0)\n    found.slack = 99\n    return found\n"
+        "return make"
     },
     "an attribute of what another kind of function in an answer makes": {
         "maker": "kind = Amount\ndef make(value):\n    found = kind(0)\n    found.slack = 99\n    return found\n"
