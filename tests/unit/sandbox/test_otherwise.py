@@ -8,7 +8,16 @@ from typing import Any
 import pytest
 from small_trees import tree_of
 
-from gistpoint.sandbox.confirmation.otherwise import NewAttributes, changes_more, readable
+from gistpoint.sandbox.confirmation.otherwise import (
+    CHANGES_MORE,
+    LEAVES,
+    RAISES,
+    NewAttributes,
+    changes_more,
+    mark_alone,
+    mark_of,
+    readable,
+)
 from gistpoint.sandbox.confirmation.pair import Exchange
 
 OWN = ["object", "shop:Money", {"amount": 1}, "", None]
@@ -98,6 +107,39 @@ QUESTIONS: dict[str, tuple[list[dict[str, Any]], list[dict[str, Any]], bool]] = 
 def test_what_is_changed_when_a_function_of_the_test_is_called(name: str) -> None:
     true, submitted, more = QUESTIONS[name]
     assert changes_more(asked(*submitted), asked(*true), {"list"}) is more
+
+
+ENDS: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
+    "an exception in place of a value": ({"re": "value"}, {"re": "raised"}, RAISES),
+    "the same exception": ({"re": "raised"}, {"re": "raised"}, ""),
+    "a value in place of an exception": ({"re": "raised"}, {"re": "value"}, ""),
+    "an operator that is left to another": ({"re": "value"}, {"roots": [["k", "NotImplemented"]]}, LEAVES),
+    "an operator that leaves it likewise": (
+        {"roots": [["k", "NotImplemented"]]},
+        {"roots": [["k", "NotImplemented"]]},
+        "",
+    ),
+    "a change": ({}, {"heap": {"1": ["list", []]}}, CHANGES_MORE),
+}
+
+
+@pytest.mark.parametrize("name", ENDS)
+@pytest.mark.parametrize("questions", [0, 2])
+def test_a_call_is_judged_by_all_of_its_exchanges(name: str, questions: int) -> None:
+    true, submitted, mark = ENDS[name]
+    calls = [asked(*[{}] * (questions + 1)) for _ in range(2)]
+    for call, end in zip(calls, (true, submitted), strict=True):
+        call[-1] = Exchange(call[-1].request, {**call[-1].answer, **end})
+    assert mark_of(calls[1], calls[0], {"list"}) == mark
+    assert mark_of(calls[1], calls[0][-1:], {"list"}) == ("" if questions and mark == CHANGES_MORE else mark)
+
+
+def test_a_call_that_can_not_be_compared_may_only_ask_and_answer() -> None:
+    assert mark_alone(asked({}, {"-1": ["list", [5]]}), {"list"}) == ""
+    assert mark_alone(asked({"1": ["list", []]}, {}), {"list"}) == CHANGES_MORE
+    raised = asked({}, {})
+    raised[-1] = Exchange(raised[-1].request, {"re": "raised", "roots": [["#", -1]], "heap": {}})
+    assert mark_alone(raised, {"list"}) == RAISES
 
 
 def test_a_class_that_the_true_function_does_not_answer_with_in_the_same_call() -> None:
