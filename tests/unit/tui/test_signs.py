@@ -70,4 +70,5 @@ def test_no_name_hides_the_module_of_signs() -> None:
             bound = isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store) and node.id == "signs"
             named = isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name == "signs"
             taken = isinstance(node, ast.arg) and node.arg == "signs"
-            assert not (bound or named or taken), f"{path}:{node.lineno}"
+            hides = bound or named or taken
+            assert not hides, f"{path}:{node.lineno}"
