@@ -58,8 +58,8 @@ def retry_of_empty_set(
     """Return the call that would keep something, where none of the candidates became a task.
 
     `reasons` are the numbers of candidates by what became of them, the most frequent first; none for a
-    library without candidates, of which `candidates` are the words. `has_history` is whether the source can have earlier bodies. None if every
-    option has been tried.
+    library without candidates, which `candidates` describes. `has_history` is whether the source can have
+    earlier bodies. None if every option has been tried.
     """
     if not reasons:
         return _fewer_failing(candidates, settings) or _removing(candidates, settings)
