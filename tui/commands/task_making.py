@@ -484,7 +484,10 @@ MIN_FAILING = option(
     " can be confirmed)",
     metavar="N",
 )
-PRESET = option("at least 5 failing tests, suites of at most 60 s and, in sets of removals, also classes")
+PRESET = option(
+    "as in the paper: at least 5 failing tests and suites of at most 60 s; in sets, also classes"
+    " (remove) and groups of four (multi)"
+)
 _ONE = OptionTable(
     {
         "source": argument("SOURCE", "name==version, a folder, or git+URL@commit"),
