@@ -41,6 +41,11 @@ _OF_GROUPS = ("--size", "--chain", "--distance", "--tell-count")
 """Options that can be given only together with `--mode multi`."""
 _OF_DISCOVERY = ("--max-glance", "--from", "--pool", "--missing-features", "--study", *_OF_GROUPS)
 """Options that can't be given together with `--mode remove`."""
+_OWN_OPTIONS: dict[Reason, tuple[tuple[str, ...], tuple[str, ...]]] = {
+    Reason.MISSING_FEATURE: (("--missing-features",), ()),
+    Reason.NOT_CONFIRMABLE: ((), ("--confirmable",)),
+}
+"""Options to add, and to leave out, where a reason follows from a single option."""
 _FEW_FAIL = frozenset(
     {
         Reason.TOO_FEW_FAILING,
@@ -65,19 +70,24 @@ def retry_of_empty_set(
         return _fewer_failing(candidates, settings) or _removing(candidates, settings)
     reason = Reason(next(iter(reasons)))
     why = f"{reasons[reason]} of {sum(reasons.values())} functions: {reason.value.replace('_', ' ')}"
-    most = settings.max_glance or 0.0
-    tries_edits = settings.source is FaultSource.OPERATORS and not (settings.model or settings.mode.removes)
-    if reason is Reason.AT_A_GLANCE and tries_edits and most < 1:
-        return Retry(why, ("--max-glance", "0.5" if most < 0.5 else "1"))
-    if reason is Reason.MISSING_FEATURE:
-        return Retry(why, ("--missing-features",))
-    if reason is Reason.NOT_CONFIRMABLE:
-        return Retry(why, drop=("--confirmable",))
+    if reason in _OWN_OPTIONS:
+        add, drop = _OWN_OPTIONS[reason]
+        return Retry(why, add, drop)
     if reason in _FEW_FAIL and (lower := _fewer_failing(why, settings)):
         return lower
+    if settings.source is FaultSource.OPERATORS and not (settings.model or settings.mode.removes):
+        return _of_edits(why, reason, settings, has_history)
+    return _removing(why, settings)
+
+
+def _of_edits(why: str, reason: Reason, settings: CampaignSettings, has_history: bool) -> Retry | None:
+    """Return the call that tries more corruptions of functions, or those of another source."""
+    most = settings.max_glance or 0.0
+    if reason is Reason.AT_A_GLANCE and most < 1:
+        return Retry(why, ("--max-glance", "0.5" if most < 0.5 else "1"))
     if settings.mode.in_groups:
         return Retry(why, ("--mode", "discovery"), _OF_GROUPS)
-    if tries_edits and has_history:
+    if has_history:
         return Retry(why, ("--from", "history"), drop=("--max-glance",))
     return _removing(why, settings)
 
