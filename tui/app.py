@@ -21,6 +21,7 @@ from gistpoint.core.errors import AttemptError, CancelledError, UserError
 from gistpoint.core.locations import Locations
 from gistpoint.core.running import Opening, RunContext
 from gistpoint.tui.base_app import BaseApp
+from gistpoint.tui.crash_log import crash_event
 from gistpoint.tui.screens.dialogs.ask import ConfirmDialog, ConsentPrompt, MessageDialog, PickDialog
 from gistpoint.tui.screens.home import HomeScreen
 from gistpoint.tui.screens.opening import OpeningDialog, OpeningScreen
@@ -457,9 +458,7 @@ class GistpointApp(BaseApp):
         """
         if self._held is None:
             return ""
-        from gistpoint.core.attempts.events import Crashed
-
-        self._held.journal.append(Crashed(type(error).__name__, str(error)[:2_000], log.name))
+        self._held.journal.append(crash_event(error, log))
         self._let_go()
         return " The attempt is safe: resume it from the home screen."
 

@@ -1,12 +1,19 @@
-"""Writes the traceback of each unexpected exception to a file of its own."""
+"""Records unexpected exceptions: the traceback in a file of its own, and an event in the open attempt."""
 
 from __future__ import annotations
 
 import traceback
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from gistpoint import __version__
+
+if TYPE_CHECKING:
+    from gistpoint.core.attempts.events import Crashed
+
+_LONGEST = 2_000
+"""The maximum number of characters of an exception's message in a journal."""
 
 
 def write_crash(logs: Path, error: BaseException, *, attempt_id: str = "") -> Path:
@@ -19,3 +26,10 @@ def write_crash(logs: Path, error: BaseException, *, attempt_id: str = "") -> Pa
         head + "".join(traceback.format_exception(error)), encoding="utf-8", errors="backslashreplace"
     )
     return path
+
+
+def crash_event(error: Exception, log: Path) -> Crashed:
+    """Return the event that names an exception and its log in the journal of an attempt."""
+    from gistpoint.core.attempts.events import Crashed  # the first screen is drawn before the engine is there
+
+    return Crashed(type(error).__name__, str(error)[:_LONGEST], log.name)

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 from textual import on
 
-from gistpoint.core.attempts.events import Crashed
 from gistpoint.core.attempts.identity import PERSON
 from gistpoint.core.attempts.state import AttemptState
 from gistpoint.core.errors import UserError
@@ -20,6 +19,7 @@ from gistpoint.sessions.attempts import AttemptSummary, OpenAttempt
 from gistpoint.sessions.confirming import confirm_attempt
 from gistpoint.sessions.services import Services
 from gistpoint.tui.base_app import BaseApp
+from gistpoint.tui.crash_log import crash_event
 from gistpoint.tui.screens.assigned import AssignedScreen, AssignedTask
 from gistpoint.tui.screens.kinds import screens_of
 
@@ -153,6 +153,6 @@ class ParticipantApp(BaseApp):
         self._busy = False
         if self._held is None:
             return ""
-        self._held.journal.append(Crashed(type(error).__name__, str(error)[:2_000], log.name))
+        self._held.journal.append(crash_event(error, log))
         self._let_go()
         return " The task is safe: you can continue where you stopped."

@@ -12,7 +12,6 @@ from textual.app import ComposeResult
 from textual.screen import Screen
 
 from gistpoint.core.assist.exchange import Assistant
-from gistpoint.core.attempts.events import Crashed
 from gistpoint.core.attempts.state import AttemptState
 from gistpoint.core.errors import UserError
 from gistpoint.core.kinds.folder import read_answer
@@ -39,6 +38,7 @@ from gistpoint.sessions.team.address import UnreachableError
 from gistpoint.tui import study_words as words
 from gistpoint.tui.base_app import BaseApp
 from gistpoint.tui.base_screen import BaseScreen
+from gistpoint.tui.crash_log import crash_event
 from gistpoint.tui.screens.dialogs.ask import ConfirmDialog, Reasoned
 from gistpoint.tui.screens.kinds import screens_of
 from gistpoint.tui.screens.solve.terms import Terms, Then
@@ -519,6 +519,6 @@ class StudyApp(BaseApp):
         self._busy = False
         if taken is None:
             return " None of your work is lost."
-        taken.opened.journal.append(Crashed(type(error).__name__, str(error)[:2_000], log.name))
+        taken.opened.journal.append(crash_event(error, log))
         taken.opened.close()
         return " The task is safe: you can continue where you stopped."
