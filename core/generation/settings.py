@@ -160,7 +160,8 @@ class CampaignSettings:
             )
         if self.pool and (self.model or self.choice.plane or not is_single_discovery):
             raise UserError(
-                "--pool is for discovery tasks that are neither made by a model nor spread over metrics.",
+                "--pool is for discovery tasks with one function that are neither made by a model nor spread"
+                " over metrics.",
                 hint="Leave it out.",
             )
 

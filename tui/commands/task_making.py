@@ -369,8 +369,8 @@ def _print_notes(result: SourceResult, count: int) -> None:
     seen = result.counts.reasons.get(Reason.AT_A_GLANCE, 0)
     if seen and result.kept < count:
         print_text(
-            f"{source}: readers are expected to see every corruption of {seen} functions, so none was"
-            " tried. Give a higher --max-glance to try them: 0.5, or more than before."
+            f"{source}: readers are expected to see every corruption of {plural(seen, 'function')}, so none"
+            " was tried. Give a higher --max-glance to try them: 0.5, or more than before."
         )
 
 

@@ -350,6 +350,21 @@ def test_what_is_changed_in_the_database_is_named_and_nothing_is_overwritten(stu
         again.folder.exclusively(lambda: None)
 
 
+def test_a_store_that_refuses_is_no_difference(study: TeamStudy) -> None:
+    part = study.part("machine-1", "P01")
+    take_part(part)
+    synchronise(part.folder)
+    sql(study.server, "ALTER TABLE lines RENAME TO other_lines")
+    try:
+        found = list(audit(part.folder))
+    finally:
+        sql(study.server, "ALTER TABLE other_lines RENAME TO lines")
+    assert [finding.name for finding in found if not finding.note] == []
+    notes = [finding.sentence for finding in found if finding.name == "store_away"]
+    assert len(notes) == 1
+    assert " refuses: " in notes[0]
+
+
 def test_a_form_that_two_machines_have_asked_is_answered_twice_and_the_last_answers_count(
     study: TeamStudy,
 ) -> None:
