@@ -172,8 +172,9 @@ class StudyExchange:
     def send_log(self, *, first: bool = False) -> None:
         """Send the lines missing from the store, and delete lines of erased people there.
 
-        Unless `first`, pending plans and beginnings are withdrawn before (`take_back`). Raises `StudyError` for
-        a line that differs, and with `first` for the beginning of an assignment that has been begun already.
+        Unless `first`, pending plans and beginnings are withdrawn before (`take_back`). Raises `StudyError`
+        for a line that differs, and with `first` for the beginning of an assignment that has been begun
+        already.
         """
         if not first:
             self.take_back()

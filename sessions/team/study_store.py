@@ -375,7 +375,7 @@ class TeamStudyStore:
         return self._held is not None and self._held.thread == get_ident()
 
     def _undo(self, held: _Transaction) -> None:
-        """Remove the recorded lines and their notes: the store does not contain them, and nobody has read them."""
+        """Remove the recorded lines and their notes: nobody has read them, and the store has none of them."""
         for operation in reversed(held.recorded):
             line = self.files.log.codec.encode(operation)
             with locked(self.files.log.path_of(operation.reviewer)) as file:
