@@ -141,7 +141,7 @@ class Encoder:
         ]
 
     def stand_in(self, value: object) -> list[Value]:
-        """Return, in a list, the substitute for a name that the other side may refuse; empty if there is none."""
+        """Return, in a list, the substitute for a name that the other side may refuse; else an empty list."""
         if isinstance(value, enum.Enum):
             return [self.member(value, 1)] if isinstance(value, sides.PLAIN_BASES) else []
         if not self.side.travels_as_proxy(value):

@@ -459,7 +459,7 @@ class StubbedRun(Results):
     def pytest_runtest_protocol(  # type: ignore[override]
         self, item: pytest.Item
     ) -> Generator[None, Any, Any]:
-        """Let stubs ask from the setup of a test to the end of its teardown."""
+        """Let stubs ask from a test's setup to the end of its teardown; then forget objects that stayed."""
         super().pytest_runtest_protocol(item)
         self.calls.in_test = True
         try:
