@@ -78,7 +78,7 @@ class StubCalls:
         """The functions that are being called, innermost last."""
         self.shared: list[Shared] = []
         self.of_tests: list[list[BaseException]] = []
-        """What functions of the tests raised in each of these calls, innermost last."""
+        """The exceptions that functions of the tests raised in each of these calls, innermost last."""
         self.numbered = 0
         self.in_test = False
         self.lock = threading.RLock()

@@ -205,7 +205,7 @@ class WithdrawPerson(Request):
 
 @dataclass(frozen=True, slots=True)
 class Withdrawal:
-    """What happened to the data of a person who has withdrawn."""
+    """The result of a withdrawal: what was done with the person's data."""
 
     code: str
     data: str
