@@ -60,7 +60,7 @@ class _Wait:
     screen: Screen[Any] | None
     """The screen on top when the wait began; what is typed while it stays there belongs to what comes."""
     cancel: Callable[[], bool] | None
-    """What Escape calls; it returns whether it could cancel. None if nothing can be cancelled."""
+    """The function that Escape calls, which returns whether it could cancel; None if nothing can be."""
     since: float
     """The time of the beginning, on the clock of Textual's events."""
 

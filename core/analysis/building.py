@@ -57,7 +57,7 @@ class FindingsBuilder:
     def numbers_of(self, group: str, numbers: Mapping[Key, Number | None]) -> tuple[Number | None, ...]:
         """Record the numbers of a group, each as `GROUP/NAME`, and return them as cells.
 
-        A number that is None gives an empty cell and is not recorded.
+        A number that is None becomes an empty cell and is not recorded.
         """
         self.numbers |= {f"{group}/{name}": number for name, number in numbers.items() if number is not None}
         return tuple(numbers.values())

@@ -89,7 +89,7 @@ def pearson(x: Sequence[float] | Floats, y: Sequence[float] | Floats) -> float |
 
 
 def pearson_p(r: float, count: int) -> float:
-    """Return the two-sided p of r over `count` pairs, by t = r sqrt((n - 2) / (1 - r2)) with n - 2 df."""
+    """Return the two-sided p-value of r for n pairs, from t = r sqrt((n - 2) / (1 - r2)) with n - 2 df."""
     if abs(r) >= 1:
         return 0.0
     statistic = abs(r) * ((count - 2) / (1 - r * r)) ** 0.5
@@ -108,7 +108,7 @@ def correlation(units: Units, r: Callable[[Kept], float], pairs: int | None = No
     """Return a correlation with its jackknife interval on Fisher's scale; None if it is undefined.
 
     `r` computes it from the rows that are kept. With `pairs`, the number of independent pairs, Fisher's own
-    interval is the independent one. A perfect correlation has no interval.
+    interval is returned as `iid`. A perfect correlation has no interval.
     """
     full = r(np.ones(len(units.tasks), dtype=bool))
     if not np.isfinite(full):

@@ -62,7 +62,7 @@ def proportional_hazards(data: StudyData) -> Findings:
 def hazard_ratio(
     rows: Sequence[AttemptRow], condition: str, reference: str
 ) -> tuple[Number, float | None] | Shortfall:
-    """Return the hazard ratio of two conditions, and the p of proportionality (Schoenfeld's residuals).
+    """Return the hazard ratio of two conditions, and the p-value of proportionality (Schoenfeld's test).
 
     Only tasks attempted under both conditions are used. Returns a shortfall if fewer than ten attempts at
     them are solved, or if the model can't be fitted; p is None if lifelines does not converge.
@@ -150,7 +150,7 @@ class PartialLikelihood:
 def _by_lifelines(
     rows: Sequence[AttemptRow], helped: Floats
 ) -> tuple[tuple[float, float] | None, float | None]:
-    """Return lifelines' interval of the ratio, with errors clustered by person, and Schoenfeld's p.
+    """Return lifelines' interval of the ratio, with errors clustered by person, and Schoenfeld's p-value.
 
     Both are None if lifelines does not converge.
     """

@@ -182,7 +182,7 @@ def _map(pool: Pool, scores: Sequence[StandardScores], joint: SuccessRegression)
 def add_metric_by_mode(
     found: FindingsBuilder, known: Sequence[Pool], scores: Sequence[StandardScores]
 ) -> None:
-    """Test, for each pool, whether a metric's slope differs between modes, as section 4.1.3 reports."""
+    """Add tests of whether a metric's slope differs between the modes of a pool's solvers (section 4.1.3)."""
     table = found.table(
         "Metric x mode",
         ("pool", "term", "against", "difference of slopes", "p (Wald)", "p (jackknife)"),

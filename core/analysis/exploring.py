@@ -19,7 +19,7 @@ from gistpoint.core.study.rows import AttemptRow
 
 VIEW, SEARCH, SUBMIT = "view", "search", "submit"
 STEP = 10.0
-"""The difference in the share of searches, in percentage points, that the odds ratio is for."""
+"""The difference in the share of searches to which the odds ratio refers, in percentage points."""
 
 
 def looks(row: AttemptRow) -> tuple[int, int]:
@@ -38,7 +38,7 @@ def within(values: ArrayLike, tasks: Sequence[str]) -> tuple[Floats, Floats]:
 
 
 def exploration(data: StudyData) -> Findings:
-    """Return odds ratios of solving per information call and per share of searches (`explore`).
+    """Return odds ratios of solving, per information call and per 10 points more searches (`explore`).
 
     The logistic regression has the task's mean of each as a covariate (Mundlak 1978), so the ratios are
     within tasks.

@@ -355,10 +355,10 @@ def clopper_pearson(count: float, of: int) -> tuple[float, float]:
 def share(
     rows: Sequence[AttemptRow], succeeded: Callable[[AttemptRow], bool] = lambda row: row.solved
 ) -> Number:
-    """Return the share of rows that succeeded, a probability, with Wilson's as the independent interval.
+    """Return the share of rows that succeeded, a probability, with Wilson's interval as `iid`.
 
     If all or none succeeded, the jackknife has no width: the interval is then the exact one (Clopper-Pearson)
-    for min(persons, tasks) trials, and the independent interval is the exact one for as many trials as rows.
+    for min(persons, tasks) trials, and `iid` is the exact one for as many trials as rows.
     The number has no value if there are no rows.
     """
     units = Units.of(rows)

@@ -32,7 +32,7 @@ DRAWS = 400
 PEOPLE = (6, 8, 12, 16, 24, 32, 48)
 """The numbers of people for which figures are computed unless one is requested."""
 MODEL_SD = 0.7
-"""Standard deviation, in logits, of the difficulty of a task for a model that people do not share."""
+"""Standard deviation, in logits, of the part of a task's difficulty that only a model has."""
 LIMIT_IN_SDS = 0.8
 """Distance of the time limit from the median time, in standard deviations (`sigma`) of ln t."""
 
@@ -69,7 +69,7 @@ class PowerDesign(msgspec.Struct, frozen=True, kw_only=True):
     """Whether two conditions, or people and a model, are compared."""
     with_model: bool = False
     between: bool = False
-    """Whether each person works under one of the two conditions only."""
+    """Whether each person works under only one of the two conditions."""
 
     @property
     def of_times(self) -> bool:
@@ -274,7 +274,7 @@ def _difference(
 
 
 def _over_tasks(units: Units, values: Floats) -> Callable[[Chosen], float]:
-    """Return the estimator of the people's rate less the model's, averaged over the tasks that both have."""
+    """Return the estimator of the people's rate minus the model's, averaged over the tasks that both have."""
     size = int(units.tasks.max()) + 1
     people = units.persons != NO_PERSON
 

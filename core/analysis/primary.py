@@ -116,7 +116,7 @@ def _ratio(data: StudyData, *, interval: bool) -> Estimate:
 
 
 def median_time_of(rows: Sequence[AttemptRow], *, interval: bool = True) -> Estimate:
-    """Return the median time in minutes by a censored log-normal model with a constant alone.
+    """Return the median time in minutes by a censored log-normal model with only a constant.
 
     Attempts that did not solve their task are censored. Returns a shortfall if fewer than ten are solved, or
     if the model can't be fitted, as when all times are equal. Without `interval` nothing is refitted and

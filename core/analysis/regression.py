@@ -39,12 +39,12 @@ class SuccessRegression:
         return middle - half, middle + half
 
     def wald_p(self, name: str) -> float:
-        """Return the two-sided p of Wald's test, which treats rows as independent."""
+        """Return the two-sided p-value of Wald's test, which treats rows as independent."""
         place = self.place(name)
         return float(2 * ndtr(-abs(self.fit.coefficients[place] / self.fit.standard_errors[place])))
 
     def p(self, name: str) -> float | None:
-        """Return the two-sided p by the jackknife's variance, from t with min(persons, tasks) - 1 df.
+        """Return the two-sided p-value from the jackknife's variance: t with min(persons, tasks) - 1 df.
 
         None if there is no variance.
         """
@@ -84,7 +84,7 @@ class SuccessRegression:
 
 
 def shifted(number: Number, by: float) -> Number:
-    """Return a number with its value, its interval and its independent interval shifted by `by`."""
+    """Return a number with its value and both of its intervals shifted by `by`."""
 
     def moved(value: float | None) -> float | None:
         return None if value is None else value + by

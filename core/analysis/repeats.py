@@ -23,14 +23,14 @@ class RepeatedTask:
     solved: int
 
     def one_of(self, k: int) -> float:
-        """Return the unbiased estimate of pass@k: the probability that at least one of k runs solves it.
+        """Return the unbiased estimate of pass@k: the probability that any of k runs solves the task.
 
         1 - C(n - c, k) / C(n, k) for c of n runs solved (Chen et al. 2021, equation 1); k is at most n.
         """
         return 1 - comb(self.runs - self.solved, k) / comb(self.runs, k)
 
     def all_of(self, k: int) -> float:
-        """Return the unbiased estimate of the probability that all of k runs solve it: C(c, k) / C(n, k)."""
+        """Return the unbiased estimate of the probability that all k runs solve it: C(c, k) / C(n, k)."""
         return comb(self.solved, k) / comb(self.runs, k)
 
 

@@ -73,7 +73,7 @@ def cohens_d(one: Sequence[float], other: Sequence[float]) -> float | None:
 
 
 def pairs_implied(p: float, r: float) -> float:
-    """Return the sample size N implied by a printed two-sided p and r = z / sqrt(N)."""
+    """Return the sample size N implied by a printed two-sided p-value and r = z / sqrt(N)."""
     return (float(ndtri(p / 2)) / r) ** 2
 
 
@@ -190,7 +190,7 @@ def _of_solved(data: StudyData, group: PooledRows, metric: str) -> list[float]:
 
 
 def _difference_of_slopes(one: PooledRows, other: PooledRows, scores: StandardScores) -> Number | None:
-    """Return the first side's slope on the metric less the other's, in log odds.
+    """Return the first side's slope on the metric minus the other's, in log odds.
 
     None if there are too few data, or if the columns depend on each other.
     """

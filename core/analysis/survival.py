@@ -67,7 +67,7 @@ def steps(minutes: Floats, ends: Integers) -> tuple[Floats, Floats, Floats, Floa
     """Return the distinct times of solving, and step functions just after each of them.
 
     The second array is the survival by Kaplan & Meier's product over those at risk (1958, JASA 53), with
-    giving up as censoring; the third is Greenwood's sum for its variance; the fourth is 1 less Aalen &
+    giving up as censoring; the third is Greenwood's sum for its variance; the fourth is 1 minus Aalen &
     Johansen's cumulative incidence of solving (1978, Scandinavian Journal of Statistics 5), with giving up as
     a competing event.
     """

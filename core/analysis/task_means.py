@@ -20,7 +20,7 @@ def mean_over_tasks(rows: Sequence[AttemptRow], measure: Measure) -> Number:
     """Return the mean over tasks of the means within tasks of a percentage.
 
     Rows without a value are left out; if all are, the number has no value. The interval is the two-way
-    jackknife's; the independent one is the mean of the rows plus or minus 1.96 standard errors. Both are
+    jackknife's; `iid` is the mean of the rows plus or minus 1.96 standard errors. Both are
     clipped to 0 and 100.
     """
     measured = [(row, value) for row in rows if (value := measure(row)) is not None]
@@ -35,7 +35,7 @@ def mean_over_tasks(rows: Sequence[AttemptRow], measure: Measure) -> Number:
 def share_over_tasks(rows: Sequence[AttemptRow]) -> Number:
     """Return the mean over tasks of the shares solved within tasks, in percent.
 
-    The independent interval is Wilson's over rows. If all or none are solved, both intervals are
+    `iid` is Wilson's interval over rows. If all or none are solved, both intervals are
     exact, as for `intervals.share`; the number has no value if there are no rows.
     """
     if not rows or len({row.solved for row in rows}) == 1:
@@ -89,7 +89,7 @@ def solved(row: AttemptRow) -> float:
 def difference_within_tasks(
     rows: Sequence[AttemptRow], others: Sequence[AttemptRow], measure: Measure = solved
 ) -> Number:
-    """Return the mean over shared tasks of the first rows' mean less the others'.
+    """Return the mean over shared tasks of the first rows' mean minus the others'.
 
     Rows without a value are left out. The result is a difference of shares for `solved`, and of percentages,
     in points, for any other measure. Below `LEAST_TASKS` shared tasks there is no value, and the note gives
@@ -129,7 +129,7 @@ def discordant(rows: Sequence[AttemptRow], others: Sequence[AttemptRow]) -> tupl
 
 
 def exact_mcnemar(more: int, less: int) -> float:
-    """Return the exact two-sided p of McNemar's test, from the numbers of discordant tasks.
+    """Return the exact two-sided p-value of McNemar's test, from the numbers of discordant tasks.
 
     min(1, 2 P(X <= min(more, less))) for X binomial with more + less trials at 1/2 (McNemar 1947,
     Psychometrika 12); 1 if no task is discordant.

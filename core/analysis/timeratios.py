@@ -55,7 +55,7 @@ class TimeRegression:
     solved: int
 
     def ratio(self, name: str) -> Number:
-        """Return exp(b) of an effect with its jackknife interval, and Wald's as the independent one."""
+        """Return exp(b) of an effect with its jackknife interval, and Wald's interval as `iid`."""
         place = self.names.index(name)
         middle, half = float(self.spread.estimate[place]), Z_95 * float(self.errors[place])
         iid = float(np.exp(middle - half)), float(np.exp(middle + half))

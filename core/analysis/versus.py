@@ -27,7 +27,7 @@ def solved(row: AttemptRow) -> float:
 
 @dataclass(frozen=True)
 class TaskDifference:
-    """The mean, over the tasks that both sides attempted, of the first side's mean less the second's."""
+    """The mean, over the tasks that both sides attempted, of the first side's mean minus the second's."""
 
     number: Number
     better: int
@@ -37,7 +37,7 @@ class TaskDifference:
 
     @property
     def sign_p(self) -> float:
-        """The two-sided p of the exact sign test over tasks; ties are left out."""
+        """The two-sided p-value of the exact sign test over tasks; ties are left out."""
         return sign_test(self.better, self.worse)
 
 
@@ -51,7 +51,7 @@ def difference_by_task(
 ) -> TaskDifference | Shortfall:
     """Return the mean difference of two sides over the tasks that both attempted, all weighted equally.
 
-    The interval is the two-way jackknife's; the independent one is Wald's. Without `interval` nothing is
+    The interval is the two-way jackknife's; `iid` is Wald's. Without `interval` nothing is
     refitted and there is no interval. Returns a shortfall if no task was attempted by both.
     """
     shared = {row.task for row in first} & {row.task for row in second}
@@ -90,7 +90,7 @@ def _independent(middle: float, first: Floats, second: Floats) -> tuple[float, f
 
 
 def differences(units: Units, values: Floats, side: Kept, kept: Kept) -> Floats:
-    """Return, for each task, the first side's mean less the second's; NaN where a side has no row."""
+    """Return, for each task, the first side's mean minus the second's; NaN where a side has no row."""
     size = int(units.tasks.max()) + 1
     means = []
     for chosen in (kept & side, kept & ~side):
@@ -101,7 +101,7 @@ def differences(units: Units, values: Floats, side: Kept, kept: Kept) -> Floats:
 
 
 def sign_test(better: int, worse: int) -> float:
-    """Return the two-sided p of the exact sign test; ties are left out.
+    """Return the two-sided p-value of the exact sign test; ties are left out.
 
     min(1, 2 P(X <= min(better, worse))) for X binomial with better + worse trials at 1/2: equal to
     `task_means.exact_mcnemar`.
@@ -126,7 +126,7 @@ def opponents(model: PooledRows, people: Sequence[PooledRows]) -> tuple[PooledRo
 
 
 def people_and_models(data: StudyData) -> Findings:
-    """Return people's rates less each model's on shared tasks, and in each third by a metric (`versus`)."""
+    """Return people's rates minus each model's on shared tasks, and in each third by a metric (`versus`)."""
     found = FindingsBuilder()
     table = found.table("People minus model, on the tasks that both attempted", _COLUMNS, NOTE)
     parts = found.table(

@@ -127,7 +127,7 @@ SMALLEST, LARGEST = 1, 8
 
 @dataclass(frozen=True, slots=True)
 class GroupRules:
-    """The rules by which functions are corrupted together, and whether the brief gives their number."""
+    """The rules by which functions are corrupted together, and whether the brief states their number."""
 
     sizes: tuple[int, ...] = ()
     """Requested sizes, each with an equal share; if empty, the seed chooses 2 to 4, or fewer."""
@@ -138,7 +138,7 @@ class GroupRules:
     distance: int = REACH
     """Maximum number of calls, in either direction, between two functions that have to be near."""
     tell_count: bool = False
-    """Whether the brief gives the number of corrupted functions."""
+    """Whether the brief states the number of corrupted functions."""
 
     def __post_init__(self) -> None:
         if any(not SMALLEST <= size <= LARGEST for size in self.sizes):

@@ -171,7 +171,10 @@ def _add_controls(task: Task, answer: Answer, place: Path, controls_of: Controls
 
 
 def remove_task(place: Path, in_use: Callable[[str], bool]) -> bool:
-    """Remove a task's folder unless it is in use; return whether it is gone."""
+    """Remove a task's folder from the tasks unless it is in use; return whether it is gone from there.
+
+    What can't be deleted remains in a temporary folder.
+    """
     if not place.is_dir():
         return True
     if in_use(place.name):

@@ -213,5 +213,5 @@ class TrialBoard:
         self.folder.mkdir(parents=True, exist_ok=True)
 
     def close(self) -> None:
-        """Remove all lines."""
+        """Remove all lines as far as possible; errors are ignored."""
         shutil.rmtree(self.folder, ignore_errors=True)

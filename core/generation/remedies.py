@@ -1,4 +1,4 @@
-"""What would let a suite run that can't be used as it is, read from pytest's own messages (decision 138)."""
+"""Finds remedies for suites that can't be used as they are, in pytest's own messages (decision 138)."""
 
 from __future__ import annotations
 

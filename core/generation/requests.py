@@ -66,7 +66,7 @@ class NewTask(Request):
     seed: int = 0
     suite: SuiteNeeds = field(default_factory=SuiteNeeds)
     min_failing: Count | None = None
-    """The least number of failing tests; None for one, or what the preset says."""
+    """The least number of failing tests; None for the preset's number, or else one."""
     preset: Preset | None = None
     model: CorruptingModel = field(default_factory=CorruptingModel)
 
@@ -113,7 +113,7 @@ class GenerateTasks(Request):
     count: Count | None = None
     """The number of tasks from each source."""
     min_failing: Count | None = None
-    """The least number of failing tests; None for one, or what the preset says."""
+    """The least number of failing tests; None for the preset's number, or else one."""
     preset: Preset | None = None
     classes: bool = False
     """Whether bodies are removed from whole classes too."""

@@ -45,7 +45,7 @@ class FunctionCondition:
 
     Comparisons `COLUMN <= VALUE` (or `<`, `>`, `>=`, `=`, `!=`) are joined by `and`, `or`, `not` and
     parentheses. A value is a number, `pNN` for a percentile of the column among all functions, another
-    column, or text where the column holds text. A word alone is a part of the function's name; text with
+    column, or text where the column holds text. A single word is a part of the function's name; text with
     spaces, or equal to a keyword, is quoted. A function without a value in a column meets no comparison on
     it.
     """

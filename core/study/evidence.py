@@ -32,7 +32,7 @@ class RecordedAttempt:
     decisions: tuple[ReviewerDecision, ...] = ()
     """The last decision of each reviewer on whether the attempt counts."""
     brief_sha256: str = ""
-    """The hash of the brief that the task's template gives in this condition; empty if unknown."""
+    """The hash of the brief that the task's template produces in this condition; empty if unknown."""
     tools_sha256: str = ""
     """The hash of the task's tools in this condition; empty if unknown."""
 

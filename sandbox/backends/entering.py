@@ -75,7 +75,7 @@ def _command_line(interpreter: str | Path, program: str, order: EnterOrder | Pri
 
 @dataclass(frozen=True, slots=True)
 class Confinement:
-    """What the kernel allows a supervised command, and the user that the command becomes."""
+    """The restrictions that the kernel enforces on a supervised command, and the user that it becomes."""
 
     rules: Mapping[str, object]
     """The order for `payload/confinement.py`."""

@@ -315,7 +315,7 @@ def _killed_in(group: Path) -> bool:
 
 
 def _remove(group: Path) -> None:
-    """Kill what is left in a group and remove it; retries while the kernel refuses because of a process."""
+    """Kill what is left in a group and remove it; retry a limited time while a process is in the way."""
     with contextlib.suppress(OSError):
         if (group / "cgroup.kill").exists():  # since Linux 5.14
             (group / "cgroup.kill").write_text("1")

@@ -477,7 +477,7 @@ def _interpreter(environment: Environment) -> Iterator[RuntimePath]:
 
 
 def _library(folder: Path, names: set[str]) -> Iterator[RuntimePath]:
-    """Yield the parts of the standard library only, because its folder may contain other code."""
+    """Yield only the parts of the standard library, because its folder may contain other code."""
     for path in (*folder.iterdir(), *_inside(folder / "__pycache__")):
         name = path.name.partition(".")[0]
         if path.name in _PARTLY:

@@ -277,7 +277,7 @@ def uncontrolled(
 
 
 def without_control(function: FunctionName) -> str:
-    """Return why passes of a task can't be confirmed if no test notices that this function alone is wrong."""
+    """Return why passes of a task can't be confirmed if no test notices that only this function is wrong."""
     return f"No test that counts fails if only {function} is wrong."
 
 

@@ -73,9 +73,9 @@ class Asked:
     functions: set[int] = field(default_factory=set)
     """The functions that the test called, by their place in the order."""
     raised: set[str] = field(default_factory=set)
-    """What functions of the test raised while they were called back."""
+    """The exceptions that functions of the test raised while they were called back, as texts."""
     swallowed: set[str] = field(default_factory=set)
-    """What of that did not come out of the call of the function that called back."""
+    """Those of them that did not come out of the call of the function that called back."""
 
 
 @dataclass(slots=True)
@@ -128,7 +128,7 @@ class PairOrder:
     tests: Sequence[str]
     timeout_s: float
     learned: Sequence[Mapping[str, Sequence[str]]] = ()
-    """What the true functions' answers contained, in the order of `functions`; empty to learn this."""
+    """The contents of the true functions' answers, in the order of `functions`; empty to learn them."""
     all_changes: bool = False
     """Whether answers may also make changes that the true function was never seen to make."""
     unset: Sequence[str] = ()

@@ -35,7 +35,7 @@ _REFUSAL = {
 """A reply to a question that no recorded reply answers."""
 
 Alike = Callable[[Exchange, Mapping[str, Any]], bool]
-"""A function that says whether another answer to an exchange's request counts as the same answer."""
+"""A function that returns whether another answer to an exchange's request counts as the same answer."""
 
 
 @dataclass(frozen=True, slots=True)

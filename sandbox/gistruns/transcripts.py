@@ -15,7 +15,7 @@ from gistpoint.sandbox.verdict import Conclusion, Transcript
 
 Notes = Iterable[Mapping[str, object]]
 _UNREADABLE = (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError)
-"""What records of another shape raise; `OverflowError` comes from `Infinity` in the place of an integer."""
+"""The errors that records of another shape raise; `OverflowError` is raised for `Infinity` as an integer."""
 _STOPPED = {
     Stop.TIMED_OUT: (RunStatus.TIMED_OUT, "It was stopped at its time limit."),
     Stop.OUT_OF_MEMORY: (RunStatus.OUT_OF_MEMORY, "It was stopped at its memory limit."),

@@ -1,4 +1,4 @@
-"""Determines what audit events (PEP 578) report as run, to detect whether answers are (decision 113).
+"""Determines what code audit events (PEP 578) report, to detect answers that are run (decision 113).
 
 Runs in the target's interpreter.
 """

@@ -20,13 +20,13 @@ from typing import Any
 
 _LOCKS: dict[Any, Any] = {type(threading.Lock()): "Lock", type(threading.RLock()): "RLock"}
 _WITH_MEMBERS = 5
-"""The length of how an object of a class that extends `list` or `dict` is reduced."""
+"""The length of the tuple to which an object of a class that extends `list` or `dict` is reduced."""
 _NAME = "gistpoint_values"
 """The name of this module in the run, by which pickles refer to its functions."""
 
 
 class Absent:
-    """A stand-in for something that could not be pickled; a call that needs that raises an exception."""
+    """A stand-in for something that could not be pickled; a call that uses it raises an exception."""
 
 
 class _ByValue(pickle.Pickler):
@@ -34,7 +34,7 @@ class _ByValue(pickle.Pickler):
     """The number of things that could not be pickled."""
 
     def reducer_override(self, value: Any) -> Any:
-        """Return how to rebuild a module, or a function that can't be found by name."""
+        """Return how to rebuild what pickle can't, such as a lambda or a lock; else `NotImplemented`."""
         if isinstance(value, types.ModuleType):
             return importlib.import_module, (value.__name__,)
         if type(value) is types.FunctionType and not _is_found(value):
@@ -54,7 +54,7 @@ class _ByValue(pickle.Pickler):
 
 
 def _without_methods(value: Any) -> Any:
-    """Return how to rebuild an object whose class extends `list` or `dict`.
+    """Return how to rebuild an object whose class extends `list` or `dict`; `NotImplemented` for others.
 
     A pickle would call methods of the class for each member, which may need attributes that come later.
     """

@@ -67,7 +67,7 @@ class LiveFunctions:
             self._swapped.add(id(function))
 
     def move(self, path: str, below: int, lines: int) -> None:
-        """Move code that begins after the line `below` of `path` by `lines` down, except for swapped code.
+        """Move code that begins after the line `below` of `path` down by `lines`, except for swapped code.
 
         The lines of a traceback are then correct for the changed file.
         """

@@ -128,7 +128,7 @@ class CodeWatch:
             self.settled[id(code)] = False
 
     def finish(self) -> None:
-        """Add an entry to `made` if the monitoring tool is no longer active."""
+        """Add an entry to `made` if the monitoring tool (Python 3.12 and later) is no longer active."""
         if sys.version_info >= (3, 12):
             monitoring = sys.monitoring
             if monitoring.get_tool(self._tool) != _TOOL or not monitoring.get_events(self._tool):

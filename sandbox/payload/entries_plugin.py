@@ -264,7 +264,7 @@ def _caches_tree_code(found: object) -> bool:
 def _starts_python(event: str, arguments: tuple[Any, ...]) -> bool:
     """Whether a started program may be a Python interpreter, judged by its name or its first line.
 
-    A shell may start one.
+    A shell counts too, because it may start one.
     """
     words: Any = [*arguments[:2]][-1]
     first = words if isinstance(words, (str, bytes, os.PathLike)) else next(iter(words), "")

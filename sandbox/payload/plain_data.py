@@ -141,7 +141,7 @@ class Encoder:
         ]
 
     def stand_in(self, value: object) -> list[Value]:
-        """Return a list with what replaces a name that may not be taken: a proxy or a member's value."""
+        """Return, in a list, the substitute for a name that the other side may refuse; else an empty list."""
         if isinstance(value, enum.Enum):
             return [self.member(value, 1)] if isinstance(value, sides.PLAIN_BASES) else []
         if not self.side.travels_as_proxy(value):
@@ -443,7 +443,7 @@ class Decoder:
     def allowed(
         self, kind: type, target: object, held: dict[str, object], parts: dict[str, Any]
     ) -> dict[str, Any]:
-        """Return the attributes that an object gets, by name, given those that a message wants it to have."""
+        """Return the attributes of an object after a message, by name: `parts` as far as they are allowed."""
         found = {}
         for name in dict.fromkeys((*held, *parts)):
             same = name in held and name in parts and sides.same_plain(held[name], parts[name])

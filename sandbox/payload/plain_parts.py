@@ -1,4 +1,4 @@
-"""What objects of built-in types and classes that extend them hold, read without running their methods.
+"""Reads the contents of objects of built-in types, and of types that extend them, without their methods.
 
 Runs in the target's interpreter (decision 113).
 """

@@ -54,7 +54,7 @@ class Pristine:
                     waiting.append(entry.path)
 
     def restore(self) -> None:
-        """Remove what was added, and restore the files, links and folders that were changed or removed."""
+        """Remove what was added, as far as possible, and restore what was changed or removed."""
         seen = {}
         for path, found in self._walk():
             seen[path] = found

@@ -78,7 +78,7 @@ class StubCalls:
         """The functions that are being called, innermost last."""
         self.shared: list[Shared] = []
         self.of_tests: list[list[BaseException]] = []
-        """What functions of the tests raised in each of these calls, innermost last."""
+        """The exceptions that functions of the tests raised in each of these calls, innermost last."""
         self.numbered = 0
         self.in_test = False
         self.lock = threading.RLock()
@@ -459,7 +459,7 @@ class StubbedRun(Results):
     def pytest_runtest_protocol(  # type: ignore[override]
         self, item: pytest.Item
     ) -> Generator[None, Any, Any]:
-        """Let stubs ask from the setup of a test to the end of its teardown."""
+        """Let stubs ask from a test's setup to the end of its teardown; then forget objects that stayed."""
         super().pytest_runtest_protocol(item)
         self.calls.in_test = True
         try:

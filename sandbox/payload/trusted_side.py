@@ -131,7 +131,7 @@ class TestSide(ProcessSide):
 
     @property
     def learned(self) -> Learned:
-        """What is known about the function that is being called."""
+        """The names and changes learned from the function that is being called."""
         return self.calls.learned[self.calls.asked[-1]]
 
     def answered(self, name: str) -> None:

@@ -1,1 +1,1 @@
-"""The verifier bundle, which gives gistpoint's verdict on a tree or gist where gistpoint is not installed."""
+"""The verifier bundle, which judges trees and gists as gistpoint does where it is not installed."""

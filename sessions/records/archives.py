@@ -39,7 +39,7 @@ class Archive:
     """The members of an archive by name, in the archive's order."""
 
     def __init__(self, kind: str, members: list[ArchiveMember], damage: str = "") -> None:
-        """`damage` says in a sentence what is wrong with the archive as a whole; empty if nothing is."""
+        """`damage` is a sentence on what is wrong with the archive as a whole; empty if nothing is."""
         self.kind = kind
         self.damage = damage
         self.members = {member.name: member for member in members}

@@ -26,7 +26,7 @@ from gistpoint.sessions.records.values import is_deep, objects
 
 @dataclass(frozen=True, slots=True)
 class Raw:
-    """One record of a step, decoded when the step is shown; `damage` says why `value` can't be decoded."""
+    """One record of a step, decoded when the step is shown; `damage` is the reason if that fails."""
 
     range: ByteRange
     value: Json
@@ -57,7 +57,7 @@ class RunReader(ABC):
         self.blobs: Sequence[Blob] = [probe.blob]
         """The files that hold the records; `RawRecord.member` is the index of one of them."""
         self.warnings: list[str] = []
-        """What is missing or odd, one sentence each; grows while the index is built."""
+        """A sentence for each thing that is missing or odd; grows while the index is built."""
         self.not_shown: Sequence[NotShown] | None = None
         """The members that no step shows, if they differ from those that the format declares."""
         self.facts: dict[str, Json] = {}

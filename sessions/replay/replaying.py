@@ -229,7 +229,7 @@ class Replay:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """What differs from the time of the recording, a sentence each."""
+        """A sentence for each difference from the time of the recording."""
         notes = []
         if (line := broken_at(self.document)) is not None:
             notes.append(f"The journal was changed later: its chain of hashes breaks at line {line}.")

@@ -143,7 +143,7 @@ class RunDocument:
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """What is missing or unusual in the file, a line each; complete when the index is."""
+        """A line for each thing that is missing or unusual in the file; complete when the index is."""
         with self._lock:
             return (*self._reader.warnings, *([CUT_OFF] if self._ends_early else []))
 

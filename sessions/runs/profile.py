@@ -37,7 +37,7 @@ _TAIL = 4000
 
 
 class Work(StrEnum):
-    """What the solver does in a step with a call."""
+    """The kind of work that the solver does in a step with a call."""
 
     READ = "read"
     SEARCH = "search"

@@ -52,7 +52,10 @@ class AuditFinding:
 
 
 def audit(study: StudyFolder) -> Iterator[AuditFinding]:
-    """Yield the faults of a study's folder, and notes; nothing is changed."""
+    """Yield the faults of a study's folder, and notes.
+
+    Nothing is changed, except that a team's study is synchronised with its store.
+    """
     study.reload()
     yield from _log(study)
     yield from _protocol(study)

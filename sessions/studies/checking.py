@@ -186,7 +186,7 @@ def _tasks(study: StudyFolder) -> Iterator[CheckFinding]:
 
 
 def _confirmable(study: StudyFolder) -> Iterator[CheckFinding]:
-    """Yield the finding on the repairs whose passes can be confirmed; others need tests and reviews alone."""
+    """Yield the finding on the repairs whose passes can be confirmed; others need reviews."""
     known = {task.short_id: words for task in _readable(study) if (words := confirmable_words(task))}
     without = [f"{name}: {words}" for name, words in known.items() if not words.startswith(CAN_BE)]
     if known:

@@ -37,7 +37,7 @@ class NewStudy(Request):
 
 
 def new_study(folder: Path, locations: Locations, request: NewStudy) -> None:
-    """Write a new study into a folder.
+    """Write a new study into a folder; with tasks of the demo, also unpack the demo.
 
     Raises `StudyError` if the folder is not empty or a task can't be used, and `TaskError` if the set is
     unknown.

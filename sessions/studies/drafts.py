@@ -68,7 +68,7 @@ class FormDrafts:
         self._path(form, assignment).unlink(missing_ok=True)
 
     def remove_all(self) -> None:
-        """Delete all drafts of the person."""
+        """Delete all drafts of the person as far as possible; errors are ignored."""
         shutil.rmtree(self.folder, ignore_errors=True)
 
     def _path(self, form: str, assignment: str) -> Path:

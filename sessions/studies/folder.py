@@ -229,7 +229,7 @@ class StudyFolder:
     def _erased(self, found: Erasure, here: Sequence[Path], people: Iterable[str]) -> Erasure:
         """Delete the data of erased people on this machine; return them with what was `found` in the study.
 
-        The log records an erasure before anything is deleted, so what fails here is made up for by `sweep`.
+        The log records an erasure before anything is deleted, so `sweep` repeats what fails here.
         """
         self._forget_drafts(people)
         attempts = tuple(sorted({*found.attempts, *delete_local(here)}))

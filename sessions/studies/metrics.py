@@ -62,7 +62,7 @@ def complete_metrics(
     find: Callable[[str], Task],
     report: Callable[[str], None] = lambda words: None,
 ) -> tuple[StudyMetrics, tuple[str, ...]]:
-    """Measure and store the metrics that are missing from the study in `root`, and return all of them.
+    """Measure the metrics missing from the study in `root`, store them if possible, and return all.
 
     Also returns a sentence for each library that can't be measured. `find` returns the task with an id.
     Raises `StudyError` if the stored metrics can't be read.

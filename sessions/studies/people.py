@@ -126,7 +126,7 @@ def _random_codes(study: StudyFolder, number: int) -> list[str]:
 
 
 def require_servable(study: StudyFolder) -> None:
-    """Raise `StudyError` if a model assists in a condition, as such a study can't be served to browsers."""
+    """Raise `StudyError` if a model assists in a condition: such a study can't be served to browsers."""
     if any(one.assistance is Assistance.CHAT for one in study.study.conditions_of_people):
         raise StudyError(
             f"{study.study.id} has conditions with an assistant, but served programs get no key for"
@@ -205,7 +205,7 @@ class WithdrawPerson(Request):
 
 @dataclass(frozen=True, slots=True)
 class Withdrawal:
-    """What happened to the data of a person who has withdrawn."""
+    """The result of a withdrawal: what was done with the person's data."""
 
     code: str
     data: str

@@ -63,7 +63,7 @@ def attempts_of_study(folder: StudyFolder) -> AttemptsAt:
 
 
 def _read(folder: StudyFolder, attempt: str, task: str, left_out: Counter[str]) -> Iterator[ReadAttempt]:
-    """Yield an attempt if it can be read and is this person's; count it otherwise."""
+    """Yield an attempt at a task if both can be read; count it in `left_out` otherwise."""
     state = _state(folder, attempt)
     if state is None or (state.attempt_id, state.header.task_id) != (attempt, task):
         left_out[DAMAGED] += 1

@@ -110,7 +110,8 @@ class StudySimulation:
     def simulate_people(self, codes: Iterable[str], run: RunContext = UNATTENDED) -> None:
         """Let people take part, one after another.
 
-        Raises `CancelledError` if cancelled, and `StudyError` if a person can't take part or does not finish.
+        People who can't continue are added to the problems. Raises `CancelledError` if cancelled, and
+        `StudyError` if a person does not finish.
         """
         codes = list(codes)
         for number, code in enumerate(codes):

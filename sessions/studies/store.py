@@ -51,7 +51,7 @@ T = TypeVar("T")
 
 
 def checksum(operation: StudyOperation) -> str:
-    """Return the first 16 digits of an operation's SHA-256, which reveals any change of its line.
+    """Return the first 16 digits of an operation's SHA-256, which reveals any change to its line.
 
     Empty for an operation with values such as NaN, which only another program can have written.
     """
@@ -136,7 +136,7 @@ def refuse_links(root: Path) -> None:
     for name in (LOG, ATTEMPTS, REVIEWS, HELP, PRIVATE):
         if (root / name).is_symlink():
             raise StudyError(
-                f"{name} in the study's folder is a link, which may lead to any folder of yours.",
+                f"{name} in the study's folder is a link, which may lead to any of your folders.",
                 hint="Replace it with the folder itself.",
             )
 

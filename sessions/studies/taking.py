@@ -202,7 +202,7 @@ class Participation:
         self._record(StudyOperationKind.DECLINED)
 
     def answer(self, step: FormStep, values: Mapping[str, Any], seconds: float = 0.0) -> None:
-        """Record the answers to a form, by question id; a declined answer is None."""
+        """Record the answers to a form, by question id, and delete its draft; a declined answer is None."""
         answers = Answers(
             questionnaire=step.form.id,
             sha256=step.sha256,
@@ -394,7 +394,7 @@ class Participation:
     # The end
 
     def withdraw(self, data: str, words: str = "", taken: TakenAttempt | None = None) -> None:
-        """Record that the person withdraws, and end the open attempt `taken`.
+        """Record that the person withdraws, delete the drafts, and end the open attempt `taken`.
 
         `data` is `KEEP`, or `ERASE` to delete the person's data. Raises `StudyError` if they can't be deleted
         because another attempt of the person is open; the withdrawal is recorded even then.

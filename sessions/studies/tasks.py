@@ -35,9 +35,9 @@ class StudyTasks:
 def read_tasks(root: Path, name: str, store: TaskStore, unpacked: Path) -> StudyTasks:
     """Return the tasks that a study names; a path in `name` is relative to the study's folder `root`.
 
-    Archives are unpacked once, below `unpacked`. A task or an archive that can't be read is a problem of its
-    own, and leaves the others. Raises `StudyError` if nothing has that name or an entry of a list can't be
-    used.
+    Archives are unpacked once, below `unpacked`. A task or an archive that can't be read is reported as a
+    problem; the others are read all the same. Raises `StudyError` if nothing has that name or an entry of a
+    list can't be used.
     """
     metrics = read_metrics(root).tasks
     by_id: dict[str, StudyTask] = {}

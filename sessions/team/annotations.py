@@ -69,8 +69,8 @@ def exchange(
 ) -> ExchangeResult:
     """Send the operations missing from the store, and fetch those missing from this machine.
 
-    Operations with the same uuid that differ are kept on both sides and reported as conflicts. Those of
-    people for whom `without` returns True are not sent.
+    Operations with the same uuid that differ are kept on both sides and reported as conflicts, and so are
+    invalid lines of the store. Operations of people for whom `without` returns True are not sent.
     """
     there = uuids(connection, stores)
     local = operations_in(stores)

@@ -171,7 +171,10 @@ class ToPush:
         self.pushed, self.done = replace(pushed, added=self.added), True
 
     def read(self, machine: str) -> None:
-        """Read the lines after those that the store contains, or all lines if they must be compared."""
+        """Read the lines after those that the store contains, or all lines if they must be compared.
+
+        If the journal is missing or damaged, or begins no attempt, the push is finished.
+        """
         try:
             if self.pushed.fence:
                 self.lines = safe_lines(self.folder, self.pushed.position)
@@ -202,7 +205,8 @@ class ToPush:
         """Compare the lines with those of the target in the store; return whether it can be claimed.
 
         `counted` are the number of lines and the last hash that the store records for the target. If the
-        lines differ, the next target is tried, or the difference becomes a conflict.
+        lines differ, the next target is tried, or the difference becomes a conflict. If nothing has to be
+        sent, or the store has miscounted, the push is finished.
         """
         pairs = zip(self.lines, there, strict=False)
         other = next(((here, one) for here, one in pairs if (here.seq, here.sha256) != one[:2]), None)
@@ -224,7 +228,11 @@ class ToPush:
         return other is None and not self.done
 
     def claimed(self, fence: int, there: int) -> None:
-        """Continue after the store's `there` lines under `fence`; if that is 0, more lines go to a branch."""
+        """Continue after the store's `there` lines under `fence`.
+
+        If that is 0, because another machine holds the lease, the next target is tried, or the push is
+        finished if the store has all lines.
+        """
         if fence:
             self.pushed = PushResult(self.target, START.after(self.lines[:there]), fence)
             self.lines = self.lines[there:]

@@ -109,7 +109,7 @@ def check(
 
 
 def _studies(store: TeamStore, locations: Locations, clock: TimeSource) -> Iterator[StoreDifference]:
-    """Yield the differences of studies that were fetched from the store.
+    """Yield the differences of studies that were fetched from the store, and why some can't be compared.
 
     `gistpoint study audit` compares any study.
     """

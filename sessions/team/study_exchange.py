@@ -172,8 +172,9 @@ class StudyExchange:
     def send_log(self, *, first: bool = False) -> None:
         """Send the lines missing from the store, and delete lines of erased people there.
 
-        Raises `StudyError` for a line that differs, and with `first` for the beginning of an assignment that
-        has been begun already.
+        Unless `first`, pending plans and beginnings are withdrawn before (`take_back`). Raises `StudyError`
+        for a line that differs, and with `first` for the beginning of an assignment that has been begun
+        already.
         """
         if not first:
             self.take_back()
@@ -227,7 +228,8 @@ class StudyExchange:
     def take_back(self) -> None:
         """Withdraw pending plans and beginnings that the store does not contain.
 
-        Nobody has acted on them, because recording them failed with an error.
+        Nobody has acted on them, because recording them failed with an error. The notes of all pending
+        operations are deleted.
         """
         claims = list(pending_claims(self.files.root))
         if not claims:
@@ -294,8 +296,8 @@ class StudyExchange:
     def _unsent(self, one: PublishedAttempt, places: dict[str, list[str]]) -> Iterator[StoreLine]:
         """Yield the lines of a journal that are missing from its place in the store.
 
-        `places` are the hashes of the lines in the store, by place. A journal that continues none of them
-        gets a new place.
+        `places` are the hashes of the lines in the store, by place, to which the yielded ones are added. A
+        journal that continues none of them gets a new place.
         """
         lines = lines_in(one.journal)
         own = [line_hash(line) for line in lines]
@@ -315,7 +317,10 @@ class StudyExchange:
     # Reviews
 
     def exchange_reviews(self) -> None:
-        """Merge the reviews of both sides. Raises `StudyError` for an operation that differs."""
+        """Merge the reviews of both sides, and delete those of erased people from the store.
+
+        Raises `StudyError` for an operation that is invalid or differs.
+        """
         file, gone = self._file(REVIEWS), self.erased()
         there = uuids(self.connection, [file])
         self._drop(REVIEWS, {writer for writer, _ in there.values() if is_of(writer, gone)})

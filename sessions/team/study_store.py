@@ -90,7 +90,7 @@ class TeamStudyStore:
 
     @property
     def away(self) -> str:
-        """Why the store could not be reached last time, or how its data differ; empty if neither is so."""
+        """Why the store could not be reached or used last time, or how its data differ; else empty."""
         return self._unreached or self._conflict
 
     @property
@@ -137,7 +137,8 @@ class TeamStudyStore:
     def reload(self) -> None:
         """Fetch what others have written if the store answers, and read the folder again.
 
-        If a line differs from the store's, nothing can be planned or begun until that is resolved.
+        If a line differs from the store's, or the store refuses, nothing can be planned or begun until that
+        is resolved.
         """
         if self._is_held():
             self.files.reload()
@@ -151,7 +152,7 @@ class TeamStudyStore:
                     exchange.take_back()
         except UnreachableError:
             self.files.reload()
-        except UserError as error:  # a line differs; nothing can be planned or begun until that is resolved
+        except UserError as error:  # `away` reports it
             self._conflict = error.message
             self.files.reload()
         else:
@@ -238,7 +239,7 @@ class TeamStudyStore:
     def send(self) -> None:
         """Send all data missing from the store, and fetch the missing journals and reviews.
 
-        Raises `UserError` if the store can't be reached or data differ.
+        Raises `UserError` if the store can't be reached or refuses, or if data differ.
         """
         with self.files.alone(writing=False), self._exchange() as exchange:
             exchange.send_log()
@@ -374,7 +375,7 @@ class TeamStudyStore:
         return self._held is not None and self._held.thread == get_ident()
 
     def _undo(self, held: _Transaction) -> None:
-        """Remove the recorded lines from their files: nobody has read them, and the store refused them."""
+        """Remove the recorded lines and their notes: nobody has read them, and the store has none of them."""
         for operation in reversed(held.recorded):
             line = self.files.log.codec.encode(operation)
             with locked(self.files.log.path_of(operation.reviewer)) as file:
@@ -390,14 +391,14 @@ class TeamStudyStore:
     def differences(self) -> Iterator[str]:
         """Send unsent data, and yield a sentence for each difference between the folder and the store.
 
-        If data that were sent differ from the store's, that sentence is yielded first. What can't be compared
-        is left out, because the store can't be reached or refuses this program; `away` then has the reason.
+        A difference that is found in sending is yielded first. If the store can't be reached or refuses, what
+        can't be compared is left out, and `away` has the reason.
         """
         try:
             self.send()
         except UnreachableError:
             return
-        except TeamStoreError as error:  # a refusal, as for a schema of another version, is no difference
+        except TeamStoreError as error:  # a refusal, as for missing rights, is no difference
             self._conflict = error.message
         except UserError as error:
             yield error.message

@@ -128,7 +128,7 @@ class Palette(ModalScreen[PaletteEntry], BaseScreen[PaletteEntry]):
 
     @property
     def title_in_help(self) -> str:
-        """What is listed: commands or themes."""
+        """The content of the list: commands or themes."""
         return self._title
 
     def compose(self) -> ComposeResult:

@@ -46,7 +46,7 @@ from gistpoint.tui.widgets.plain import plain_line
 from gistpoint.tui.widgets.text_view import TextView
 
 AfterSummary = Literal["review", "task"]
-"""What follows a summary: the attempt's record, or the next task; None for home."""
+"""The destination after a summary: the attempt's record, or the next task; None for home."""
 Rows = list[tuple[str, str]]
 AskConfirmation = Callable[[RunContext], AskedPass]
 """Confirms a pass and returns the outcome. Called in a thread."""
@@ -223,7 +223,7 @@ class ResultPage(LineList):
         super().__init__(id="page-result")
         self._state, self._groups, self._accepted = state, groups, accepted
         self.offered: frozenset[AfterSummary] = frozenset()
-        """What can follow besides home."""
+        """The destinations after the summary, besides home."""
 
     def on_resize(self, event: events.Resize) -> None:
         """Wrap the lines to the new width."""

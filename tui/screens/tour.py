@@ -146,7 +146,7 @@ class Tour:
             raise
 
     def end(self) -> None:
-        """Close the attempt and delete its folder."""
+        """Close the attempt, and delete its folder as far as possible."""
         self.held.close()
         shutil.rmtree(self.folder, ignore_errors=True)
 

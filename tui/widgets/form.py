@@ -80,9 +80,9 @@ class QuestionField(Vertical):
 
     @property
     def fault(self) -> str:
-        """What is wrong with the answer, as a sentence.
+        """The fault of the answer, in a sentence.
 
-        It is empty if nothing is wrong, or if an optional question was not answered.
+        Empty if nothing is wrong, or if an optional question was not answered.
         """
         return fault_of(self.question, self.value)
 

@@ -131,7 +131,7 @@ class KeyBar(Widget):
 
     @property
     def _in_sight(self) -> Sequence[ShownKey]:
-        """The keys that fit, from the first visible one on, less a cell for the symbol if there are more."""
+        """The keys that fit from the first visible one on; a cell is left for the symbol if more follow."""
         rest = self._keys[self._first :]
         ends = list(accumulate(key.width for key in rest))
         if not ends or ends[-1] <= self._room:

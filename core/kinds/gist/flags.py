@@ -43,7 +43,7 @@ class Flags:
     """Facts that a reader of the score must know."""
 
     mocked: str = ""
-    """What the gist uses in place of the codebase, in a few words; empty if nothing."""
+    """The substitute that the gist uses for the codebase, in a few words; empty if it uses none."""
     equal_to_all: str = ""
     """The object in the gist that equals anything; empty if there is none."""
     invented_operand: str = ""

@@ -208,7 +208,8 @@ class DockerBackend:
     ) -> Ended | None:
         """Send a container its work, follow it, and return how it ended; None if it sent nothing.
 
-        The container is removed. Raises `EngineLostError` if its end is unknown.
+        In the background, the container is removed and, if the run has ended, the next one is prepared.
+        Raises `EngineLostError` if the run's end is unknown.
         """
         limits = command.limits
         course = Course(ResultLines(limits, on_line), Tail(limits.output))

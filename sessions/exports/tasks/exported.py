@@ -97,7 +97,7 @@ class ExportedTask:
 
     @cached_property
     def work(self) -> ExportedWork:
-        """What a solver has to hand in, according to the kind of the task."""
+        """The work that a solver has to hand in, according to the kind of the task."""
         return kind_of(self.task).exported(self.task, self.answer)
 
     @property

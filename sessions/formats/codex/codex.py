@@ -82,7 +82,7 @@ class _Placing:
         if envelope == "state" and payload.keys() == {"record_type"}:
             return max(self._last, 0)
         if envelope == "compacted" and self._reply is not None and self._empty:
-            # A reply of which only tokens were counted is the one that condensed the context.
+            # If only the tokens of a reply were counted, it is the reply that condensed the context.
             step, self._reply = self._reply, None
             return step
         if envelope in ("turn_context", "world_state"):

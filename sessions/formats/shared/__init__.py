@@ -1,1 +1,1 @@
-"""What readers of several families use: messages, calls, plain text, and records that make several steps."""
+"""Parts of readers in several families: messages, calls, plain text, and records that make several steps."""

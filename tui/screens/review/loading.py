@@ -335,7 +335,7 @@ class RunLoader:
         return self._report_failure(error)
 
     def wait(self) -> None:
-        """Delay further reading, because the keyboard is in use."""
+        """Delay further reading, because the screen is in use."""
         self._used_at = time.monotonic()
 
     def want(self, index: int) -> None:

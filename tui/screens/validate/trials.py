@@ -45,7 +45,7 @@ class EvidenceRun:
 
     @property
     def words(self) -> str:
-        """What is run, such as `shop · find one, 4 fail on the original code (2 of 5)`."""
+        """The run in words, such as `shop · find one, 4 fail on the original code (2 of 5)`."""
         if self.subject is None:
             return f"Check of {author_title(self.task)}"
         of_repeats = f" ({self.number} of {self.total})" if self.total > 1 else ""
@@ -53,7 +53,7 @@ class EvidenceRun:
 
     @property
     def doing(self) -> str:
-        """What is being done, such as `Running shop · find one, 4 fail with your fix`."""
+        """The current activity in words, such as `Running shop · find one, 4 fail with your fix`."""
         return f"Checking {author_title(self.task)}" if self.subject is None else f"Running {self.words}"
 
 
