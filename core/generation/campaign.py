@@ -28,6 +28,7 @@ from gistpoint.core.generation.trials.discovery import decide_discovery
 from gistpoint.core.generation.trials.groups import decide_group
 from gistpoint.core.generation.trials.history import decide_history
 from gistpoint.core.generation.trials.model import decide_by_model
+from gistpoint.core.generation.trials.rewrite import decide_rewrite
 from gistpoint.core.generation.trials.trial import STOPPED, CandidateDropped, CandidateTrial
 from gistpoint.core.generation.verdicts import (
     CandidateVerdict,
@@ -93,6 +94,8 @@ def decide(context: Context, candidate: CorruptionCandidate) -> CandidateVerdict
 def _decider(
     settings: CampaignSettings, candidate: CorruptionCandidate
 ) -> Callable[[CandidateTrial], CandidateVerdict]:
+    if settings.rewrite:
+        return decide_rewrite
     alone = candidate.size == 1 and bool(settings.groups.sizes)
     if settings.model and (alone or not settings.mode.in_groups):
         return decide_by_model

@@ -10,7 +10,6 @@ from pathlib import Path
 from gistpoint.core.confirmation.model import Confirmer, Controls
 from gistpoint.core.generation.context import Context
 from gistpoint.core.generation.making import write_kept
-from gistpoint.core.generation.settings import FaultSource
 from gistpoint.core.generation.verdicts import CandidateVerdict, Reason
 from gistpoint.core.kinds.folder import read_answer
 
@@ -19,7 +18,7 @@ def with_controls(context: Context, verdict: CandidateVerdict) -> CandidateVerdi
     """Return the verdict with the controls of its task; unchanged if controls are switched off.
 
     A corruption whose passes can't be confirmed is dropped if the campaign keeps only confirmable tasks, or
-    if it is an earlier fault with a single failing test, which alone proves too little (decision 137). Raises
+    if nobody planted the fault and a single test fails, which alone proves too little (decision 137). Raises
     `CancelledError` when stopped.
     """
     if context.confirmer is None:
@@ -34,10 +33,9 @@ def with_controls(context: Context, verdict: CandidateVerdict) -> CandidateVerdi
 
 
 def _needs_confirmation(context: Context, verdict: CandidateVerdict) -> bool:
-    """Whether a corruption is an earlier fault that makes a single test fail."""
+    """Whether a corruption is a fault that nobody planted and makes a single test fail."""
     kept = verdict.kept
-    is_from_history = context.settings.source is FaultSource.HISTORY
-    return is_from_history and kept is not None and len(kept.failing) + len(kept.missing) == 1
+    return context.settings.is_unplanted and kept is not None and len(kept.failing) + len(kept.missing) == 1
 
 
 def _controls(confirmer: Confirmer, context: Context, verdict: CandidateVerdict) -> Controls:

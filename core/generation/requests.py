@@ -62,8 +62,7 @@ class NewTask(Request):
 
 
 POOL_FOR_A_TASK = 3
-"""The number of proven faults from the history among which one is chosen."""
-_LEAST_FAILING = {FaultSource.OPERATORS: 5, FaultSource.HISTORY: 1}
+"""The number of proven faults among which one is chosen if nobody planted them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,7 +76,7 @@ class GenerateTasks(Request):
     count: Count | None = None
     """The number of tasks from each source."""
     min_failing: Count | None = None
-    """The least number of failing tests; None for 5, or 1 for faults from the history."""
+    """The least number of failing tests; None for 5, or 1 for faults that nobody planted."""
     seed: int = 0
     workers: Annotated[Count | None, LOCAL] = None
     """The number of processes; None for one per core."""
@@ -90,11 +89,11 @@ class GenerateTasks(Request):
     """Whether to keep only tasks whose passes can be confirmed."""
     faults: FaultSource = FaultSource.OPERATORS
     missing_features: bool = False
-    """Whether earlier bodies without a feature of today are kept too."""
+    """Whether bodies without a feature of today are kept too."""
     pool: Count | None = None
     """The number of proven corruptions of which the least visible become tasks.
 
-    None for three times the tasks with faults from the history; otherwise, each is decided by itself.
+    None for three times the tasks with faults that nobody planted; otherwise, each is decided by itself.
     """
     choice: ChooseFunctions = field(default_factory=ChooseFunctions)
     groups: GroupFunctions = field(default_factory=GroupFunctions)
@@ -121,7 +120,7 @@ class GenerateTasks(Request):
                 "--max-glance is only for corruptions that are made without a model.",
                 hint="Leave out one of them.",
             )
-        least = self.min_failing or _LEAST_FAILING[self.faults]
+        least = self.min_failing or (1 if self._is_unplanted else 5)
         return CampaignSettings(
             self.mode,
             self.seed,
@@ -137,11 +136,17 @@ class GenerateTasks(Request):
             self.faults,
             self.missing_features,
             self._pool(tasks_wanted(self.count, choice, groups)),
+            self.model.rewrite,
         )
+
+    @property
+    def _is_unplanted(self) -> bool:
+        """Whether nobody planted the faults: one failing test is enough, and the best of a pool count."""
+        return self.model.rewrite or self.faults is FaultSource.HISTORY
 
     def _pool(self, count: int) -> int:
         if self.pool is None:
-            return POOL_FOR_A_TASK * count if self.faults is FaultSource.HISTORY else 0
+            return POOL_FOR_A_TASK * count if self._is_unplanted else 0
         if self.pool < count:
             raise UserError(
                 f"--pool must be at least the number of tasks, {count}.", hint="Raise it, or lower --count."

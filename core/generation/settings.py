@@ -59,8 +59,8 @@ class FaultSource(StrEnum):
     """Earlier bodies of the function, which somebody believed to be right."""
 
 
-MOST_FAILING_OF_HISTORY = MORE_FAILING[1]
-"""The most failing tests of an earlier fault, whatever the least number is."""
+MOST_FAILING_UNPLANTED = MORE_FAILING[1]
+"""The most failing tests of a fault that nobody planted, whatever the least number is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +100,8 @@ class CampaignSettings:
 
     0 if corruptions are accepted in the order in which they are proven.
     """
+    rewrite: bool = False
+    """Whether the model writes functions anew without their bodies, and is told nothing of faults."""
 
     def __post_init__(self) -> None:
         if self.groups != GroupRules() and not self.mode.in_groups:
@@ -130,19 +132,29 @@ class CampaignSettings:
                 "--from history makes discovery tasks without a model.",
                 hint="Leave out --model, and --mode or add --mode discovery.",
             )
-        if self.missing_features and self.source is not FaultSource.HISTORY:
-            raise UserError("--missing-features is for --from history.", hint="Leave it out.")
-        if self.pool and (self.model or self.choice.plane or not is_single_discovery):
+        if self.rewrite and not is_single_discovery:
             raise UserError(
-                "--pool is for discovery tasks that are neither made by a model nor spread over metrics.",
+                "--rewrite makes discovery tasks.", hint="Leave out --mode, or add --mode discovery."
+            )
+        if self.missing_features and not self.is_unplanted:
+            raise UserError("--missing-features is for --from history and --rewrite.", hint="Leave it out.")
+        is_planted_by_model = bool(self.model) and not self.rewrite
+        if self.pool and (is_planted_by_model or self.choice.plane or not is_single_discovery):
+            raise UserError(
+                "--pool is for discovery tasks that no model corrupts and that are not spread over metrics.",
                 hint="Leave it out.",
             )
 
     @property
+    def is_unplanted(self) -> bool:
+        """Whether nobody planted the faults: earlier bodies and rewrites were believed to be right."""
+        return self.rewrite or self.source is FaultSource.HISTORY
+
+    @property
     def band(self) -> tuple[int, int]:
         """The minimum and maximum numbers of failing tests for a good corruption."""
-        if self.source is FaultSource.HISTORY:
-            return self.min_failing, max(MOST_FAILING_OF_HISTORY, 4 * self.min_failing)
+        if self.is_unplanted:
+            return self.min_failing, max(MOST_FAILING_UNPLANTED, 4 * self.min_failing)
         return band(self.min_failing)
 
     @property
@@ -175,6 +187,8 @@ class CampaignSettings:
             del values["missing_features"]
         if not self.pool:
             del values["pool"]
+        if not self.rewrite:
+            del values["rewrite"]
         parts = {"choice": self.choice.to_json(), "groups": self.groups.to_json()}
         values = {key: value for key, value in values.items() if key not in parts}
         return values | {key: value for key, value in parts.items() if value}

@@ -82,6 +82,7 @@ MODEL = OptionTable(
     ),
 )
 MODEL_OF_SET = MODEL.with_options(
+    rewrite=option("have the model write each function anew without its body, told nothing of faults"),
     **_limits("for the whole set"),
     max_tokens_per_function=option("default: 500000", "--max-tokens-per-function", metavar="N"),
     max_cost_per_function=option("", "--max-cost-per-function", metavar="USD"),

@@ -433,16 +433,19 @@ _SET = OptionTable(
         ),
         "count": option("number of tasks from each source (default: 20)", metavar="N"),
         "min_failing": option(
-            "number of failing tests that a task needs (default: 5; 1 with --from history)", metavar="N"
+            "number of failing tests that a task needs (default: 5; 1 with --from history or --rewrite)",
+            metavar="N",
         ),
         "faults": option(
             "deliberate edits, or earlier bodies of functions (default: {default})",
             "--from",
         ),
-        "missing_features": option("with --from history, keep earlier bodies without a feature of today too"),
+        "missing_features": option(
+            "with --from history or --rewrite, keep bodies without a feature of today"
+        ),
         "pool": option(
-            "proven corruptions of which the least visible become tasks (default with --from history: 3 a"
-            " task)",
+            "proven corruptions of which the least visible become tasks (default with --from history and"
+            " --rewrite: 3 a task)",
             metavar="N",
         ),
         "seed": option("seed of order and corruptions (default: {default})"),

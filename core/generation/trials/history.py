@@ -32,8 +32,8 @@ MOST_PROBES = 24
 _PROBES_AT_IMPORT = 4
 """The same for a function that runs while modules are imported: each probe is a run in a separate process."""
 _MOST_BODIES = 6
-_GONE = frozenset({"NameError", "UnboundLocalError", "AttributeError", "ImportError", "ModuleNotFoundError"})
-"""Errors of a body that uses what the library no longer has."""
+GONE = frozenset({"NameError", "UnboundLocalError", "AttributeError", "ImportError", "ModuleNotFoundError"})
+"""Errors of a body that uses what the library does not have."""
 _STEADY = 5
 """The number of runs in which a single failing test has to fail."""
 
@@ -61,7 +61,15 @@ def decide_history(trial: CandidateTrial) -> CandidateVerdict:
     `CandidateDropped` if there is none.
     """
     good = sorted(_good(trial, trial.candidate.name), key=lambda item: len(item.signs))
-    verdict = prove_best(trial, good)
+    return prove_steady(trial, good)
+
+
+def prove_steady(trial: CandidateTrial, rated: Sequence[Rated]) -> CandidateVerdict:
+    """Return the verdict with the first corruption that the whole suite proves, as `prove_best` does.
+
+    If a single test fails, it has to fail in every one of several runs.
+    """
+    verdict = prove_best(trial, rated)
     kept = verdict.kept
     assert kept is not None
     failing = frozenset(failure.id for failure in kept.failing) | frozenset(kept.missing)
@@ -145,7 +153,7 @@ class _Search:
         report = self._report(text)
         if report.status is not RunStatus.FINISHED or not report.failed:
             return False
-        return not any(failure.error_type in _GONE for failure in report.failed.values())
+        return not any(failure.error_type in GONE for failure in report.failed.values())
 
     def _report(self, text: str) -> ProbeReport:
         if text not in self._probed:
