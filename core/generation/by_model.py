@@ -403,12 +403,16 @@ class CorruptingModelOfSet(CorruptingModel):
         """Return the token limit and the cost limit in US dollars for one function; None means no limit."""
         return self.max_tokens_per_function, self.max_cost_per_function
 
-    def require_model(self) -> None:
-        """Raise `UserError` if there are options for a model, but no model, or that fit no rewrite."""
+    def require_model(self, *, reads: bool = False) -> None:
+        """Raise `UserError` if there are options for a model, but no model, or that fit no rewrite.
+
+        The limits of the set also apply to a model that only `reads`.
+        """
         if self.rewrite:
             self._require_fit_for_rewriting()
         limits = ("examples", "max_tokens", "max_cost", "max_tokens_per_function", "max_cost_per_function")
-        given = [name for name in limits if getattr(self, name) is not None]
+        of_readers = ("max_tokens", "max_cost") if reads else ()
+        given = [name for name in limits if getattr(self, name) is not None and name not in of_readers]
         if given and not self.model:
             option = f"--{given[0].replace('_', '-')}"
             raise UserError(

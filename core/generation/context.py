@@ -67,6 +67,13 @@ class Harness(Protocol):
         """
         ...
 
+    def reader(self, name: str) -> ChatModel:
+        """Return the blind reader with that name, which may have an endpoint of its own.
+
+        Raises `EndpointError` if this machine has no endpoint for it.
+        """
+        ...
+
     def prober(self, library: SourceLibrary) -> Prober:
         """Return the prober for candidates of this library, which the caller closes."""
         ...
@@ -155,6 +162,14 @@ class Context:
         Raises `EndpointError` if this machine has no endpoint for it.
         """
         return self.harness.model(self.settings.model) if self.settings.model else None
+
+    @cached_property
+    def reader(self) -> ChatModel | None:
+        """The blind reader of proven corruptions; None if the settings name none.
+
+        Raises `EndpointError` if this machine has no endpoint for it.
+        """
+        return self.harness.reader(self.settings.reader) if self.settings.reader else None
 
     @cached_property
     def earlier(self) -> EarlierFiles:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Literal
@@ -19,7 +20,7 @@ from gistpoint.core.generation.settings import (
     read_batch,
 )
 from gistpoint.core.ports import ChatModel
-from gistpoint.core.requests import LOCAL, Count, Natural, Request, Share
+from gistpoint.core.requests import LOCAL, Count, Natural, Request, Share, ValueBounds
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,8 +62,21 @@ class NewTask(Request):
         )
 
 
+MOST_READINGS = 100
 POOL_FOR_A_TASK = 3
-"""The number of proven faults among which one is chosen if nobody planted them."""
+"""The number of proven faults among which one is chosen if nobody planted them, or if a model reads them."""
+
+
+OpenReader = Callable[[str], ChatModel]
+"""Returns the blind reader with a name. Raises `EndpointError` if its endpoint is not configured."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BlindReader(Request):
+    """A request for a model that reads proven corruptions blind, `readings` times each."""
+
+    reader: str | None = None
+    readings: Annotated[int, ValueBounds(least=1, most=MOST_READINGS)] = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,27 +107,35 @@ class GenerateTasks(Request):
     pool: Count | None = None
     """The number of proven corruptions of which the least visible become tasks.
 
-    None for three times the tasks with faults that nobody planted; otherwise, each is decided by itself.
+    None for three times the tasks with faults that nobody planted or with a blind reader; otherwise, each is
+    decided by itself.
     """
     choice: ChooseFunctions = field(default_factory=ChooseFunctions)
     groups: GroupFunctions = field(default_factory=GroupFunctions)
     suite: SuiteNeeds = field(default_factory=SuiteNeeds)
     model: CorruptingModelOfSet = field(default_factory=CorruptingModelOfSet)
+    blind: BlindReader = field(default_factory=BlindReader)
 
-    def planned(self, open_model: OpenModel) -> tuple[Batch, CampaignSettings, int]:
+    def planned(
+        self, open_model: OpenModel, open_reader: OpenReader | None = None
+    ) -> tuple[Batch, CampaignSettings, int]:
         """Return the sources, the settings, and the number of tasks per source, before any costly work.
 
         Raises `UserError` for a request that contradicts itself or a file that can't be used, and
-        `EndpointError` if the model's endpoint is not configured.
+        `EndpointError` if the endpoint of the model or of the reader is not configured.
         """
         batch, settings = self._batch(), self._settings(open_model)
+        if settings.reader and open_reader is not None:
+            open_reader(settings.reader)
         count = tasks_wanted(self.count, settings.choice, settings.groups)
         if settings.choice.functions and len(batch.sources) > 1:
             raise UserError("--functions lists the functions of one source.", hint="Name one source.")
         return batch, settings, count
 
     def _settings(self, open_model: OpenModel) -> CampaignSettings:
-        self.model.require_model()
+        self.model.require_model(reads=bool(self.blind.reader))
+        if self.blind.readings != BlindReader().readings and not self.blind.reader:
+            raise UserError("--readings needs a model that reads.", hint="Add --reader NAME.")
         choice, groups, model = self.choice.choice(), self.groups.rules(), self.model.model or ""
         if self.max_glance is not None and model:
             raise UserError(
@@ -137,6 +159,8 @@ class GenerateTasks(Request):
             self.missing_features,
             self._pool(tasks_wanted(self.count, choice, groups)),
             self.model.rewrite,
+            self.blind.reader or "",
+            self.blind.readings,
         )
 
     @property
@@ -146,7 +170,7 @@ class GenerateTasks(Request):
 
     def _pool(self, count: int) -> int:
         if self.pool is None:
-            return POOL_FOR_A_TASK * count if self._is_unplanted else 0
+            return POOL_FOR_A_TASK * count if self._is_unplanted or self.blind.reader else 0
         if self.pool < count:
             raise UserError(
                 f"--pool must be at least the number of tasks, {count}.", hint="Raise it, or lower --count."

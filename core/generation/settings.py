@@ -102,6 +102,10 @@ class CampaignSettings:
     """
     rewrite: bool = False
     """Whether the model writes functions anew without their bodies, and is told nothing of faults."""
+    reader: str = ""
+    """The model that reads proven corruptions blind, to choose the least visible; empty for none."""
+    readings: int = 3
+    """The number of readings of each corruption."""
 
     def __post_init__(self) -> None:
         if self.groups != GroupRules() and not self.mode.in_groups:
@@ -138,11 +142,25 @@ class CampaignSettings:
             )
         if self.missing_features and not self.is_unplanted:
             raise UserError("--missing-features is for --from history and --rewrite.", hint="Leave it out.")
-        is_planted_by_model = bool(self.model) and not self.rewrite
-        if self.pool and (is_planted_by_model or self.choice.plane or not is_single_discovery):
+        self._require_other_reader()
+        is_ordered = self.choice.plane or not is_single_discovery
+        if self.reader and is_ordered:
+            raise UserError(
+                "--reader is for discovery tasks that are not spread over metrics.", hint="Leave it out."
+            )
+        is_planted_by_model = bool(self.model) and not (self.rewrite or self.reader)
+        if self.pool and (is_planted_by_model or is_ordered):
             raise UserError(
                 "--pool is for discovery tasks that no model corrupts and that are not spread over metrics.",
                 hint="Leave it out.",
+            )
+
+    def _require_other_reader(self) -> None:
+        """Raise `UserError` if the model that makes corruptions would read its own (decision 140)."""
+        if self.reader and self.model and _bare(self.reader) == _bare(self.model):
+            raise UserError(
+                f"{self.reader} makes the corruptions, so it can't be their blind reader.",
+                hint="Give --reader another model than --model.",
             )
 
     @property
@@ -189,6 +207,8 @@ class CampaignSettings:
             del values["pool"]
         if not self.rewrite:
             del values["rewrite"]
+        if not self.reader:
+            del values["reader"], values["readings"]
         parts = {"choice": self.choice.to_json(), "groups": self.groups.to_json()}
         values = {key: value for key, value in values.items() if key not in parts}
         return values | {key: value for key, value in parts.items() if value}
@@ -196,7 +216,7 @@ class CampaignSettings:
     def deciding(self) -> dict[str, Any]:
         """Return the settings that decide a candidate's verdict, not those that choose candidates."""
         values = self.to_json()
-        for key in ("hard", "choice", "groups", "pool"):
+        for key in ("hard", "choice", "groups", "pool", "reader", "readings"):
             values.pop(key, None)
         groups = self.groups.to_json()
         for key in ("wanted", "tell_count", "sizes"):
@@ -204,6 +224,11 @@ class CampaignSettings:
         if self.groups.sizes:
             groups["exact"] = True
         return values | {"groups": groups} if groups else values
+
+
+def _bare(model: str) -> str:
+    """Return the name of a model without its vendor, since endpoints differ in whether they name it."""
+    return model.strip().rpartition("/")[2].casefold()
 
 
 _HINT = (

@@ -12,6 +12,7 @@ from functools import partial
 from statistics import mean
 from typing import Any
 
+from gistpoint.core.attempts.clock import SystemTime
 from gistpoint.core.corruption.rounds import LoopSettings
 from gistpoint.core.errors import CancelledError, InfrastructureError, UserError
 from gistpoint.core.generation import pipeline
@@ -25,6 +26,7 @@ from gistpoint.core.generation.settings import Batch, CampaignSettings
 from gistpoint.core.generation.spending import SetSpending
 from gistpoint.core.generation.verdicts import Reason
 from gistpoint.core.kinds.confirming import confirmable_words
+from gistpoint.core.kinds.folder import read_answer, read_task
 from gistpoint.core.kinds.titles import author_title
 from gistpoint.core.locations import Locations
 from gistpoint.core.metrics.table import Cell
@@ -34,11 +36,19 @@ from gistpoint.core.running import RunContext
 from gistpoint.core.tasks.names import word_name
 from gistpoint.core.text import plural
 from gistpoint.object_graph import build_runner, runs_as_user
+from gistpoint.sessions.annotations.glance_reader import GlanceStore, record_packet_readings
 from gistpoint.sessions.tasks import is_in_use
 from gistpoint.tui.commands.arguments import ISOLATION, PLAIN, SUITE, settled_source
 from gistpoint.tui.commands.choosing import CHOICE, GROUPS
 from gistpoint.tui.commands.command import DONE, NEGATIVE
-from gistpoint.tui.commands.model_options import MODEL, MODEL_OF_SET, fetched_trees, open_model
+from gistpoint.tui.commands.model_options import (
+    MODEL,
+    MODEL_OF_SET,
+    READER,
+    fetched_trees,
+    open_model,
+    open_reader,
+)
 from gistpoint.tui.commands.options import CALLED, CliCommand, OptionTable, argument, option
 from gistpoint.tui.commands.output import print_json, print_table, print_text, spelled
 from gistpoint.tui.commands.progress import long_work, orderly_end
@@ -114,7 +124,8 @@ def generate(wanted: GenerateCall) -> int:
     """
     from gistpoint.sandbox.pools import SandboxHarness
 
-    batch, settings, count = wanted.planned(_opening(wanted.isolation))
+    exposed = partial(runs_as_user, wanted.isolation) if wanted.model.model else lambda: False
+    batch, settings, count = wanted.planned(_opening(wanted.isolation), partial(open_reader, exposed=exposed))
     if not wanted.batch:
         settled = (replace(spec, source=settled_source(spec.source, wanted.called)) for spec in batch.sources)
         batch = replace(batch, sources=tuple(settled))
@@ -150,13 +161,15 @@ def generate(wanted: GenerateCall) -> int:
             watched(work, isolation=wanted.isolation, plain=wanted.plain, quiet=wanted.json, kept=_GOES_ON)
         except CancelledError as error:
             stopped = error
+    _keep_readings(results)
     if wanted.json:
         spent = {} if spending is None else {"spent": spending.spent().to_json()}
         print_json("gistpoint.generate/1", {**results_json(settings, batch, results), **spent})
     else:
         print_results(results, count)
         if spending is not None:
-            _print_spent(settings.model, spending)
+            models = " and ".join(filter(None, (settings.model, settings.reader)))
+            _print_spent(models, spending)
     stopped = next((result.stopped for result in results if result.stopped is not None), stopped)
     if stopped is not None:
         raise CancelledError(f"Stopped. {_GOES_ON}") if isinstance(stopped, CancelledError) else stopped
@@ -164,8 +177,8 @@ def generate(wanted: GenerateCall) -> int:
 
 
 def _spending(wanted: GenerateCall, settings: CampaignSettings, batch: Batch) -> SetSpending | None:
-    """Return the record of what the model costs for the set; None without a model."""
-    if not settings.model:
+    """Return the record of what the models cost for the set; None without a model."""
+    if not (settings.model or settings.reader):
         return None
     campaigns, model = Locations.of_user().campaigns, wanted.model
     return SetSpending.of(campaigns, settings, batch.taken, model.max_tokens, model.max_cost)
@@ -182,8 +195,8 @@ def _terms(examples: str | None, spending: SetSpending | None) -> Callable[[str]
     return lambda library: ModelTerms(examples_for(examples, library, fetched_trees), spending)
 
 
-def _print_spent(model: str, spending: SetSpending) -> None:
-    """Print what the model has cost for the set so far."""
+def _print_spent(models: str, spending: SetSpending) -> None:
+    """Print what the models have cost for the set so far."""
     spent, caps = spending.spent(), []
     if spending.max_tokens is not None:
         caps.append(plural(spending.max_tokens, "token"))
@@ -194,7 +207,18 @@ def _print_spent(model: str, spending: SetSpending) -> None:
     about = " (estimated in part)" if usage.estimated else ""
     most = f"; at most {' and '.join(caps)}" if caps else ""
     used = f"{plural(spent.requests, 'request')}, {plural(usage.tokens, 'token')}"
-    print_text(f"{model}: {used}{about}{cost} for this set{most}")
+    print_text(f"{models}: {used}{about}{cost} for this set{most}")
+
+
+def _keep_readings(results: Sequence[SourceResult]) -> None:
+    """Record the blind readings of the sets' tasks with the readings of people and other models."""
+    locations = Locations.of_user()
+    ids = [id for result in results for id in result.tasks if id in result.readings]
+    store = GlanceStore(locations.glances, SystemTime()) if ids else None
+    for id in ids:
+        assert store is not None
+        task = read_task(locations.tasks / id, verify=False)
+        record_packet_readings(store, task, read_answer(task))
 
 
 _GOES_ON = "The tasks so far are kept: the same command continues from there."
@@ -309,6 +333,7 @@ def print_results(results: Sequence[SourceResult], count: int) -> None:
         print_table(("source", "of", "came to", "count"), dropped)
     _print_confirmable(results)
     _print_expected(results)
+    _print_read(results)
     for result in results:
         _print_notes(result, count)
     for result in results:
@@ -342,6 +367,18 @@ def _print_expected(results: Sequence[SourceResult]) -> None:
             print_text(
                 f"{result.spec.source}: readers are expected to name {mean(scores):.0%} of the faults at a"
                 f" glance ({min(scores):.2f} to {max(scores):.2f})"
+            )
+
+
+def _print_read(results: Sequence[SourceResult]) -> None:
+    """Print how often a blind reader named the faults of each set, and untouched functions."""
+    for result in results:
+        records = [result.readings[task] for task in result.tasks if task in result.readings]
+        read, named, alarms = (sum(record[key] for record in records) for key in ("read", "named", "alarms"))
+        if read:
+            print_text(
+                f"{result.spec.source}: {records[0]['model']} named {named / read:.0%} of the faults in"
+                f" {plural(read, 'reading')} ({alarms} named an untouched function)"
             )
 
 
@@ -444,8 +481,8 @@ _SET = OptionTable(
             "with --from history or --rewrite, keep bodies without a feature of today"
         ),
         "pool": option(
-            "proven corruptions of which the least visible become tasks (default with --from history and"
-            " --rewrite: 3 a task)",
+            "proven corruptions of which the least visible become tasks (default with --from history,"
+            " --rewrite and --reader: 3 a task)",
             metavar="N",
         ),
         "seed": option("seed of order and corruptions (default: {default})"),
@@ -467,6 +504,7 @@ _SET = OptionTable(
         "plain": PLAIN,
         "suite": SUITE,
         "model": MODEL_OF_SET,
+        "blind": READER,
         "isolation": ISOLATION,
         "called": CALLED,
     }
