@@ -1,4 +1,4 @@
-"""The prompts of a model that corrupts a function, or writes it anew: templates, filled in."""
+"""The prompts of a model that corrupts or rewrites a function: templates, filled in."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def render_template(
 
 
 def render_rewrite(path: str, qualname: str, file: str) -> str:
-    """Return the prompt for writing a function anew; `file` is the text of its file without the body."""
+    """Return the prompt for rewriting a function; `file` is the text of its file without the body."""
     values = {"{function_path}": path, "{qualname}": qualname, "{file}": file.rstrip()}
     fields = re.compile("|".join(map(re.escape, values)))
     return fields.sub(lambda found: values[found.group()], template_text(REWRITE_TEMPLATE))

@@ -1,4 +1,4 @@
-"""Has a model write a function anew from a file without its body, with no word of faults (decision 139)."""
+"""Has a model rewrite a function from a file without its body, with no word of faults (decision 139)."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ _CUT_OFF = (
 class RewriteLoop(ModelLoop):
     """One conversation in which a model writes a function: it ends with the first definition that comes.
 
-    The model has no tools, since they would show it the body, and gets no result of a test: it would mend
-    what is to be found.
+    The model has no tools, since they would show it the body, and gets no result of a test: it would
+    repair what is to be found.
     """
 
     _asked_again: ClassVar[str] = "Your reply was stopped before it was complete. Send the definition again."

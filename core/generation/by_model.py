@@ -160,7 +160,7 @@ def rating(entering: int, least: int, most: int) -> Rate:
 
 KIND = "model"
 REWRITE = "rewrite"
-"""The kind of a function that a model wrote anew without its body."""
+"""The kind of a function that a model rewrote without seeing its body."""
 _MADE = {KIND: "acceptable corruption", REWRITE: "usable rewrite"}
 MOST_EXAMPLES = 5
 _EXAMPLE_CHARACTERS = 4_000
@@ -392,7 +392,7 @@ class CorruptingModel(Request):
 class CorruptingModelOfSet(CorruptingModel):
     """A request for a model that corrupts the functions of a set, with limits for all of them together.
 
-    With `rewrite`, the model writes each function anew instead, and is told nothing of faults.
+    With `rewrite`, the model rewrites each function without seeing its body, and learns nothing of faults.
     """
 
     rewrite: bool = False

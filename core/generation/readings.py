@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from collections import deque
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import msgspec
@@ -55,50 +55,67 @@ def read_pool(
     next command. Raises `EndpointError` if the reader does not answer, is of no use or costs too much, after
     the open requests were awaited, and `CancelledError` when stopped.
     """
-    packets = Packets(context.library, context.settings.seed)
+    reading = _PoolReading(context, state)
     waiting = deque(
         (verdict, number)
         for number in range(context.settings.readings)
         for verdict in verdicts
         if number not in state.readings.get(verdict.key, {})
     )
-    total, pending = len(waiting), Pending(context.run)
-    useless: list[tuple[str, PacketReading]] = []
-    failed: EndpointError | None = None
-    done = 0
+    packets, total = Packets(context.library, context.settings.seed), len(waiting)
+    pending = Pending(context.run)
     try:
-        while pending.keys or (waiting and failed is None):
-            while waiting and failed is None and len(pending.keys) < ahead:
+        while pending.keys or (waiting and reading.failed is None):
+            while waiting and reading.failed is None and len(pending.keys) < ahead:
                 verdict, number = waiting.popleft()
                 packet = packets.packet(verdict, number)
                 pending.keys[executor.submit(read_packet, context, packet)] = verdict.key
-            context.run.progress(RunProgress(f"blind reading {done}/{total}"))
-            try:
-                for key, reading in pending.done():
-                    done += 1
-                    useless.append((key, reading))
-                    if reading.named is not None or len(useless) < MOST_USELESS:
-                        useless = _stored(state, useless)
-                    else:
-                        failed = failed or _useless(context.settings.reader, reading)
-            except EndpointError as error:
-                failed = failed or error
-                pending.drop()
+            context.run.progress(RunProgress(f"blind reading {reading.done}/{total}"))
+            reading.take_from(pending)
     finally:
         pending.drop()
-    if failed is not None:
-        raise failed
-    for key, reading in useless:
-        state.add_reading(key, reading)
+    reading.finish()
 
 
-def _stored(state: StateFile, readings: list[tuple[str, PacketReading]]) -> list[tuple[str, PacketReading]]:
-    """Store readings if the last one has an answer; return those that are not stored."""
-    if readings[-1][1].named is None:
-        return readings
-    for key, reading in readings:
-        state.add_reading(key, reading)
-    return []
+@dataclass
+class _PoolReading:
+    """The readings of one call that came, and those among them that are not stored yet."""
+
+    context: Context
+    state: StateFile
+    done: int = 0
+    failed: EndpointError | None = None
+    """Why no more requests are made; None while there is no reason."""
+    useless: list[tuple[str, PacketReading]] = field(default_factory=list)
+    """The last readings without an answer: if no later one has one, the reader may be of no use."""
+
+    def take_from(self, pending: Pending) -> None:
+        """Wait a moment for readings, and store those that came."""
+        try:
+            for key, reading in pending.done():
+                self._take(key, reading)
+        except EndpointError as error:
+            self.failed = self.failed or error
+            pending.drop()
+
+    def _take(self, key: str, reading: PacketReading) -> None:
+        self.done += 1
+        self.useless.append((key, reading))
+        if reading.named is not None:
+            self._store()
+        elif len(self.useless) >= MOST_USELESS and self.failed is None:
+            self.failed = _useless(self.context.settings.reader, reading)
+
+    def finish(self) -> None:
+        """Store what is left. Raises `EndpointError` if no more requests could be made."""
+        if self.failed is not None:
+            raise self.failed
+        self._store()
+
+    def _store(self) -> None:
+        for key, reading in self.useless:
+            self.state.add_reading(key, reading)
+        self.useless = []
 
 
 def _useless(reader: str, last: PacketReading) -> EndpointError:

@@ -101,7 +101,7 @@ class CampaignSettings:
     0 if corruptions are accepted in the order in which they are proven.
     """
     rewrite: bool = False
-    """Whether the model writes functions anew without their bodies, and is told nothing of faults."""
+    """Whether the model rewrites functions without seeing their bodies, and learns nothing of faults."""
     reader: str = ""
     """The model that reads proven corruptions blind, to choose the least visible; empty for none."""
     readings: int = 3
@@ -142,25 +142,26 @@ class CampaignSettings:
             )
         if self.missing_features and not self.is_unplanted:
             raise UserError("--missing-features is for --from history and --rewrite.", hint="Leave it out.")
-        self._require_other_reader()
-        is_ordered = self.choice.plane or not is_single_discovery
+        self._require_fitting_pool(is_single_discovery)
+
+    def _require_fitting_pool(self, is_single_discovery: bool) -> None:
+        """Raise `UserError` for a pool, or a reader of a pool, that does not fit the other options."""
+        is_ordered = bool(self.choice.plane) or not is_single_discovery
         if self.reader and is_ordered:
             raise UserError(
                 "--reader is for discovery tasks that are not spread over metrics.", hint="Leave it out."
+            )
+        # Whoever makes the corruptions knows what was changed (decision 140).
+        if self.reader and self.model and _bare(self.reader) == _bare(self.model):
+            raise UserError(
+                f"{self.reader} makes the corruptions, so it can't be their blind reader.",
+                hint="Give --reader another model than --model.",
             )
         is_planted_by_model = bool(self.model) and not (self.rewrite or self.reader)
         if self.pool and (is_planted_by_model or is_ordered):
             raise UserError(
                 "--pool is for discovery tasks that no model corrupts and that are not spread over metrics.",
                 hint="Leave it out.",
-            )
-
-    def _require_other_reader(self) -> None:
-        """Raise `UserError` if the model that makes corruptions would read its own (decision 140)."""
-        if self.reader and self.model and _bare(self.reader) == _bare(self.model):
-            raise UserError(
-                f"{self.reader} makes the corruptions, so it can't be their blind reader.",
-                hint="Give --reader another model than --model.",
             )
 
     @property

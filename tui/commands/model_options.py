@@ -93,7 +93,9 @@ MODEL_OF_SET = replace(
     MODEL,
     options={
         "model": MODEL.options["model"],
-        "rewrite": option("have the model write each function anew without its body, told nothing of faults"),
+        "rewrite": option(
+            "have the model rewrite each function without seeing its body or hearing of faults"
+        ),
         **MODEL.options,
         **_limits("for the whole set"),
         "max_tokens_per_function": option("default: 500000", "--max-tokens-per-function", metavar="N"),

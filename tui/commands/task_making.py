@@ -124,11 +124,7 @@ def generate(wanted: GenerateCall) -> int:
     """
     from gistpoint.sandbox.pools import SandboxHarness
 
-    exposed = partial(runs_as_user, wanted.isolation) if wanted.model.model else lambda: False
-    batch, settings, count = wanted.planned(_opening(wanted.isolation), partial(open_reader, exposed=exposed))
-    if not wanted.batch:
-        settled = (replace(spec, source=settled_source(spec.source, wanted.called)) for spec in batch.sources)
-        batch = replace(batch, sources=tuple(settled))
+    batch, settings, count = _planned(wanted)
     harness = SandboxHarness.on(build_runner(wanted.isolation).backend)
     if wanted.list:
         return _listed(settings, batch, harness, as_json=wanted.json)
@@ -168,12 +164,22 @@ def generate(wanted: GenerateCall) -> int:
     else:
         print_results(results, count)
         if spending is not None:
-            models = " and ".join(filter(None, (settings.model, settings.reader)))
-            _print_spent(models, spending)
+            _print_spent(settings, spending)
     stopped = next((result.stopped for result in results if result.stopped is not None), stopped)
     if stopped is not None:
         raise CancelledError(f"Stopped. {_GOES_ON}") if isinstance(stopped, CancelledError) else stopped
     return DONE if results and all(result.kept >= count for result in results) else NEGATIVE
+
+
+def _planned(wanted: GenerateCall) -> tuple[Batch, CampaignSettings, int]:
+    """Return the sources, the settings and the number of tasks per source, before any costly work."""
+    # Only code that a model writes could look for the key of an endpoint (decision 122).
+    exposed = partial(runs_as_user, wanted.isolation) if wanted.model.model else lambda: False
+    batch, settings, count = wanted.planned(_opening(wanted.isolation), partial(open_reader, exposed=exposed))
+    if wanted.batch:
+        return batch, settings, count
+    settled = (replace(spec, source=settled_source(spec.source, wanted.called)) for spec in batch.sources)
+    return replace(batch, sources=tuple(settled)), settings, count
 
 
 def _spending(wanted: GenerateCall, settings: CampaignSettings, batch: Batch) -> SetSpending | None:
@@ -195,8 +201,9 @@ def _terms(examples: str | None, spending: SetSpending | None) -> Callable[[str]
     return lambda library: ModelTerms(examples_for(examples, library, fetched_trees), spending)
 
 
-def _print_spent(models: str, spending: SetSpending) -> None:
+def _print_spent(settings: CampaignSettings, spending: SetSpending) -> None:
     """Print what the models have cost for the set so far."""
+    models = " and ".join(filter(None, (settings.model, settings.reader)))
     spent, caps = spending.spent(), []
     if spending.max_tokens is not None:
         caps.append(plural(spending.max_tokens, "token"))

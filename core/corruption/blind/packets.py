@@ -17,6 +17,7 @@ from gistpoint.core.canonical import sha256_of_text
 from gistpoint.core.chat import ChatMessage
 from gistpoint.core.corruption.blind.judging import objects_in
 from gistpoint.core.corruption.blind.reading import BlindAnswer, BlindItem, ShownVersion
+from gistpoint.core.text import whole_number
 
 PACKET_TEMPLATE = "packet-1"
 UNTOUCHED = 4
@@ -139,8 +140,9 @@ def _number_of(named: int | str | None, lines: Sequence[str]) -> int:
     """Return the number of a line that is named by its number or its text; 0 if it is none, or several."""
     if not isinstance(named, str):
         return named or 0
-    if named.strip().isdecimal():
-        return int(named)
+    number = whole_number(named.strip())
+    if number is not None:
+        return number
     text = _PRINTED_NUMBER.sub("", named).strip()
     return lines.index(text) + 1 if lines.count(text) == 1 else 0
 
@@ -170,4 +172,5 @@ def _answer_in(reply: str) -> _Answer | None:
     if _BARE_NOTHING.fullmatch(reply):
         return _Answer(BlindAnswer.NOTHING)
     bare = _BARE_LINE.fullmatch(reply)
-    return _Answer(BlindAnswer.FAULT, int(bare[1])) if bare else None
+    number = whole_number(bare[1]) if bare else None
+    return None if number is None else _Answer(BlindAnswer.FAULT, number)

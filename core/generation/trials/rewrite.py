@@ -1,4 +1,4 @@
-"""Has a model write a function anew; what fails tests is a fault that nobody planted (decision 139)."""
+"""Has a model rewrite a function; what fails tests is a fault that nobody planted (decision 139)."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def _rewritten(trial: CandidateTrial, probing: ModelProbing) -> ModelCorruption:
 def _require_fault(trial: CandidateTrial, rated: RatedModelCorruption) -> None:
     """Raise `CandidateDropped` unless the rewrite is a fault that its author could have avoided.
 
-    It could not if the rewrite uses what the library does not have, or lacks what only the tests know.
+    It could not if the rewrite uses what the library does not have, or misses what only the tests know.
     """
     target, report = rated.target, rated.report
     errors = [failure.error_type for failure in report.failed.values()]
