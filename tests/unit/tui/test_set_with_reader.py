@@ -106,6 +106,23 @@ def test_what_the_reader_misses_fills_the_set_and_its_rate_is_shown(
     assert sorted(more[3]["sources"][0]["tasks"]) == sorted(source["tasks"])
 
 
+def test_two_empty_homes_make_the_same_set(
+    home: Path, monkeypatch: pytest.MonkeyPatch, capsys: Captured
+) -> None:
+    made: list[list[tuple[str, Any]]] = []
+    for name in ("one", "two"):
+        monkeypatch.setenv("GISTPOINT_HOME", str(home / name))
+        *_, document, _ = generate(monkeypatch, capsys, reading(), "--count", "2", "--seed", "4")
+        answers = [
+            read_answer(read_task(Locations.of_user().tasks / id)) for id in document["sources"][0]["tasks"]
+        ]
+        made.append(
+            [(answer.seal.content_sha256, answer.provenance["reader"]) for answer in answers if answer.seal]
+        )
+    assert made[0] == made[1]
+    assert len(made[0]) == 2
+
+
 def test_the_rate_stands_with_the_task_and_is_compared_with_people(
     home: Path, monkeypatch: pytest.MonkeyPatch, capsys: Captured
 ) -> None:
