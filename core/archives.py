@@ -166,7 +166,11 @@ def opened_tar(file: BinaryIO, bounds: ArchiveBounds) -> Iterator[BoundedTar]:
 
 @contextmanager
 def streamed_tar(source: Readable, bounds: ArchiveBounds) -> Iterator[BoundedTar]:
-    """Open a plain tar from a stream. Raises `ArchiveError` as `opened_tar` does."""
+    """Open a plain tar from a stream.
+
+    Raises `ArchiveError` if it is damaged or exceeds the bounds, including when that is found while it is
+    open.
+    """
     stream: Any = _BoundedStream(source, bounds)  # tarfile only calls its `read`
     with _damage_reported(), tarfile.open(fileobj=stream, mode="r|", tarinfo=_bounded_headers()) as tar:
         yield BoundedTar(tar, bounds)
@@ -176,7 +180,7 @@ def streamed_tar(source: Readable, bounds: ArchiveBounds) -> Iterator[BoundedTar
 def indexed_tar(file: BinaryIO, members: int) -> Iterator[BoundedTar]:
     """Open a plain tar of at most `members` members, for later reads at their offsets.
 
-    Raises `ArchiveError` as `opened_tar` does.
+    Raises `ArchiveError` if it is damaged or has more members, including when that is found while it is open.
     """
     with _damage_reported("read"), tarfile.open(fileobj=file, mode="r:", tarinfo=_bounded_headers()) as tar:
         yield BoundedTar(tar, ArchiveBounds(_LARGEST_FILE, members))

@@ -184,7 +184,11 @@ def open_regular(path: Path, flags: int = os.O_RDONLY, mode: int = 0o600, *, lin
 
 
 def opened_regular(path: Path, *, links: bool = True) -> BufferedReader:
-    """Return a regular file opened for reading; `links` and the errors are as in `open_regular`."""
+    """Return a regular file opened for reading, without waiting for the other end of a pipe.
+
+    Unless `links`, the last part of the path must not be a link. Raises `OSError`: `OddFileError` for such a
+    link, a pipe or a device, `IsADirectoryError` for a folder.
+    """
     return os.fdopen(open_regular(path, links=links), "rb")
 
 

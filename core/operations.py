@@ -45,9 +45,9 @@ class Operation(msgspec.Struct, frozen=True, omit_defaults=True):
         return value if isinstance(value, str) else ""
 
     def read(self, kind: type[Data]) -> Data | None:
-        """Return the data as a record, with op, reviewer and time if it has such fields; None if unfit.
+        """Return the data as a record, with op, reviewer and time if it has such fields; None if that fails.
 
-        An operation with unfit data is kept, but ignored.
+        An operation whose data do not fit is kept, but ignored.
         """
         about = {"op": self.op, "reviewer": self.reviewer, "utc_ms": self.utc_ms}
         try:

@@ -69,3 +69,13 @@ def bounded(text: str, characters: int, *, what: str = "text") -> str:
     head = characters * 2 // 3
     tail = text[len(text) - characters + head :]
     return f"{text[:head]}\n[... {left_out} characters of this {what} left out ...]\n{tail}"
+
+
+_ERROR_LINES = 3
+
+
+def last_lines(message: str) -> str:
+    """Return the last lines of an error of pytest, those that pytest marks with `E` if there are any."""
+    lines = [line.strip() for line in message.splitlines() if line.strip()]
+    marked = [line.removeprefix("E").strip() for line in lines if line.startswith("E ")]
+    return "\n".join((marked or lines)[-_ERROR_LINES:])

@@ -53,8 +53,8 @@ class SourceTree:
     def open(cls, tar: Path) -> SourceTree:
         """Return the tree in an uncompressed tar, which is indexed but not unpacked.
 
-        Raises `TaskError` if it can't be read, is damaged, or has a path that leads upwards or is below a
-        non-folder.
+        Raises `TaskError` if it can't be read, is damaged, has too many members, or has a path that leads
+        upwards or is below a non-folder.
         """
         members: dict[str, TreeMember] = {}
         try:

@@ -44,30 +44,30 @@ class RejectPass(Request):
     reviewer: str = ""
 
 
-def accept_pass(attempts: AttemptStore, reviews: ReviewStore, wanted: AcceptPass) -> AttemptSummary:
+def accept_pass(attempts: AttemptStore, reviews: ReviewStore, request: AcceptPass) -> AttemptSummary:
     """Record that a suspicious or rejected pass was earned, and return the attempt afterwards.
 
     Raises `UserError` if the attempt has no such pass.
     """
-    summary = _passed(attempts, wanted.attempt)
+    summary = _passed(attempts, request.attempt)
     if not summary.state.suspicious and not verdicts(reviews.book, attempt_key(summary.attempt_id)):
         raise UserError(
             f"There is nothing to settle: {summary.attempt_id} is solved, and its pass is not suspicious.",
             hint="`gistpoint attempt reject` records that it was not earned; nothing was written.",
         )
-    accept_attempt(Reviewer(reviews, wanted.reviewer or getpass.getuser()), summary.attempt_id, wanted.why)
+    accept_attempt(Reviewer(reviews, request.reviewer or getpass.getuser()), summary.attempt_id, request.why)
     return attempts.summary(summary.attempt_id)
 
 
-def reject_pass(attempts: AttemptStore, reviews: ReviewStore, wanted: RejectPass) -> AttemptSummary:
+def reject_pass(attempts: AttemptStore, reviews: ReviewStore, request: RejectPass) -> AttemptSummary:
     """Record that a pass was not earned, and return the attempt afterwards.
 
     Raises `UserError` if there is no pass or no reason.
     """
-    if not wanted.why.strip():
+    if not request.why.strip():
         raise UserError("A rejection needs a reason.", hint="Add --why TEXT.")
-    summary = _passed(attempts, wanted.attempt)
-    reject_attempt(Reviewer(reviews, wanted.reviewer or getpass.getuser()), summary.attempt_id, wanted.why)
+    summary = _passed(attempts, request.attempt)
+    reject_attempt(Reviewer(reviews, request.reviewer or getpass.getuser()), summary.attempt_id, request.why)
     return attempts.summary(summary.attempt_id)
 
 

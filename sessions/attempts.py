@@ -188,7 +188,12 @@ class AttemptStore:
                 )
 
     def resume(self, attempt_id: str, task: Task, judge: TaskJudge) -> OpenAttempt:
-        """Resume an attempt. Raises `AttemptError` if it can't be opened for writing, or as `start` does."""
+        """Resume an attempt and return it; `attempt_id` may be a prefix.
+
+        Raises `AttemptError` unless exactly one attempt matches, if it can't be opened for writing, can't be
+        continued with this task or by this version, or is being continued by another machine, and if the
+        person has another attempt at the task open.
+        """
         if self._listener is not None:
             self._listener.resuming(self.folder(attempt_id))
         with self._starting():
@@ -214,7 +219,7 @@ class AttemptStore:
         """Store the journal of an attempt made or continued on another machine; it is on disk on return.
 
         Raises `AttemptError` if the journal is damaged or incomplete, if it does not continue the journal
-        that is stored already, or if the attempt is open.
+        that is stored already, or if the attempt is open, here or on another machine.
         """
         content = journal_in(data)
         if content.fault or content.torn or not content.events:
@@ -227,7 +232,7 @@ class AttemptStore:
             if before == data:
                 return
             if not data.startswith(before):
-                raise AttemptError(f"The journal of {attempt_id} does not continue the one that is here.")
+                raise AttemptError(f"The journal of {attempt_id} does not continue the one on this machine.")
             if is_open(folder):
                 raise AttemptError(f"The attempt {attempt_id} is open in another window or process.")
             folder.mkdir(parents=True, exist_ok=True)
@@ -240,8 +245,8 @@ class AttemptStore:
     def add_after_end(self, attempt_id: str, data: EventData) -> AttemptState:
         """Append an event to the journal of an attempt that has ended, and return the state after it.
 
-        The event is on disk on return. Raises `AttemptError` if the attempt has not ended, belongs to another
-        machine, or can't be opened for writing.
+        The event is on disk on return. Raises `AttemptError` unless exactly one attempt matches, and if that
+        one has not ended, belongs to another machine, or can't be opened for writing.
         """
         folder = self.folder(attempt_id)
         if (self.root / ELSEWHERE / folder.name).exists():
@@ -345,7 +350,10 @@ class AttemptStore:
     def _outline(
         self, name: str, kept: Outlines, book: ReviewBook, elsewhere: frozenset[str]
     ) -> AttemptSummary | None:
-        """Return an attempt in the form of `outlines`; None if the folder contains none."""
+        """Return an attempt in the form of `outlines`; None if the folder contains none.
+
+        If its journal can't be read, the summary contains only the problem.
+        """
         folder = self.root / name
         versions = _versions(folder)
         outline = kept.get(name, versions)

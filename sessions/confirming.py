@@ -81,10 +81,10 @@ def confirm_after_end(
     task: Task | None = None,
     run: RunContext = UNATTENDED,
 ) -> AskedPass | None:
-    """Confirm the pass of an attempt that has just ended, as `confirm_attempt` does; return None if it fails.
+    """Confirm the pass of an attempt that has just ended, and return the result; None if that fails.
 
     The attempt is valid without a confirmation: `gistpoint attempt confirm` tries again, and reports what is
-    wrong. Raises `CancelledError` when cancelled.
+    wrong. See `confirm_attempt`. Raises `CancelledError` when cancelled.
     """
     try:
         return confirm_attempt(services, attempt_id, attempts=attempts, task=task, run=run)
@@ -129,21 +129,21 @@ class ObjectToVerdict(Request):
     """Who objects; empty for the participant of the attempt, or if there is none, the login name."""
 
 
-def object_to(attempts: AttemptStore, reviews: ReviewStore, wanted: ObjectToVerdict) -> AttemptSummary:
+def object_to(attempts: AttemptStore, reviews: ReviewStore, request: ObjectToVerdict) -> AttemptSummary:
     """Record a solver's objection as a comment on the run, and return the attempt; reviewers decide about it.
 
     Raises `UserError` if there is no reason, or no pass that has to be reviewed.
     """
-    if not wanted.why.strip():
+    if not request.why.strip():
         raise UserError("An objection needs a reason.", hint="Add --why TEXT.")
-    summary = attempts.summary(wanted.attempt)
+    summary = attempts.summary(request.attempt)
     if not summary.state.solved or not summary.state.suspicious:
         raise UserError(
             f"There is nothing to object to: {summary.attempt_id} has no pass that a reviewer must read.",
             hint=f"`gistpoint attempt show {summary.attempt_id}` shows its state.",
         )
-    solver = Reviewer(reviews, wanted.reviewer or summary.participant or getpass.getuser())
-    solver.comment(attempt_key(summary.attempt_id), f"{OBJECTION} {wanted.why.strip()}")
+    solver = Reviewer(reviews, request.reviewer or summary.participant or getpass.getuser())
+    solver.comment(attempt_key(summary.attempt_id), f"{OBJECTION} {request.why.strip()}")
     return summary
 
 

@@ -275,7 +275,7 @@ class Importer:
         if not made.marked:
             self._note(record, "imported", task=made.task.id, detail=failing)
             return
-        costs = "cost an attempt" if made.task.rules.refused_costs_attempt else "do not cost an attempt"
+        costs = "count" if made.task.rules.refused_costs_attempt else "do not count"
         detail = f"{failing}; it was made here before, and keeps its rules: refused submissions {costs}"
         self._note(record, "marked", task=made.task.id, detail=detail)
 

@@ -167,7 +167,7 @@ class JournalListener(Protocol):
     """
 
     def resuming(self, folder: Path) -> None:
-        """Called before an attempt is resumed. Raises `UserError` if that is not allowed."""
+        """Called before an attempt is resumed. Raises `AttemptError` if that is not allowed."""
 
     def opened(self, folder: Path) -> None:
         """Called after an attempt was opened for writing."""

@@ -79,13 +79,13 @@ class RescoreResults(Request):
 class Rescoring:
     """The results that another harness returned for some tasks, and the new verdicts on them."""
 
-    def __init__(self, services: Services, wanted: RescoreResults) -> None:
+    def __init__(self, services: Services, request: RescoreResults) -> None:
         """Read the results and tasks. Raises `UserError` if they can't be read."""
         self._services = services
-        self._returned = read_returned(Path(wanted.path).expanduser())
-        self.tasks: Sequence[Task] = read_set(wanted.tasks, services.tasks).tasks
+        self._returned = read_returned(Path(request.path).expanduser())
+        self.tasks: Sequence[Task] = read_set(request.tasks, services.tasks).tasks
         self._store = ExternalResultStore(services.locations.external_results, services.clock)
-        self._person = self._store.codec.name_of(wanted.reviewer or getpass.getuser(), "reviewer")
+        self._person = self._store.codec.name_of(request.reviewer or getpass.getuser(), "reviewer")
         self.rows: list[RescoredResult] = []
         self.unknown = 0
         """The number of results for other tasks."""

@@ -221,7 +221,7 @@ class ServedAttempt:
 
 
 def served_attempt(
-    services: Services, wanted: ServeAttempt, transport: str, tell: Callable[[str], None]
+    services: Services, request: ServeAttempt, transport: str, tell: Callable[[str], None]
 ) -> ServedAttempt:
     """Return the requested attempt, to serve it over a transport (`stdio` or `http`).
 
@@ -229,11 +229,11 @@ def served_attempt(
     can't be resumed, if the budgets are invalid, and for a baseline whose client may be able to read the
     answer.
     """
-    task = services.tasks.find(wanted.task)
-    resumed = _resumed(services, task, wanted)
+    task = services.tasks.find(request.task)
+    resumed = _resumed(services, task, request)
     role = services.enrolment.role if resumed is None else Role(resumed.role)
     # A client with a shell on this machine can read the answer, and no server can prevent that (decision 76).
-    if role is Role.BASELINE and not wanted.trust_client:
+    if role is Role.BASELINE and not request.trust_client:
         raise UserError(
             "An attempt over MCP does not count: a client with its own shell can read the task's answer.",
             hint=(
@@ -241,30 +241,30 @@ def served_attempt(
                 " that, give --trust-client."
             ),
         )
-    budgets = _budgets(wanted.budgets, services, task) if wanted.budgets else None
+    budgets = _budgets(request.budgets, services, task) if request.budgets else None
     if is_answer_readable(task, services.locations):
         tell("gistpoint: other users of this machine can read the task's answer; chmod 700 its folder")
-    tools = "none_said" if wanted.trust_client else "unknown"
+    tools = "none_said" if request.trust_client else "unknown"
     solver = {"kind": KIND, "transport": transport, "client_tools": tools}
     return ServedAttempt(services, task, solver, budgets=budgets, resumed=resumed, tell=tell)
 
 
-def _resumed(services: Services, task: Task, wanted: ServeAttempt) -> AttemptSummary | None:
-    """Return the attempt to resume; None if a new one is wanted.
+def _resumed(services: Services, task: Task, request: ServeAttempt) -> AttemptSummary | None:
+    """Return the attempt to resume; None if a new one is requested.
 
-    Raises `UserError` if it was not started over MCP, has ended, is damaged, open in another process or of
-    another task, or if a setting is given with it.
+    Raises `UserError` if there is no such attempt, if it was not started over MCP, has ended, is damaged,
+    open in another process or of another task, or if a setting is given with it.
     """
-    if not wanted.attempt:
+    if not request.attempt:
         return None
     for given, name in (
-        (wanted.budgets, "--budgets"),
-        (wanted.role, "--role"),
-        (wanted.participant, "--participant"),
+        (request.budgets, "--budgets"),
+        (request.role, "--role"),
+        (request.participant, "--participant"),
     ):
         if given:
             raise UserError(f"An attempt keeps its settings: {name} can't be given with --attempt.")
-    found = services.attempts.summary(wanted.attempt)
+    found = services.attempts.summary(request.attempt)
     if found.problem:
         raise UserError(f"The attempt {found.attempt_id} can only be read. {found.problem}")
     if found.task_id != task.id:

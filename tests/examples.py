@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 from hypothesis import settings
 
 Case = TypeVar("Case")
+Size = tuple[int, int]
 EXAMPLES = {"quick": 15, "gate": 100, "explore": 2000}
 """Examples by profile, for a property without its own number; `explore` looks for new cases."""
 CHOSEN = os.environ.get("GISTPOINT_EXAMPLES", "quick")
@@ -51,3 +52,8 @@ def at_the_gate(cases: Collection[Case]) -> list[Case]:
     Each of these cases starts its own app to confirm what a neighbouring case tests too (decision 133).
     """
     return [] if CHOSEN == "quick" else [*cases]
+
+
+def at_sizes(first: Size, *others: Size) -> list[Size]:
+    """Return the sizes of a terminal at which a screen is tried: the quick loop takes only the first."""
+    return [first, *at_the_gate(others)]

@@ -45,7 +45,7 @@ def slowly(order: bytes, archive: bytes, **given: Any) -> bytes:
 
 def dying(order: bytes, archive: bytes, **given: Any) -> bytes:
     reply = honest(order, archive, **given)
-    if next(numbers) == 3:  # the first reply was that the task is missing
+    if next(numbers) == 3:  # the second job: the first reply only requested the task
         os.kill(os.getpid(), signal.SIGKILL)
     return reply
 

@@ -8,6 +8,7 @@ from gistpoint.core.attempts.events import PauseReason
 from gistpoint.core.attempts.state import NOT_STARTED, AttemptResult, AttemptState, attempt_result
 from gistpoint.sessions.agentruns.control import has_person
 from gistpoint.sessions.agentruns.store import HANDED_OVER, JobState, JobStatus
+from gistpoint.tui import signs
 from gistpoint.tui.tables import Column
 from gistpoint.tui.view_models import TO_BE_READ
 
@@ -81,18 +82,23 @@ def doing(row: JobRow) -> str:
 def _ended(state: AttemptState) -> str:
     match attempt_result(state):
         case AttemptResult.SOLVED:
-            return "✔ solved"
+            return f"{signs.GOOD} solved"
         case AttemptResult.TO_BE_READ:
             return TO_BE_READ
     ending = state.ending
-    return "" if ending is None else f"✘ {ending.reason}" + (f": {ending.code}" if ending.code else "")
+    return (
+        "" if ending is None else f"{signs.BAD} {ending.reason}" + (f": {ending.code}" if ending.code else "")
+    )
 
 
 def _style(row: JobRow) -> str:
     words = doing(row)
-    return {"✔": "$text-success", "✘": "$text-error", "?": "$text-warning", "!": "$text-warning"}.get(
-        words[0], ""
-    )
+    return {
+        signs.GOOD: "$text-success",
+        signs.BAD: "$text-error",
+        "?": "$text-warning",
+        "!": "$text-warning",
+    }.get(words[0], "")
 
 
 def _number(text: str) -> str:

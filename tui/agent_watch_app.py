@@ -71,7 +71,7 @@ class AgentWatchApp(BaseApp):
     @on(TakeAsked)
     def take_asked(self, message: TakeAsked) -> None:
         """Take the attempt over in a thread, and close the app to make room for the solve screen."""
-        self.in_thread(lambda: self._take(message.attempt_id, message.by))
+        self.in_thread(lambda: self._take(message.attempt_id, message.by), holds=False)
 
     def _take(self, attempt: str, by: str) -> None:
         follower = JournalFollower(self.locations.attempts / attempt)
@@ -85,7 +85,7 @@ class AgentWatchApp(BaseApp):
     @on(GiveAsked)
     def give_asked(self, message: GiveAsked) -> None:
         """Give the attempt back to the model, in a thread."""
-        self.in_thread(lambda: self._give(message.attempt_id, message.note))
+        self.in_thread(lambda: self._give(message.attempt_id, message.note), holds=False)
 
     def _give(self, attempt: str, note: str) -> None:
         follower = JournalFollower(self.locations.attempts / attempt)

@@ -145,9 +145,9 @@ class GistpointApp(BaseApp):
         opening = self._opening = Opening(lambda words: self.call_from_thread(self._say, opening, words))
         if not isinstance(self.screen, OpeningScreen):
             self.push_screen(OpeningDialog(self.cancel_opening))
-        self.in_thread(lambda: self._in_thread(opening, body))
+        self.in_thread(lambda: self._open_with(body, opening), cancel=self.cancel_opening)
 
-    def _in_thread(self, opening: Opening, body: Callable[[Opening], object]) -> None:
+    def _open_with(self, body: Callable[[Opening], object], opening: Opening) -> None:
         try:
             body(opening)
         except Exception as error:
@@ -177,13 +177,15 @@ class GistpointApp(BaseApp):
         while any(isinstance(screen, OpeningDialog) for screen in self.screen_stack):
             self.pop_screen()
 
-    def cancel_opening(self) -> None:
-        """Cancel the opening, unless the attempt has already been made."""
+    def cancel_opening(self) -> bool:
+        """Cancel the opening, unless the attempt has already been made. Return whether it was cancelled."""
         opening = self._opening
-        if opening is not None and opening.cancel():
-            self._opened(opening)
-            if isinstance(self.screen, OpeningScreen):
-                self._show_first()
+        if opening is None or not opening.cancel():
+            return False
+        self._opened(opening)
+        if isinstance(self.screen, OpeningScreen):
+            self._show_first()
+        return True
 
     @on(HomeScreen.TourAsked)
     def tour_asked(self) -> None:
@@ -290,7 +292,7 @@ class GistpointApp(BaseApp):
             self._new = False  # later openings in the same window ask again
             self._start(task, opening)
             return
-        opening.step("looking for attempts of this task")
+        opening.step("looking for attempts at this task")
         unfinished = self.services.unfinished(task)
         if not unfinished and task.id not in self.services.gist_settings:
             unfinished = self.services.attempts.unfinished(task.id, self.services.enrolment)
@@ -342,7 +344,7 @@ class GistpointApp(BaseApp):
             task = self.services.tasks.find(summary.task_id)
             self.call_from_thread(self._show_ended, task, read_answer(task), summary, opening)
         elif summary.state.driver != PERSON:
-            why = "A recorded attempt was played in it, so it can't be resumed."
+            why = "It is a playback of a recorded attempt, so it can't be resumed."
             if summary.actor == MODEL:
                 why = f"A model is working on it. `gistpoint agent watch {attempt_id}` takes it over."
             self.call_from_thread(self._review, summary.attempt_id, why, opening)

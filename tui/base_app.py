@@ -5,10 +5,8 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
-import traceback
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from datetime import UTC, datetime
 from functools import partial
 from math import inf
 from operator import attrgetter
@@ -16,7 +14,7 @@ from pathlib import Path
 from time import time
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from textual import actions, events, work
+from textual import actions, events
 from textual._callback import invoke
 from textual._context import active_message_pump  # no public way to get the widget that raised
 from textual._time import get_time  # the clock of the events' own timestamps
@@ -34,11 +32,11 @@ from textual.screen import Screen
 from textual.theme import BUILTIN_THEMES, Theme
 from textual.widget import AwaitMount
 
-from gistpoint import __version__
 from gistpoint.core.errors import UserError, did_you_mean
 from gistpoint.core.locations import SETTINGS_FILE, Locations
 from gistpoint.core.text import visible
 from gistpoint.tui.base_screen import BREAKPOINTS, BaseScreen, is_being_removed, with_ancestors
+from gistpoint.tui.crash_log import write_crash
 from gistpoint.tui.drafts import UnsentTexts
 from gistpoint.tui.jobs import JobFailed
 from gistpoint.tui.keys import KeyScope, bindings_of, settings_of, shown_key
@@ -50,18 +48,6 @@ from gistpoint.tui.widgets.key_bar import WAYS_OUT
 
 if TYPE_CHECKING:
     from gistpoint.tui.screens.palette import PaletteEntry
-
-
-def write_crash(logs: Path, error: BaseException, *, attempt_id: str = "") -> Path:
-    """Write a traceback to a new file in `logs`, and return the path."""
-    logs.mkdir(parents=True, exist_ok=True)
-    stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%S%fZ")
-    path = logs / f"crash-{stamp}.log"
-    head = f"gistpoint {__version__}\nattempt {attempt_id or 'none'}\n\n"
-    path.write_text(
-        head + "".join(traceback.format_exception(error)), encoding="utf-8", errors="backslashreplace"
-    )
-    return path
 
 
 _OWN_BY_NAME = {theme.name: theme for theme in OWN}
@@ -276,9 +262,9 @@ class BaseApp(App[object]):
         if not refused:
             await super().on_event(event)
 
-    def hold_keys(self) -> Callable[[], None]:
-        """Hold what is typed until the returned function is called."""
-        return self.type_ahead.wait()
+    def hold_keys(self, cancel: Callable[[], bool] | None = None) -> Callable[[], None]:
+        """Hold what is typed until the returned function is called; Escape calls `cancel`."""
+        return self.type_ahead.wait(cancel)
 
     async def on_followed(self, message: Followed) -> None:
         """Report the arrival of its marker to the type-ahead, which may then deliver the held events."""
@@ -323,15 +309,27 @@ class BaseApp(App[object]):
             # private, but there is no public way to remove a single toast
             self._unnotify(shown, refresh=False)
 
-    @work(thread=True, group="open", exit_on_error=False)
-    def in_thread(self, body: Callable[[], object]) -> None:
-        """Run a slow function in a thread. A `UserError` is shown; other exceptions count as unexpected."""
-        try:
-            body()
-        except UserError as error:
-            self.call_from_thread(self._failed, error)
-        except Exception as error:
-            self.call_from_thread(self._crashed, error)
+    def in_thread(
+        self, body: Callable[[], object], *, holds: bool = True, cancel: Callable[[], bool] | None = None
+    ) -> None:
+        """Run a slow function in a thread. A `UserError` is shown; other exceptions count as unexpected.
+
+        What is typed until it has ended is for the screen that it opens, unless `holds` is False; Escape
+        calls `cancel` (decision 126).
+        """
+        let_go = self.hold_keys(cancel) if holds else lambda: None
+
+        def run() -> None:
+            try:
+                body()
+            except UserError as error:
+                self.call_from_thread(self._failed, error)
+            except Exception as error:
+                self.call_from_thread(self._crashed, error)
+            finally:
+                self.call_later(let_go)  # not `call_from_thread`: after `exit`, nobody would answer
+
+        self.run_worker(run, thread=True, group="open", exit_on_error=False)
 
     def on_job_failed(self, message: JobFailed) -> None:
         """Show the error of a job."""
@@ -490,7 +488,8 @@ class BaseApp(App[object]):
     ) -> bool:
         """Run an action, and return whether it was handled.
 
-        An exception in an action must not end the app, which runs the actions of all keys.
+        An exception in an action must not end the app, which runs the actions of all keys: it is reported,
+        and the action counts as handled.
         """
         try:
             return await super().run_action(action, default_namespace, namespaces)
@@ -524,8 +523,7 @@ class BaseApp(App[object]):
         Exceptions that follow before the user has read the report result from the first one, and are only
         logged. Without `recover`, nothing is reported, because the app ends.
         """
-        self.crashes.append(error)
-        log = write_crash(self.locations.logs, error, attempt_id=self.attempt_at_risk())
+        log = self._record_crash(error)
         if self._given_up is not None:
             return
         self._given_up, self._input_counts_from = tuple(self.screen_stack), inf
@@ -547,8 +545,11 @@ class BaseApp(App[object]):
             if isinstance(screen, BaseScreen):
                 screen.stop()
         except Exception as error:
-            self.crashes.append(error)
-            write_crash(self.locations.logs, error, attempt_id=self.attempt_at_risk())
+            self._record_crash(error)
+
+    def _record_crash(self, error: Exception) -> Path:
+        self.crashes.append(error)
+        return write_crash(self.locations.logs, error, attempt_id=self.attempt_at_risk())
 
     def attempt_at_risk(self) -> str:
         """Return the id of the open attempt; empty if there is none."""

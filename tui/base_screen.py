@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import ClassVar, Protocol, cast
 
 from textual import events, on
+from textual._time import get_time  # the clock of the events' own timestamps
 from textual.await_complete import AwaitComplete
 from textual.dom import DOMNode
 from textual.message_pump import MessagePump
@@ -29,8 +30,8 @@ class _TypingApp(Protocol):
 
     drafts: UnsentTexts
 
-    def hold_keys(self) -> Callable[[], None]:
-        """Hold what is typed until the returned function is called."""
+    def hold_keys(self, cancel: Callable[[], bool] | None = None) -> Callable[[], None]:
+        """Hold what is typed until the returned function is called; Escape calls `cancel`."""
         ...
 
 
@@ -63,6 +64,8 @@ class BaseScreen(Screen[ScreenResultType]):
     def __init__(self, name: str | None = None, id: str | None = None, classes: str | None = None) -> None:
         super().__init__(name, id, classes)
         self._is_left = False
+        self.opened_at = get_time()
+        """The time at which the screen was made, on the clock of Textual's events."""
         self._last_steps: list[Callable[[], object]] = []
         self._at_keys: list[Callable[[events.Key], object]] = []
 
@@ -119,9 +122,12 @@ class BaseScreen(Screen[ScreenResultType]):
         for do in self._at_keys:
             do(event)
 
-    def hold_keys(self) -> Callable[[], None]:
-        """Hold what is typed until the returned function is called, because a prompt is about to open."""
-        return cast("_TypingApp", self.app).hold_keys()
+    def hold_keys(self, cancel: Callable[[], bool] | None = None) -> Callable[[], None]:
+        """Hold what is typed until the returned function is called, because a prompt is about to open.
+
+        A wait that may be long needs a `cancel`, which Escape calls.
+        """
+        return cast("_TypingApp", self.app).hold_keys(cancel)
 
     def focus_later(self, widget: Widget) -> None:
         """Focus a widget after the next drawing, when it can take the focus; hold what is typed until then.

@@ -12,6 +12,7 @@ from gistpoint.core.generation.progress import CampaignProgress, KeptTask, Trial
 from gistpoint.core.readable import duration
 from gistpoint.core.running import RunProgress, WorkStage, stages_after, time_left
 from gistpoint.core.text import visible_line
+from gistpoint.tui import signs
 from gistpoint.tui.tables import Column
 from gistpoint.tui.widgets.charts import gauge
 
@@ -128,9 +129,9 @@ def stage_lines(shown: CampaignShown, width: int, now: float, *, most: int) -> l
 def _stage_words(stage: WorkStage, width: int, now: float) -> str:
     name = visible_line(stage.name) or "beginning"
     if stage.took is not None:
-        return f"✔ {name:<{_NAME}} {duration(1000 * stage.took)}"
+        return f"{signs.GOOD} {name:<{_NAME}} {duration(1000 * stage.took)}"
     elapsed = now - stage.began
-    words = f"▸ {name:<{_NAME}} {duration(1000 * elapsed)}"
+    words = f"{signs.HERE} {name:<{_NAME}} {duration(1000 * elapsed)}"
     if not stage.total:
         return f"{words} {visible_line(stage.phase)}".rstrip()
     counts = f" {stage.done}/{stage.total}"

@@ -39,7 +39,7 @@ COMMANDS = (
     CommandRow("review", "read recorded runs step by step", "review:REVIEW", screen=True),
     CommandRow(
         "glance",
-        "read functions blind, and see how often a fault is seen",
+        "read functions blind, and see how often faults are noticed",
         "glance:GLANCE",
         screen=True,
         shown=("all", "reader", "seconds", "reveal", "table", "merge"),
@@ -89,7 +89,7 @@ COMMANDS = (
     CommandRow("gist list", "list gist tasks with their difficulty and reference gists", "gist_listing:LIST"),
     CommandRow(
         "gist reference",
-        "make a gist automatically: it shows that the task has a solution",
+        "look for a gist automatically, to show that the task has a solution",
         "gists:REFERENCE",
     ),
     CommandRow(
@@ -219,7 +219,7 @@ COMMANDS = (
     CommandRow("admin cache", "list environments, images and leftovers, with their sizes", "storage:LIST"),
     CommandRow("admin clean", "remove them; tasks and attempts are not touched", "storage:CLEAN"),
     CommandRow("admin completion", "print the completion script of bash, zsh or fish", "completion:SCRIPT"),
-    CommandRow("admin baseline", "record what a task's suite shows on another backend", "tasks:BASELINE"),
+    CommandRow("admin baseline", "record the results of a task's suite on another backend", "tasks:BASELINE"),
 )
 """All commands, in the order of the help. The module of a command is imported when the command is called."""
 

@@ -61,7 +61,7 @@ def edited_externally(
             status = _run(app, [*command, name])
         if status != 0:
             keep = path.exists() and path.read_bytes() != text.encode("utf-8", "surrogatepass")
-            kept = f"The text that it saved is in {path}." if keep else "The text was not changed."
+            kept = f"The text that it saved is in {path}." if keep else "Your text here was not changed."
             raise ExternalEditorError(f"{command[0]} ended with exit status {status}.", hint=kept)
         return _read(path, command[0])
     except UnicodeDecodeError as error:
@@ -122,5 +122,5 @@ def _read(path: Path, editor: str) -> str:
         return path.read_bytes().decode("utf-8", "surrogatepass")
     except FileNotFoundError as error:
         raise ExternalEditorError(
-            f"{editor} removed the file it was given.", hint="The text was not changed."
+            f"{editor} removed the file it was given.", hint="Your text here was not changed."
         ) from error

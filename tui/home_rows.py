@@ -24,12 +24,21 @@ from gistpoint.core.tasks.model import Task
 from gistpoint.sessions.attempts import AttemptSummary
 from gistpoint.sessions.services import Services, is_our_demo
 from gistpoint.sessions.tasks import BrokenTask
+from gistpoint.tui import signs
 from gistpoint.tui.attempt_charts import score_cell
 from gistpoint.tui.tables import Column
 from gistpoint.tui.titles import mode_words
 from gistpoint.tui.view_models import end_words, used_words
 
-SOLVED, TO_READ, PAUSED, OPEN, FAILED, DAMAGED, NEW = "✔", "?", "‖", "▶", "✘", "!", "·"
+SOLVED, TO_READ, PAUSED, OPEN, FAILED, DAMAGED, NEW = (
+    signs.GOOD,
+    "?",
+    signs.PAUSED,
+    signs.FORWARD,
+    signs.BAD,
+    "!",
+    "·",
+)
 """The symbols for attempts and tasks, which differ in shape."""
 STYLES: Mapping[str, str] = {
     SOLVED: "$text-success",
@@ -360,11 +369,11 @@ def _standing_words(summary: AttemptSummary) -> str:
     if ending is not None:
         return end_words(ending, summary.result)
     return (
-        "▶ open elsewhere"
+        f"{signs.FORWARD} open elsewhere"
         if summary.open
-        else "‖ paused"
+        else f"{signs.PAUSED} paused"
         if summary.state.pause is not None
-        else "‖ unfinished"
+        else f"{signs.PAUSED} unfinished"
     )
 
 

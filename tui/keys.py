@@ -212,12 +212,12 @@ Every key can be changed by its id, in `config.toml` in the config folder that `
 "attempt.submit" = "f9,ctrl+r"
 ```
 
-Several keys are separated by commas. They have Textual's names.
+Several keys are separated by commas. Keys have the names that Textual uses.
 
-You don't have to know them: **F1** or **?** lists those of what has the focus, then the screen's, including
-yours, and what you type there filters them. **Ctrl+P** offers what you can do now, the most used first.
-**Ctrl+O** puts a letter on everything visible that takes the focus: press one to go there. **z** zooms a
-pane. Every key in the bottom line can be clicked.
+You don't have to know the keys: **F1** or **?** lists those of the part with the focus, then those of the
+screen, including your own, and what you type there filters the list. **Ctrl+P** offers what you can do now,
+the most used first. **Ctrl+O** puts a letter on everything visible that takes the focus: press one to go
+there. **z** zooms a pane. Every key in the bottom line can be clicked.
 
 ## A key means one thing
 

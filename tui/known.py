@@ -94,7 +94,7 @@ def _latest(call: AttemptCall) -> int:
 
 @lru_cache(maxsize=16)
 def _inside(shown: Shown) -> tuple[Shown, ...]:
-    """Return the definitions inside a definition that was shown alone."""
+    """Return the definitions inside a definition that was shown alone; empty if its text can't be parsed."""
     path, _, qualname = shown.function.partition("::")
     indented = shown.text[:1] in (" ", "\t")
     text = f"if 1:\n{shown.text}" if indented else shown.text

@@ -23,6 +23,7 @@ from gistpoint.sessions.runs.profile import (
     tokens_of,
 )
 from gistpoint.sessions.runs.rendering import money, tilde_of
+from gistpoint.tui import signs
 from gistpoint.tui.widgets.charts import gauge, sparkline
 
 Pieces = list[tuple[str, str]]
@@ -76,7 +77,10 @@ STYLES = {
 }
 SIGNS = {Work.READ: "v", Work.SEARCH: "/", Work.EDIT: "e", Work.RUN: "$", Work.TEST: "t", Work.SUBMIT: "!"}
 """A character for each kind of work, as in lists of steps."""
-_VERDICTS = {"solved": ("✔ solved", "$text-success"), "unsolved": ("✘ unsolved", "$text-error")}
+_VERDICTS = {
+    "solved": (f"{signs.GOOD} solved", "$text-success"),
+    "unsolved": (f"{signs.BAD} unsolved", "$text-error"),
+}
 
 
 def drawn(
@@ -161,7 +165,7 @@ def _course(profile: Profile, width: int, here: int | None) -> Iterator[ProfileL
     if profile.reached:
         yield _row("found", _firsts(profile, cells), "bold $text-success", words["found"])
     if "failed" in words:
-        failed = "".join("✘" if found.failed else _NOTHING for found in cells)
+        failed = "".join(signs.BAD if found.failed else _NOTHING for found in cells)
         yield _row("failed", failed, "$text-error", words["failed"])
     if "again" in words:
         wasted = "".join("~" if found.wasted else _NOTHING for found in cells)
@@ -173,7 +177,7 @@ def _course(profile: Profile, width: int, here: int | None) -> Iterator[ProfileL
 
 def _words(profile: Profile) -> dict[str, str]:
     """Return the text at the right of each row, by the kind of work or the name of the row."""
-    words: dict[str, str] = {"found": "①②③"}
+    words: dict[str, str] = {"found": signs.NUMBERS}
     for work, share in profile.shares.items():
         words[work] = plural(share.steps, "step") + (
             f" {duration(1000 * share.seconds)}" if share.seconds >= 1 else ""
@@ -204,7 +208,7 @@ def _axis(profile: Profile, cells: Sequence[Bin], here: int | None) -> ProfileLi
     pieces = [(f"{'step':<{LABEL}}", _MUTED), (line, _MUTED)]
     if here is not None and cells:
         at = min(len(cells) - 1, _column(here, profile, cells))
-        pieces[1:] = [(line[:at], _MUTED), ("▾", "bold"), (line[at + 1 :], _MUTED)]
+        pieces[1:] = [(line[:at], _MUTED), (signs.UNFOLDED, "bold"), (line[at + 1 :], _MUTED)]
     return ProfileLine(pieces, cells=len(cells))
 
 
@@ -215,7 +219,7 @@ def _column(step: int, profile: Profile, cells: Sequence[Bin]) -> int:
 def _firsts(profile: Profile, cells: Sequence[Bin]) -> str:
     shown = [_NOTHING] * len(cells)
     for found in profile.reached:
-        for sign, step in zip("①②③", (found.read, found.seen, found.edited), strict=True):
+        for sign, step in zip(signs.NUMBERS, (found.read, found.seen, found.edited), strict=True):
             if step is not None:
                 shown[_column(step, profile, cells)] = sign
     return "".join(shown)
@@ -225,7 +229,11 @@ def _firsts(profile: Profile, cells: Sequence[Bin]) -> str:
 
 
 def _reached(found: GoalReached, profile: Profile, width: int) -> Iterator[ProfileLine]:
-    steps = (("① file read", found.read), ("② seen", found.seen), ("③ edited", found.edited))
+    steps = (
+        (f"{signs.ONE} file read", found.read),
+        (f"{signs.TWO} seen", found.seen),
+        (f"{signs.THREE} edited", found.edited),
+    )
     words = (
         f"{what} never"
         if step is None
@@ -257,7 +265,9 @@ def _test_run(found: TestRunCounts, *, first: bool) -> ProfileLine:
         return ProfileLine([*start, (f"{'?' * _BAR}  {ended}, without counts", _MUTED)], found.step)
     bar = gauge(found.passed, found.passed + found.failed, _BAR)
     style = "$text-success" if found.went_well else "$text-error"
-    words = f"  {'✔' if found.went_well else '✘'} {found.passed:,} passed, {found.failed:,} failed"
+    words = (
+        f"  {signs.GOOD if found.went_well else signs.BAD} {found.passed:,} passed, {found.failed:,} failed"
+    )
     return ProfileLine([*start, (bar, style), (words, "")], found.step)
 
 

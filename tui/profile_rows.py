@@ -10,12 +10,13 @@ from gistpoint.core.text import plural, shortened, visible_line
 from gistpoint.sessions.records.model import Run
 from gistpoint.sessions.runs.profile import Profile, SolverMove, cost_of, divergence_of
 from gistpoint.sessions.runs.rendering import money, tilde_of
+from gistpoint.tui import signs
 from gistpoint.tui.profile_drawing import SIGNS, STYLES, ProfileLine, spread
 
 _MUTED = "$foreground 60%"
 _NAME = 22
 _MOST_WAYS = 6
-_RESULTS = {"solved": ("✔", "$text-success"), "unsolved": ("✘", "$text-error")}
+_RESULTS = {"solved": (signs.GOOD, "$text-success"), "unsolved": (signs.BAD, "$text-error")}
 
 
 @dataclass(frozen=True, slots=True)

@@ -45,7 +45,7 @@ class ReviewApp(BaseApp):
         """Start loading once the frame is drawn; loading earlier would slow down the drawing."""
         if not self._begun and isinstance(self.screen, OpeningRuns):
             self._begun = True
-            self.in_thread(self._load_screen)
+            self.in_thread(self._load_screen, holds=False)  # `_early` holds the keys
 
     def _load_screen(self) -> None:
         make = self._load()

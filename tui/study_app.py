@@ -131,6 +131,16 @@ class StudyApp(BaseApp):
     def _contact(self) -> str:
         return self.part.folder.study.privacy.contact
 
+    def in_thread(
+        self, body: Callable[[], object], *, holds: bool = False, cancel: Callable[[], bool] | None = None
+    ) -> None:
+        """Run a slow function in a thread, and hold nothing that is typed meanwhile.
+
+        A page of a study follows an answer, and no key opens it: what was typed before it could be read must
+        not answer it (decision 126).
+        """
+        super().in_thread(body, holds=holds, cancel=cancel)
+
     # Steps
 
     def _look_on(self) -> None:

@@ -10,10 +10,11 @@ from gistpoint.core.study.progress import PeopleProgress, PersonAtWork, StudyPro
 from gistpoint.core.study.rows import AttemptRow
 from gistpoint.core.tasks.names import word_name
 from gistpoint.core.text import visible_line
+from gistpoint.tui import signs
 from gistpoint.tui.tables import Column
 
 HIDDEN = "hidden until closed"
-_BLOCKS = " ▏▎▍▌▋▊▉█"
+_BLOCKS = f" {signs.EIGHTHS_ACROSS}"
 _BAR = 5
 
 
@@ -21,7 +22,7 @@ def bar(number: int, target: int) -> str:
     """Return the progress towards a target, as a bar of five cells and a fraction."""
     eighths = min(number * 8 * _BAR // max(1, target), 8 * _BAR)
     whole, rest = divmod(eighths, 8)
-    drawn = "█" * whole + (_BLOCKS[rest] if rest else "")
+    drawn = signs.BLOCK * whole + (_BLOCKS[rest] if rest else "")
     return f"{drawn:<{_BAR}} {number}/{target}"
 
 
@@ -71,7 +72,7 @@ def columns(study: Study, *, hidden: bool) -> tuple[Column[TaskCoverage], ...]:
 
 
 def state_words(study: Study, ledger: Ledger) -> str:
-    """Return the name of the study and whether it is open."""
+    """Return the id of the study, since when it is open or closed, and whether it is simulated."""
     opened, closed = (
         ledger.study.when(kind) for kind in (StudyOperationKind.OPENED, StudyOperationKind.CLOSED)
     )
@@ -117,7 +118,7 @@ def work_words(person: PersonAtWork) -> str:
 def need_words(progress: StudyProgress) -> str:
     """Return the number of people that the design still needs, in words."""
     if not progress.open_cells:
-        return "need: nobody more; every task is covered in every condition"
+        return "need: no more people; every task is covered in every condition"
     cells = f"{progress.open_cells} open cell{'s' if progress.open_cells > 1 else ''}"
     if progress.people_needed == 1:
         return f"need: 1 more person to close all gaps ({cells})"

@@ -57,6 +57,8 @@ class Column(Generic[Row]):
     """
     least: int = 0
     """The width to which the column may be cut; 0 if its cells are never cut, like numbers."""
+    readable: int = 36
+    """The width that a long text needs to be easy to read; columns without a rank go before it has less."""
     keeps_end: bool = False
     """Whether a text that is too long is cut in the middle instead of at the end."""
     former_names: tuple[str, ...] = ()
@@ -93,8 +95,6 @@ class Column(Generic[Row]):
 
 # Widths
 
-_READABLE = 36
-"""The width in cells that a long text needs to be easy to read."""
 _EXCERPT = 48
 """The width in cells that an excerpt needs to show a match with the words around it."""
 Laid = tuple[Column[Row], int]
@@ -156,7 +156,7 @@ def _by_importance(columns: Sequence[Column[Row]]) -> list[int]:
 def _comfortable(laid: Laid[Row]) -> int:
     """Return the width at which a column is easy to read."""
     column, cells = laid
-    return max(_least_of(laid), min(cells, _READABLE)) if column.rank else _least_of(laid)
+    return max(_least_of(laid), min(cells, column.readable)) if column.rank else _least_of(laid)
 
 
 def _with_excerpt(laid: Laid[Row], least: int, *, is_last: bool) -> int:

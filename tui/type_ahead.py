@@ -10,10 +10,13 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from textual import events
 from textual._queue import Queue
+from textual._time import get_time  # the clock of the events' own timestamps
 from textual.app import App
 from textual.errors import NoWidget
 from textual.message import Message
@@ -26,7 +29,7 @@ from gistpoint.tui.base_screen import BaseScreen
 from gistpoint.tui.bindings.words import FREE
 
 _ROUNDS_FROM_SOURCE = 2
-"""The rounds that start at the widget which got the event, since its messages begin in its own queue."""
+"""The rounds that start at the widget that got the event, because its messages begin in its own queue."""
 _QUIET_ROUNDS = 3
 """The rounds in a row that must leave screen and focus unchanged.
 
@@ -37,12 +40,29 @@ _LOOK_S = 0.05
 
 _LOST_S = 10.0
 """The seconds after which a marker is given up; no queue of an app that still answers takes that long."""
+
+_PATIENCE_S = 1.0
+"""The seconds after which a wait must not lock the user out: the mouse and the key that quits work again."""
+_QUIT = "leave_program"
+"""The action of the key that quits."""
 _MOVES = FREE - {"enter", "space", "tab", "shift+tab"}
 UserInput = events.InputEvent | events.Paste
 
 
 class Followed(Message):
     """A marker that follows an event through the same queues up to the app, behind all that it has caused."""
+
+
+@dataclass(eq=False)
+class _Wait:
+    """The wait for what a thread is about to open."""
+
+    screen: Screen[Any] | None
+    """The screen on top when the wait began; what is typed while it stays there belongs to what comes."""
+    cancel: Callable[[], bool] | None
+    """What Escape calls; it returns whether it could cancel. None if nothing can be cancelled."""
+    since: float
+    """The time of the beginning, on the clock of Textual's events."""
 
 
 class TypeAhead:
@@ -61,13 +81,13 @@ class TypeAhead:
         self._rounds = self._quiet = 0
         self._typed_on: Screen[Any] | None = None
         self._seen: tuple[Screen[Any] | None, Widget | None] = (None, None)
-        self._waiting = 0
-        """The number of actions that wait for a thread before they open something."""
+        self._waits: list[_Wait] = []
+        """The actions that wait for a thread before they open something."""
 
     @property
     def holds(self) -> bool:
         """Whether an event that arrives now has to wait."""
-        return self._marker is not None or self._waiting > 0
+        return self._marker is not None or bool(self._waits)
 
     def was_typed_on(self, screen: Screen[Any]) -> bool:
         """Return whether the latest event was handed to this screen; also true before the first event."""
@@ -77,37 +97,55 @@ class TypeAhead:
         """Deliver an event; if an earlier one may still open something, hold it until then."""
         if event in self._at_once:
             self._at_once.remove(event)
-            await self._pass_on(event)
-        elif self.holds:
+            if not self._cancels(event):
+                await self._pass_on(event)
+        elif self._marker is not None or self._is_for_later(event):
             self._held.append(event)
-        else:
+        elif not self._cancels(event):
             await self._pass_on(event)
 
     def at_once(self, event: UserInput) -> None:
         """Have an event delivered before those that are held: the event being followed has caused it."""
         self._at_once.append(event)
 
-    def wait(self) -> Callable[[], None]:
+    def wait(self, cancel: Callable[[], bool] | None = None) -> Callable[[], None]:
         """Hold all events until the returned function is called.
 
-        An action calls this if a thread must end before the action opens something.
+        An action calls this if a thread must end before the action opens something. Escape then calls
+        `cancel`, which returns whether what was to come does not come now.
         """
-        waits = [True]
-        self._waiting += 1
+        wait = _Wait(_screen_and_focus(self._app)[0], cancel, get_time())
+        self._waits.append(wait)
 
-        def done() -> None:
-            if waits:
-                waits.clear()
-                self._waiting = max(0, self._waiting - 1)
-                self._follow(None)
+        return partial(self._end, wait)
 
-        return done
+    def _is_for_later(self, event: UserInput) -> bool:
+        """Return whether an event belongs to something that an action is about to open."""
+        top = _screen_and_focus(self._app)[0]
+        return any(_belongs_to_what_comes(event, wait, top) for wait in self._waits)
+
+    def _cancels(self, event: UserInput) -> bool:
+        """If the event is the key that cancels what is waited for, do that. Return whether it is that key."""
+        top = _screen_and_focus(self._app)[0]
+        meant = [wait for wait in self._waits if _is_key_to_cancel(event, wait, top)]
+        for wait in meant:
+            if wait.cancel is not None and wait.cancel():
+                # What was typed before was meant for what does not come now.
+                self._held = deque(held for held in self._held if held.time > event.time)
+                self._end(wait)
+        return bool(meant)
+
+    def _end(self, wait: _Wait) -> None:
+        if wait in self._waits:
+            self._waits.remove(wait)
+            self._follow(None)
 
     def forget(self) -> None:
         """Drop the held events, and stop waiting: a crash closes the screens that they were meant for."""
         self._held.clear()
         self._at_once.clear()
-        self._marker, self._waiting = None, 0
+        self._waits.clear()
+        self._marker = None
 
     async def passed(self, marker: Followed) -> None:
         """Handle the arrival of a marker: send another one or, after enough quiet rounds, the held events."""
@@ -121,8 +159,19 @@ class TypeAhead:
             self._send()
             return
         self._marker = self._source = None
-        while self._held and not self.holds:
-            await self._pass_on(self._held.popleft())
+        while self._marker is None and (event := self._next_held()) is not None:
+            if not self._cancels(event):
+                await self._pass_on(event)
+
+    def _next_held(self) -> UserInput | None:
+        """Take the first held event that can be delivered now; None if there is none.
+
+        While an action waits for a thread, Escape overtakes the events that are for what comes.
+        """
+        event = next((event for event in self._held if not self._is_for_later(event)), None)
+        if event is not None:
+            self._held.remove(event)
+        return event
 
     async def _pass_on(self, event: UserInput) -> None:
         source = self._widget_of(event)
@@ -200,6 +249,32 @@ def _may_open(event: UserInput, source: Widget | None) -> bool:
             return True
         case _:
             return False
+
+
+def _belongs_to_what_comes(event: UserInput, wait: _Wait, top: Screen[Any] | None) -> bool:
+    """Return whether an event has to wait for what an action is about to open."""
+    if isinstance(top, BaseScreen) and top is not wait.screen and top.opened_at > wait.since:
+        # If the action had opened it, the wait would be over: it is for instance the question whether code
+        # may run without isolation. Later events answer it; earlier ones still wait.
+        return event.time < top.opened_at + _PATIENCE_S
+    if _is_key_to_cancel(event, wait, top):
+        return False
+    works_again = isinstance(event, events.MouseEvent) or _action_of(event, top) == _QUIT
+    return not (works_again and event.time >= wait.since + _PATIENCE_S)
+
+
+def _is_key_to_cancel(event: UserInput, wait: _Wait, top: Screen[Any] | None) -> bool:
+    if wait.cancel is None or top is not wait.screen or not isinstance(event, events.Key):
+        return False
+    return event.key == "escape" or _action_of(event, top) == "cancel"
+
+
+def _action_of(event: UserInput, screen: Screen[Any] | None) -> str:
+    """Return the action of a key on a screen; empty if it has none."""
+    if screen is None or not isinstance(event, events.Key):
+        return ""
+    bound = screen.active_bindings.get(event.key)
+    return bound.binding.action if bound is not None else ""
 
 
 def _screen_and_focus(app: App[Any]) -> tuple[Screen[Any] | None, Widget | None]:

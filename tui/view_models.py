@@ -12,24 +12,25 @@ from gistpoint.core.attempts.state import AttemptCall, AttemptResult, AttemptSta
 from gistpoint.core.kinds.commandline import spelled
 from gistpoint.core.kinds.confirming import confirmation_words
 from gistpoint.core.readable import duration
+from gistpoint.tui import signs
 
 END_WORDS = {
-    "solved": "✔ solved",
-    "submissions_exhausted": "✘ submissions used up",
-    "calls_exhausted": "✘ tool uses used up",
-    "steps_exhausted": "✘ steps used up",
-    "time_cap": "✘ time is up",
-    "gave_up": "✘ gave up",
-    "skipped": "↷ skipped",
-    "final_wrong": "✘ final answer wrong",
+    "solved": f"{signs.GOOD} solved",
+    "submissions_exhausted": f"{signs.BAD} submissions used up",
+    "calls_exhausted": f"{signs.BAD} tool uses used up",
+    "steps_exhausted": f"{signs.BAD} steps used up",
+    "time_cap": f"{signs.BAD} time is up",
+    "gave_up": f"{signs.BAD} gave up",
+    "skipped": f"{signs.SKIPPED} skipped",
+    "final_wrong": f"{signs.BAD} final answer wrong",
     "infrastructure": "! infrastructure failed",
     "withdrawn": "! withdrawn",
     "disqualified": "! disqualified",
-    "context_exhausted": "✘ context used up",
-    "token_cap": "✘ tokens used up",
+    "context_exhausted": f"{signs.BAD} context used up",
+    "token_cap": f"{signs.BAD} tokens used up",
 }
 TO_BE_READ = "? solved, to be read"
-REJECTED = "✘ solved, rejected"
+REJECTED = f"{signs.BAD} solved, rejected"
 LAST = " (THE LAST)"
 
 
@@ -44,7 +45,7 @@ def call_words(call: AttemptCall, submission: Submission | None = None, folded: 
 
     `folded` is a line in place of the request and its answer; empty if there is none.
     """
-    mark = "…" if call.text is None else "✘" if call.refused else "·"
+    mark = "…" if call.text is None else signs.BAD if call.refused else "·"
     if submission is not None and submission.status:
         mark = submission_words(submission)[0]
     return f"{mark} {call.number:>2}  {folded or asked_words(call)}"
@@ -88,7 +89,11 @@ def allowed(state: AttemptState, affordance: str) -> bool:
 
 def isolation_warning(state: AttemptState) -> str:
     """Return a warning if the code under test runs without isolation, otherwise an empty string."""
-    return "" if state.header.backend.isolated else "⚠ NOT ISOLATED: tests run as you, on this machine"
+    return (
+        ""
+        if state.header.backend.isolated
+        else f"{signs.WARNING} NOT ISOLATED: tests run as you, on this machine"
+    )
 
 
 def pass_words(state: AttemptState) -> str:
@@ -110,10 +115,10 @@ def submission_words(submission: Submission, accepted: bool | None = None) -> st
         return "… running"
     if submission.status != "finished":
         cost = "" if submission.counts else ", not charged"
-        return f"✘ {submission.status.replace('_', ' ')}{cost}"
+        return f"{signs.BAD} {submission.status.replace('_', ' ')}{cost}"
     result = result_of(submission.solved, submission.doubts, accepted)
-    mark = {AttemptResult.SOLVED: "✔ solved", AttemptResult.TO_BE_READ: TO_BE_READ}.get(
-        result, "✘ not solved"
+    mark = {AttemptResult.SOLVED: f"{signs.GOOD} solved", AttemptResult.TO_BE_READ: TO_BE_READ}.get(
+        result, f"{signs.BAD} not solved"
     )
     if submission.metrics:
         return f"{mark}: fidelity {submission.score or 0:.0f}"

@@ -37,8 +37,8 @@ def fit_censored(
 
     The method is Newton's on (b / sigma, 1 / sigma), in which the log-likelihood is concave (Olsen 1978,
     Econometrica 46); `start` is an earlier fit from which it begins. None if there are no more rows than
-    columns, if the columns are dependent, if nothing is solved, if nothing varies, or if the maximum is at
-    infinity.
+    columns, if the columns are dependent, if nothing is solved, if nothing varies, or if the method does not
+    converge, for example because the maximum is at infinity.
     """
     rows, columns = x.shape
     if rows <= columns or not solved.any():

@@ -25,9 +25,9 @@ _MOMENTS: tuple[tuple[str, Callable[[AttemptRow], float | None]], ...] = (
     ("first touch", lambda row: row.first_touch_s),
 )
 NOTE = (
-    "Found: at least one corrupted function was touched, as the paper counts it. Changed: its text differed"
-    " in a submission. Both are recorded here for each attempt; the paper's code compares the names in tool"
-    " calls. The share solved of those found is its conditional rate."
+    "Found: at least one corrupted function was touched, as the paper counts it. Changed: the"
+    " function's text differed in a submission. Both are recorded here for each attempt; the paper's code"
+    " compares the names in tool calls. The share solved of those found is the paper's conditional rate."
 )
 MOMENTS_NOTE = (
     "Active minutes and tool calls until a corrupted function was first shown, marked as a suspect,"

@@ -23,7 +23,7 @@ _COLUMNS = (
     "model",
     "term",
     "b",
-    "change of the odds",
+    "change in the odds",
     "p (Wald)",
     "p (jackknife)",
     "McFadden R2",
@@ -62,7 +62,7 @@ def difficulty(data: StudyData) -> Findings:
 
 
 NOTE = (
-    "b is the change of the log odds of success with one standard deviation of the metric, over the"
+    "b is the change in the log odds of success per standard deviation of the metric, over the"
     " repair tasks of the study. Brackets contain the interval by the two-way jackknife over persons"
     " and tasks; next to it is Wald's, as the paper prints it, which treats all attempts as"
     " independent. 'p without the term' is the likelihood-ratio test of leaving the term out. The"
@@ -186,7 +186,7 @@ def add_metric_by_mode(
     table = found.table(
         "Metric x mode",
         ("pool", "term", "against", "difference of slopes", "p (Wald)", "p (jackknife)"),
-        "How much the metric's slope differs from that in the mode 'against', in log odds for a standard"
+        "How much the metric's slope differs from that in the mode 'against', in log odds per standard"
         " deviation.",
     )
     together: dict[str, list[Pool]] = defaultdict(list)

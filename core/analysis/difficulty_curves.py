@@ -108,7 +108,7 @@ def _curves(data: StudyData, identity: str, groups: Sequence[tuple[str, PooledRo
             "metric",
             "slope (log odds)",
             "p (jackknife)",
-            f"of {RESAMPLES} resamples not settled",
+            f"of {RESAMPLES} resamples not converged",
         ),
         NOTE,
     )
@@ -177,7 +177,7 @@ def resampled(z: Floats, y: Floats, seed: int) -> tuple[Floats, int]:
     """Return the log odds on the grid `AT` of each converged bootstrap fit, and how many did not converge.
 
     Resamples are of attempts with replacement. All are fitted at once, by Newton's method without a penalty;
-    a fit has diverged when a coefficient exceeds 15 in absolute value.
+    a fit has diverged when it is singular, or a coefficient exceeds 15 in absolute value.
     """
     draw = np.random.default_rng(seed)
     counts = draw.multinomial(len(y), np.full(len(y), 1 / len(y)), size=RESAMPLES).astype(float)

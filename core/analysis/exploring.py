@@ -46,7 +46,7 @@ def exploration(data: StudyData) -> Findings:
     found = FindingsBuilder()
     table = found.table(
         "Exploration before the first submission, and success",
-        ("who", "mode", "attempts", "odds for each call", f"odds for {STEP:.0f} points more searches"),
+        ("who", "mode", "attempts", "odds per call", f"odds per {STEP:.0f} points more searches"),
         "Ratios of the odds of solving. Information calls are views and searches; the share of searches is"
         " among them. Each task's mean is a covariate (Mundlak 1978), so the ratios are within tasks.",
     )

@@ -45,8 +45,8 @@ def forecasts(data: StudyData) -> Findings:
         add("minutes", words, *_over_minutes(ahead))
         found.plot(_plot(ahead))
         found.note(
-            "Forecasts of minutes are compared only for solved attempts, whose minutes are known,"
-            " and are shorter than those of the others."
+            "Forecasts of minutes are compared only for solved attempts, whose minutes are known"
+            " and shorter than those of the others."
         )
     chances = people_of(data.rows)
     if stated := _answered(chances, CHANCE, zero=True):

@@ -41,7 +41,11 @@ STATIC_NOTE = (
 GIVEN_NOTE = (
     "Conditions that differ only in whether the test's body is given. Differences are within tasks,"
     " in percentage points. The paper prints 42.0 and 60.0 for fidelity, 68.4 and 85.3 for the test"
-    " score, without a test."
+    " score, without a significance test."
+)
+PARAMETER_NOTE = (
+    "Conditions that differ only in whether the brief names one parameter of the test. All instances are"
+    " scored in both. Differences are within tasks, in percentage points."
 )
 CORRELATION_NOTE = (
     "Pearson's r of the test score (the recall of the original test's lines) and fidelity: by task, of the"
@@ -70,12 +74,25 @@ def given_test(data: StudyData) -> Findings:
     return _arms(data, differs, "Test given or not", ("given", "not given"), GIVEN_NOTE)
 
 
+def named_parameter(data: StudyData) -> Findings:
+    """Compare conditions that differ only in whether the brief names one parameter (Gistify, A.5)."""
+
+    def differs(one: Condition, other: Condition) -> bool:
+        names_only_first = one.parameter is True and other.parameter is not True
+        alike = alike_but_for(one, "parameter") == alike_but_for(other, "parameter")
+        return alike and names_only_first
+
+    compared = (*_RATES, ("pass rate", lambda row: row.number("pass_rate")))
+    return _arms(data, differs, "One parameter named or none", ("one", "none"), PARAMETER_NOTE, compared)
+
+
 def _arms(
     data: StudyData,
     differs: Callable[[Condition, Condition], bool],
     title: str,
     sides: tuple[str, str],
     note: str,
+    compared: Sequence[tuple[str, Callable[[AttemptRow], float | None]]] = (),
 ) -> Findings:
     found = FindingsBuilder()
     columns = (
@@ -105,7 +122,7 @@ def _arms(
         gap = found.number(f"{name}/fidelity", percent(difference_within_tasks(*rows)))
         rates, p = map(share_over_tasks, rows), exact_mcnemar(more, less)
         table.row(name, "fidelity", *rates, gap, f"{more} and {less}", p)
-        for metric, measure in _RATES:
+        for metric, measure in compared or _RATES:
             measured = [[row for row in side if measure(row) is not None] for side in rows]
             difference = difference_within_tasks(measured[0], measured[1], measure)
             if difference.value is not None:

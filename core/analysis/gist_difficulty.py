@@ -27,8 +27,8 @@ _POINTS = 40
 _BINS = 10
 _TASKS_A_BIN = 3
 CURVE_NOTE = (
-    "A logit of fidelity on the logarithm with Firth's penalty, and its band by the two-way jackknife; points"
-    " are means of equal parts of the tasks, at most ten. The paper shows bins and no fit."
+    "A logit of fidelity on the number's logarithm with Firth's penalty, and its band by the two-way"
+    " jackknife; points are means of equal parts of the tasks, at most ten. The paper shows bins and no fit."
 )
 HARD_NOTE = (
     "The hard subset consists of the 30 tasks of the whole set with the most calls and the 30 that touch"

@@ -133,7 +133,7 @@ _CONDITION_COLUMNS = (
     "line existence %",
     "line execution %",
     "limit of steps reached %",
-    "difference of fidelity to the base",
+    "difference in fidelity from the base",
 )
 CONDITION_NOTE = (
     "The difference is the mean over the tasks that both conditions have, in percentage points. The"

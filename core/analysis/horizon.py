@@ -215,8 +215,8 @@ def horizons(data: StudyData) -> Findings:
     found.plot(Plot("horizon", title, "human minutes", "share solved", tuple(marks), log_x=True))
     found.note(
         "Human minutes are those of people under the study's first condition.",
-        "A person's own horizon would come from giving up and from limits, not from inability, so it"
-        " is not fitted.",
+        "A person's own horizon would reflect giving up and limits rather than inability, so it is not"
+        " fitted.",
     )
     return found.findings()
 

@@ -50,7 +50,7 @@ UNSTABLE = (
     "no interval: without one of the persons, tasks or attempts there is no estimate, or one at the"
     " end of its scale"
 )
-SINGLE = "persons and tasks do not differ at all: the variance of single attempts"
+SINGLE = "persons and tasks do not differ at all: the variance is that of single attempts"
 
 
 class Scale(StrEnum):
@@ -164,9 +164,9 @@ class Units:
     def no_interval(self) -> str:
         """Why there is no interval; empty if there are enough persons and tasks."""
         if self.task_count < LEAST_TASKS:
-            return f"no interval: {self.task_count} of at least {LEAST_TASKS} tasks"
+            return f"no interval: at least {LEAST_TASKS} tasks are needed (here: {self.task_count})"
         if 0 < self.person_count < LEAST_PERSONS:
-            return f"no interval: {self.person_count} of at least {LEAST_PERSONS} persons"
+            return f"no interval: at least {LEAST_PERSONS} persons are needed (here: {self.person_count})"
         return ""
 
 

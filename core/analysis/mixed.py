@@ -27,7 +27,7 @@ from gistpoint.core.analysis.timeratios import people
 from gistpoint.core.study.data import StudyData
 from gistpoint.core.study.rows import AttemptRow
 
-NOTE = "From solved attempts only, so it describes these; it does not estimate how long tasks take."
+NOTE = "Based on solved attempts only, so it describes these; it does not estimate how long tasks take."
 
 
 models: Any = mixed_linear_model

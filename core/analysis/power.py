@@ -87,7 +87,7 @@ class PowerDesign(msgspec.Struct, frozen=True, kw_only=True):
         return (
             "share solved, people minus the model"
             if self.with_model
-            else "share solved, difference of conditions"
+            else "share solved, difference between conditions"
         )
 
 
@@ -186,7 +186,7 @@ class _Drawing:
             raise StudyError(f"The effect is a ratio of times, so it must be above 0, not {effect:g}.")
         if not self.design.of_times and not 0 < self.assumed.rate + effect < 1:
             raise StudyError(
-                f"The effect is a difference of rates: {self.assumed.rate:g} plus {effect:g} is not a rate.",
+                f"The effect is a difference in rates: {self.assumed.rate:g} plus {effect:g} is not a rate.",
                 hint="Give a smaller one, or another --rate.",
             )
 

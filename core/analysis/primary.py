@@ -309,9 +309,9 @@ def _timed(data: StudyData, seconds: Callable[[AttemptRow], float | None]) -> St
 
 
 def _without_each_person(data: StudyData) -> dict[str, Number]:
-    """Return the least and the greatest estimate without one of the persons, none of whom is named.
+    """Return the smallest and the largest of the estimates that each leave out one person.
 
-    Empty for fewer than two persons, or if no such estimate can be made.
+    The person is not named. Empty for fewer than two persons, or if no such estimate can be made.
     """
     persons = sorted({row.participant for row in people_of(data.rows)})
     if len(persons) < 2:

@@ -11,6 +11,8 @@ from gistpoint.core.analysis.intervals import share
 from gistpoint.core.analysis.pooling import PooledRows, by_mode, groups, shared_tasks
 from gistpoint.core.attempts.results import Standing
 from gistpoint.core.study.data import StudyData
+from gistpoint.core.study.rows import AttemptRow
+from gistpoint.core.tasks.strata import FAILING_STRATA, failing_stratum
 
 SAME, ALL = "same tasks", "all tasks"
 
@@ -28,7 +30,13 @@ def solve_rates(data: StudyData) -> Findings:
         ("solver", "mode", "by the tests", f"share, {ALL}", *STANDINGS),
         BY_TESTS,
     )
+    by_failing = found.table(
+        "Solved, by the number of failing tests",
+        ("solver", "mode", "failing tests", "solved", "attempts", "share"),
+        BY_FAILING,
+    )
     found.settings(all_groups)
+    strata = {task.id: failing_stratum(task.failing) for task in data.tasks.values()}
     for mode, members in by_mode(all_groups).items():
         shared = shared_tasks(members)
         if len(members) > 1 and not shared:
@@ -39,10 +47,27 @@ def solve_rates(data: StudyData) -> Findings:
             by_tests.row(group.label, mode, *_by_tests(group, found))
             same = found.number(f"{key}/same", share(on_shared)) if on_shared else ""
             solved.row(group.label, mode, group.solved, len(group.rows), rate, same)
+            if len({strata.get(row.task, "") for row in group.rows}) > 1:
+                for stratum, rows in _by_stratum(group, strata).items():
+                    number = found.number(f"{key}/failing {stratum}", share(rows))
+                    passed = sum(row.solved for row in rows)
+                    by_failing.row(group.label, mode, stratum, passed, len(rows), number)
     for name, title in (("same", SAME), ("all", ALL)):
         if any(key.endswith(f"/{name}") for key in found.numbers):
             found.plot(_bars(f"bp-2-{name}", f"Share solved, {title}", all_groups, found.numbers, name))
     return found.findings()
+
+
+BY_FAILING = (
+    "The Breakpoint paper has tasks with at least five failing tests. Fewer tests show less of a fault, so"
+    " sets with other numbers should be compared by stratum."
+)
+
+
+def _by_stratum(group: PooledRows, strata: Mapping[str, str]) -> dict[str, list[AttemptRow]]:
+    """Return the rows of a group by the stratum of their task, in order, without tasks of unknown strata."""
+    rows = {name: [row for row in group.rows if strata.get(row.task) == name] for name in FAILING_STRATA}
+    return {name: members for name, members in rows.items() if members}
 
 
 BY_TESTS = (

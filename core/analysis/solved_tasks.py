@@ -28,7 +28,7 @@ from gistpoint.core.study.data import StudyData
 NOTE = (
     "Mann-Whitney's test compares the metric of the tasks that each side solved at least once; r is"
     " z / sqrt(N) and d is Cohen's with the pooled standard deviation, both positive if the first side's"
-    " tasks have more of the metric. The paper quotes r for the first comparison and d for the second; both"
+    " tasks have the higher values. The paper quotes r for the first comparison and d for the second; both"
     " are given for both. The two sets of tasks overlap, so the test's samples are not independent. Next to"
     " it are the exact McNemar test by task, and the difference between the sides in the slope of success on"
     " the metric (a logit with the interval by the two-way jackknife). Adjusted p are Holm's over this table."

@@ -80,8 +80,8 @@ def steps(minutes: Floats, ends: Integers) -> tuple[Floats, Floats, Floats, Floa
     incidence = np.cumsum(nobody_ended * solved / at_risk)
     with np.errstate(divide="ignore", invalid="ignore"):
         greenwood = np.cumsum(solved / (at_risk * (at_risk - solved)))
-    some = solved > 0
-    return times[some], survival[some], greenwood[some], 1 - incidence[some]
+    has_solved = solved > 0
+    return times[has_solved], survival[has_solved], greenwood[has_solved], 1 - incidence[has_solved]
 
 
 def _at(times: Floats, values: Floats, when: ArrayLike, before: float = 1.0) -> Floats:

@@ -129,7 +129,7 @@ def times_of_tasks(data: StudyData) -> Findings:
         if times:
             _add_times(found, condition, times)
     found.note(
-        "The geometric mean of solved attempts is too short if somebody failed; the others take"
+        "The geometric mean of solved attempts is too low if somebody failed; the others take"
         " failures into account."
     )
     found.note(*given_up(row for rows in conditions.values() for row in rows))

@@ -273,7 +273,7 @@ def time_ratios(data: StudyData) -> Findings:
 
 
 _ANSWERS: Mapping[str, tuple[str, Callable[[float], float]]] = {
-    FAMILIARITY: ("each step of knowing the code (1 to 5)", float),
+    FAMILIARITY: ("each point of familiarity with the code (1 to 5)", float),
     FORECAST: ("twice the forecast", np.log2),
 }
 """The words for one unit and the transformation of each item whose effect is estimated."""

@@ -165,7 +165,7 @@ def people_and_models(data: StudyData) -> Findings:
             "versus",
             "People minus model",
             "",
-            "difference of the shares solved",
+            "difference in the shares solved",
             marks,
             "Whiskers: 95% intervals.",
         )
@@ -187,7 +187,7 @@ _COLUMNS = (
     "settings",
 )
 NOTE = (
-    "The mean over tasks of the difference of rates. Holm's correction is over the models that the"
+    "The mean over tasks of the difference in rates. Holm's correction is over the models that the"
     " same people are compared with."
 )
 

@@ -162,7 +162,8 @@ class Attempt:
     def resume_process(self) -> None:
         """Record that a new process resumes the attempt; `finish_pending` completes an interrupted call.
 
-        Raises `AttemptError` if the journal does not fit the task or this version.
+        Raises `AttemptError` if the journal contains no start, if it belongs to another task or to another
+        version of this one, or if a newer gistpoint began it.
         """
         if not self.state.started:
             raise AttemptError(
@@ -334,7 +335,7 @@ class Attempt:
             self.append(HandedOver(to=to, by=by, note=note))
 
     def view(self, pane: Pane) -> None:
-        """Record the pane that has the focus."""
+        """Record the pane that has the focus, unless it has it already or the attempt has ended."""
         with self._lock:
             if not self.state.ended and self.state.pane is not pane:
                 self.append(FocusMoved(pane.value))
@@ -354,13 +355,16 @@ class Attempt:
                 self.append(Resumed())
 
     def answer(self, answered: QuestionnaireAnswered) -> None:
-        """Record answers to a questionnaire, given in a pause or during work."""
+        """Record answers to a questionnaire, given in a pause or during work; ignored after the end."""
         with self._lock:
             if not self.state.ended:
                 self.append(answered)
 
     def ask_idle(self, since_mono_ms: int) -> None:
-        """Record a question about the time since the last input, which counts as idle from now on."""
+        """Record a question about the time since the last input, which counts as idle from now on.
+
+        Ignored after the end, and while such a question is open.
+        """
         with self._lock:
             if not self.state.ended and not self.state.doubt.idle:
                 self.append(IdlePrompted(IdleStage.ASKED.value, since_mono_ms))
@@ -408,7 +412,7 @@ class Attempt:
                 self.append(SuspectMarked(function, marked))
 
     def pasted(self, text: str, *, outside: bool) -> None:
-        """Record a paste, and whether the brief or a result had shown the text.
+        """Record a paste, and whether the brief or a result had shown the text; ignored after the end.
 
         `outside` is whether it came through the terminal rather than from the program's own clipboard.
         """
@@ -419,7 +423,10 @@ class Attempt:
             )
 
     def use_affordance(self, kind: str, times: int = 1) -> None:
-        """Count a use of an affordance, which costs no budget and is not offered to models."""
+        """Count a use of an affordance, which costs no budget and is not offered to models.
+
+        Ignored after the end.
+        """
         if not self.state.ended:
             self.append(AffordanceUsed(kind, times))
 
@@ -447,7 +454,7 @@ class Attempt:
         self._end_by_solver(EndReason.SKIPPED, code, text)
 
     def end(self, reason: EndReason, text: str = "") -> None:
-        """End the attempt for a reason set by the system or an organiser."""
+        """End the attempt for a reason set by the system or an organiser; ignored if it has ended already."""
         with self._lock:
             if not self.state.ended:
                 self.append(AttemptEnded(reason.value, text=text))

@@ -51,7 +51,10 @@ def malformed_call(name: str, tool: Tool | None, given: Mapping[str, Any] | Malf
 
 
 def bound_again(call: AttemptCall, tool: Tool) -> BoundCall:
-    """Return a recorded call bound to its tool. Raises `RefusalError` if it can't be carried out."""
+    """Return a recorded call bound to its tool.
+
+    Raises `RefusalError` if its arguments were malformed or do not fit the tool.
+    """
     if call.malformed == Malformed.NOT_JSON:
         raise RefusalError(f"The arguments of {tool.name} are not JSON; it takes {tool.usage()}.")
     if call.malformed == Malformed.NOT_OBJECT:

@@ -39,7 +39,7 @@ class FunctionRef:
     def parse(cls, text: str) -> FunctionRef:
         """Return the function named by `path::qualname`; `#1` equals no number.
 
-        Raises `CodeError` for any other text.
+        Raises `CodeError` for any other text, and for a path that leads out of the repository.
         """
         path, _, qualname = text.rpartition("::")
         hint = "Write it as path::qualname, such as src/pkg/mod.py::Class.method."

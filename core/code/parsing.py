@@ -74,7 +74,8 @@ def undisturbed(call: Callable[[], T]) -> T:
     """Return the result of `call`, which makes Python build syntax trees and can be repeated.
 
     It is repeated, with the garbage collector off, if it was disturbed by a thread that parses without this
-    module, such as a library's.
+    module, such as a library's. Raises the errors of `call`, and `SystemError` if it was disturbed every
+    time.
     """
     with _LOCK, warnings.catch_warnings():
         warnings.simplefilter("ignore")

@@ -81,7 +81,10 @@ class SourceText:
         return len(self.bom) + len(self.text[:offset].encode(self.encoding))
 
     def encode(self, text: str) -> bytes:
-        """Return `text` in the file's encoding. Raises `CodeError` for characters that it can't represent."""
+        """Return `text` in the file's encoding.
+
+        Raises `CodeError`, with the line if it is known, if the encoding can't represent the text.
+        """
         try:
             return self.bom + text.encode(self.encoding)
         except UnicodeEncodeError as error:

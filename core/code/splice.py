@@ -11,6 +11,7 @@ from itertools import takewhile
 
 from gistpoint.core.code.compare import same_tree
 from gistpoint.core.code.index import Definition, DefinitionKind, FileIndex, index_module, index_source
+from gistpoint.core.code.names import LOCALS
 from gistpoint.core.code.parsing import CodeError, compile_problem, parse_module
 from gistpoint.core.code.snippet import Snippet, parse_snippet, read_snippet
 from gistpoint.core.code.source_text import CodeLine, SourceText, code_lines, leading_space, read_document
@@ -292,6 +293,28 @@ def remove_body(index: FileIndex, definition: Definition) -> str:
     pieces.append(indent + ("..." if _is_stub(index, definition) else "pass"))
     stub = SourceText.of(index.path, document.newline.join(pieces))
     return "\n".join(line.shown for line in code_lines(stub, 1, len(stub.line_starts)))
+
+
+def remove_methods(index: FileIndex, definition: Definition) -> str:
+    """Return a class at the left margin, in which each method has lost its body as in `remove_body`.
+
+    Everything else in the body stays, since other modules use it when they are imported: without it, nothing
+    would be left to test. Raises `CodeError` if the class has no method, or a method can't be replaced.
+    """
+    inside = f"{definition.qualname}."
+    methods = [
+        item.ref
+        for item in index.definitions
+        if item.kind is not DefinitionKind.CLASS
+        and item.qualname.startswith(inside)
+        and LOCALS not in item.qualname.removeprefix(inside)
+    ]
+    if not methods:
+        raise CodeError(f"{definition.ref} has no method whose body can be removed.")
+    for ref in methods:
+        method = index.get(ref.qualname)
+        index = index_source(index.path, replace_definition(index, method, remove_body(index, method)))
+    return index.get(definition.qualname).dedented
 
 
 def with_body_of(index: FileIndex, definition: Definition, code: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Any
 
 from gistpoint.core.errors import UserError
@@ -43,8 +44,17 @@ class TestMap:
     """Tests that start programs that can't be observed, and so may enter any function."""
 
     def tests_of(self, function: str) -> frozenset[str]:
-        """Return the ids of the tests that enter `function`."""
-        return self.entered.get(function, frozenset())
+        """Return the ids of the tests that enter `function` or, if it is a class, a method of it."""
+        return frozenset().union(*(self.entered.get(name, ()) for name in self._parts_of(function)))
+
+    def _parts_of(self, name: str) -> list[str]:
+        """Return a recorded function, or the recorded functions inside a class."""
+        if name in self.entered or name in self.at_import:
+            return [name]
+        inside = f"{name}."
+        return [
+            other for other in {**self.entered, **dict.fromkeys(self.at_import)} if other.startswith(inside)
+        ]
 
     def seeing(self, functions: Iterable[str]) -> tuple[str, ...]:
         """Return the tests that a change of `functions` can affect, in the order of the suite.
@@ -54,8 +64,8 @@ class TestMap:
         every test.
         """
         seeing, files = set(self.opaque), set[str]()
-        for function in functions:
-            seeing |= self.tests_of(function)
+        for function in chain.from_iterable(map(self._parts_of, functions)):
+            seeing |= self.entered.get(function, frozenset())
             if function in self.collecting:
                 files |= self.collecting[function]
             elif function in self.at_import:

@@ -126,7 +126,10 @@ class Controls(msgspec.Struct, frozen=True, omit_defaults=True):
     seconds: float = 0.0
     """The duration of the true function's run."""
     each: bool = False
-    """Whether each function of the task was found to have a test that fails with it alone wrong."""
+    """Whether a test was found for each function that fails if only this function is wrong.
+
+    False in older controls, for which this was not checked.
+    """
 
 
 NOT_CONTROLLED = Controls(False, Unconfirmable.NO_CONTROL, "The task was made before passes were confirmed.")

@@ -14,7 +14,7 @@ _DEPTH = 6
 Message = Mapping[str, Any]
 
 
-class Shower:
+class ValueRenderer:
     """A converter of the values of messages to text; later messages update objects of earlier ones."""
 
     def __init__(self) -> None:
@@ -63,7 +63,7 @@ class Shower:
                 return f"<{node[0]}>"
 
 
-def _inside(renderer: Shower, node: list[Any], depth: int) -> str:
+def _inside(renderer: ValueRenderer, node: list[Any], depth: int) -> str:
     if node[3] == "dict":
         return f"{{{renderer.pairs(node[4], depth)}}}"
     if node[3] in ("list", "set", "deque"):
@@ -75,16 +75,16 @@ def _bare(name: str) -> str:
     return name.rpartition(":")[2]
 
 
-def _items(left: str, right: str) -> Callable[[Shower, list[Any], int], str]:
-    def show(renderer: Shower, value: list[Any], depth: int) -> str:
+def _items(left: str, right: str) -> Callable[[ValueRenderer, list[Any], int], str]:
+    def show(renderer: ValueRenderer, value: list[Any], depth: int) -> str:
         comma = "," if left == "(" and len(value[1]) == 1 else ""
         return f"{left}{renderer.parts(value[1], depth)}{comma}{right}"
 
     return show
 
 
-_VALUES: dict[str, Callable[[Shower, list[Any], int], str]] = {
-    "#": Shower.node,
+_VALUES: dict[str, Callable[[ValueRenderer, list[Any], int], str]] = {
+    "#": ValueRenderer.node,
     "i": lambda renderer, value, depth: value[1],
     "f": lambda renderer, value, depth: "nan" if value[1] == "nan" else repr(float.fromhex(value[1])),
     "b": lambda renderer, value, depth: repr(base64.b64decode(value[1])),
@@ -106,13 +106,13 @@ def bounded(text: str) -> str:
     return text if len(text) <= _LONGEST else text[: _LONGEST - 3] + "..."
 
 
-def call_text(qualname: str, request: Message, renderer: Shower) -> str:
+def call_text(qualname: str, request: Message, renderer: ValueRenderer) -> str:
     """Return a call in Python's notation, with its arguments by position, cut to 300 characters."""
     renderer.take(request)
     return bounded(f"{qualname}({renderer.parts(request['roots'], 1)})")
 
 
-def answer_text(reply: Message, renderer: Shower) -> str:
+def answer_text(reply: Message, renderer: ValueRenderer) -> str:
     """Describe an answer in at most 300 characters.
 
     It is the value, the exception raised, `ends` if the iterator is exhausted, or why there was no answer.
@@ -124,7 +124,7 @@ def answer_text(reply: Message, renderer: Shower) -> str:
     return bounded({"raised": f"raises {text}", "stop": "ends"}.get(reply["re"], text))
 
 
-def effects_text(request: Message, reply: Message, renderer: Shower) -> str:
+def effects_text(request: Message, reply: Message, renderer: ValueRenderer) -> str:
     """Return the effects of a call besides its value: its arguments, output, warnings and logs.
 
     The text is cut to 300 characters.

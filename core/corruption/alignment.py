@@ -76,9 +76,19 @@ def with_changes(today: str, changes: Iterable[ChangeBack]) -> str:
     return "\n".join(lines)
 
 
-def without_annotations(node: ast.stmt) -> str:
-    """Return a text that is equal for statements that differ only in annotations and layout."""
+def without_annotations(node: ast.AST) -> str:
+    """Return a text that is equal for code that differs only in annotations, casts and layout."""
     return ast.dump(_Bare().visit(deepcopy(node)))
+
+
+def _only_for_types(node: ast.stmt) -> bool:
+    """Whether a statement only casts a name to a type, or annotates one."""
+    match _Bare().visit(deepcopy(node)):
+        case ast.Pass():
+            return not isinstance(node, ast.Pass)
+        case ast.Assign(targets=[ast.Name(id=name)], value=ast.Name(id=same)):
+            return name == same
+    return False
 
 
 def _body(node: DefinitionNode) -> list[ast.stmt]:
@@ -87,7 +97,7 @@ def _body(node: DefinitionNode) -> list[ast.stmt]:
 
 
 class _Bare(ast.NodeTransformer):
-    """Removes the annotations."""
+    """Removes the annotations, and the calls of `cast`, which do nothing in a run."""
 
     def visit_AnnAssign(self, node: ast.AnnAssign) -> ast.AST:
         if node.value is None:
@@ -100,6 +110,15 @@ class _Bare(ast.NodeTransformer):
 
     def visit_FunctionDef(self, node: ast.FunctionDef) -> ast.AST:
         node.returns = None
+        return self.generic_visit(node)
+
+    def visit_Call(self, node: ast.Call) -> ast.AST:
+        match node:
+            case ast.Call(
+                func=ast.Name(id="cast") | ast.Attribute(value=ast.Name(), attr="cast"), args=[_, value]
+            ):
+                bare: ast.AST = self.visit(value)
+                return bare
         return self.generic_visit(node)
 
 
@@ -231,6 +250,8 @@ class _Aligner:
     def _change(self, now: Sequence[ast.stmt], then: Sequence[ast.stmt], ours: Rows, theirs: Rows) -> None:
         """Replace statements of a block with those of the earlier one; either may be none."""
         gone, back = now[slice(*ours)], then[slice(*theirs)]
+        if all(map(_only_for_types, [*gone, *back])):
+            return
         place = self._place(now, ours[0])
         rows = _rows(gone) if gone else (place, place)
         old = _rows(back) if back else (1, 1)
@@ -300,7 +321,7 @@ def _header_nodes(node: _Compound) -> list[ast.expr]:
 
 
 def _header(node: _Compound) -> list[str]:
-    return [ast.dump(part) for part in _header_nodes(node)]
+    return [without_annotations(part) for part in _header_nodes(node)]
 
 
 def _first(node: ast.stmt) -> int:

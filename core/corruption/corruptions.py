@@ -133,8 +133,8 @@ def record_of(corruption: Corruption) -> dict[str, Any]:
 def replay(record: Mapping[str, Any], tree: SourceTree) -> Target:
     """Return the target that a record describes, reproduced from `tree`.
 
-    Raises `CorruptionReplayError` if the record is damaged, or if the tree's function is missing or
-    different.
+    Raises `CorruptionReplayError` if the record is damaged or has another schema, if the tree's function is
+    missing or different, or if the edits do not fit or do not result in the recorded text.
     """
     try:
         ref = FunctionRef.parse(record["function"])

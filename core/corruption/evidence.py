@@ -13,6 +13,8 @@ FEW_FAILING = (2, 15)
 """The minimum and maximum numbers of failing tests of a corruption that is hard to see."""
 MORE_FAILING = (5, 40)
 """The minimum and maximum numbers of failing tests if a task needs at least five of them."""
+ANY_FAILING = (1, MORE_FAILING[1])
+"""The same if one failing test is enough."""
 
 
 class EnteredFunctions(Protocol):
@@ -48,6 +50,8 @@ class Evidence:
 
 def band(min_failing: int) -> tuple[int, int]:
     """Return the minimum and maximum numbers of failing tests for a good corruption, given the minimum."""
+    if min_failing == ANY_FAILING[0]:
+        return ANY_FAILING
     least, most = MORE_FAILING if min_failing >= MORE_FAILING[0] else FEW_FAILING
     return max(least, min_failing), max(most, 4 * min_failing)
 

@@ -51,10 +51,11 @@ class LoopSettings:
     def for_tasks(cls, min_failing: int, **changes: Any) -> LoopSettings:
         """Return the settings for tasks that need at least `min_failing` failing tests.
 
-        `band` determines the desired range of failing tests; `changes` are other settings.
+        `band` determines the desired range of failing tests, and the paper that a model has to break at least
+        two; `changes` are other settings.
         """
         least, most = band(min_failing)
-        return cls(min_failing=least, most_failing=most, **changes)
+        return cls(min_failing=max(least, FEW_FAILING[0]), most_failing=most, **changes)
 
 
 class SubmissionVerdict(StrEnum):

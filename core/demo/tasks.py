@@ -127,8 +127,8 @@ def playthrough(name: str = "") -> tuple[str, list[dict[str, Any]]]:
             return one["task"], one["steps"]
     known = ", ".join(one["task"] for one in recorded)
     raise TaskError(
-        f"No attempt of {name!r} was recorded.",
-        hint=f"There is a recorded attempt of each of these: {known}.",
+        f"There is no recorded attempt at {name!r}.",
+        hint=f"There is one at each of these: {known}.",
     )
 
 

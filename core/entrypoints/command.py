@@ -134,6 +134,10 @@ class Entrypoint:
         """The node id of a test, without its parameters."""
         return f"{self.target}::{self.qualname.replace('.', '::')}"
 
+    def instance_id(self, parameter: str) -> str:
+        """Return the node id of one instance of a test."""
+        return f"{self.node_id}[{parameter}]"
+
     @property
     def gist_file(self) -> str:
         """The name of the file with a gist of this command."""
@@ -174,6 +178,12 @@ def parse_entrypoint(command: str) -> Entrypoint:
             " with its arguments."
         ),
     )
+
+
+def parameter_in(command: str) -> str:
+    """Return the parameter of the test that a command line names; empty if it names none."""
+    named = [word for word in shlex.split(command) if "::" in word and word.endswith("]")]
+    return named[0].partition("[")[2][:-1] if len(named) == 1 else ""
 
 
 def with_input(
@@ -270,7 +280,13 @@ def _inside(command: str, path: str) -> str:
     return parts.as_posix()
 
 
-def command_line(entrypoint: Entrypoint) -> str:
-    """Return the command for a shell, with its variables in front; standard input is only mentioned."""
+def command_line(entrypoint: Entrypoint, parameter: str = "") -> str:
+    """Return the command for a shell, with its variables in front; standard input is only mentioned.
+
+    With a `parameter`, the command names only this instance of its test.
+    """
+    text = entrypoint.text
+    if parameter:
+        text = shlex.join(["pytest", entrypoint.instance_id(parameter)])
     given = [f"{name}={shlex.quote(value)}" for name, value in entrypoint.variables]
-    return " ".join([*given, entrypoint.text, *(["< stdin"] if entrypoint.stdin else [])])
+    return " ".join([*given, text, *(["< stdin"] if entrypoint.stdin else [])])

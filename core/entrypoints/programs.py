@@ -12,7 +12,10 @@ _OBJECT = re.compile(r"(?P<module>[A-Za-z_][\w.]*):(?P<name>[A-Za-z_]\w*)(?P<res
 
 
 def console_scripts(metadata: Mapping[str, str]) -> dict[str, str]:
-    """Return a distribution's console scripts, `module:object` by name; empty if its metadata is broken."""
+    """Return a distribution's console scripts, `module:object` by name; empty if its metadata is broken.
+
+    Scripts in another form are left out.
+    """
     parser = configparser.ConfigParser(delimiters=("=",), interpolation=None, strict=False)
     parser.optionxform = str  # type: ignore[assignment,method-assign]
     try:

@@ -16,7 +16,6 @@ from statistics import mean
 from typing import Any, Protocol
 
 from gistpoint.core.code.parsing import CodeError
-from gistpoint.core.code.splice import remove_body
 from gistpoint.core.errors import EndpointError, InfrastructureError, SourceError
 from gistpoint.core.generation.candidates import LOCATED, SUBTLE, CorruptionCandidate, Strata
 from gistpoint.core.generation.confirmable import with_controls
@@ -24,13 +23,14 @@ from gistpoint.core.generation.context import Context, opened
 from gistpoint.core.generation.intake import LOOK, NoTaskError
 from gistpoint.core.generation.pending import Executor, Pending
 from gistpoint.core.generation.readings import read_pool, with_readings
-from gistpoint.core.generation.removal import removal_target
-from gistpoint.core.generation.settings import CampaignMode, CampaignSettings, FaultSource
+from gistpoint.core.generation.removal import removal_by, removal_target
+from gistpoint.core.generation.settings import CampaignMode, CampaignSettings
 from gistpoint.core.generation.trials.discovery import decide_discovery
 from gistpoint.core.generation.trials.groups import decide_group
 from gistpoint.core.generation.trials.history import decide_history
 from gistpoint.core.generation.trials.model import decide_by_model
 from gistpoint.core.generation.trials.rewrite import decide_rewrite
+from gistpoint.core.generation.trials.steadiness import require_proof_by_one
 from gistpoint.core.generation.trials.trial import STOPPED, CandidateDropped, CandidateTrial
 from gistpoint.core.generation.verdicts import (
     CandidateVerdict,
@@ -47,7 +47,7 @@ from gistpoint.core.tasks.trees import corrupted_tree
 
 
 def decide_removal(trial: CandidateTrial) -> CandidateVerdict:
-    """Return the verdict on deleting the body of the candidate.
+    """Return the verdict on deleting the body of the candidate, or the bodies in it if it is a class.
 
     Every test that can see it is run, although fewer would be enough: a test that hangs would make the whole
     suite reach its time limit. Raises `CandidateDropped` if the candidate can't become a task.
@@ -57,7 +57,8 @@ def decide_removal(trial: CandidateTrial) -> CandidateVerdict:
         target = removal_target(library.intake.repository.tree, name, library.test_files)
     except (NoTaskError, SourceError, CodeError) as error:
         raise CandidateDropped(Reason.NOT_REMOVABLE, str(error)) from error
-    trial.next(name, remove_body.__name__)
+    how = removal_by(target)
+    trial.next(name, how)
     trial.refuse_leak((target,))
     report = trial.probe((target,))
     if report.status in STOPPED:
@@ -66,7 +67,7 @@ def decide_removal(trial: CandidateTrial) -> CandidateVerdict:
         raise CandidateDropped(Reason.TOO_FEW_FAILING, f"{len(report.failed)} of {report.ran} tests fail")
     proof = trial.confirm((target,))
     entering = len(library.entering(name))
-    return trial.kept(proof, {"corruption": remove_body.__name__, "entering": entering})
+    return trial.kept(proof, {"corruption": how, "entering": entering})
 
 
 _DECIDERS: Mapping[CampaignMode, Callable[[CandidateTrial], CandidateVerdict]] = {
@@ -86,6 +87,7 @@ def decide(context: Context, candidate: CorruptionCandidate) -> CandidateVerdict
         trial, settings = CandidateTrial(here, candidate), context.settings
         try:
             verdict = _decider(settings, candidate)(trial)
+            require_proof_by_one(trial, verdict)
         except CandidateDropped as why:
             return trial.dropped(why)
         if verdict.kept is None:
@@ -102,7 +104,7 @@ def _decider(
     alone = candidate.size == 1 and bool(settings.groups.sizes)
     if settings.model and (alone or not settings.mode.in_groups):
         return decide_by_model
-    if settings.source is FaultSource.HISTORY:
+    if settings.source.is_believed:
         return decide_history
     return decide_discovery if alone else _DECIDERS[settings.mode]
 
@@ -169,9 +171,10 @@ class CandidateVerdicts:
         return not self.full and self.strata.has_room(stratum, self.count, kept, exhausted)
 
     def as_if_last(self, others: Iterable[CandidateVerdict] = ()) -> list[CandidateVerdict]:
-        """Return the verdicts that would become tasks if only `others`, later in the order, were to come.
+        """Return the verdicts that would become tasks if the campaign ended after `others`.
 
-        So the set is complete after each verdict, wherever the campaign is stopped (decision 92).
+        These follow in the order. With them, the set is complete wherever the campaign is stopped (decision
+        92).
         """
         after = replace(
             self,

@@ -143,6 +143,8 @@ class CandidatePlan:
     seen_by_too_few: int
     not_hard: int
     not_chosen: int = 0
+    without_submission: int = 0
+    """The number of functions at which nobody failed, for a set from failed submissions."""
     strata: Strata = field(default_factory=Strata)
 
     @property
@@ -153,7 +155,8 @@ class CandidatePlan:
             "seen_by_too_few_tests": self.seen_by_too_few,
             "not_in_the_hard_set": self.not_hard,
         }
-        return {**reasons, "not_chosen": self.not_chosen} if self.not_chosen else reasons
+        rare = {"not_chosen": self.not_chosen, "without_submission": self.without_submission}
+        return reasons | {reason: count for reason, count in rare.items() if count}
 
     def __str__(self) -> str:
         """Return the number of candidates, and the reasons why there are not more."""
@@ -169,8 +172,13 @@ class CandidatePlan:
         return [(name, offered[name], taken[name]) for name in sorted(self.strata.names)]
 
 
-def plan(library: SourceLibrary, settings: CampaignSettings) -> CandidatePlan:
+def plan(
+    library: SourceLibrary, settings: CampaignSettings, submissions: Mapping[str, str] | None = None
+) -> CandidatePlan:
     """Return the candidates: the chosen ones among functions that are long enough and seen by enough tests.
+
+    `submissions` has a hash of the failed submissions at each function, on which its verdict depends; other
+    functions are then no candidates.
 
     Except in remove mode, functions with few code lines come after the others. Functions that run while
     modules are imported come last: each corruption of them costs a run of every test in a separate process,
@@ -178,23 +186,19 @@ def plan(library: SourceLibrary, settings: CampaignSettings) -> CandidatePlan:
     `UserError` if a named function is unknown.
     """
     choice = settings.choice
-    found = list(definitions(library.intake.repository.tree, library.test_files))
+    found = _definitions(library, settings)
     require_defined(choice, {str(definition.ref) for definition in found})
-    listed = [
-        definition for definition in found if not choice.functions or str(definition.ref) in choice.functions
-    ]
-    known = [
-        str(definition.ref)
-        for definition in listed
-        if _is_long_enough(definition, named=bool(choice.functions))
-    ]
+    named = _among(found, choice.functions or None)
+    listed = _among(named, submissions)
+    is_named = bool(choice.functions)
+    known = [str(item.ref) for item in listed if _is_long_enough(item, named=is_named)]
     needed = settings.part_band[0] if settings.mode.in_groups else settings.min_failing
     seen = sorted(name for name in known if len(library.seeing((name,))) >= needed)
     met = meeting(library, seen, choice)
     hard = beyond(library, met, settings.bars, choice.percentile)
     cell = cells(library, hard, choice)
     names = _ordered(library, settings, [name for name in hard if name in cell])
-    strata = _strata(library, settings, {name: cell[name] for name in names}, pool=seen)
+    strata = _strata(library, settings, {name: cell[name] for name in names}, seen, submissions or {})
     order = _order_of_strata(settings, list(strata))
     return CandidatePlan(
         tuple(round_robin(strata[name] for name in order)),
@@ -202,9 +206,21 @@ def plan(library: SourceLibrary, settings: CampaignSettings) -> CandidatePlan:
         too_short=len(listed) - len(known),
         seen_by_too_few=len(known) - len(seen),
         not_hard=len(met) - len(hard),
-        not_chosen=len(found) - len(listed) + len(seen) - len(met) + len(hard) - len(names),
+        not_chosen=len(found) - len(named) + len(seen) - len(met) + len(hard) - len(names),
+        without_submission=len(named) - len(listed),
         strata=_strata_of(settings, order),
     )
+
+
+def _among(found: list[Definition], names: Collection[str] | None) -> list[Definition]:
+    """Return the definitions with one of the names; all of them without names."""
+    return found if names is None else [item for item in found if str(item.ref) in names]
+
+
+def _definitions(library: SourceLibrary, settings: CampaignSettings) -> list[Definition]:
+    """Return the functions of a library, and its classes if bodies are removed from them too."""
+    classes = settings.mode.removes and (settings.classes or bool(settings.choice.functions))
+    return list(definitions(library.intake.repository.tree, library.test_files, classes=classes))
 
 
 def _ordered(library: SourceLibrary, settings: CampaignSettings, names: Sequence[str]) -> list[str]:
@@ -230,7 +246,11 @@ def _strata_of(settings: CampaignSettings, order: Sequence[str]) -> Strata:
 
 
 def _strata(
-    library: SourceLibrary, settings: CampaignSettings, cell: Mapping[str, str], pool: Sequence[str]
+    library: SourceLibrary,
+    settings: CampaignSettings,
+    cell: Mapping[str, str],
+    pool: Sequence[str],
+    submissions: Mapping[str, str],
 ) -> dict[str, list[CorruptionCandidate]]:
     """Return the candidates by stratum: one per function, or one per requested size that it can reach."""
     strata: dict[str, list[CorruptionCandidate]] = {}
@@ -239,7 +259,8 @@ def _strata(
             if settings.mode.in_groups and size != 1:
                 candidate = _group(library, settings, name, pool, size)
             else:
-                candidate = CorruptionCandidate(name, _key(library, settings, name))
+                version = [submissions[name]] if name in submissions else []
+                candidate = CorruptionCandidate(name, _key(library, settings, name, *version))
             stratum = ", ".join(filter(None, (cell[name], _size_words(size))))
             offered = strata.setdefault(stratum, [])
             if len(candidate.partners) >= size - 1:

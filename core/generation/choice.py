@@ -53,7 +53,7 @@ class Choice:
         if twice := [metric for metric in barred if barred.count(metric) > 1]:
             raise UserError(
                 f"--hard-by names {twice[0]} twice.",
-                hint="Name each metric once, at its high or its low end.",
+                hint="Name each metric once, for its high or its low end.",
             )
         if not 0 < self.percentile < 100:
             raise UserError(f"--percentile must be between 0 and 100, but is {self.percentile:g}.")
@@ -89,8 +89,8 @@ def read_bars(text: str) -> tuple[MetricBar, ...]:
         metric, colon, end = part.strip().partition(":")
         if colon and end not in tuple(MetricEnd):
             raise UserError(
-                f"{part.strip()!r} is not a metric followed by one of its ends.",
-                hint="Write it like degree:low.",
+                f"{part.strip()!r} is not a metric followed by :low or :high.",
+                hint="For example degree:low; a metric alone means its high end.",
             )
         bars.append(MetricBar(metric, MetricEnd(end) if colon else MetricEnd.HIGH))
     return tuple(bars)
@@ -167,7 +167,8 @@ _SIZES = (
 def read_sizes(text: str) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """Return the sizes in a text, and the number of tasks of each size; the latter is empty if not given.
 
-    Raises `UserError` for a text that is not in one of the forms of `--size`.
+    Raises `UserError` for a text that is not in one of the forms of `--size`, for a range outside of
+    `SMALLEST` to `LARGEST`, and unless every size or none has a number of tasks, which is at least 1.
     """
     try:
         if ".." in text:
@@ -239,7 +240,8 @@ class ChooseFunctions(Request):
             )
         if self.bins is not None and not self.spread:
             raise UserError(
-                "--bins needs --spread, whose plane it divides.", hint=f"Add --spread {','.join(PLANE)}."
+                "--bins needs --spread, whose metrics it divides into quantiles.",
+                hint=f"Add --spread {','.join(PLANE)}.",
             )
         if self.percentile is not None and not self.only_hard:
             raise UserError("--percentile needs --hard or --hard-by.", hint="Add one of them.")

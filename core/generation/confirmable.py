@@ -18,8 +18,8 @@ def with_controls(context: Context, verdict: CandidateVerdict) -> CandidateVerdi
     """Return the verdict with the controls of its task; unchanged if controls are switched off.
 
     A corruption whose passes can't be confirmed is dropped if the campaign keeps only confirmable tasks, or
-    if nobody planted the fault and a single test fails, which alone proves too little (decision 137). Raises
-    `CancelledError` when stopped.
+    if it makes a single test fail, which alone proves too little (decision 142). Raises `CancelledError` when
+    stopped.
     """
     if context.confirmer is None:
         return verdict
@@ -27,15 +27,11 @@ def with_controls(context: Context, verdict: CandidateVerdict) -> CandidateVerdi
     controls = _controls(context.confirmer, context, verdict)
     cost = replace(verdict.cost, controlling=round(time.perf_counter() - began, 3))
     found = replace(verdict, controls=controls, cost=cost)
-    if controls.confirmable or not (context.settings.confirmable or _needs_confirmation(context, verdict)):
+    assert verdict.kept is not None
+    has_one_failing = len(verdict.kept.failing_ids) == 1
+    if controls.confirmable or not (context.settings.confirmable or has_one_failing):
         return found
     return replace(found, reason=Reason.NOT_CONFIRMABLE, detail=controls.detail, kept=None)
-
-
-def _needs_confirmation(context: Context, verdict: CandidateVerdict) -> bool:
-    """Whether a corruption is a fault that nobody planted and makes a single test fail."""
-    kept = verdict.kept
-    return context.settings.is_unplanted and kept is not None and len(kept.failing) + len(kept.missing) == 1
 
 
 def _controls(confirmer: Confirmer, context: Context, verdict: CandidateVerdict) -> Controls:

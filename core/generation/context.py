@@ -18,11 +18,17 @@ from gistpoint.core.confirmation.model import Confirmer
 from gistpoint.core.corruption.blind import GlanceScore
 from gistpoint.core.errors import InfrastructureError
 from gistpoint.core.generation.by_model import ModelTerms
-from gistpoint.core.generation.earlier import EarlierFiles, read_earlier_files
+from gistpoint.core.generation.earlier import (
+    EarlierBodies,
+    EarlierFiles,
+    EarlierVersions,
+    read_earlier_files,
+)
 from gistpoint.core.generation.intake import Intake
 from gistpoint.core.generation.library import SourceLibrary, read_library
 from gistpoint.core.generation.progress import TrialBoard
-from gistpoint.core.generation.settings import CampaignSettings, SourceSpec
+from gistpoint.core.generation.settings import CampaignSettings, FaultSource, SourceSpec
+from gistpoint.core.generation.submissions import read_submissions
 from gistpoint.core.ports import ChatModel, Prober, Runner, TestMapper
 from gistpoint.core.running import UNATTENDED, RunContext
 from gistpoint.core.tasks.model import Target
@@ -163,6 +169,14 @@ class Context:
         """
         return self.harness.model(self.settings.model) if self.settings.model else None
 
+    @property
+    def bodies(self) -> EarlierBodies:
+        """The bodies that somebody believed to be right; none if they were not collected."""
+        if self.settings.source is FaultSource.ATTEMPTS:
+            # Not cached: a worker of a cluster outlives the call that collected them.
+            return read_submissions(self.folder, self.settings.studies)
+        return self._versions
+
     @cached_property
     def reader(self) -> ChatModel | None:
         """The blind reader of proven corruptions; None if the settings name none.
@@ -172,9 +186,8 @@ class Context:
         return self.harness.reader(self.settings.reader) if self.settings.reader else None
 
     @cached_property
-    def earlier(self) -> EarlierFiles:
-        """The earlier versions of the library's files; empty if they were not collected."""
-        return read_earlier_files(self.folder) or {}
+    def _versions(self) -> EarlierVersions:
+        return EarlierVersions(read_earlier_files(self.folder) or {})
 
     @cached_property
     def board(self) -> TrialBoard:

@@ -1,11 +1,12 @@
-"""The earlier versions of a library's files, and what they have of a function."""
+"""Bodies of a function that somebody believed to be right, such as those of earlier versions."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any, Protocol
 
 import msgspec
 
@@ -35,27 +36,53 @@ EarlierFiles = Mapping[str, tuple[EarlierFile, ...]]
 
 @dataclass(frozen=True, slots=True)
 class EarlierBody:
-    """A function in an earlier version of its file."""
+    """A function as somebody else wrote it and believed it to be right."""
 
     text: str
     """The definition at the left margin."""
-    file: EarlierFile
+    file: str
+    """The text of the file that contained it."""
+    family: str
+    """The kind of its origin, which is also the key of `origin` in the provenance of a task."""
+    origin: Mapping[str, Any] = field(default_factory=dict)
+    """Where it comes from; it is stored in the answer of a task alone."""
+    planted: str = ""
+    """The corrupted text that its author was given; empty if nothing was planted in the function."""
 
 
-def earlier_bodies(files: EarlierFiles, path: str, qualname: str, today: str) -> Iterator[EarlierBody]:
-    """Yield the earlier texts of a function that differ from `today` and from each other, newest first.
+class EarlierBodies(Protocol):
+    """A supplier of bodies that somebody believed to be right."""
 
-    Versions of the file that can't be parsed, or do not define the function, are left out.
-    """
-    seen = {today}
-    for file in files.get(path, ()):
-        try:
-            text = index_source(path, file.text.encode()).get(qualname).dedented
-        except CodeError:
-            continue
-        if text not in seen:
-            seen.add(text)
-            yield EarlierBody(text, file)
+    def of(self, path: str, qualname: str, today: str) -> Iterator[EarlierBody]:
+        """Yield the bodies of a function that differ from `today` and from each other, the best first."""
+        ...
+
+
+HISTORY = "history"
+"""The family of bodies from earlier versions."""
+
+
+@dataclass(frozen=True, slots=True)
+class EarlierVersions:
+    """The supplier of the bodies in earlier versions of a library's files; implements `EarlierBodies`."""
+
+    files: EarlierFiles
+
+    def of(self, path: str, qualname: str, today: str) -> Iterator[EarlierBody]:
+        """Yield the earlier texts of a function that differ from `today` and each other, newest first.
+
+        Versions of the file that can't be parsed, or do not define the function, are left out.
+        """
+        seen = {today}
+        for file in self.files.get(path, ()):
+            try:
+                text = index_source(path, file.text.encode()).get(qualname).dedented
+            except CodeError:
+                continue
+            if text not in seen:
+                seen.add(text)
+                origin = {"version": file.version, "date": file.date}
+                yield EarlierBody(text, file.text, HISTORY, origin)
 
 
 class _Stored(msgspec.Struct):
@@ -83,6 +110,8 @@ def require_earlier_files(files: EarlierFiles, source: str) -> EarlierFiles:
     if not any(files.values()):
         raise SourceError(
             f"{source} has no earlier version of any Python file.",
-            hint="Give a git repository at a commit (PATH_OR_URL@COMMIT), or a package with releases before.",
+            hint=(
+                "Give a git repository at a commit (PATH_OR_URL@COMMIT), or a package with earlier releases."
+            ),
         )
     return files

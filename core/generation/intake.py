@@ -13,7 +13,7 @@ from gistpoint.core.code.testmap import TestMap
 from gistpoint.core.errors import InfrastructureError, NegativeVerdictError, RecordingError
 from gistpoint.core.generation.remedies import (
     Remedy,
-    last_lines,
+    commonest_errors,
     remedy_for_arguments,
     remedy_for_collection,
     remedy_for_failures,
@@ -26,7 +26,7 @@ from gistpoint.core.tasks.model import Answer, Baseline, Failure, Target, Task, 
 from gistpoint.core.tasks.protection import Protection
 from gistpoint.core.tasks.repository import MAX_SUITE_SECONDS, RUNS, Repository
 from gistpoint.core.tasks.trees import corrupted_tree, repaired_tree
-from gistpoint.core.text import plural
+from gistpoint.core.text import last_lines, plural
 from gistpoint.core.trees import SourceTree
 
 LEAST_TIMEOUT_S = 30.0
@@ -119,19 +119,16 @@ def take_in(
     def suite(request: RunRequest, step: str) -> SuiteReport:
         return run_step(runner, request, step, run)
 
-    def require_usable(report: SuiteReport) -> None:
-        _require_usable(report, max_seconds)
-
     reports: list[SuiteReport] = []
     for number in range(1, runs):
         reports.append(suite(request, f"running the suite on the original, {number} of {runs}"))
-        require_usable(reports[-1])
+        require_usable(reports[-1], max_seconds)
     last_step = f"running the suite on the original, {runs} of {runs}"
     last = suite(replace(request, writable=NOTHING), f"{last_step}, its tree read-only")
     read_only = last.seconds <= max_seconds and _agrees(last, reports)
     if not read_only:
         last = suite(replace(request, watch=True), f"{last_step} again, its tree watched")
-        require_usable(last)
+        require_usable(last, max_seconds)
     reports.append(last)
     outcomes = [{id: result.outcome for id, result in report.results.items()} for report in reports]
     everything = set().union(*outcomes)
@@ -215,7 +212,8 @@ def run_step(runner: Runner, request: RunRequest, step: str, run: RunContext) ->
     return report
 
 
-def _require_usable(report: SuiteReport, max_seconds: float) -> None:
+def require_usable(report: SuiteReport, max_seconds: float) -> None:
+    """Raise `NoTaskError` if a run of the original's suite took too long, or did not run all of its files."""
     tail = f"\n{report.output[-2000:]}" if report.output else ""
     if report.status is RunStatus.TIMED_OUT or report.seconds > max_seconds:
         raise NoTaskError(
@@ -224,11 +222,13 @@ def _require_usable(report: SuiteReport, max_seconds: float) -> None:
             hint="Select a part of it with --pytest-args, or raise the limit with --max-suite-seconds.",
         )
     if report.collection_errors:
-        error, found = report.collection_errors[0], remedy_for_collection(report)
+        errors, found = report.collection_errors, remedy_for_collection(report)
+        others = f" and {plural(len(errors) - 1, 'other')}" if len(errors) > 1 else ""
+        lines = commonest_errors([error.message for error in errors])
         raise NoTaskError(
             NoGood.NOT_GREEN,
-            f"{error.id} can't be collected on the original.",
-            hint=f"{_advice('Supply what it needs with --with', found)}\n{last_lines(error.message)}",
+            f"{errors[0].id}{others} can't be collected on the original.",
+            hint=f"{_advice('Supply what it needs with --with', found)}\n{lines}",
             remedy=found,
         )
     if report.status is RunStatus.COULD_NOT_RUN or (
@@ -355,14 +355,7 @@ def prove(
     does not fit the tree, and `CancelledError` when stopped.
     """
     tree = corrupted_tree(intake.repository.tree, targets)
-    request = RunRequest(
-        tree,
-        intake.repository.environment,
-        intake.timeout_s,
-        deselect=intake.flaky,
-        expected=intake.collected,
-        writable=intake.writable,
-    )
+    request = _request_of(intake, tree)
     names = ", ".join(target.name for target in targets)
     report = run_step(runner, request, f"running the suite with {names} corrupted", run)
     if report.status in FREE:
@@ -394,6 +387,56 @@ def prove(
     in_front = replace(request, first=tuple(id for id in report.results if id in failing))
     any_order = _can_run_first(in_front, intake, names, runner, run)
     return CorruptionProof(targets, tree, report, failing, any_order)
+
+
+RUNS_OF_ONE = 5
+"""The number of runs in which a single failing test has to fail (decision 142)."""
+
+
+def require_proof_by_one(
+    intake: Intake, proof: CorruptionProof, runner: Runner, *, run: RunContext = UNATTENDED
+) -> None:
+    """Raise `NoTaskError` if only one test fails, and it does not use the function or not always fails.
+
+    Raises `InfrastructureError` if the suite could not be run, and `CancelledError` when stopped.
+    """
+    if len(proof.failing) > 1:
+        return
+    (test,) = proof.failing
+    names = [target.name for target in proof.targets]
+    if intake.test_map is not None and test not in frozenset().union(*map(intake.test_map.tests_of, names)):
+        raise NoTaskError(
+            NoGood.TOO_FEW_FAILING,
+            f"With {', '.join(names)} corrupted, only {test} fails, and it does not use the function.",
+            hint=_ANOTHER,
+        )
+    for number in range(2, RUNS_OF_ONE + 1):
+        step = f"running the suite again, since only one test fails, {number} of {RUNS_OF_ONE}"
+        report = run_step(runner, _request_of(intake, proof.tree), step, run)
+        if report.status in FREE:
+            raise InfrastructureError(f"The suite could not be run again. {report.reason}", hint=LOOK)
+        if report.status is not RunStatus.FINISHED or intake.passed - report.passed != proof.failing:
+            raise NoTaskError(
+                NoGood.TOO_FEW_FAILING,
+                f"With {', '.join(names)} corrupted, only {test} fails, and not in each of"
+                f" {RUNS_OF_ONE} runs.",
+                hint=_ANOTHER,
+            )
+
+
+_ANOTHER = "Choose another function."
+
+
+def _request_of(intake: Intake, tree: SourceTree) -> RunRequest:
+    """Return the request to run the suite on a corrupted tree."""
+    return RunRequest(
+        tree,
+        intake.repository.environment,
+        intake.timeout_s,
+        deselect=intake.flaky,
+        expected=intake.collected,
+        writable=intake.writable,
+    )
 
 
 def _can_run_first(in_front: RunRequest, intake: Intake, names: str, runner: Runner, run: RunContext) -> bool:

@@ -187,8 +187,9 @@ class SourceLibrary:
         return replace(self.intake, test_map=self.test_map)
 
     def entering(self, name: str) -> frozenset[str]:
-        """Return the passing tests that enter a function while they run."""
-        return self.entered.get(name, frozenset())
+        """Return the passing tests that enter a function, or a method of a class, while they run."""
+        known = self.entered.get(name)
+        return self.test_map.tests_of(name) & self.intake.passed if known is None else known
 
     @cached_property
     def entered(self) -> Mapping[str, frozenset[str]]:
@@ -430,9 +431,9 @@ def is_function(name: str) -> bool:
 
 
 def find_learned(libraries: Path, source: Source) -> SourceLibrary | None:
-    """Return the library of a source stored below `libraries`; None if it was never learned.
+    """Return the library of a source stored below `libraries`; None if there is no complete one.
 
-    If it was learned in several ways (arguments of its suite, backends), the newest one is returned.
+    If it was learned in several ways (arguments of its suite, backends), the newest complete one is returned.
     """
     wanted = (source.kind, source.name, source.revision)
     folders = []

@@ -18,6 +18,7 @@ from gistpoint.core.confirmation.model import Controls
 from gistpoint.core.generation.intake import CorruptionProof, Intake
 from gistpoint.core.generation.library import SourceLibrary
 from gistpoint.core.generation.progress import KeptTask
+from gistpoint.core.generation.removal import is_class
 from gistpoint.core.generation.settings import CampaignSettings
 from gistpoint.core.generation.verdicts import (
     READER,
@@ -200,28 +201,40 @@ def _sweep(into: Path) -> None:
 
 TEMPLATES = {
     "remove": "repair-remove-2",
+    "remove_class": "repair-remove-class-2",
     "discovery": "repair-discovery-2",
     "several": "repair-several-2",
 }
 REFUSALS_COST = {
     "remove": "repair-remove-refusals-cost-2",
+    "remove_class": "repair-remove-class-refusals-cost-2",
     "discovery": "repair-discovery-refusals-cost-2",
     "several": "repair-several-refusals-cost-2",
 }
 """Templates for tasks with the rule `refused_costs_attempt`: the sentence on refusals is different."""
 
 
-def template_for(mode: Mode, targets: int, *, refused_costs_attempt: bool = False) -> str:
+def template_for(
+    mode: Mode, targets: int, *, of_class: bool = False, refused_costs_attempt: bool = False
+) -> str:
     """Return the name of the newest template for a mode and a number of targets.
 
-    With `refused_costs_attempt`, its text says that a refused submission costs an attempt.
+    `of_class` is whether the bodies in a class were removed. With `refused_costs_attempt`, the text says that
+    a refused submission costs an attempt.
     """
     named = "several" if targets > 1 else mode.value
+    if of_class:  # only removal has classes as targets
+        named = "remove_class"
     return (REFUSALS_COST if refused_costs_attempt else TEMPLATES)[named]
 
 
 def _brief(intake: Intake, proof: CorruptionProof, mode: Mode, rules: Rules, limits: ToolLimits) -> Brief:
-    template = template_for(mode, len(proof.targets), refused_costs_attempt=rules.refused_costs_attempt)
+    template = template_for(
+        mode,
+        len(proof.targets),
+        of_class=is_class(proof.targets[0]),
+        refused_costs_attempt=rules.refused_costs_attempt,
+    )
     brief = Brief(template, template_sha256(template), proof.failures(limits))
     if mode is Mode.REMOVE:
         target = proof.targets[0]

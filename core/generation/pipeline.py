@@ -16,7 +16,6 @@ from typing import Any
 
 from gistpoint import __version__
 from gistpoint.core.canonical import sha256_of_json, sha256_of_text
-from gistpoint.core.code.splice import remove_body
 from gistpoint.core.confirmation.model import Controls
 from gistpoint.core.corruption.rounds import Round
 from gistpoint.core.errors import (
@@ -51,23 +50,36 @@ from gistpoint.core.generation.intake import (
     NoGood,
     NoTaskError,
     prove,
+    require_proof_by_one,
     take_in,
     with_test_map_if_it_ends,
 )
 from gistpoint.core.generation.library import SourceLibrary, learn_library, own_files
 from gistpoint.core.generation.making import InUse, WrittenSet, write_proven
 from gistpoint.core.generation.progress import CampaignMeter
-from gistpoint.core.generation.removal import check_named, definitions, random_targets, removal_target
+from gistpoint.core.generation.removal import (
+    check_named,
+    definitions,
+    random_targets,
+    removal_by,
+    removal_target,
+)
 from gistpoint.core.generation.settings import (
     CampaignSettings,
     FaultSource,
     SourceSpec,
 )
+from gistpoint.core.generation.submissions import (
+    FailedSubmissions,
+    read_submissions,
+    require_submissions,
+    write_submissions,
+)
 from gistpoint.core.generation.verdicts import Counts, StateFile
 from gistpoint.core.locations import Locations
 from gistpoint.core.ports import ChatModel, Runner
 from gistpoint.core.running import UNATTENDED, RunContext, RunProgress
-from gistpoint.core.tasks.model import Answer, Rules, Task
+from gistpoint.core.tasks.model import Answer, Rules, Source, Task
 from gistpoint.core.text import plural
 from gistpoint.core.trees import SourceTree
 
@@ -80,6 +92,15 @@ _REFUSED = {
 
 TermsOf = Callable[[str], ModelTerms]
 """Returns the terms of the conversations about a library, by its name. Raises `UserError`."""
+
+
+SubmissionsOf = Callable[[Source, SourceTree], tuple[FailedSubmissions, Mapping[str, int]]]
+"""Returns the failed submissions at a library's functions, and the number of attempts left out by reason."""
+
+
+def no_submissions(source: Source, tree: SourceTree) -> tuple[FailedSubmissions, Mapping[str, int]]:
+    """Return no submissions, for sets of other faults."""
+    return FailedSubmissions(), {}
 
 
 @dataclass
@@ -145,6 +166,7 @@ class SourceResult:
             "tasks": self.tasks,
             "titles": dict(self.titles),
             "glance": dict(self.glance),
+            "failing": self.counts.failing,
             **({"readings": dict(self.readings)} if self.readings else {}),
             "dropped": self.counts.reasons,
             "confirmable": self.counts.confirmable,
@@ -169,6 +191,7 @@ def generate(
     count: int,
     control: int = 0,
     terms: TermsOf | None = None,
+    submissions: SubmissionsOf = no_submissions,
     in_use: InUse = lambda id: False,
     run: RunContext = UNATTENDED,
 ) -> Iterator[SourceResult]:
@@ -176,16 +199,16 @@ def generate(
 
     Tasks are written as soon as they are proven. Until a set is full, better ones may replace them, unless
     they are `in_use`. `control` corruptions of each source are also tried on the whole suite. `terms` returns
-    the settings of the conversations with a model. An error of the model or a stop by the user ends the work
-    on all sources, and is in the last result. Results are stored below `locations`, and a later call with the
-    same arguments resumes from there. If the only source can't be used, its error is raised: `SourceError`,
-    `EnvironmentBuildError` or `RecordingError`.
+    the settings of the conversations with a model, and `submissions` the failed submissions. An error of the
+    model or a stop by the user ends the work on all sources, and is in the last result. Results are stored
+    below `locations`, and a later call with the same arguments resumes from there. If the only source can't
+    be used, its error is raised: `SourceError`, `EnvironmentBuildError` or `RecordingError`.
     """
     wanted = tuple(specs)
     for spec in wanted:
         result, started = SourceResult(spec), time.monotonic()
         try:
-            context = _learned_with_remedies(spec, settings, harness, locations, run)
+            context = _learned_with_remedies(spec, settings, harness, locations, run, submissions)
             if terms is not None:
                 context = replace(context, terms=terms(context.library.intake.repository.source.name))
         except (NoTaskError, SourceError, EnvironmentBuildError, RecordingError) as refusal:
@@ -196,7 +219,13 @@ def generate(
             result.refused, result.advice = (reason, refusal.message), refusal.hint
             yield result
             continue
-        result.library, result.plan = context.library, plan(context.library, settings)
+        except (CancelledError, KeyboardInterrupt, SystemExit):
+            run.note(
+                f"stopped while {spec.source} was analysed; finished steps are kept: run the same command"
+                " again to continue"
+            )
+            raise
+        result.library, result.plan = context.library, _planned(context)
         run.note(str(result.plan))
         result.learning_seconds, began = time.monotonic() - started, time.monotonic()
         _make(context, result.plan, count, control, workers, locations, result, in_use)
@@ -212,6 +241,7 @@ def choose(
     harness: FetchingHarness,
     locations: Locations,
     *,
+    submissions: SubmissionsOf = no_submissions,
     run: RunContext = UNATTENDED,
 ) -> Iterator[SourceResult]:
     """Yield a result with the plan of the candidates for each source, without trying any of them.
@@ -220,8 +250,16 @@ def choose(
     `RecordingError` if a source can't be used.
     """
     for spec in specs:
-        library = _learned_with_remedies(spec, settings, harness, locations, run).library
-        yield SourceResult(spec, library=library, plan=plan(library, settings))
+        context = _learned_with_remedies(spec, settings, harness, locations, run, submissions)
+        yield SourceResult(spec, library=context.library, plan=_planned(context))
+
+
+def _planned(context: Context) -> CandidatePlan:
+    """Return the plan of the candidates of a library."""
+    library, settings = context.library, context.settings
+    if settings.source is not FaultSource.ATTEMPTS:
+        return plan(library, settings)
+    return plan(library, settings, read_submissions(context.folder, settings.studies).versions)
 
 
 _MOST_REMEDIES = 4
@@ -233,6 +271,7 @@ def _learned_with_remedies(
     harness: FetchingHarness,
     locations: Locations,
     run: RunContext,
+    submissions: SubmissionsOf = no_submissions,
 ) -> Context:
     """Return the context of a source, after adding arguments that its suite turned out to need.
 
@@ -240,7 +279,7 @@ def _learned_with_remedies(
     """
     for _ in range(_MOST_REMEDIES):
         try:
-            return _learned(spec, settings, harness, locations, run)
+            return _learned(spec, settings, harness, locations, run, submissions)
         except NoTaskError as refusal:
             remedy = refusal.remedy
             if remedy is None or not remedy.is_safe:
@@ -251,7 +290,7 @@ def _learned_with_remedies(
                 pytest_args=(*spec.pytest_args, *remedy.pytest_args),
                 extra_requirements=(*spec.extra_requirements, *remedy.extra_requirements),
             )
-    return _learned(spec, settings, harness, locations, run)
+    return _learned(spec, settings, harness, locations, run, submissions)
 
 
 def _learned(
@@ -260,14 +299,14 @@ def _learned(
     harness: FetchingHarness,
     locations: Locations,
     run: RunContext,
+    submissions: SubmissionsOf = no_submissions,
 ) -> Context:
     """Return the context of a source with its library, which is learned now if it is unknown."""
 
     def look(tree: SourceTree) -> None:
         if settings.choice.functions:
-            require_defined(
-                settings.choice, {str(definition.ref) for definition in definitions(tree, frozenset())}
-            )
+            known = definitions(tree, frozenset(), classes=settings.mode.removes)
+            require_defined(settings.choice, {str(definition.ref) for definition in known})
 
     with tempfile.TemporaryDirectory(prefix="gistpoint-generate-") as name:
         scratch, runner = Path(name), harness.runner()
@@ -285,6 +324,11 @@ def _learned(
             paths = frozenset(own_files(library.intake))
             files = harness.earlier_files(spec, paths, scratch / "history", run)
             write_earlier_files(folder, require_earlier_files(files, spec.source))
+        if settings.source is FaultSource.ATTEMPTS:
+            repository = library.intake.repository
+            found, left_out = submissions(repository.source, repository.tree)
+            # Attempts come and go, so they are read anew by each call.
+            write_submissions(folder, settings.studies, require_submissions(found, spec.source, left_out))
     intake = library.intake
     passed = f"{len(intake.passed)} of {plural(len(intake.collected), 'test')} pass"
     run.note(f"{spec.source}: {passed}, {len(intake.flaky)} flaky, {intake.seconds:.1f} s")
@@ -311,9 +355,9 @@ def _make(
         tasks = WrittenSet(context.library, context.settings, locations.tasks, state, run.note, in_use)
 
         def on_progress(found: CandidateVerdicts, keys: Collection[str]) -> None:
-            trials, kept = context.board.trials(keys), tuple(tasks.present.values())
+            trials = context.board.trials(keys)
             result.counts = Counts(found.verdicts)
-            progress = meter.report(found.verdicts, len(found.accepted), kept, trials)
+            progress = meter.report(found.verdicts, len(found.accepted), tasks.present, trials)
             if progress is not None:
                 run.progress(progress)
 
@@ -359,6 +403,8 @@ def _state(context: Context, locations: Locations) -> StateFile:
     return StateFile(locations.campaigns / f"{source.name}-{settings.mode.value}-{key}.jsonl", about)
 
 
+_LEAST_OF_A_PICK = 2
+"""The least number of failing tests for a function that is picked: one is enough only under conditions."""
 MAX_TRIES = 25
 """Number of functions that a random pick tries before it gives up."""
 
@@ -412,9 +458,12 @@ def generate_one(
         else:
             proof = _removed(intake, function, settings, runner, run)
             picked = {"function": function} if function else {"seed": settings.seed}
-            how = {"corruption": remove_body.__name__, **picked}
-        if proof.any_order:
+            how = {"corruption": removal_by(proof.targets[0]), **picked}
+        if proof.any_order or len(proof.failing) == 1:
             intake = with_test_map_if_it_ends(intake, harness.mapper(spec.max_suite_seconds), run=run)
+        require_proof_by_one(intake, proof, runner, run=run)
+        if settings.preset:
+            how["campaign"] = settings.to_json()
         task = write_proven(
             intake,
             proof,
@@ -423,7 +472,9 @@ def generate_one(
             locations.tasks,
             rules=Rules(min_failing=settings.min_failing),
             provenance={**how, "gistpoint": __version__},
-            controls_of=partial(_controls_of, harness, run.step("checking whether passes can be confirmed")),
+            controls_of=partial(
+                _controls_of, harness, proof, run.step("checking whether passes can be confirmed")
+            ),
         )
     return MadeTask(task, intake, proof)
 
@@ -431,10 +482,10 @@ def generate_one(
 def _removed(
     intake: Intake, function: str, settings: CampaignSettings, runner: Runner, run: RunContext
 ) -> CorruptionProof:
-    least = settings.min_failing
     if function:
         target = removal_target(intake.repository.tree, function, frozenset(intake.test_files))
-        return prove(intake, (target,), runner, min_failing=least, run=run)
+        return prove(intake, (target,), runner, min_failing=settings.min_failing, run=run)
+    least = max(settings.min_failing, _LEAST_OF_A_PICK)
     tried = 0
     for target in random_targets(intake, settings.seed):
         if tried == MAX_TRIES:
@@ -512,7 +563,22 @@ def _keep_unkept(made: ModelCorruption, intake: Intake, locations: Locations) ->
     return str(file.relative_to(locations.data))
 
 
-def _controls_of(harness: Harness, run: RunContext, task: Task, answer: Answer) -> Controls | None:
-    """Return the controls of a task that was just made; None if they are switched off."""
+def _controls_of(
+    harness: Harness, proof: CorruptionProof, run: RunContext, task: Task, answer: Answer
+) -> Controls | None:
+    """Return the controls of a task that was just made; None if they are switched off.
+
+    Raises `NoTaskError` if only one test fails and passes can't be confirmed (decision 142).
+    """
     confirmer = harness.confirmer()
-    return None if confirmer is None else confirmer.control(task, answer, run=run)
+    if confirmer is None:
+        return None
+    controls = confirmer.control(task, answer, run=run)
+    if len(proof.failing) == 1 and not controls.confirmable:
+        raise NoTaskError(
+            NoGood.TOO_FEW_FAILING,
+            f"With {proof.targets[0].name} corrupted, only {min(proof.failing)} fails. One test is enough"
+            f" only if passes can be confirmed, and they can't be: {controls.detail or controls.reason}",
+            hint="Choose another function.",
+        )
+    return controls

@@ -96,10 +96,13 @@ class CampaignMeter:
         self,
         verdicts: Sequence[CandidateVerdict],
         accepted: int,
-        kept: tuple[KeptTask, ...],
+        present: Mapping[str, KeptTask],
         trials: tuple[TrialProgress, ...],
     ) -> CampaignProgress | None:
-        """Return a new report; None if nothing changed and the last report is less than a second old."""
+        """Return a new report; None if nothing changed and the last report is less than a second old.
+
+        `present` contains the current tasks by the key of their verdict.
+        """
         now = time.monotonic()
         if self._accepted_before is None:
             self._accepted_before = accepted
@@ -107,10 +110,14 @@ class CampaignMeter:
             fresh = list(self._state.verdicts.values())[self._counted :]
             self._counted += len(fresh)
             self._tests += sum(verdict.cost.tests for verdict in fresh)
+        kept = tuple(present.values())
         changes: dict[str, Any] = {"kept": kept, "trials": trials}
-        if len(verdicts) != self._tried:
+        if len(verdicts) != self._tried or kept != self._report.kept:
             self._tried, counts = len(verdicts), Counts([*verdicts])
-            changes |= {"tried": counts.tried, "dropped": counts.reasons, "corruptions": counts.fates}
+            # A waiting verdict counts as left out until the last candidate is decided. In the meantime it
+            # can be a task (decision 92), and a task is not shown as dropped.
+            dropped = Counts([verdict for verdict in verdicts if verdict.key not in present]).reasons
+            changes |= {"tried": counts.tried, "dropped": dropped, "corruptions": counts.fates}
         changed = any(getattr(self._report, name) != value for name, value in changes.items())
         if not changed and now - self._reported < _IDLE_S:
             return None

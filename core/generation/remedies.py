@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 import shlex
+from collections import Counter
 from collections.abc import Collection
 from dataclasses import dataclass
 
 from gistpoint.core.outcomes import SuiteReport
+from gistpoint.core.text import last_lines, plural
 
 _MISSING = re.compile(r"No module named ['\"]([A-Za-z_]\w*)")
 _UNKNOWN_ARGUMENTS = re.compile(r"unrecognized arguments: (.*)")
@@ -27,7 +29,8 @@ _USUAL: dict[str, str] = {
 """Well-known packages by the module that tests import: only these are installed without being asked for."""
 _MOST_LEFT_OUT = 0.1
 """The largest share of the tests, or of their files, that is left out without being asked for."""
-_ERROR_LINES = 3
+_ERRORS = 2
+"""The maximum number of different errors that a refusal shows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,8 +84,12 @@ def remedy_for_failures(failing: Collection[str], of: int) -> Remedy | None:
     return Remedy(tuple(f"--deselect={name}" for name in functions), is_safe=True)
 
 
-def last_lines(message: str) -> str:
-    """Return the last lines of an error, those that pytest marks with `E` if there are any."""
-    lines = [line.strip() for line in message.splitlines() if line.strip()]
-    marked = [line.removeprefix("E").strip() for line in lines if line.startswith("E ")]
-    return "\n".join((marked or lines)[-_ERROR_LINES:])
+def commonest_errors(messages: Collection[str]) -> str:
+    """Return the last lines of the two commonest errors, or of the only one.
+
+    The first file that can't be collected may fail for a reason of its own.
+    """
+    found = Counter(map(last_lines, messages)).most_common(_ERRORS)
+    if len(found) == 1:
+        return found[0][0]
+    return "\n".join(f"{plural(count, 'file')}: {lines}" for lines, count in found)

@@ -1,15 +1,16 @@
-"""Remove-mode targets: a function named by the user, or functions picked at random with a seed."""
+"""Remove-mode targets: a function or class named by the user, or functions picked at random with a seed."""
 
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from difflib import get_close_matches
 
 from gistpoint.core.code.index import Definition, DefinitionKind, FileIndex, index_source
 from gistpoint.core.code.names import FunctionRef
 from gistpoint.core.code.parsing import CodeError, NotDefinedError
-from gistpoint.core.code.splice import remove_body, replace_definition
+from gistpoint.core.code.snippet import read_snippet
+from gistpoint.core.code.splice import remove_body, remove_methods, replace_definition
 from gistpoint.core.code.testfiles import is_protected
 from gistpoint.core.errors import SourceError
 from gistpoint.core.generation.intake import Intake, NoGood, NoTaskError
@@ -21,31 +22,48 @@ MIN_LINES = 3
 
 
 def removal_target(tree: SourceTree, name: str, test_files: frozenset[str] = frozenset()) -> Target:
-    """Return the target for a function named as `path::qualname`, or by a unique qualname.
+    """Return the target for a function or class named as `path::qualname`, or by a unique qualname.
 
-    Raises `SourceError` or `CodeError` as `named_function` does, and `NoTaskError` if its body can't be
-    removed.
+    A class loses the bodies of its methods (decision 142). Raises `CodeError` if the file does not define the
+    name, `SourceError` if `name` denotes nothing, several definitions or one of the tests, and `NoTaskError`
+    if the body can't be removed.
     """
     ref = named_function(tree, name, test_files)
     index = index_source(ref.path, tree.read(ref.path))
     definition = index.get(ref.qualname)
     try:
-        corrupted = remove_body(index, definition)
+        corrupted = removal_of(definition)(index, definition)
         replace_definition(index, definition, corrupted)
     except CodeError as error:
         raise NoTaskError(NoGood.NOT_REMOVABLE, f"The body of {ref} can't be removed: {error}") from error
     return Target(ref.path, ref.qualname, definition.dedented, corrupted)
 
 
+def removal_of(definition: Definition) -> Callable[[FileIndex, Definition], str]:
+    """Return the function that removes the body of a function, or the bodies in a class."""
+    return remove_methods if definition.kind is DefinitionKind.CLASS else remove_body
+
+
+def removal_by(target: Target) -> str:
+    """Return the name of the function that made a target, for the provenance of its task."""
+    return (remove_methods if is_class(target) else remove_body).__name__
+
+
+def is_class(target: Target) -> bool:
+    """Whether a target is a class."""
+    return read_snippet(target.original).definition.kind is DefinitionKind.CLASS
+
+
 def check_named(tree: SourceTree, name: str) -> None:
     """Check that `name` can name a function, before the test files are known.
 
-    Raises `SourceError` or `CodeError` as `named_function` does, except for a bare qualname that is not
-    unique: it may become unique once the test files are known.
+    Raises `CodeError` if the file does not define the function, and `SourceError` if `name` denotes none or
+    one of the tests. A bare qualname may still denote several: it may become unique once the test files are
+    known.
     """
     if "::" in name:
         named_function(tree, name)
-    elif not any(name in (d.ref.qualname, d.ref.name) for d in definitions(tree, frozenset())):
+    elif not any(name in (d.ref.qualname, d.ref.name) for d in definitions(tree, frozenset(), classes=True)):
         _resolved(tree, name, frozenset())
 
 
@@ -78,7 +96,8 @@ def _resolved(tree: SourceTree, name: str, test_files: frozenset[str]) -> Functi
             return index.find(qualname).ref
         except NotDefinedError as error:
             raise CodeError(error.message, hint=_nearest(index, qualname)) from error
-    found = [d.ref for d in definitions(tree, test_files) if name in (d.ref.qualname, d.ref.name)]
+    known = definitions(tree, test_files, classes=True)
+    found = [d.ref for d in known if name in (d.ref.qualname, d.ref.name)]
     if len(found) == 1:
         return found[0]
     listed = ", ".join(str(ref) for ref in found[:10])
@@ -95,13 +114,18 @@ def _nearest(index: FileIndex, name: str) -> str:
     closest = (
         f"The functions with the most similar names: {', '.join(near)}."
         if near
-        else "Name a function of another file."
+        else "Name a function in another file."
     )
     return f"{closest} `gistpoint code SOURCE` lists all functions of a library."
 
 
-def definitions(tree: SourceTree, test_files: frozenset[str]) -> Iterator[Definition]:
-    """Yield the functions and methods of all readable files that are not tests, in the order of paths."""
+def definitions(
+    tree: SourceTree, test_files: frozenset[str], *, classes: bool = False
+) -> Iterator[Definition]:
+    """Yield the functions and methods of all readable files that are not tests, in the order of paths.
+
+    With `classes`, yield the classes too.
+    """
     for path in tree.files(".py"):
         if is_protected(path, test_files):
             continue
@@ -109,7 +133,7 @@ def definitions(tree: SourceTree, test_files: frozenset[str]) -> Iterator[Defini
             index = index_source(path, tree.read(path))
         except CodeError:
             continue
-        yield from (d for d in index.definitions if d.kind is not DefinitionKind.CLASS)
+        yield from (d for d in index.definitions if classes or d.kind is not DefinitionKind.CLASS)
 
 
 def random_targets(intake: Intake, seed: int) -> Iterator[Target]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Literal
@@ -12,15 +12,46 @@ from gistpoint.core.generation.by_model import CorruptingModel, CorruptingModelO
 from gistpoint.core.generation.choice import ChooseFunctions, GroupFunctions, tasks_wanted
 from gistpoint.core.generation.examples import hash_of_examples
 from gistpoint.core.generation.settings import (
+    LEAST_FAILING,
+    PAPER,
+    PAPER_MIN_FAILING,
+    PAPER_SUITE_SECONDS,
     Batch,
     CampaignMode,
     CampaignSettings,
     FaultSource,
+    SourceSpec,
     SuiteNeeds,
     read_batch,
 )
 from gistpoint.core.ports import ChatModel
 from gistpoint.core.requests import LOCAL, Count, Natural, Request, Share, ValueBounds
+
+Preset = Literal["paper"]
+"""The thresholds of the Breakpoint paper, in one word."""
+
+
+def least_failing(preset: Preset | None, asked: int | None) -> int:
+    """Return the least number of failing tests. Raises `UserError` if a preset contradicts what is asked."""
+    if preset is None:
+        return asked or LEAST_FAILING
+    if asked not in (None, PAPER_MIN_FAILING):
+        raise UserError(
+            f"--preset {preset} needs {PAPER_MIN_FAILING} failing tests, and --min-failing says {asked}.",
+            hint="Leave one of them out.",
+        )
+    return PAPER_MIN_FAILING
+
+
+def require_paper_suites(preset: Preset | None, sources: Iterable[SourceSpec]) -> None:
+    """Raise `UserError` if a source may have a slower suite than a preset allows."""
+    slower = [spec for spec in sources if preset and spec.max_suite_seconds > PAPER_SUITE_SECONDS]
+    for spec in slower:
+        raise UserError(
+            f"--preset {preset} takes suites of at most {PAPER_SUITE_SECONDS:g} s, and {spec.source} may take"
+            f" {spec.max_suite_seconds:g} s.",
+            hint="Leave out the preset, or --max-suite-seconds (max_suite_seconds in a batch file).",
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,7 +64,9 @@ class NewTask(Request):
     """The name of the function; if empty, the seed picks a function."""
     seed: int = 0
     suite: SuiteNeeds = field(default_factory=SuiteNeeds)
-    min_failing: Count = 5
+    min_failing: Count | None = None
+    """The least number of failing tests; None for one, or what the preset says."""
+    preset: Preset | None = None
     model: CorruptingModel = field(default_factory=CorruptingModel)
 
     def settings(self, open_model: OpenModel) -> tuple[CampaignSettings, ChatModel | None]:
@@ -42,21 +75,23 @@ class NewTask(Request):
         The model is None in remove mode. Raises `UserError` for a request that contradicts itself, and
         `EndpointError` if the model's endpoint is not configured.
         """
-        mode = CampaignMode(self.mode)
+        mode, least = CampaignMode(self.mode), least_failing(self.preset, self.min_failing)
+        require_paper_suites(self.preset, [self.suite.of(self.source)])
+        preset = self.preset or ""
         if mode is CampaignMode.REMOVE:
             if self.model.model:
                 raise UserError(
                     "--model corrupts a function; removing a body needs no model.",
                     hint="Add --mode discovery.",
                 )
-            return CampaignSettings(mode, self.seed, self.min_failing), None
+            return CampaignSettings(mode, self.seed, least, preset=preset), None
         if not self.function:
             raise UserError("A discovery task needs --function: the function that the model corrupts.")
-        model, loop = open_model(self.model, self.min_failing)
+        model, loop = open_model(self.model, least)
         examples = hash_of_examples(self.model.examples)
         return (
             CampaignSettings(
-                mode, self.seed, self.min_failing, model=model.name, loop=loop, examples=examples
+                mode, self.seed, least, model=model.name, loop=loop, examples=examples, preset=preset
             ),
             model,
         )
@@ -90,7 +125,10 @@ class GenerateTasks(Request):
     count: Count | None = None
     """The number of tasks from each source."""
     min_failing: Count | None = None
-    """The least number of failing tests; None for 5, or 1 for faults that nobody planted."""
+    """The least number of failing tests; None for one, or what the preset says."""
+    preset: Preset | None = None
+    classes: bool = False
+    """Whether bodies are removed from whole classes too."""
     seed: int = 0
     workers: Annotated[Count | None, LOCAL] = None
     """The number of processes; None for one per core."""
@@ -102,6 +140,8 @@ class GenerateTasks(Request):
     confirmable: bool = False
     """Whether to keep only tasks whose passes can be confirmed."""
     faults: FaultSource = FaultSource.OPERATORS
+    studies: Annotated[tuple[str, ...], LOCAL] = ()
+    """The folders of studies whose failed submissions are used as well, with --from attempts."""
     missing_features: bool = False
     """Whether bodies without a feature of today are kept too."""
     pool: Count | None = None
@@ -128,6 +168,7 @@ class GenerateTasks(Request):
         if settings.reader and open_reader is not None:
             open_reader(settings.reader)
         count = tasks_wanted(self.count, settings.choice, settings.groups)
+        require_paper_suites(self.preset, batch.sources)
         if settings.choice.functions and len(batch.sources) > 1:
             raise UserError("--functions lists the functions of one source.", hint="Name one source.")
         return batch, settings, count
@@ -136,13 +177,17 @@ class GenerateTasks(Request):
         self.model.require_model(reads=bool(self.blind.reader))
         if self.blind.readings != BlindReader().readings and not self.blind.reader:
             raise UserError("--readings needs a model that reads.", hint="Add --reader NAME.")
+        if self.studies and self.faults is not FaultSource.ATTEMPTS:
+            raise UserError("--study is for --from attempts.", hint="Add --from attempts, or leave it out.")
         choice, groups, model = self.choice.choice(), self.groups.rules(), self.model.model or ""
         if self.max_glance is not None and model:
             raise UserError(
                 "--max-glance is only for corruptions that are made without a model.",
                 hint="Leave out one of them.",
             )
-        least = self.min_failing or (1 if self._is_unplanted else 5)
+        least = least_failing(self.preset, self.min_failing)
+        # The paper's problems are functions or classes.
+        classes = self.classes or (self.preset == PAPER and self.mode.removes)
         return CampaignSettings(
             self.mode,
             self.seed,
@@ -158,9 +203,11 @@ class GenerateTasks(Request):
             self.faults,
             self.missing_features,
             self._pool(tasks_wanted(self.count, choice, groups)),
-            self.model.rewrite,
-            self.blind.reader or "",
-            self.blind.readings,
+            classes=classes,
+            preset=self.preset or "",
+            rewrite=self.model.rewrite,
+            reader=self.blind.reader or "",
+            readings=self.blind.readings,
         )
 
     @property
@@ -170,7 +217,8 @@ class GenerateTasks(Request):
 
     def _pool(self, count: int) -> int:
         if self.pool is None:
-            return POOL_FOR_A_TASK * count if self._is_unplanted or self.blind.reader else 0
+            is_ranked = self.model.rewrite or self.faults.is_believed or bool(self.blind.reader)
+            return POOL_FOR_A_TASK * count if is_ranked else 0
         if self.pool < count:
             raise UserError(
                 f"--pool must be at least the number of tasks, {count}.", hint="Raise it, or lower --count."

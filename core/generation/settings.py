@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 import tomllib
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any
@@ -23,7 +23,7 @@ from gistpoint.core.tasks.fields import Count, Duration, Fields
 from gistpoint.core.tasks.model import Mode
 from gistpoint.core.tasks.repository import MAX_SUITE_SECONDS
 
-RECIPE = 11
+RECIPE = 12
 """Version of the rules by which candidates are decided; verdicts of other versions are not reused."""
 
 
@@ -57,10 +57,22 @@ class FaultSource(StrEnum):
     """Edits that corrupt a function on purpose."""
     HISTORY = "history"
     """Earlier bodies of the function, which somebody believed to be right."""
+    ATTEMPTS = "attempts"
+    """Bodies in failed submissions, which somebody believed to be right."""
+
+    @property
+    def is_believed(self) -> bool:
+        """Whether somebody believed the faults to be right; then they need no disguise."""
+        return self in (FaultSource.HISTORY, FaultSource.ATTEMPTS)
 
 
 MOST_FAILING_UNPLANTED = MORE_FAILING[1]
 """The most failing tests of a fault that nobody planted, whatever the least number is."""
+LEAST_FAILING = 1
+"""The least number of failing tests that is enough if nothing else is asked for (decision 142)."""
+PAPER = "paper"
+"""The preset with the thresholds of the Breakpoint paper: five failing tests, and a suite of a minute."""
+PAPER_MIN_FAILING, PAPER_SUITE_SECONDS = DEFAULT_MIN_FAILING, 60.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +112,12 @@ class CampaignSettings:
 
     0 if corruptions are accepted in the order in which they are proven.
     """
+    studies: tuple[str, ...] = ()
+    """The ids of the studies whose failed submissions are used, sorted."""
+    classes: bool = False
+    """Whether bodies are removed from whole classes too."""
+    preset: str = ""
+    """The name of the preset that decided some of the settings; empty if there was none."""
     rewrite: bool = False
     """Whether the model rewrites functions without seeing their bodies, and learns nothing of faults."""
     reader: str = ""
@@ -115,7 +133,7 @@ class CampaignSettings:
             )
         if self.groups.wanted and self.choice.plane:
             raise UserError(
-                "Give a number of tasks for each size, or spread the tasks over a plane, but not both."
+                "Give a number of tasks for each size, or spread the tasks over two metrics, but not both."
             )
         if self.model and self.mode.removes:
             raise UserError(
@@ -125,15 +143,17 @@ class CampaignSettings:
         if self.max_glance is not None and (self.model or self.mode.removes):
             raise UserError("--max-glance applies only to corruptions made without a model.")
         self._require_fitting_source()
+        if self.classes and not self.mode.removes:
+            raise UserError("--classes is for --mode remove.", hint="Add --mode remove, or leave it out.")
         if self.min_failing < 1:
             raise UserError(f"--min-failing must be 1 or more, but is {self.min_failing}.")
 
     def _require_fitting_source(self) -> None:
         """Raise `UserError` for options of earlier faults or of a pool that do not fit the others."""
         is_single_discovery = not (self.mode.in_groups or self.mode.removes)
-        if self.source is FaultSource.HISTORY and (self.model or not is_single_discovery):
+        if self.source.is_believed and (self.model or not is_single_discovery):
             raise UserError(
-                "--from history makes discovery tasks without a model.",
+                f"--from {self.source} makes discovery tasks without a model.",
                 hint="Leave out --model, and --mode or add --mode discovery.",
             )
         if self.rewrite and not is_single_discovery:
@@ -141,7 +161,10 @@ class CampaignSettings:
                 "--rewrite makes discovery tasks.", hint="Leave out --mode, or add --mode discovery."
             )
         if self.missing_features and not self.is_unplanted:
-            raise UserError("--missing-features is for --from history and --rewrite.", hint="Leave it out.")
+            raise UserError(
+                "--missing-features is for --from history, --from attempts and --rewrite.",
+                hint="Leave it out.",
+            )
         self._require_fitting_pool(is_single_discovery)
 
     def _require_fitting_pool(self, is_single_discovery: bool) -> None:
@@ -166,8 +189,8 @@ class CampaignSettings:
 
     @property
     def is_unplanted(self) -> bool:
-        """Whether nobody planted the faults: earlier bodies and rewrites were believed to be right."""
-        return self.rewrite or self.source is FaultSource.HISTORY
+        """Whether nobody planted the faults: whoever wrote these bodies believed them to be right."""
+        return self.rewrite or self.source.is_believed
 
     @property
     def band(self) -> tuple[int, int]:
@@ -194,22 +217,13 @@ class CampaignSettings:
         values = {**msgspec.to_builtins(self), "recipe": RECIPE}
         if not self.model:
             del values["model"], values["loop"]
-        if not self.examples:
-            del values["examples"]
-        if self.max_glance is None:
-            del values["max_glance"]
-        if not self.confirmable:
-            del values["confirmable"]
-        if self.source is FaultSource.OPERATORS:
-            del values["source"]
-        if not self.missing_features:
-            del values["missing_features"]
-        if not self.pool:
-            del values["pool"]
-        if not self.rewrite:
-            del values["rewrite"]
         if not self.reader:
             del values["reader"], values["readings"]
+        for key, default in _LEFT_OUT.items():
+            if getattr(self, key) == default:
+                del values[key]
+        if self.preset:
+            values["max_suite_seconds"] = PAPER_SUITE_SECONDS
         parts = {"choice": self.choice.to_json(), "groups": self.groups.to_json()}
         values = {key: value for key, value in values.items() if key not in parts}
         return values | {key: value for key, value in parts.items() if value}
@@ -217,7 +231,11 @@ class CampaignSettings:
     def deciding(self) -> dict[str, Any]:
         """Return the settings that decide a candidate's verdict, not those that choose candidates."""
         values = self.to_json()
-        for key in ("hard", "choice", "groups", "pool", "reader", "readings"):
+        # The limit of the suite decides whether a library is used at all.
+        for key in (
+            *("hard", "choice", "groups", "pool", "classes", "preset", "max_suite_seconds"),
+            *("reader", "readings"),
+        ):
             values.pop(key, None)
         groups = self.groups.to_json()
         for key in ("wanted", "tell_count", "sizes"):
@@ -225,6 +243,21 @@ class CampaignSettings:
         if self.groups.sizes:
             groups["exact"] = True
         return values | {"groups": groups} if groups else values
+
+
+_LEFT_OUT: Mapping[str, object] = {
+    "examples": "",
+    "max_glance": None,
+    "confirmable": False,
+    "source": FaultSource.OPERATORS,
+    "missing_features": False,
+    "pool": 0,
+    "studies": (),
+    "classes": False,
+    "preset": "",
+    "rewrite": False,
+}
+"""Settings that are stored only if they differ from these values, so that earlier sets keep their keys."""
 
 
 def _bare(model: str) -> str:
@@ -313,7 +346,8 @@ class Batch:
 def read_batch(text: str, file: str) -> Batch:
     """Return the batch in a TOML text.
 
-    Raises `BatchError`, which names `file` and the wrong key.
+    Raises `BatchError`, which names `file`, if the text is not TOML, if a key is wrong, and if it names no
+    source or one of them twice.
     """
     try:
         values = parsed_toml(text)

@@ -20,6 +20,7 @@ from gistpoint.core.errors import UserError
 from gistpoint.core.logs import AppendLog, LogKind, take
 from gistpoint.core.tasks.identity import SECRET_BYTES, new_secret
 from gistpoint.core.tasks.model import Failure, Target
+from gistpoint.core.tasks.strata import FAILING_STRATA, failing_stratum
 
 
 class Reason(StrEnum):
@@ -45,6 +46,8 @@ class Reason(StrEnum):
     NOT_SUBTLE = "not_subtle_enough"
     IN_POOL = "in_the_pool_but_not_chosen"
     """Proven, but others of the pool are less visible."""
+    NOT_ABOUT_IT = "only_failing_test_does_not_use_it"
+    """The only failing test does not enter the function, so it proves nothing about it."""
     NO_EARLIER_BODY = "no_earlier_body"
     """The library's history has no other body of the function."""
     MISSING_FEATURE = "missing_feature"
@@ -81,6 +84,11 @@ class ProvenCorruption:
     """Tests that passed on the original and had no result on the corrupted tree."""
     any_order: bool
     provenance: Mapping[str, Any]
+
+    @property
+    def failing_ids(self) -> frozenset[str]:
+        """The ids of all tests that fail on the corrupted tree."""
+        return frozenset(failure.id for failure in self.failing) | frozenset(self.missing)
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,6 +211,14 @@ class Counts:
         )
         found = Counter(map(_confirmable, counted))
         return dict(sorted(found.items(), key=lambda item: (-item[1], item[0])))
+
+    @property
+    def failing(self) -> dict[str, int]:
+        """The number of tasks by the stratum of their number of failing tests, in the order of the strata."""
+        counted = Counter(
+            failing_stratum(len(item.kept.failing_ids)) for item in self.verdicts if item.kept is not None
+        )
+        return {name: counted[name] for name in FAILING_STRATA if counted[name]}
 
     @property
     def fates(self) -> dict[str, int]:

@@ -21,7 +21,7 @@ def check_task(judge: TaskJudge, answer: Answer, *, run: RunContext = UNATTENDED
     """
     task = judge.task
     verify_identity(task, answer)
-    yield CheckFinding("identity", True, f"the id {task.short_id} is the hash of the content")
+    yield CheckFinding("identity", True, f"the id {task.short_id} matches the content")
     render_brief(task)
     yield CheckFinding("brief", True, f"{task.brief.template}, hash {task.brief.template_sha256[:12]}")
     yield from kind_of(task).check(judge, run)

@@ -138,7 +138,7 @@ def confirmation_lines(confirmation: Confirmation) -> list[str]:
     if confirmation.beyond is not None:
         why = "On this input, which the tests do not cover, the two differ:"
         if confirmation.beyond.test:
-            why = "A call of a test is answered with other data, which this test does not show:"
+            why = "A call of a test is answered with different data, which this test does not reveal:"
         lines += _call_lines(why, confirmation.beyond)
     if confirmation.marks:
         lines.append(f"seen during the run: {', '.join(confirmation.marks)}")

@@ -308,7 +308,7 @@ FIGURES: Mapping[str, Callable[[ChecklistEvidence], Any]] = {
 
 # Rules
 
-_OF_MODELS = Case(NOT_APPLICABLE, "no attempt of a model counts in this study", "no_models")
+_OF_MODELS = Case(NOT_APPLICABLE, "no attempt by a model counts in this study", "no_models")
 """The first case of items that apply only to studies with models."""
 _OWN_JOURNALS = "attempts of models with a journal of gistpoint's own: {models_own} of {models_attempts}"
 _LIMITS = "attempts with a budget of tool uses or a time limit: {limited} of {all_attempts}"
@@ -319,7 +319,7 @@ _PLATFORMS = (
 )
 _AUTHORS = "roles of the operations `enrolled`; study.toml names"
 _UNSEEN = (
-    "first exposures only, by the log; excluding flags: {exposure}; "
+    "first exposures only, according to the log; excluding flags: {exposure}; "
     "people were asked {asked_about_sources} times whether they knew the task or its library"
 )
 _ENFORCED = (
@@ -433,8 +433,8 @@ _CASES: Mapping[str, tuple[Case, ...]] = {
     ),
     "unseen": (Case(YES, _UNSEEN, "unseen"), Case(PARTIAL, _UNSEEN)),
     "training": (
-        Case(YES, "attempts of training tasks: {training_attempts}", "training_attempts"),
-        Case(PARTIAL, "training tasks declared: {training_tasks}, attempts of them: 0", "training_tasks"),
+        Case(YES, "attempts at training tasks: {training_attempts}", "training_attempts"),
+        Case(PARTIAL, "training tasks declared: {training_tasks}, attempts at them: 0", "training_tasks"),
         Case(NO, _NO_TRAINING),
     ),
     "training_kind": (
@@ -565,7 +565,7 @@ _CASES: Mapping[str, tuple[Case, ...]] = {
     "unfinished": (
         Case(
             "{unfinished:g} of {people/planned:g}",
-            "people with a plan whose tasks have not all ended, by the log",
+            "people with a plan whose tasks have not all ended, according to the log",
         ),
     ),
     "individual": (

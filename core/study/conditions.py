@@ -23,6 +23,7 @@ def settings_under(condition: Condition) -> dict[str, Any]:
         "tools": condition.tools,
         "strategy": condition.strategy or None,
         "give_test": condition.give_test,
+        "parameter": condition.parameter,
         "steps": (ANY_NUMBER if condition.free else condition.steps) or None,
         "score_budget": condition.score_budget or None,
     }

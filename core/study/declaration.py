@@ -112,6 +112,8 @@ class Condition(msgspec.Struct, frozen=True, kw_only=True):
     """Whether people use their own editor and any number of runs; never pooled with other conditions."""
     strategy: str = ""
     give_test: bool | None = None
+    parameter: bool | None = None
+    """Whether the briefs of parametrised tests name only their first parameter."""
     execution: bool | None = None
     tools: tuple[str, ...] | None = None
     comforts_off: tuple[str, ...] = ("external_editor",)
@@ -174,13 +176,28 @@ class Texts(msgspec.Struct, frozen=True, kw_only=True):
     welcome: str = ""
     consent: str
     consent_items: tuple[str, ...]
-    """The items to tick one by one; one that begins with `[required]` is a condition of taking part."""
+    """The items to tick one by one; one that begins with `[required]` is a condition of taking part.
+
+    One that begins with `[tasks]` asks whether failed submissions may become tasks.
+    """
     rules: str
     debrief: str = ""
     feedback: Feedback = Feedback.NONE
 
 
-REQUIRED_ITEM = "[required]"
+REQUIRED_ITEM, TASKS_ITEM = "[required]", "[tasks]"
+"""The marks at the beginning of an item of consent, which participants do not see."""
+
+
+def item_words(item: str) -> str:
+    """Return an item of consent as participants read it, without its mark."""
+    return item.removeprefix(REQUIRED_ITEM).removeprefix(TASKS_ITEM).strip()
+
+
+def tasks_item(texts: Texts) -> int | None:
+    """Return the place of the item that lets failed submissions become tasks; None if there is none."""
+    places = [place for place, item in enumerate(texts.consent_items) if item.startswith(TASKS_ITEM)]
+    return places[0] if len(places) == 1 else None
 
 
 class Privacy(msgspec.Struct, frozen=True, kw_only=True):
@@ -364,5 +381,7 @@ class StudyTask(msgspec.Struct, frozen=True, kw_only=True):
     metrics: dict[str, float] = {}
     """The metrics of the target by name; the mean over several targets."""
     corruptions: int = 1
+    failing: int = 0
+    """The number of tests that fail on the corrupted tree; 0 if unknown."""
     released: str = ""
     """The month of its source's release, such as 2025-06; empty if unknown."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -53,11 +53,22 @@ class Erasure:
     """The first 8 hex digits of the sha256 of each writer whose operations were deleted."""
     attempts: tuple[str, ...] = ()
     """The ids of deleted attempts."""
+    tasks: tuple[str, ...] = ()
+    """The ids of deleted tasks that were made from submissions of the person."""
+
+    @classmethod
+    def of_all(cls, erasures: Sequence[Erasure]) -> Erasure:
+        """Return the data of all erasures together."""
+        return cls(
+            tuple(log for erasure in erasures for log in erasure.logs),
+            tuple(attempt for erasure in erasures for attempt in erasure.attempts),
+            tuple(task for erasure in erasures for task in erasure.tasks),
+        )
 
     @property
     def any(self) -> bool:
         """Whether there was anything to delete."""
-        return bool(self.logs or self.attempts)
+        return bool(self.logs or self.attempts or self.tasks)
 
 
 class StudyStore(Protocol):

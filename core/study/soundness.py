@@ -15,6 +15,7 @@ from gistpoint.core.kinds.registry import modes_measuring
 from gistpoint.core.operations import LONGEST_NAME, is_reviewer
 from gistpoint.core.study.declaration import (
     FORMAT,
+    TASKS_ITEM,
     VERSION,
     Assistance,
     Moment,
@@ -24,6 +25,7 @@ from gistpoint.core.study.declaration import (
     Questionnaire,
     Study,
     StudyTask,
+    item_words,
 )
 from gistpoint.core.study.flags import FLAGS
 from gistpoint.core.study.operations import StudyError
@@ -121,8 +123,16 @@ def _check_people(study: Study) -> None:
             "texts.consent_items", "is empty", hint="Name at least one item that a participant agrees to."
         )
     for n, item in enumerate(study.texts.consent_items):
-        if not item.strip():
+        if not item_words(item):
             _refuse(f"texts.consent_items[{n}]", "is empty")
+        if TASKS_ITEM in item and not item.startswith(TASKS_ITEM):
+            _refuse(
+                f"texts.consent_items[{n}]",
+                f"must begin with {TASKS_ITEM}, and can't be required",
+                hint="Nobody has to let submissions become tasks.",
+            )
+    if sum(item.startswith(TASKS_ITEM) for item in study.texts.consent_items) > 1:
+        _refuse("texts.consent_items", f"has more than one item that begins with {TASKS_ITEM}")
     for n, stratum in enumerate(study.participants.strata):
         _name(f"participants.strata[{n}]", stratum)
     _require_distinct("participants.strata", study.participants.strata)
@@ -157,7 +167,7 @@ def _check_screening(study: Study) -> None:
     screening = study.participants.screening
     if screening:
         before = [form.id for form in study.questionnaires_at(Moment.BEFORE)]
-        _known("participants.screening", screening, before, "questionnaire that is asked before")
+        _known("participants.screening", screening, before, "questionnaire that is asked before the tasks")
     for form in study.questionnaire:
         if form.id != screening and any(question.screen_out for question in form.item):
             _refuse(

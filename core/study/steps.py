@@ -352,7 +352,7 @@ class _Session:
         if self.person.screened_out:
             yield _refusal(
                 RefusalReason.SCREENED_OUT,
-                "This study looks for other participants.",
+                "This study is looking for other participants.",
                 "Thank you for your time.",
             )
         for form in self.study.questionnaires_at(Moment.BEFORE):

@@ -454,7 +454,7 @@ class _Piece:
                 yield SuspicionMark("a class derived from type")
 
     def _is_harmless_class(self, node: ast.expr) -> bool:
-        """Whether the class of a value is only compared, shown, called, or asked for a usual attribute."""
+        """Whether a value's class is only compared, shown, called, stored or read for usual attributes."""
         match self.above.get(node):
             case ast.Attribute(attr=name):
                 return name in names.OF_CLASSES or not _is_special(name)
@@ -555,7 +555,10 @@ def _has_star(node: ast.Call) -> bool:
 
 
 def _formatted(text: str) -> Iterator[str]:
-    """Yield the attributes that `str.format` gets for a text, including those in its format specifiers."""
+    """Yield the attributes that `str.format` gets for a text, including those in its format specifiers.
+
+    Nothing for a text that is not a valid format.
+    """
     try:
         fields = list(string.Formatter().parse(text))
     except ValueError:

@@ -78,7 +78,8 @@ class Meaning:
     def paths(self, node: ast.expr) -> tuple[str, ...]:
         """Return the paths that a name or an attribute chain can mean, such as `sys.modules`.
 
-        Empty if it means nothing that is imported or built in.
+        An attribute with the name of a module that gives access to others counts as that module. Empty if it
+        means nothing that is imported or built in.
         """
         attributes: list[str] = []
         while isinstance(node, ast.Attribute):

@@ -64,7 +64,9 @@ def require_same_conditions(
         raise TaskConflictError(
             f"There is already another task with the id {known.short_id}: its key {key!r} is {_quoted(here)},"
             f" but in this one it is {_quoted(there)}.",
-            hint="Ask its author which one is right. `gistpoint task delete` deletes the one that is here.",
+            hint=(
+                "Ask its author which one is right. `gistpoint task delete` deletes the one on this machine."
+            ),
         )
 
 

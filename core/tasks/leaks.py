@@ -91,7 +91,10 @@ def _folded(text: str) -> str:
 
 
 def _is_own_place(tree: SourceTree, path: str, target: Target, telling: str) -> bool:
-    """Return whether the lines are in the target's own definition, as a repetition of the original."""
+    """Return whether the lines are in the target's own definition, where the original has them too.
+
+    False if the file can't be parsed or does not define the target.
+    """
     if path != target.path:
         return False
     try:

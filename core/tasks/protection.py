@@ -43,7 +43,10 @@ def protection_document(protection: Protection) -> dict[str, Any]:
 
 
 def read_protections(fields: Fields) -> dict[str, Protection]:
-    """Return the protections in a table, by backend. Raises `TaskError` as `read_protection` does."""
+    """Return the protections in a table, by backend.
+
+    Raises `TaskError` for a fault, such as a path that leads out of the tree.
+    """
     return {name: read_protection(fields.table(name)) for name in fields.values}
 
 

@@ -112,7 +112,7 @@ def _site(environment: Environment) -> Path:
 
 @contextlib.contextmanager
 def staged() -> Iterator[Stage]:
-    """Set up the stage, and remove it afterwards."""
+    """Set up the stage and yield it; afterwards, end its servers and processes and remove it."""
     base = Path(tempfile.mkdtemp(prefix="gistpoint-attacks-")).resolve()
     interpreter = find_interpreter(own_version())
     folder = base / "environment"

@@ -236,7 +236,7 @@ def try_answer(backend: Backend, attack: Attack, trial: AnswerTrial, tree: Sourc
 def try_attack(
     backend: Backend, attack: Attack, stage: Stage, environments: EnvironmentSource
 ) -> AttackFinding:
-    """Run `attack` on `backend` under small limits, and return the finding."""
+    """Try `attack` on `backend` under small limits, as its kind of evidence requires; return the finding."""
     if attack.proof is AttackEvidence.PASSED:
         return _try_report(backend, attack, stage, environments)
     if attack.proof is AttackEvidence.CHANGED:
@@ -361,7 +361,7 @@ def _reached(attack: Attack, stage: Stage, lines: list[bytes], ended: Ended, too
 
 
 def _end_daemons(mark: str) -> bool:
-    """Kill the processes that the daemon attack left, and return whether there were any."""
+    """Kill the processes of the daemon attack that are left after 2 s, and return whether there were any."""
     found = False
     # A sandbox may need a moment to end its processes; only processes that remain have outlived the run.
     deadline = time.monotonic() + 2.0

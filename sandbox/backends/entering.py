@@ -142,9 +142,9 @@ def _kill_marked(mark: str) -> None:
 
     There are such processes if the tested code killed the supervisor.
     """
-    wanted = f"{_MARK}={mark}".encode()
+    variable = f"{_MARK}={mark}".encode()
     until = time.monotonic() + _ENDING_S
-    while left := list(_marked(wanted)):
+    while left := list(_marked(variable)):
         for pid in left:
             with contextlib.suppress(OSError):
                 os.kill(pid, signal.SIGKILL)
@@ -153,13 +153,13 @@ def _kill_marked(mark: str) -> None:
         time.sleep(_TICK_S)
 
 
-def _marked(wanted: bytes) -> Iterator[int]:
+def _marked(variable: bytes) -> Iterator[int]:
     if sys.platform != "linux":
         return
     for entry in Path("/proc").iterdir():
         if entry.name.isdigit():
             with contextlib.suppress(OSError):
-                if wanted in (entry / "environ").read_bytes():
+                if variable in (entry / "environ").read_bytes():
                     yield int(entry.name)
 
 

@@ -535,7 +535,10 @@ def _is_program(path: Path) -> bool:
 
 
 def _shown(path: Path) -> Iterator[RuntimePath]:
-    """Yield a path as the kernel resolves it: every link on the way, and the final file."""
+    """Yield a path as the kernel resolves it: every link on the way, and the final file if it exists.
+
+    Stop after as many links as the kernel follows.
+    """
     waiting = list(path.parts[1:])
     here = Path("/")
     links = 0

@@ -79,13 +79,13 @@ def libraries_of(files: Iterable[Path], *, owner: Path | None = None) -> set[Pat
 
 def libraries_named(stems: Iterable[str], near: Iterable[Path]) -> set[Path]:
     """Return the paths of the libraries `libSTEM.so.N` that the loader knows, or next to a file in `near`."""
-    wanted = tuple(f"lib{stem}.so." for stem in stems)
+    prefixes = tuple(f"lib{stem}.so." for stem in stems)
     found = set[Path]()
     for name, paths in _system_libraries().items():
-        if name.startswith(wanted):
+        if name.startswith(prefixes):
             found.update(map(Path, paths))
     for folder in {path.parent for path in near}:
-        found.update(path for path in folder.glob("lib*.so.*") if path.name.startswith(wanted))
+        found.update(path for path in folder.glob("lib*.so.*") if path.name.startswith(prefixes))
     return {path for path in found if path.is_file()}
 
 
@@ -131,8 +131,8 @@ def _read(data: mmap.mmap, folder: Path) -> Binary:
     return Binary((int(wide), machine), loader, needed, origin)
 
 
-def _values(tags: Iterable[tuple[int, int]], wanted: int) -> list[int]:
-    return [value for tag, value in tags if tag == wanted]
+def _values(tags: Iterable[tuple[int, int]], kind: int) -> list[int]:
+    return [value for tag, value in tags if tag == kind]
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,7 +216,10 @@ def _fits(path: Path, binary: Binary) -> bool:
 
 @cache
 def _system_libraries() -> Mapping[str, tuple[str, ...]]:
-    """Return the paths of the libraries in the system's own list, by name; empty if it has no list."""
+    """Return the paths of the libraries in the system's own list, by name.
+
+    Empty if there is no list, or none in a known format.
+    """
     try:
         data = _CACHE.read_bytes()
     except OSError:

@@ -113,7 +113,10 @@ class TreeStates:
         return cls(parts, states_of(str(parts.tree)))
 
     def completed(self, ended: Ended, command: Command) -> Ended:
-        """Return `ended` with the changes that `command` made to the tree."""
+        """Return `ended` with the changes that `command` made to the tree.
+
+        `altered` is empty if everything is writable, and `writes` is None unless changes are watched.
+        """
         now = states_of(str(self.parts.tree))
         altered = () if command.writable is None else self._altered(now)
         writes = None

@@ -372,7 +372,10 @@ def _classes(index: FileIndex, unit: Definition) -> list[str]:
 
 
 def _source(document: SourceText, unit: Definition, classes: list[str], first: int, last: int) -> str:
-    """Return a module with a function's lines at their positions, below the headers of its classes."""
+    """Return a module with a function's lines at their positions, below the headers of its classes.
+
+    An indented function without classes is below an `if`.
+    """
     # The positions make tracebacks show the right lines; the classes make `__class__` cells and mangled names
     # the same as in the file.
     indentation = unit.indentation

@@ -95,7 +95,7 @@ class SandboxConfirmer:
             found = _checked(case, controls, submitted, run)
             if found.result is Confirmed.UNCONFIRMED:
                 found = with_changes(
-                    found, marks=(*found.marks, *_watched_marks(self._suites, task, answer, submitted, run))
+                    found, marks=(*found.marks, *watched_marks(self._suites, task, answer, submitted, run))
                 )
             if found.result is not Confirmed.CONTRADICTED:
                 found = self._with_beyond(case, submitted, controls, found, run)
@@ -122,7 +122,10 @@ class SandboxConfirmer:
         found: Confirmation,
         run: RunContext,
     ) -> Confirmation:
-        """Return `found` with the smallest input beyond the tests on which the functions differ, if any."""
+        """Return `found` with the smallest input beyond the tests on which the functions differ, if any.
+
+        Unchanged if the functions can't be compared.
+        """
         if self._beyond is None:
             return found
         task = case.task
@@ -180,12 +183,12 @@ def _checked(
 # A pass that is not confirmed is watched (decision 116)
 
 
-def _watched_marks(
+def watched_marks(
     suites: Runner, task: Task, answer: Answer, submitted: SourceTree, run: RunContext
 ) -> tuple[str, ...]:
-    """Return what the submission does in another run of the suite, without what the original does too.
+    """Return what the submission does in another, watched run of the suite and the original does not.
 
-    A mark is added if the suite does not pass again; there are none if the original can't be watched.
+    A mark is added if a test that the original passes again does not. Empty if the original can't be watched.
     """
     given = SourceTree.open(task.tree_path)
     baseline = answer.baseline_for(suites.backend.name)
@@ -200,8 +203,9 @@ def _watched_marks(
     )
     report = suites.run(request, run=run)
     run.check()
+    passes_again = report.status is RunStatus.FINISHED and baseline.passed <= report.passed
     # Nothing was seen, so there is nothing to compare with the original, and a run is saved.
-    if report.status is RunStatus.FINISHED and not report.watched:
+    if passes_again and not report.watched:
         return ()
     original = repaired_tree(given, answer.targets)
     true = suites.run(replace(request, tree=original, watched=_spans(given, original)), run=run)
@@ -209,7 +213,9 @@ def _watched_marks(
     if true.status is not RunStatus.FINISHED:
         return ()  # the suite itself can't be watched
     seen = tuple(mark for mark in report.watched if mark not in true.watched)
-    return seen if report.status is RunStatus.FINISHED else (*seen, _NOT_AGAIN)
+    # Tests may fail because they are watched: only those that the original passes again count.
+    lost = (baseline.passed & true.passed) - report.passed
+    return (*seen, _NOT_AGAIN) if lost or report.status is not RunStatus.FINISHED else seen
 
 
 def _spans(given: SourceTree, tree: SourceTree) -> tuple[WatchedSpan, ...]:

@@ -97,7 +97,11 @@ class ControlRuns:
         self.run = run
 
     def controls(self) -> Controls:
-        """Run the true function, the corrupted function and one that returns None; return the controls."""
+        """Run the true function, the corrupted function and one that returns None; return the controls.
+
+        If no test counts, or if none would notice a wrong function, the controls name the reason in place of
+        tests.
+        """
         case, run = self.case, self.run
         functions, tests = case.targets, case.entering
         if not tests:
@@ -143,10 +147,10 @@ class ControlRuns:
         )
 
     def _unusable(self, true: PairReport) -> Controls | None:
-        """Return why the run of the true function shows nothing; None if it does."""
+        """Return controls with the reason why the run of the true function is unusable; None if it is not."""
         if true.conclusion.status is not RunStatus.FINISHED:
             return self._not(Unconfirmable.SANDBOX, true.conclusion.reason, true)
-        # Such a library would run code of the submission in the process that holds the tests.
+        # A library that runs text as code would run the submission's code in the process of the tests.
         if any(asked.problem is Unconfirmable.RUNS_TEXT for asked in true.asked.values()):
             return self._not(Unconfirmable.RUNS_TEXT, _words_of(true, Unconfirmable.RUNS_TEXT), true)
         return None
@@ -245,9 +249,10 @@ def uncontrolled(
     learned: Sequence[Mapping[str, Sequence[str]]],
     run: RunContext,
 ) -> FunctionName | None:
-    """Return the first function of a task of which no test shows that it alone is wrong, if there is one.
+    """Return a function of a task that could be wrong alone without failing a test; None if there is none.
 
-    Such a function could answer anything, and would be confirmed by the tests of the other functions.
+    Such a function could answer anything, and would be confirmed by the tests of the other functions. None
+    for a task with one function, for which the controls of the task are enough.
     """
     functions = case.targets
     if len(functions) == 1:
@@ -266,7 +271,7 @@ def uncontrolled(
 
 
 def without_control(function: FunctionName) -> str:
-    """Return the reason why a task with such a function can't be confirmed."""
+    """Return why passes of a task can't be confirmed if no test notices that this function alone is wrong."""
     return f"No test that counts shows whether {function} alone is right."
 
 

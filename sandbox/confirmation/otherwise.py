@@ -15,7 +15,7 @@ from gistpoint.core.confirmation.differences import FunctionName
 from gistpoint.core.confirmation.likeness import same_node
 from gistpoint.core.confirmation.model import AnsweredCall
 from gistpoint.core.confirmation.showing import (
-    Shower,
+    ValueRenderer,
     answer_text,
     call_text,
     effects_text,
@@ -37,7 +37,8 @@ def answered_otherwise(
 ) -> AnsweredCall | None:
     """Return the first call of a test that the true function answers differently.
 
-    If no answer differs, it is the first call with different effects; None if there is none either.
+    If no answer differs, it is the first call with different effects; None if there is none either. Calls
+    after the first different request are not compared.
     """
     pairs = list(zip(true.asked[test].exchanges, report.asked[test].exchanges, strict=False))
     otherwise: tuple[Exchange, Exchange] | None = None
@@ -68,14 +69,16 @@ def shown_call(
 ) -> AnsweredCall:
     """Return a call with its expected and its found answer as texts.
 
-    `expected` and `found` are exchanges of the call itself, or of a later request to what it answered with.
+    If these texts are equal, the effects of the call, such as its output and changed arguments, take their
+    place. `expected` and `found` are exchanges of the call itself, or of a later request to what it answered
+    with; the texts of a later request begin with `then`.
     """
     request = expected.request
-    first, second = Shower(), Shower()
+    first, second = ValueRenderer(), ValueRenderer()
     text = call_text(function.qualname, call.request, first)
-    for shower in (first, second):
-        shower.take(call.request)
-        shower.take(request)
+    for renderer in (first, second):
+        renderer.take(call.request)
+        renderer.take(request)
     shown = [answer_text(expected.answer, first), answer_text(found.answer, second)]
     if shown[0] == shown[1]:
         shown = [effects_text(request, expected.answer, first), effects_text(request, found.answer, second)]
@@ -88,10 +91,12 @@ def shown_call(
 
 
 def changes_more(request: Message, true: Message, submitted: Message, writes: Collection[str]) -> bool:
-    """Whether a submission changes an argument, or what one holds, that the true function leaves as it was.
+    """Whether a submission changes more in the objects that it was given than the true function does.
 
-    Only changes that could be made in the tests' process count: `writes` are those that the true function was
-    seen to make in any call.
+    True if it changes an argument, or an object inside one, that the true function leaves as it was, or if it
+    removes an attribute that the true function keeps. Only changes that could be made in the tests' process
+    count: `writes` are those that the true function was seen to make in any call. A malformed answer is
+    compared only up to the malformed part.
     """
     given: Mapping[str, Any] = request.get("heap", {})
     before: Message = {"roots": [], "heap": {}}
@@ -110,7 +115,7 @@ def changes_more(request: Message, true: Message, submitted: Message, writes: Co
 
 
 def _lost(true: Sequence[Any], submitted: Sequence[Any], writes: Collection[str]) -> bool:
-    """Whether an object has lost an attribute that it keeps in the true answer."""
+    """Whether an object has lost an attribute that it keeps in the true answer, and that may be changed."""
     place = _ATTRIBUTES.get(true[0])
     if place is None or true[:2] != submitted[:2]:
         return False
@@ -119,7 +124,7 @@ def _lost(true: Sequence[Any], submitted: Sequence[Any], writes: Collection[str]
 
 
 def _is_made(before: Sequence[Any], after: Sequence[Any], writes: Collection[str]) -> bool:
-    """Whether a change of a node is one that the tests' process makes."""
+    """Whether the tests' process makes a change of this node, at least in part."""
     place = _ATTRIBUTES.get(after[0])
     if place is None or before[0] != after[0]:
         return after[0] in writes
@@ -133,11 +138,12 @@ def new_attributes(request: Message, true: Message, submitted: Message) -> set[s
     """Return the attributes, as `module:class.name`, that objects have only in the submission's answer.
 
     A given object is compared with itself, a new one with all new objects of its class in the true answer.
+    Empty for a malformed answer.
     """
     try:
         return set(_new_attributes(request.get("heap", {}), true.get("heap", {}), submitted.get("heap", {})))
     except (LookupError, TypeError, ValueError, AttributeError):
-        return set()  # as above
+        return set()  # a submission can write anything in place of an answer
 
 
 def _new_attributes(given: Message, true: Message, submitted: Message) -> Iterator[str]:
@@ -163,10 +169,10 @@ def _objects(heap: Message, without: Message) -> Iterator[tuple[str, Sequence[An
 
 
 def readable(tree: SourceTree, attributes: Iterable[str]) -> list[str]:
-    """Return those of the attributes that code of `tree` could read, its tests among it.
+    """Return those of the attributes that code of `tree`, including its tests, could read.
 
-    That is the case if the name stands anywhere in it, if the module of the class reads all attributes of an
-    object at once, or if the name is one of Python's own.
+    That is the case if the name occurs anywhere in the code, if the module of the class reads all attributes
+    of an object at once, or if the name begins with two underscores.
     """
     sources: dict[str, str] = {}
     found = []

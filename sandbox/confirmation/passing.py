@@ -123,7 +123,8 @@ class PassCheck:
     def confirmation(self) -> Confirmation:
         """Run the tests that count, with the submission in a separate process; return the result.
 
-        Raises `NotConfirmableError` if the submission can't be run that way.
+        Raises `NotConfirmableError` if the submission can't be run that way, and `NoControlError` if a
+        function of the task could be wrong alone without failing a test.
         """
         changed = changed_functions(self.case.original, self.submitted)
         others = [name for name in changed if name not in self.case.targets]
@@ -268,9 +269,9 @@ class PassCheck:
         tests: Sequence[str],
         report: PairReport,
     ) -> Confirmation | None:
-        """Return why calls, larger than those of the true function, can't be repeated; None if none is.
+        """Return why calls that are larger than the true function's can't be repeated; None if none is.
 
-        A submission can make its own calls large, by what its answers to earlier ones hold.
+        A submission can make its own calls large through the content of its answers to earlier calls.
         """
         suspected = [id for id in tests if report.asked[id].unkept]
         if not suspected:
@@ -284,7 +285,7 @@ class PassCheck:
     def _check_controls(self, tests: Sequence[str], learned: Sequence[Mapping[str, Sequence[str]]]) -> None:
         """Raise `NoControlError` if a function of the task has no control of its own.
 
-        Controls of tasks that were made before each function had one do not say so; then it is found now.
+        Older controls do not record whether each function has one; this is then checked now.
         """
         if self.controls.each or self.alone is not None:
             return
@@ -293,10 +294,11 @@ class PassCheck:
             raise NoControlError(without_control(function))
 
     def _uncovered(self, tests: Collection[str], others: Sequence[FunctionName]) -> int:
-        """Return how many tests, at least, pass in the submission's own process alone.
+        """Return the least number of tests that pass only in the submission's own process.
 
-        These are the tests that enter a target, or fail with the corrupted function, and were not run; and
-        those of other changed functions, of which only those that enter a target as well are run.
+        These are the tests that enter a target, or fail with the corrupted function, and were not run; and at
+        least one test of each other changed function, whose tests are run only if they enter a target as
+        well.
         """
         return len(self.case.failing.union(self.case.entering).difference(tests)) + len(others)
 
@@ -393,8 +395,8 @@ class PassCheck:
     ) -> tuple[Sequence[str], Sequence[Mapping[str, Sequence[str]]]]:
         """Return the tests that count, and what the true functions' answers contain, by function.
 
-        If the controls do not cover all functions, this is learned now. Raises `NotConfirmableError` if no
-        test that tells is left.
+        If the controls do not cover all functions, this is learned now. Raises `NotConfirmableError` if none
+        of the tests is left that fail with a wrong function.
         """
         names = [str(name) for name in functions]
         known = self.controls

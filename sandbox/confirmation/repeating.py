@@ -49,7 +49,9 @@ class PlainCall:
 def plain_calls(report: PairReport, *, steps: bool) -> list[PlainCall]:
     """Return the different calls that can be repeated alone.
 
-    Without `steps`, these are the calls that need no reply of the test, without later requests.
+    Without `steps`, these are the calls that need no reply of the test, without later requests. With `steps`,
+    they have at most `_MOST_STEPS` replies and later requests in all; calls whose replies exceed that are
+    left out.
     """
     found: dict[str, PlainCall] = {}
     left = _MOST_STEPS
@@ -105,7 +107,10 @@ def _end_of_chain(exchanges: Sequence[Exchange], place: int) -> int:
 
 
 def _later(first: Exchange, chains: Sequence[Sequence[Exchange]]) -> Iterator[Exchange]:
-    """Yield the later exchanges with what a call answered with, up to the first without an answer."""
+    """Yield the later exchanges with the iterators and functions in a call's answer.
+
+    They end before the first that has no answer.
+    """
     for chain in chains:
         request = chain[0].request
         if request["do"] not in _STEPS or request.get("call") != first.request["call"]:
@@ -132,7 +137,8 @@ def repeated(process: SubmissionProcess, call: PlainCall, alike: Alike) -> tuple
             break
         answer = parsed(process.answer_call(request)) or {"re": "gone"}
         asks_otherwise = not _asks_alike(exchanges, place, answer)
-        # With all that the test gave since the call, so that its arguments are known at the end too.
+        # The heap has all objects that the test has sent since the call, because a later exchange may refer
+        # to the arguments of the call.
         given.update(_given(exchanges[place].request))
         exchange = replace(exchanges[place], request={**exchanges[place].request, "heap": dict(given)})
         if not alike(exchange, answer):
@@ -156,7 +162,7 @@ def _given(message: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _asks_alike(exchanges: list[Exchange], place: int, answer: Mapping[str, Any]) -> bool:
-    """Whether a new answer can be followed by the next recorded request: it is no question, or the same one.
+    """Whether the next recorded request can follow a new answer: it is not a question, or it is the same one.
 
     A question that was asked later is moved to this place with its reply: a function may call another one in
     another order.

@@ -96,7 +96,7 @@ class SubmissionProcess:
         return self._received(limit_s) if self._send(line + b"\n", deadline) else None
 
     def answer_call(self, request: Mapping[str, object]) -> bytes | None:
-        """Return the answer to a request, or None, as `answer` does, after loading the function's module."""
+        """Return the answer to a request, after loading the function's module; None as for `answer`."""
         function = request.get("function") if request["do"] == "call" else None
         if function is not None and function not in self._loaded:
             self._loaded.add(function)

@@ -25,10 +25,10 @@ class Backoff:
     patience_s: float = 120.0
     """If an endpoint asks for a longer wait, there is no further attempt."""
 
-    def seconds(self, failures: int, asked: float | None) -> float | None:
-        """Return how many seconds to wait after this many failures; None if `asked` is too long."""
-        if asked is not None:
-            return asked if asked <= self.patience_s else None
+    def seconds(self, failures: int, requested_s: float | None) -> float | None:
+        """Return how many seconds to wait after this many failures; None if `requested_s` is too long."""
+        if requested_s is not None:
+            return requested_s if requested_s <= self.patience_s else None
         doubled: float = self.first_s * 2 ** (failures - 1)
         # Varied at random, so that not all that wait for this endpoint send requests at the same moment.
         return min(self.longest_s, doubled) * random.uniform(0.75, 1.0)

@@ -65,7 +65,10 @@ class ApiKey:
         return text
 
     def taken_out_of_json(self, text: str) -> str:
-        """Return the text of a JSON value with the key removed, whether it is escaped or not."""
+        """Return the text of a JSON value with the key removed, whether it is escaped or not.
+
+        In a text that is not valid JSON, only the unescaped key is removed.
+        """
         text = self.taken_out_of_text(text)
         if "\\" not in text:
             return text

@@ -38,13 +38,15 @@ class HostGate:
         with self._lock:
             return max(0.0, self._held_until - self._now())
 
-    def refused(self, asked: float | None) -> None:
-        """Close the gate after a rate limit, for `asked` seconds or, if that is None, longer each time."""
+    def refused(self, requested_s: float | None) -> None:
+        """Close the gate after a rate limit, for `requested_s` or, if that is None, longer each time."""
         with self._lock:
             now = self._now()
             if now >= self._held_until:  # otherwise the request was sent before the gate closed
                 self._refusals += 1
-            seconds = asked if asked is not None else self.backoff.seconds(self._refusals, None) or 0.0
+            seconds = (
+                requested_s if requested_s is not None else self.backoff.seconds(self._refusals, None) or 0.0
+            )
             self._held_until = max(self._held_until, now + seconds)
 
     def answered(self) -> None:

@@ -103,7 +103,10 @@ class Builds:
         )
 
     def repository_metadata(self, folder: Path, name: str) -> Metadata:
-        """Return the metadata of a repository as its build backend computes it."""
+        """Return the metadata of a repository as its build backend computes it.
+
+        Raises `EnvironmentBuildError` if the build fails, and `CancelledError` if stopped.
+        """
         with (
             tempfile.TemporaryDirectory(prefix="gistpoint-build-") as scratch,
             self._build(folder, "metadata", name, Path(scratch)).open("rb") as file,
@@ -113,7 +116,9 @@ class Builds:
     def wheel(self, name: str, version: str, hashes: tuple[str, ...] = ()) -> BuiltWheel:
         """Return a wheel of a package whose index has none; the wheel is built at the first call.
 
-        If `hashes` are given, the sha256 of the package's sdist must be one of them.
+        If `hashes` are given, the sha256 of the package's sdist must be one of them. Raises
+        `EnvironmentBuildError` if there is no such sdist, if its build fails, or if builds are nested too
+        deeply, and `CancelledError` if stopped.
         """
         # Cached by the hash of the sdist, not by the versions of the build's requirements (decision 38).
         for digest in hashes:
@@ -125,7 +130,7 @@ class Builds:
                 return self._wheel(name, version, hashes, Path(scratch))
         except SourceError as error:
             raise EnvironmentBuildError(
-                f"{name} {version} has no wheel to use here. {error.message}"
+                f"{name} {version} has no wheel that can be used here. {error.message}"
             ) from error
 
     def _wheel(self, name: str, version: str, hashes: tuple[str, ...], scratch: Path) -> BuiltWheel:
@@ -134,8 +139,8 @@ class Builds:
         # The lock has the hash of the sdist, so tasks are the same everywhere (decision 38).
         if hashes and digest not in hashes:
             raise EnvironmentBuildError(
-                f"{name} {version} has no wheel to use here, and the hash of its sdist is not in the lock:"
-                f" {digest}."
+                f"{name} {version} has no wheel that can be used here, and the hash of its sdist is not in"
+                f" the lock: {digest}."
             )
 
         def build(folder: Path) -> None:
@@ -177,7 +182,7 @@ class Builds:
             ended = self._run(folder, environment, {**order, "installed": installed}, received)
             if ended.stop is Stop.CANCELLED:
                 raise CancelledError("Stopped at your request.")
-            file = received.file()
+            file = received.save_file()
             finished = ended.stop is Stop.EXITED and ended.exit_code == 0
             if finished and file is not None:
                 return file
@@ -289,15 +294,16 @@ class BuildOutput:
             if self._size <= MOST_BYTES:
                 self._file.write(part)
 
-    def file(self) -> Path | None:
-        """Rename the received file to its name and return its path.
+    def save_file(self) -> Path | None:
+        """Give the received file its name, and return its path; a later call returns the same path.
 
         None if the file is incomplete, too large, or has an invalid name.
         """
         is_complete = self._complete and self._size <= MOST_BYTES
         if not is_complete or not _FILE.fullmatch(self._name):
             return None
-        return (self._into / "part").rename(self._into / self._name)
+        part, named = self._into / "part", self._into / self._name
+        return part.rename(named) if part.exists() else named
 
 
 def _stored_wheel(folder: Path, name: str, version: str, digest: str) -> BuiltWheel:
@@ -332,19 +338,19 @@ def check_wheel(wheel: Path, name: str, version: str) -> Metadata:
     that lead out of it, for links, for more than 1 GiB or 100,000 files when unpacked, and for requirements
     that are not plain names.
     """
-    wanted = (canonicalize_name(name), Version(version))
+    identity = (canonicalize_name(name), Version(version))
     try:
         built = parse_wheel_filename(wheel.name)[:2]
     except InvalidWheelFilename as error:
         raise _no_wheel(wheel, f"not a valid name of a wheel ({error})") from error
-    if built != wanted:
+    if built != identity:
         raise _no_wheel(wheel, f"a wheel of {built[0]} {built[1]}, not of {name} {version}")
     try:
         with wheel.open("rb") as file, opened_zip(file) as archive:
             metadata = read_metadata(_metadata_text(wheel, archive))
     except (ArchiveError, OSError) as error:
         raise _no_wheel(wheel, f"damaged (it {error})") from error
-    if not _describes(metadata, wanted):
+    if not _describes(metadata, identity):
         raise _no_wheel(
             wheel, f"not as described by its metadata: {metadata.get('Name')} {metadata.get('Version')}"
         )
@@ -355,7 +361,11 @@ def check_wheel(wheel: Path, name: str, version: str) -> Metadata:
 
 
 def _metadata_text(wheel: Path, archive: zipfile.ZipFile) -> str:
-    """Return the text of a wheel's metadata, after checking all paths; raises as `check_wheel` does."""
+    """Return the text of a wheel's metadata, after checking all paths.
+
+    Raises `EnvironmentBuildError` if the wheel is too large when unpacked, contains a path that leads out of
+    it or a link, or does not have exactly one file of metadata.
+    """
     members = archive.infolist()
     unpacked = sum(member.file_size for member in members)
     if len(members) > _MOST_FILES or unpacked > _MOST_UNPACKED:
@@ -380,11 +390,11 @@ def _leads_out(member: zipfile.ZipInfo) -> bool:
     return is_odd or posixpath.normpath(member.filename).startswith(("/", ".."))
 
 
-def _describes(metadata: Metadata, wanted: tuple[str, Version]) -> bool:
+def _describes(metadata: Metadata, identity: tuple[str, Version]) -> bool:
     name = metadata.get("Name", "")
     version = metadata.get("Version", "")
     try:
-        return (canonicalize_name(str(name)), Version(str(version))) == wanted
+        return (canonicalize_name(str(name)), Version(str(version))) == identity
     except InvalidVersion:
         return False
 

@@ -73,7 +73,10 @@ def _of_releases(
     on_line: Callable[[str], None],
     cancel: CancelToken,
 ) -> Iterator[tuple[str, EarlierFile]]:
-    """Yield the files of the releases before this one, the newest first."""
+    """Yield the files of up to `RELEASES` releases before this one that have an sdist, the newest first.
+
+    Files that are links, too large or not text are left out.
+    """
     name, version = requirement_of(specification).name, specification.partition("==")[2].strip()
     for _ in range(RELEASES):
         cancel.check()
@@ -102,7 +105,10 @@ def _of_commits(
     on_line: Callable[[str], None],
     cancel: CancelToken,
 ) -> Iterator[tuple[str, EarlierFile]]:
-    """Yield the texts of the files before the commit, the newest first."""
+    """Yield the texts of the files before the commit, the newest first.
+
+    Raises `SourceError` if the history can't be read.
+    """
     import git
 
     with cloned(specification, scratch / "history", on_line) as (repository, revision):

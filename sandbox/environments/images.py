@@ -75,7 +75,7 @@ def fetch_image(spec: ImageSpec, scratch: Path, *, run: RunContext = UNATTENDED)
             name, digest = taskimages.digest_in(image, spec.reference)
             with taskimages.opened(engine, image) as inside:
                 with (scratch / "workdir.tar").open("wb") as tar:
-                    inside.copy(spec.workdir, tar, wanted=_wanted)
+                    inside.copy(spec.workdir, tar, keeps=_is_kept)
                 # Searched in a container that is never started, so nothing of the image has run by now.
                 python = spec.python or taskimages.find_python(inside, image)
             pins = ImagePins(name, digest, platform, spec.workdir, python, taskimages.passed_on(image))
@@ -92,7 +92,7 @@ def fetch_image(spec: ImageSpec, scratch: Path, *, run: RunContext = UNATTENDED)
     return _fetched(spec, pins, found, folder, scratch)
 
 
-def _wanted(path: str) -> bool:
+def _is_kept(path: str) -> bool:
     """Whether a member of the copied folder belongs to a tree; its path begins with the folder's name."""
     return not is_left_out(posixpath.relpath(path, path.split("/", 1)[0]))
 

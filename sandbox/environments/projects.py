@@ -354,7 +354,10 @@ def _version_in_code(folder: Path, roots: tuple[str, ...]) -> str:
 
 
 def _assigned_version(path: Path) -> str | None:
-    """Return the text that a module's top level assigns to `__version__`; None if there is none."""
+    """Return the text that a module's top level assigns to `__version__`.
+
+    None if there is none, or if the module can't be read and parsed.
+    """
     try:
         tree = parse(path.read_bytes())
     except (SyntaxError, ValueError, OSError):

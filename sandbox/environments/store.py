@@ -204,9 +204,10 @@ class EnvironmentStore:
         return self.of_lock(pins.lock, Builds(self, backend, pins.python, on_line=on_line, cancel=cancel))
 
     def of_lock(self, lock: tuple[str, ...], builds: Builds) -> Environment:
-        """Return the environment of exactly these lines, for the Python of `builds`.
+        """Return the environment of exactly these lines, for the Python of `builds`, built if necessary.
 
-        Raises `EnvironmentBuildError` and `CancelledError`, as `get` does.
+        Raises `EnvironmentBuildError`, which names the requirement and contains the builder's log, and
+        `CancelledError` if stopped.
         """
         interpreter = find_interpreter(builds.python)
 

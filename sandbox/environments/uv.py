@@ -239,7 +239,10 @@ def _settings_files() -> Iterator[Path]:
 
 
 def _merge(settings: dict[str, Any], weaker: Mapping[str, Any]) -> None:
-    """Add the settings of `weaker`: lists are joined; otherwise an existing value is kept."""
+    """Add the settings of `weaker` that are in `_KEPT_SETTINGS`, also those below `pip`.
+
+    Lists are joined; otherwise an existing value is kept.
+    """
     for key, value in weaker.items():
         if key == "pip" and isinstance(value, dict):
             _merge(settings.setdefault(key, {}), value)

@@ -7,7 +7,7 @@ import os
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
-from typing import Any
+from typing import Any, TypeAlias
 
 import msgspec
 
@@ -107,6 +107,50 @@ class Replayed:
     finished: bool = False
 
 
+class _CallRecord(msgspec.Struct, tag_field="e", tag="call"):
+    """A call; `absent` is the number of things in its arguments that could not be pickled."""
+
+    target: int
+    module: str
+    shape: list[Any]
+    arguments: str
+    absent: int
+
+
+class _PassedOverRecord(msgspec.Struct, tag_field="e", tag="passed_over"):
+    """By target: the number of calls that were passed over, and the reason for the last of them."""
+
+    counts: list[int]
+    why: list[str]
+
+
+class _OutcomeRecord(ReplayOutcome, frozen=True, kw_only=True, tag_field="e", tag="outcome"):
+    input: int
+
+
+class _DescribedRecord(msgspec.Struct, tag_field="e", tag="described"):
+    call: int
+    values: list[Encoded]
+
+
+class _UndescribedRecord(msgspec.Struct, tag_field="e", tag="undescribed"):
+    pass
+
+
+class _ProblemRecord(msgspec.Struct, tag_field="e", tag="problem"):
+    words: str
+
+
+class _FinishRecord(msgspec.Struct, tag_field="e", tag="finish"):
+    pass
+
+
+_RecorderRecord: TypeAlias = _CallRecord | _PassedOverRecord | _FinishRecord
+_ReplayerRecord: TypeAlias = (
+    _OutcomeRecord | _DescribedRecord | _UndescribedRecord | _ProblemRecord | _FinishRecord
+)
+
+
 class CallRunner:
     """A runner that records and repeats calls on one backend."""
 
@@ -129,25 +173,27 @@ class CallRunner:
     ) -> list[RecordedCalls]:
         """Run `tests` (all if empty), and return the calls of each function.
 
-        Raises `InfrastructureError` if the run does not finish, and `CancelledError` if stopped.
+        Raises `InfrastructureError` if the run does not finish or writes a line that is not a record, and
+        `CancelledError` if stopped.
         """
         found = [RecordedCalls() for _ in functions]
         finished = False
 
         def on_line(line: bytes) -> None:
             nonlocal finished
-            record = json.loads(line)
-            match record.get("e"):
-                case "call":
-                    calls = found[record["target"]]
-                    calls.module, calls.shape = record["module"], record["shape"]
-                    if record["absent"]:
-                        calls.incomplete.add(len(calls.arguments))
-                    calls.arguments.append(record["arguments"])
-                case "passed_over":
-                    for calls, count, why in zip(found, record["counts"], record["why"], strict=True):
+            try:
+                record = msgspec.convert(json.loads(line), _RecorderRecord)
+            except (ValueError, RecursionError) as error:
+                raise InfrastructureError(
+                    "A line of the run that records calls is not a record.", hint=str(error)
+                ) from None
+            match record:
+                case _CallRecord():
+                    _add_call(found, record)
+                case _PassedOverRecord(counts, reasons):
+                    for calls, count, why in zip(found, counts, reasons, strict=False):
                         calls.passed_over, calls.why = count, why
-                case "finish":
+                case _FinishRecord():
                     finished = True
 
         order = {
@@ -184,27 +230,28 @@ class CallRunner:
     ) -> Replayed:
         """Call a function of `tree` with inputs: numbers of recorded calls, or encoded arguments.
 
-        Returns the outcomes; an input without an outcome was not reached, because the run was stopped or
-        ended early (see `problem`). If `describe` is true, the encoded arguments of the recorded calls are
-        returned too. The folders of `test_files` are on the import path. Raises `CancelledError` if stopped.
+        Returns the outcomes. An input has none if it was not reached, because the run was stopped or ended
+        early (see `problem`), or if its record was malformed. If `describe` is true, the encoded arguments of
+        the recorded calls are returned too. The folders of `test_files` are on the import path. Raises
+        `CancelledError` if stopped.
         """
         found, key = Replayed(), os.urandom(32).hex()
         seal = ResultSeal(bytes.fromhex(key))
 
         def on_line(line: bytes) -> None:
-            # The repair runs in the process that reports, so a line with a wrong tag may be from the repair.
+            # The repair runs in the process that reports: it can write lines, and may find their key.
             try:
-                record = json.loads(seal.opened(line))
-            except (SealError, ValueError):
+                record = msgspec.convert(json.loads(seal.opened(line)), _ReplayerRecord)
+            except (SealError, ValueError, RecursionError):
                 return
-            match record.get("e"):
-                case "outcome":
-                    found.outcomes[record["input"]] = msgspec.convert(record, ReplayOutcome)
-                case "described":
-                    found.described[record["call"]] = record["values"]
-                case "problem":
-                    found.problem = record["words"]
-                case "finish":
+            match record:
+                case _OutcomeRecord():
+                    found.outcomes[record.input] = record
+                case _DescribedRecord(call, values):
+                    found.described[call] = values
+                case _ProblemRecord(words):
+                    found.problem = words
+                case _FinishRecord():
                     found.finished = True
 
         folders = sorted({str(PurePosixPath(path).parent) for path in test_files})
@@ -270,3 +317,14 @@ class CallRunner:
         if ended.stop is Stop.CANCELLED:
             raise CancelledError("Stopped at your request.")
         return ended
+
+
+def _add_call(found: Sequence[RecordedCalls], record: _CallRecord) -> None:
+    """Add a call to those of its target. Raises `InfrastructureError` if there is no such target."""
+    if not 0 <= record.target < len(found):
+        raise InfrastructureError(f"The run that records calls names an unknown target: {record.target}.")
+    calls = found[record.target]
+    calls.module, calls.shape = record.module, record.shape
+    if record.absent:
+        calls.incomplete.add(len(calls.arguments))
+    calls.arguments.append(record.arguments)

@@ -128,7 +128,7 @@ def _parsed(tree: SourceTree, path: str, qualname: str) -> tuple[ast.Module, _Fu
     for node in ast.walk(module):
         if isinstance(node, _Function) and node.lineno == line:
             return module, node
-    raise LookupError(f"{qualname} is no function")
+    raise LookupError(f"{qualname} is not a function")
 
 
 def _literals(function: _Function) -> Iterator[Encoded]:

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import json
 import posixpath
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import asdict, dataclass, replace
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from gistpoint.core.code.testfiles import is_test_path
 from gistpoint.core.entrypoints.command import COMMAND_FILE, DOCTEST_MODULES, Entrypoint, EntrypointKind
 from gistpoint.core.entrypoints.programs import program_text
 from gistpoint.core.entrypoints.runs import CommandOutput, GistTrial, OriginalRun, TestGuard, Watched
@@ -18,6 +17,7 @@ from gistpoint.core.outcomes import BackendRecord, RunStatus
 from gistpoint.core.running import NEVER, CancelToken
 from gistpoint.core.trees import SourceTree
 from gistpoint.sandbox.backends.base import Backend, Command, Ended, Environment, Invocation, Stop, run_on
+from gistpoint.sandbox.gistruns.moving import moved_files, moved_names, remove_data_of_tests
 from gistpoint.sandbox.gistruns.shell import READING_PROGRAMS, refusal, shell_invocation
 from gistpoint.sandbox.gistruns.transcripts import ProgramTranscript, Seen, TestsTranscript
 from gistpoint.sandbox.layout import (
@@ -51,6 +51,7 @@ LAUNCHED = (
 """The files of the payload that start an entrypoint and watch it."""
 EMPTY_SETTINGS = "empty.ini"
 STDIN = "stdin"
+WATCHED = "watched.json"
 _PYTEST = (
     "-p",
     "no:cacheprovider",
@@ -63,11 +64,19 @@ _PYTEST = (
 )
 
 
-def write_control(folder: Path, pins: EnvironmentPins, stdin: str = "") -> None:
-    """Write the control folder for a run, with `stdin` as the text of a program's standard input, if any."""
+def write_control(
+    folder: Path, pins: EnvironmentPins, stdin: str = "", watched: Mapping[str, Any] | None = None
+) -> None:
+    """Write the control folder for a run.
+
+    `stdin` is the text of a program's standard input, if any, and `watched` is the part of the launcher's
+    order that grows with the text of a gist.
+    """
     texts = {EMPTY_SETTINGS: "[pytest]\n"}
     if stdin:
         texts[STDIN] = stdin
+    if watched:
+        texts[WATCHED] = json.dumps(watched)
     fill_control(folder, pins, {name: name for name in (*LAUNCHED, RESULTS_PLUGIN)}, texts)
 
 
@@ -86,11 +95,15 @@ class _Run:
     hash_seed: int = 0
     stdin: str = ""
     variables: tuple[tuple[str, str], ...] = ()
+    watched: Mapping[str, Any] | None = None
+    """Members of the order that are handed over in a file, because a command line has a limited length."""
 
     def invocation(self, places: MountPaths, pins: EnvironmentPins) -> Invocation:
         """Return the command line and all environment variables."""
         control = places.folders["control"]
         order = self.order(places)
+        if self.watched:
+            order["more"] = f"{control}/{WATCHED}"
         arguments = [places.python, f"{control}/launcher.py"]
         if self.is_test:
             arguments.append(json.dumps({**order, "plugin": f"{control}/{RESULTS_PLUGIN}"}))
@@ -176,7 +189,7 @@ class GistRunner:
                 files |= _starter(entrypoint, environment)
                 _write(base / "files", files)
                 lay_out(tree, base / "codebase")
-                _remove_data_of_tests(tree, base / "codebase")
+                remove_data_of_tests(tree, base / "codebase")
                 folders["codebase"] = base / "codebase"
             else:
                 lay_out(tree.with_files(_starter(entrypoint, environment)), base / "files")
@@ -213,7 +226,7 @@ class GistRunner:
         masks = _path_replacements(places)
         if elsewhere:
             # The moved file has other names, which must not look like a difference between two outputs.
-            masks |= _moved_names(called)
+            masks |= moved_names(called)
         return OriginalRun(
             run=seen.run,
             seconds=ended.seconds,
@@ -262,12 +275,9 @@ class GistRunner:
                     "given": [file],
                     "own": [places.workspace],
                     "name": entrypoint.called_as,
-                    "suspected": wanted.lines,
                     "modules": wanted.modules,
-                    "observed": wanted.observed,
                     "file": file,
                     "lines": file if measure_lines else "",
-                    "guard": asdict(guard) if guard is not None else None,
                 }
 
             run = _Run(
@@ -279,6 +289,11 @@ class GistRunner:
                 hash_seed=hash_seed,
                 stdin=called.stdin,
                 variables=called.variables,
+                watched={
+                    "suspected": wanted.lines,
+                    "observed": wanted.observed,
+                    "guard": asdict(guard) if guard is not None else None,
+                },
             )
             ended, seen, places = self._judged(run, environment, base, timeout_s, cancel)
         return GistTrial(
@@ -360,7 +375,7 @@ class GistRunner:
         timeout_s: float,
         cancel: CancelToken,
     ) -> tuple[Ended, MountPaths]:
-        write_control(base / "control", pins, run.stdin)
+        write_control(base / "control", pins, run.stdin, run.watched)
         known: list[MountPaths] = []
 
         def invocation(places: MountPaths) -> Invocation:
@@ -473,117 +488,6 @@ def _path_replacements(places: MountPaths) -> dict[str, str]:
     if "codebase" in places.folders:
         found[places.folders["codebase"]] = "<folder>"
     return found
-
-
-def moved_files(tree: SourceTree, entrypoint: Entrypoint) -> tuple[dict[str, bytes], Entrypoint]:
-    """Return the files to be written in the other place, by path, and the entrypoint as it is called there.
-
-    A test is moved with the `conftest.py` of each folder above it, and with modules in folders of tests that
-    are not tests themselves, including those in inner packages. A script is moved alone; a module or a
-    console script has no files to be moved.
-    """
-    if entrypoint.kind is EntrypointKind.TESTS:
-        return _moved_tests(tree, entrypoint)
-    if entrypoint.kind not in (EntrypointKind.TEST, EntrypointKind.SCRIPT):
-        return {}, entrypoint
-    source = tree.read(entrypoint.target)
-    if entrypoint.kind is EntrypointKind.SCRIPT:
-        return {"moved.py": source}, replace(entrypoint, target="moved.py")
-    files: dict[str, bytes] = {}
-    parts = PurePosixPath(entrypoint.target).parent.parts
-    place = ""
-    for depth in range(len(parts) + 1):
-        folder = "/".join(parts[:depth])
-        place = "/".join(f"moved_{level}" for level in range(1, depth + 1))
-        for name in _taken_along(tree, folder):
-            files[posixpath.join(place, name)] = tree.read(posixpath.join(folder, name))
-    target = posixpath.join(place, "test_moved.py")
-    files[target] = source
-    return files, replace(entrypoint, target=target)
-
-
-def _moved_tests(tree: SourceTree, entrypoint: Entrypoint) -> tuple[dict[str, bytes], Entrypoint]:
-    """Return the Python files of several tests for the other place, by path, and the entrypoint there.
-
-    There are none for doctests, whose files stay in packages. A single file is renamed, as for one test.
-    Folders, and several files, keep their names.
-    """
-    paths = list(dict.fromkeys(word.partition("::")[0] for word in entrypoint.selected))
-    if entrypoint.doctests or not all(map(_is_of_tests, paths)):
-        return {}, entrypoint
-    if len(paths) == 1 and paths[0].endswith(".py"):
-        return _moved_file(tree, entrypoint, paths[0])
-    folders = tuple(f"{path}/" for path in paths)
-    taken = {path for path in tree.files(".py") if path in paths or path.startswith(folders)}
-    for folder in _folders_above(taken):
-        taken |= {posixpath.join(folder, name) for name in _taken_along(tree, folder)}
-    return {path: tree.read(path) for path in sorted(taken)}, entrypoint
-
-
-def _folders_above(paths: Iterable[str]) -> set[str]:
-    """Return all folders above the paths; the root is the empty text."""
-    found = set[str]()
-    for path in paths:
-        found.update(str(parent) for parent in PurePosixPath(path).parents)
-    return (found - {"."}) | {""} if found else found
-
-
-def _is_of_tests(path: str) -> bool:
-    """Whether a file, or the whole content of a folder, belongs to the tests."""
-    return is_test_path(path if path.endswith(".py") else f"{path}/module.py")
-
-
-def _moved_file(tree: SourceTree, entrypoint: Entrypoint, path: str) -> tuple[dict[str, bytes], Entrypoint]:
-    """Return the files for tests in one file, which is renamed, and the entrypoint with the new name."""
-    files, moved = moved_files(tree, replace(entrypoint, kind=EntrypointKind.TEST, target=path))
-    selected = frozenset(entrypoint.selected)
-    words = [
-        moved.target + word.removeprefix(path) if word in selected else word for word in entrypoint.arguments
-    ]
-    return files, replace(entrypoint, target=moved.target, arguments=tuple(words))
-
-
-def _remove_data_of_tests(tree: SourceTree, folder: Path) -> None:
-    """Remove data files of the tests, which only a checkout has and no gist can read."""
-    for path in tree.files():
-        if path.endswith(".py"):
-            continue
-        if is_test_path(posixpath.join(posixpath.dirname(path), "module.py")):
-            (folder / path).unlink(missing_ok=True)
-
-
-def _taken_along(tree: SourceTree, folder: str) -> Iterator[str]:
-    """Yield, relative to `folder`, its `conftest.py` and, in a folder of tests, modules for its tests."""
-    in_tests = bool(folder) and is_test_path(f"{folder}/module.py")
-    files = [name for name, kind in tree.entries(folder) if kind == "file"]
-    if "conftest.py" in files:
-        yield "conftest.py"
-    if not in_tests:
-        return
-    yield from filter(_may_be_imported, files)
-    # Modules of inner packages are included, because a gist can contain them (decision 26).
-    for path in tree.files(".py"):
-        below = path.removeprefix(f"{folder}/")
-        is_deeper = below != path and "/" in below
-        if is_deeper and _may_be_imported(posixpath.basename(path)):
-            yield below
-
-
-def _may_be_imported(name: str) -> bool:
-    """Whether a file is a module that is neither a test nor a `conftest.py`."""
-    stem, dot, suffix = name.rpartition(".")
-    if dot + suffix != ".py" or stem == "conftest":
-        return False
-    return not stem.startswith("test_") and not stem.endswith("_test")
-
-
-def _moved_names(called: Entrypoint) -> dict[str, str]:
-    """Return the replacements for a moved file's temporary names in outputs; empty if none was moved."""
-    if not called.files or posixpath.basename(called.target) not in ("test_moved.py", "moved.py"):
-        return {}
-    name = posixpath.basename(called.target)
-    modules = {called.target.removesuffix(".py").replace("/", "."), name.removesuffix(".py")}
-    return {called.target: "<file>", name: "<file>", **{f"{module}.": "<module>." for module in modules}}
 
 
 def _write(folder: Path, files: Mapping[str, bytes]) -> None:

@@ -195,10 +195,10 @@ def _held(value: Any) -> dict[str, Any]:
     return found
 
 
-def _hold(value: Any, wanted: dict[str, Any]) -> None:
-    """Replace the attributes and items in `wanted`, without running any code of the object's class."""
-    items = {name[1:-1]: part for name, part in wanted.items() if name.startswith("[")}
-    attributes = {name: part for name, part in wanted.items() if not name.startswith("[")}
+def _hold(value: Any, parts: dict[str, Any]) -> None:
+    """Replace the attributes and items in `parts`, without running any code of the object's class."""
+    items = {name[1:-1]: part for name, part in parts.items() if name.startswith("[")}
+    attributes = {name: part for name, part in parts.items() if not name.startswith("[")}
     if attributes:
         sides.set_attributes(value, {**sides.attributes_of(value), **attributes})
     for key, part in items.items():
@@ -345,7 +345,10 @@ def _is_made(value: Any) -> bool:
 
 
 def canonical(value: Any, depth: int, above: tuple[int, ...]) -> str:
-    """Return a text that is the same for equal values in any process. Raises `Unequal` if there is none."""
+    """Return a text that is the same for equal values in any process. Raises `Unequal` if there is none.
+
+    Up to `_ITEMS` items of an iterator are taken from it.
+    """
     kind = type(value)
     if kind in _EXTENDING:
         # This program gave an argument this class, so it does not matter whether an answer still has it.

@@ -181,7 +181,10 @@ def _killed_for_memory() -> bool:
 
 
 def _drain(fd: int, kind: bytes) -> None:
-    """Forward what remains in a pipe whose writer has ended; its descendants may still be writing."""
+    """Forward what remains in a pipe whose writer has ended, at most `_LAST` bytes.
+
+    Descendants of the writer may still be writing.
+    """
     os.set_blocking(fd, False)
     left = _LAST
     with contextlib.suppress(BlockingIOError):
@@ -205,7 +208,10 @@ class Forwarding:
         self.held = b""
 
     def move(self, fd: int) -> None:
-        """Read from standard input or write to the command, depending on which of them `fd` is."""
+        """Read from standard input or write to the command, depending on which of them `fd` is.
+
+        End the process if standard input has ended, because the client that requested this run is gone.
+        """
         if fd == 0:
             self.held = os.read(0, _READ) if self.requests is not None else b""
             if not self.held or self.requests is None:

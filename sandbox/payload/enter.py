@@ -62,7 +62,10 @@ def _children(pid: int) -> list[int]:
 
 
 def _end_descendants() -> None:
-    """Kill all processes below this process, which adopts orphans because it is their subreaper."""
+    """Kill all processes below this process, which adopts orphans because it is their subreaper.
+
+    Give up after 1,000 rounds with processes that do not end.
+    """
     for _ in range(1000):
         try:
             while os.waitpid(-1, os.WNOHANG)[0]:

@@ -4,10 +4,11 @@ ORDER is a JSON object with the keys `argv` (`["pytest", ...]`, `["-m", "module"
 ...]`), `name` (the program's `sys.argv[0]`, if that is not its file), `path` (put first on sys.path), `lines`
 (file whose lines are recorded), `trace_root` and `trace_excluded` (trace of an original), `owned` and
 `forbidden` (see `guards`), `written`, `given`, `own` and `suspected` (see `code_watch`), `modules` (see
-`fakes`), `observed` (see `operands`), `file` and `guard` (see `test_observer`) and `plugin` (for tests, the
-file of the results plugin, which takes its own order from standard input). The records go to the descriptor
-in GISTPOINT_RESULTS. For tests they are `note`s of the results plugin. For programs they are JSON objects,
-one per line, each with its `kind`; the first is `begin`, the last `end`.
+`fakes`), `observed` (see `operands`), `file` and `guard` (see `test_observer`), `plugin` (for tests, the file
+of the results plugin, which takes its own order from standard input) and `more` (a file with further members
+of the order). The records go to the descriptor in GISTPOINT_RESULTS. For tests they are `note`s of the
+results plugin. For programs they are JSON objects, one per line, each with its `kind`; the first is `begin`,
+the last `end`.
 """
 
 from __future__ import annotations
@@ -248,6 +249,14 @@ def _writer(descriptor: int) -> Callable[..., None]:
     return put
 
 
+def _whole(order: dict[str, Any]) -> dict[str, Any]:
+    """Return an order with the members in its file `more`, which are too long for a command line."""
+    if "more" not in order:
+        return order
+    with open(order["more"], encoding="utf-8") as file:
+        return {**order, **json.load(file)}
+
+
 def main(order: Mapping[str, Any]) -> int:
     """Run the command of `order`, and return the exit status."""
     here = os.path.dirname(os.path.abspath(__file__))
@@ -257,4 +266,4 @@ def main(order: Mapping[str, Any]) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(json.loads(sys.argv[1])))
+    sys.exit(main(_whole(json.loads(sys.argv[1]))))

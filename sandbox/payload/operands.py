@@ -553,7 +553,7 @@ class _Passing(ast.NodeTransformer):
         return node
 
     def _plain(self, node: Any) -> Any:
-        """Change the children of a node, but not the node; of a `case`, only the body may contain calls."""
+        """Change the children of a node, but not the node; of a `case`, change only the body."""
         if hasattr(node, "pattern") and hasattr(node, "body"):
             node.body = [self.visit(one) for one in node.body]
             return node

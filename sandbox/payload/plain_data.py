@@ -60,7 +60,7 @@ class Encoder:
         Raises `CannotTravelError` if the values are too large or nested too deeply.
         """
         values = [self.value(root, 0) for root in roots]
-        # Also objects that no root refers to: the call may have changed what the other side still has.
+        # Objects that no root refers to are sent too, because the call may have changed them.
         for number in list(self.shared.objects):
             self.reach(number)
         heap, characters = {}, 0
@@ -117,7 +117,10 @@ class Encoder:
         return self.reference(value)
 
     def bound(self, value: Any, depth: int) -> Value | None:
-        """Return the JSON form of a bound method; None if the other side has no such method."""
+        """Return the JSON form of a bound method.
+
+        None if it is bound to a class, a module or nothing, or if the other side has no such method.
+        """
         receiver, name = value.__self__, value.__name__
         if receiver is None or isinstance(receiver, (type, types.ModuleType)):
             return None
@@ -174,7 +177,7 @@ class Encoder:
         return base is not None and self.side.travels(kind, base)
 
     def node(self, value: Any) -> list[Any]:
-        """Return the node of an object that travels."""
+        """Return the node of an object that travels. Raises `CannotTravelError` if a part can't."""
         kind = type(value)
         name = sides.NODE_KINDS.get(kind)
         if name is not None:
@@ -373,7 +376,7 @@ class Decoder:
             kind = base
         elif sides.base_of(kind) is not base:
             raise sides.CannotTravelError(f"{name} does not extend {base.__name__}")
-        # Such an object can't be filled later. Nor can its contents refer back to it.
+        # An unchanging object can't be filled later. Nor can its contents refer back to it.
         if base in sides.UNCHANGING:
             return base.__new__(kind, self.value(held))
         return base.__new__(kind)
@@ -421,11 +424,11 @@ class Decoder:
             return bool(node[1] == self.shared.called.get(number, sides.type_name(kind)))
         return bool(sides.NODE_KINDS.get(kind) == node[0])
 
-    def fill_attributes(self, target: object, wanted: dict[str, Value], changed: bool) -> None:
+    def fill_attributes(self, target: object, attributes: dict[str, Value], changed: bool) -> None:
         held = sides.attributes_of(target)
         kind = type(target)
-        allowed = {name for name in wanted if name in held or self.side.may_set(kind, name)}
-        parts = {name: self.value(part) for name, part in wanted.items() if name in allowed}
+        allowed = {name for name in attributes if name in held or self.side.may_set(kind, name)}
+        parts = {name: self.value(part) for name, part in attributes.items() if name in allowed}
         if changed:
             parts = self.allowed(kind, target, held, parts)
         for name, part in parts.items():

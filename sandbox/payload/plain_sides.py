@@ -148,12 +148,12 @@ def contained(value: Any) -> list[object]:
     return list(dict.values(value)) if kind in NODE_KINDS and issubclass(kind, dict) else []
 
 
-def set_attributes(value: object, wanted: dict[str, object]) -> None:
+def set_attributes(value: object, attributes: dict[str, object]) -> None:
     """Replace all attributes that an object holds itself."""
     slots = dict(slots_of(type(value)))
     for name, slot in slots.items():
-        if name in wanted:
-            slot.__set__(value, wanted[name])
+        if name in attributes:
+            slot.__set__(value, attributes[name])
         else:
             try:
                 slot.__delete__(value)
@@ -164,7 +164,7 @@ def set_attributes(value: object, wanted: dict[str, object]) -> None:
     except AttributeError:
         return
     own.clear()
-    own.update({name: part for name, part in wanted.items() if name not in slots})
+    own.update({name: part for name, part in attributes.items() if name not in slots})
 
 
 def base_of(kind: type) -> Any:

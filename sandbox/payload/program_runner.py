@@ -55,7 +55,7 @@ class Stream(threading.Thread):
         self.start()
 
     def run(self) -> None:
-        """Read to the end of the pipe."""
+        """Read to the end of the pipe; keep the first bytes up to the limit, and count and hash the rest."""
         with contextlib.suppress(OSError, ValueError):
             while chunk := os.read(self._source.fileno(), 1 << 16):
                 kept = chunk[: max(0, self._most - len(self.data))]

@@ -72,10 +72,10 @@ class SubmissionSide(sides.ProcessSide):  # type: ignore[misc, unused-ignore]
         return base is not object or self.visible(kind) or self.known_base(kind) is not None
 
     def class_name(self, kind: type) -> str:
-        """Return the name under which objects of a class travel: a local class is one that it extends.
+        """Return the name under which objects of a class travel; for a local class, that of a base class.
 
-        A repair may derive a class of its own from one of the library, and adds nothing that another process
-        could have. The tests' process decides by this name whether the true function answers with it.
+        A repair may derive a class of its own from one of the library; the tests' process can't have that
+        class. It decides by this name whether the true function answers with it.
         """
         known = None if self.visible(kind) else self.known_base(kind)
         return sides.type_name(kind if known is None else known)
@@ -88,7 +88,10 @@ class SubmissionSide(sides.ProcessSide):  # type: ignore[misc, unused-ignore]
         )
 
     def attributes_of_class(self, kind: type) -> dict[str, object]:
-        """Return the data of a local class that travels as one that it extends; its objects hold them."""
+        """Return the data that a local class adds to the class as which its objects travel, by name.
+
+        The data travel as attributes of the objects. Empty for a class that travels under its own name.
+        """
         if sides.type_name(kind) == self.class_name(kind):
             return {}
         known = self.known_base(kind)
@@ -184,7 +187,10 @@ class SubmissionServer:
         self.send(answer)
 
     def load(self, request: dict[str, Any]) -> None:
-        """Import the module of a function, so that the function's first call takes no longer than others."""
+        """Import the module of a function, so that the function's first call takes no longer than others.
+
+        If that fails, the call itself will report why.
+        """
         with contextlib.suppress(sides.CannotTravelError):
             self.function_of(request)
         self.send({"re": "done"})

@@ -57,7 +57,7 @@ class TestObserver:
         self._phase = ""
         self._streams = ("", "")
         self._origin: dict[str, Any] = {}
-        self._definitions: list[Definitions] = []
+        self._definitions: list[PytestParts] = []
         self._tampered = False
         self.operands: Any = None
         """The observer of the values that the tests use (`operands.Operands`), or None."""
@@ -66,7 +66,7 @@ class TestObserver:
     def pytest_collection(self) -> None:
         """Remember the functions and classes of pytest, and begin to measure."""
         # Recorded before any test module is imported, since its top level could replace parts of pytest.
-        self._definitions = [Definitions(*part) for part in _parts()]
+        self._definitions = [PytestParts(*part) for part in _parts()]
         self._begin()
 
     @pytest.hookimpl(trylast=True)
@@ -225,7 +225,7 @@ class TestObserver:
         self._report("tampered", what=what)
 
 
-class Definitions:
+class PytestParts:
     """The functions and classes of one module or class of pytest, as they were before the tested code ran."""
 
     def __init__(self, holder: Any, values: Mapping[str, Any]) -> None:

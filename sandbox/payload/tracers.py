@@ -32,7 +32,10 @@ class _Tracer:
         self._tool = -1
 
     def start(self) -> None:
-        """Begin to record, in this thread and in those that are started later."""
+        """Begin to record, in this thread and in those that are started later.
+
+        From Python 3.12 on, other threads that are already running are recorded too.
+        """
         if sys.version_info >= (3, 12):
             monitoring = sys.monitoring
             # Tools with low numbers belong to debuggers, coverage and profilers, which a test may itself use.
@@ -219,7 +222,10 @@ class EntrypointTracer(_Tracer):
         return lines
 
     def _qualname(self, code: CodeType) -> str:
-        """Return the qualified name of a function by its place in the file, for Python before 3.11."""
+        """Return the qualified name of a function by its place in the file, for Python before 3.11.
+
+        Its plain name if the file can't be parsed or does not contain it.
+        """
         names = self._names.get(code.co_filename)
         if names is None:
             try:

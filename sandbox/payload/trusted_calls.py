@@ -184,7 +184,10 @@ class StubCalls:
         self.put("note", kind="ask", data={**request, **Encoder(shared).message(roots)})
 
     def reply(self, shared: Shared) -> dict[str, Any]:
-        """Return the answer, after making the calls that the other process requests before it answers."""
+        """Return the answer, after making the calls that the other process requests before it answers.
+
+        Raises `CannotTravelError` if the other process sends anything but a valid message.
+        """
         while True:
             reply = _reply(self.answers.readline() or b'{"re": "gone"}')
             self.repeat_side_effects(reply)
@@ -203,7 +206,10 @@ class StubCalls:
         raise self.problem(reply.get("reason", "sandbox"), reply.get("words", kind))
 
     def called_back(self, reply: dict[str, Any], shared: Shared) -> None:
-        """Call a function of the tests, or advance an iterator, and send the result."""
+        """Call a function of the tests, or advance an iterator, and send the result or the exception.
+
+        Raises `CannotTravelError` if this process does not keep what is to be called.
+        """
         stays = self.side.kept.get(reply["of"])
         arguments, keywords = decoded(shared, reply, 2)
         if stays is None or isinstance(stays, Elsewhere):
@@ -223,7 +229,7 @@ class StubCalls:
                 self.put("note", kind="of_test", what=_exception_text(error), swallowed=False)
         self.send(request, [root], shared)
 
-    def function(self, number: int, name: str, attributes: Any) -> Callable[..., Any]:
+    def function(self, number: int, name: str, doc: Any) -> Callable[..., Any]:
         """Return a function whose calls are made in the other process."""
         function, shared = self.asked[-1], self.shared[-1]
 
@@ -232,7 +238,7 @@ class StubCalls:
             return self.exchange(function, request, [arguments, tuple(keywords.items())], shared)
 
         elsewhere.__name__ = elsewhere.__qualname__ = name
-        elsewhere.__doc__ = attributes
+        elsewhere.__doc__ = doc
         return elsewhere
 
     def iterator(self, number: int) -> Iterator[Any]:
@@ -273,7 +279,7 @@ class StubCalls:
     # Detecting that a library runs an answer as code
 
     def remember(self, value: object) -> None:
-        """Keep the texts of the true function's answer, to detect whether one of them is run."""
+        """While learning, keep the texts of the true function's answer, to detect if one of them is run."""
         if not self.learning or len(self.texts) >= _MOST_TEXTS:
             return
         parts = value if isinstance(value, (list, tuple, set, frozenset)) else (value,)

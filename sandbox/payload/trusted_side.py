@@ -224,7 +224,7 @@ class TestSide(ProcessSide):
         if _is_iterator(value):
             return ["iterator", type_name(type(value)), None]
         if isinstance(value, BaseException):
-            # It may be raised there, by the class that the submission can know, and is itself again here.
+            # The submission may raise it as its built-in base; here it is the original object again.
             return ["token", type_name(type(value)), builtin_base(type(value)).__name__]
         return ["token", type_name(type(value)), None]
 

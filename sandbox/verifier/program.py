@@ -138,47 +138,49 @@ def _write(path: Path, text: str) -> None:
 
 
 def _judged(place: Path, expected: Path, tar: Path, backend: ContainerBackend) -> _Verdict:
-    wanted = json.loads(expected.read_text(encoding="utf-8"))
-    if wanted.get("format") != "gistpoint.expected" or wanted.get("version") != 1:
+    expectations = json.loads(expected.read_text(encoding="utf-8"))
+    if expectations.get("format") != "gistpoint.expected" or expectations.get("version") != 1:
         raise ValueError(f"{expected.name} is not the expected.json of a task that this bundle can read.")
     # The tested code then runs as another user, who must read neither the tests' ids nor the task's files.
     if os.geteuid() == 0:
         for hidden in (expected, tar):
             with contextlib.suppress(OSError):  # the files may be on a read-only mount
                 hidden.chmod(0o600)
-    if wanted["kind"] == "gist":
-        name, text = _gist_at(place, wanted)
-        verdict = _judged_gist(text, wanted, expected, GistRunner(backend, _Here()))
+    if expectations["kind"] == "gist":
+        name, text = _gist_at(place, expectations)
+        verdict = _judged_gist(text, expectations, expected, GistRunner(backend, _Here()))
         return replace(verdict, taken={name: text.encode("utf-8", "surrogateescape")} if text else {})
-    return _judged_tree(SourceTree.open(tar), place, wanted, SuiteRunner(backend, _Here()))
+    return _judged_tree(SourceTree.open(tar), place, expectations, SuiteRunner(backend, _Here()))
 
 
-def _pins(wanted: Mapping[str, Any]) -> Any:
+def _pins(expectations: Mapping[str, Any]) -> Any:
     known: dict[str, Any] = {
-        key: tuple(value) if isinstance(value, list) else value for key, value in wanted.items()
+        key: tuple(value) if isinstance(value, list) else value for key, value in expectations.items()
     }
     return _Pins(**known)
 
 
-def _judged_tree(given: SourceTree, place: Path, wanted: Mapping[str, Any], runner: SuiteRunner) -> _Verdict:
+def _judged_tree(
+    given: SourceTree, place: Path, expectations: Mapping[str, Any], runner: SuiteRunner
+) -> _Verdict:
     root = place.resolve()
     # Only Python files of the task that are not tests, because solvers replace only functions (decision 77).
-    tree = taken_over(given, lambda path: _file(root, path), wanted["test_files"])
-    fails, passes = frozenset(wanted["FAIL_TO_PASS"]), frozenset(wanted["PASS_TO_PASS"])
-    writable = wanted["writable"]
+    tree = taken_over(given, lambda path: _file(root, path), expectations["test_files"])
+    fails, passes = frozenset(expectations["FAIL_TO_PASS"]), frozenset(expectations["PASS_TO_PASS"])
+    writable = expectations["writable"]
     request = RunRequest(
         tree=tree,
-        environment=_pins(wanted["environment"]),
-        timeout_s=wanted["timeout_s"] * _PATIENCE,
-        deselect=tuple(wanted["deselected"]),
-        expected=frozenset(wanted["collected"]),
+        environment=_pins(expectations["environment"]),
+        timeout_s=expectations["timeout_s"] * _PATIENCE,
+        deselect=tuple(expectations["deselected"]),
+        expected=frozenset(expectations["collected"]),
         writable=None if writable is None else Writable(tuple(writable["folders"]), tuple(writable["paths"])),
     )
     # `given` is the control: the machine is to blame only if that run does not begin either (decision 121).
     report = ControlledRunner(runner, lambda: given).run(request)
     if report.status in FREE:
         raise ValueError(report.reason or report.output[-500:])
-    targets: Any = tuple(_Target(**target) for target in wanted["targets"])
+    targets: Any = tuple(_Target(**target) for target in expectations["targets"])
     baseline: Any = _Passes(fails | passes, fails)
     result = score(baseline, report)
     # Only after a pass, when this Python has run the files, because old ones can crash parsing deep nesting.
@@ -206,19 +208,19 @@ def _file(root: Path, path: str) -> bytes | None:
         return None
 
 
-def _gist_at(place: Path, wanted: Mapping[str, Any]) -> tuple[str, str]:
-    name = _command(wanted).gist_file
+def _gist_at(place: Path, expectations: Mapping[str, Any]) -> tuple[str, str]:
+    name = _command(expectations).gist_file
     found = place / name if place.is_dir() else place
     data = _file(found.parent.resolve(), found.name)
     return name, "" if data is None else data.decode("utf-8", "surrogateescape")
 
 
-def _judged_gist(text: str, wanted: Mapping[str, Any], expected: Path, runner: GistRunner) -> _Verdict:
+def _judged_gist(text: str, expectations: Mapping[str, Any], expected: Path, runner: GistRunner) -> _Verdict:
     fault = unreadable(text)
     if fault is not None:
         return _Verdict(False, 0.0, fault.evidence)
-    test = stored_test(wanted["test"]) if wanted["test"] else None
-    name, owned = missing_name(text, test) if test else "", tuple(wanted["owned"])
+    test = stored_test(expectations["test"]) if expectations["test"] else None
+    name, owned = missing_name(text, test) if test else "", tuple(expectations["owned"])
     try:
         spliced = ready_text(text, test, owned)
     except (SyntaxError, ValueError):
@@ -228,7 +230,7 @@ def _judged_gist(text: str, wanted: Mapping[str, Any], expected: Path, runner: G
     for seed in (1, 0):
         if spliced is None:
             break
-        trial, fidelity = _compared(spliced.text, wanted, test, seed, expected, runner)
+        trial, fidelity = _compared(spliced.text, expectations, test, seed, expected, runner)
         error = gist_error(text, name, owned, trial.run, fidelity)
         if error is not None or not fidelity.value:
             break
@@ -238,17 +240,22 @@ def _judged_gist(text: str, wanted: Mapping[str, Any], expected: Path, runner: G
 
 
 def _compared(
-    text: str, wanted: Mapping[str, Any], test: GistTest | None, seed: int, expected: Path, runner: GistRunner
+    text: str,
+    expectations: Mapping[str, Any],
+    test: GistTest | None,
+    seed: int,
+    expected: Path,
+    runner: GistRunner,
 ) -> tuple[GistTrial, Fidelity]:
-    entrypoint, originals = _command(wanted), [_run(run) for run in wanted["originals"]]
+    entrypoint, originals = _command(expectations), [_run(run) for run in expectations["originals"]]
 
     def run(text: str) -> GistTrial:
         return runner.run_gist(
             text,
-            _pins(wanted["environment"]),
+            _pins(expectations["environment"]),
             entrypoint,
-            owned=wanted["owned"],
-            timeout_s=wanted["timeout_s"] * _PATIENCE,
+            owned=expectations["owned"],
+            timeout_s=expectations["timeout_s"] * _PATIENCE,
             forbidden=(str(expected.resolve().parent),),
             measure_lines=False,
             hash_seed=seed,
@@ -257,14 +264,16 @@ def _compared(
 
     trial = run(text)
     check_beginning(trial.began, lambda: run(""))
-    masks = name_masks(entrypoint, wanted["modules"])
+    masks = name_masks(entrypoint, expectations["modules"])
     places = [*[masks] * len(originals), {**trial.places, **masks}]
-    return trial, compare(originals, trial.run, places, wanted["compared_files"])
+    return trial, compare(originals, trial.run, places, expectations["compared_files"])
 
 
-def _command(wanted: Mapping[str, Any]) -> Entrypoint:
+def _command(expectations: Mapping[str, Any]) -> Entrypoint:
     return with_input(
-        parse_entrypoint(wanted["entrypoint"]), wanted.get("stdin", ""), wanted.get("variables")
+        parse_entrypoint(expectations["entrypoint"]),
+        expectations.get("stdin", ""),
+        expectations.get("variables"),
     )
 
 

@@ -122,40 +122,40 @@ class PlannedRun:
 
 
 def plan_run(
-    services: Services, wanted: BeginAgentRun, price: TokenPrice | None, tell: Callable[[str], None]
+    services: Services, request: BeginAgentRun, price: TokenPrice | None, tell: Callable[[str], None]
 ) -> PlannedRun:
     """Return the requested run; `price` takes precedence over the price in the user's settings.
 
     `tell` is called with the reason for each named task that is left out. Raises `UserError` if no task is
     named, or if a task, the settings or the model can't be used.
     """
-    tasks = _tasks(services, wanted)
+    tasks = _tasks(services, request)
     for problem in tasks.problems:
         tell(problem)
-    solver = services.solver(wanted.model.model, wanted.model.base_url)
-    settings = _settings(wanted, replace(solver, price=price or solver.price))
+    solver = services.solver(request.model.model, request.model.base_url)
+    settings = _settings(request, replace(solver, price=price or solver.price))
     jobs = [
         job_of(task.id, settings, repeat)
         for task in tasks.tasks
-        for repeat in range(1, wanted.condition.repeats + 1)
+        for repeat in range(1, request.condition.repeats + 1)
     ]
-    return PlannedRun(solver, settings, tasks.tasks, jobs, wanted.name or _default_name(settings))
+    return PlannedRun(solver, settings, tasks.tasks, jobs, request.name or _default_name(settings))
 
 
-def _tasks(services: Services, wanted: BeginAgentRun) -> TaskSet:
-    if wanted.demo:
+def _tasks(services: Services, request: BeginAgentRun) -> TaskSet:
+    if request.demo:
         place = services.locations.demo
-        named = [demo_task(name, place) for name in wanted.tasks]
+        named = [demo_task(name, place) for name in request.tasks]
         return TaskSet("demo", tuple(named or (task for _, task in unpack_demo(place))))
-    if not wanted.tasks:
+    if not request.tasks:
         raise UserError(
             "No task was given.", hint="Name tasks or sets (`gistpoint task list`), or give --demo."
         )
-    return read_set(wanted.tasks, services.tasks, distinct=True)
+    return read_set(request.tasks, services.tasks, distinct=True)
 
 
-def _settings(wanted: BeginAgentRun, solver: AgentSolver) -> RunSettings:
-    model, condition, budgets = wanted.model, wanted.condition, wanted.condition.budgets
+def _settings(request: BeginAgentRun, solver: AgentSolver) -> RunSettings:
+    model, condition, budgets = request.model, request.condition, request.condition.budgets
     sampling = Sampling(
         temperature=model.temperature,
         top_p=model.top_p,
@@ -251,8 +251,10 @@ def _ports(services: Services, settings: RunSettings, model: ModelMaker) -> Agen
             return task
         return replace(services, gist_settings={task.id: settings.gist}).as_given(task)
 
-    def role(task: Task, wanted: Role) -> Role:
-        return Role.DEMO if wanted is Role.BASELINE and is_our_demo(task, services.locations) else wanted
+    def role(task: Task, requested: Role) -> Role:
+        return (
+            Role.DEMO if requested is Role.BASELINE and is_our_demo(task, services.locations) else requested
+        )
 
     def confirm(attempts: AttemptStore, task: Task, attempt_id: str, run: RunContext) -> None:
         confirm_after_end(services, attempt_id, attempts=attempts, task=task, run=run)

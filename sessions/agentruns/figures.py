@@ -446,8 +446,8 @@ def summary_lines(totals: RunFigures) -> Mapping[str, str]:
     )
     if totals.never_called:
         lines["without a call"] = (
-            f"{totals.never_called}. `gistpoint show ATTEMPT` prints what the model wrote. If that is"
-            " calls as text, configure the server for the form in which the model writes calls"
+            f"{totals.never_called}. `gistpoint show ATTEMPT` prints what the model wrote. If it"
+            " wrote calls as text, configure the server for the form in which the model writes calls"
         )
     if totals.calls_per_attempt is not None and totals.submissions_per_attempt is not None:
         lines["per attempt"] = (

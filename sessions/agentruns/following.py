@@ -31,7 +31,10 @@ class JournalFollower:
         return is_open(self.folder)
 
     def poll(self) -> bool:
-        """Read the new complete lines; return whether there were any."""
+        """Read the new complete lines; return whether there were any.
+
+        If the journal can't be read, `problem` is set, and nothing is read from then on.
+        """
         if self.problem:
             return False
         try:

@@ -367,7 +367,7 @@ class AgentRunner:
                 if asker is not None:
                     with suppress(AttemptError):  # it has reached its time limit
                         attempt.hand_over(PERSON, by=asker)
-                # Otherwise a person's request for the attempt was withdrawn, and the work goes on.
+                # Without a break, the request that stopped the work was withdrawn, and the work goes on.
                 elif left.how is not Leaving.STOPPED or self.stopping or failed():
                     break
         except CancelledError:

@@ -279,7 +279,10 @@ class AgentRun:
 
     @contextmanager
     def held(self) -> Iterator[None]:
-        """Lock the run for this process. Raises `AgentRunError` while another process has locked it."""
+        """Lock the run for this process, read it again, and discard any request to stop it.
+
+        Raises `AgentRunError` if another process has locked it, or if it can't be locked or read.
+        """
         try:
             lock = take(self.folder / _LOCK)
         except OSError as error:

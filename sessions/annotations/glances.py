@@ -33,7 +33,7 @@ class GlanceOperation(Operation, frozen=True, omit_defaults=True, rename={"subje
     """One reader's operation on a function of a task."""
 
     subject: Text
-    """The whole id of the task."""
+    """The full id of the task."""
 
 
 class GlanceError(UserError):

@@ -62,7 +62,7 @@ DEFAULT = LabelSet(
             "5",
             "The solver reads or changes something other than what is broken.",
         ),
-        Label("wasted", "wasted step", "6", "This step could not teach or gain anything."),
+        Label("wasted", "wasted step", "6", "This step could not reveal or achieve anything."),
         Label("tool_misuse", "tool misuse", "7", "A tool is called in a way that can't work."),
         Label(
             "unverified",

@@ -124,7 +124,7 @@ class Reviewer:
                 hint=f"One of {', '.join(REASONED.get(verdict, ExcludeReason))}.",
             )
         if (verdict is RunVerdict.ACCEPT_CORRECTED_TIME) != (corrected_time_s is not None):
-            raise ReviewError("A corrected time belongs only to accept_corrected_time.")
+            raise ReviewError("Only accept_corrected_time can have a corrected time.")
         data = RunVerdictData(
             verdict, self.review(run).hides_outcome, why, note, corrected_time_s, minutes, words
         )

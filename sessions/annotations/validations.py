@@ -67,7 +67,7 @@ class ValidationOperation(Operation, frozen=True, omit_defaults=True, rename={"s
     """One validator's operation on a task."""
 
     subject: Text
-    """The whole id of the task."""
+    """The full id of the task."""
 
 
 class ValidationError(UserError):

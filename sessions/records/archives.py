@@ -167,7 +167,7 @@ def _unzstd(blob: Blob, start: int, size: int) -> Iterator[bytes]:
 
 
 def zip_archive(blob: Blob) -> Archive:
-    """List a zip by its directory, or by the headers of its members if the directory is missing.
+    """List a zip by its directory, or by the headers of its members if the directory is missing or damaged.
 
     Raises `RunFileError` if the zip exceeds the limits.
     """
@@ -343,7 +343,10 @@ class FileBlob:
 
     @property
     def fate(self) -> str:
-        """What has happened to the name of the open file: `deleted`, `replaced`, or nothing (empty)."""
+        """What has happened to the name of the open file: `deleted` or `replaced`.
+
+        Empty for neither of them, or if that can't be determined.
+        """
         try:
             return "" if os.path.samestat(self.path.stat(), os.fstat(self._descriptor)) else "replaced"
         except FileNotFoundError:

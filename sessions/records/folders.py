@@ -131,7 +131,7 @@ def _name(path: Path, folder: Path) -> str:
 
 def _sorted(paths: Iterable[Path]) -> list[Path]:
     """Return paths in the order that people expect, with episode 10 after episode 9."""
-    # Digits are compared as text of one width: `int` refuses some of what people take for a number.
+    # Numbers are padded to one width, so that they can be compared as text with the other parts.
     return sorted(
         paths,
         key=lambda path: [

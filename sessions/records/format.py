@@ -207,7 +207,7 @@ class Format(ABC):
     """Byte strings in files whose texts are recorded in pieces, which may split a word."""
 
     reviewed_as = ""
-    """The name of the format in older keys of reviews, if its runs were read as another format then."""
+    """The name in older keys of reviews, if the runs were read as another format then; otherwise empty."""
     hash_chained = False
     """Whether each line contains the hash of the previous line, so that later changes are detectable."""
     refused_costs_attempt = False

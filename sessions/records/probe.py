@@ -61,7 +61,10 @@ class FileProbe:
 
     @property
     def identity(self) -> tuple[str, int, int] | None:
-        """The path, size and modification time (ns) that identify a plain file; None for anything else."""
+        """The path, size and modification time (ns) that identify a plain file.
+
+        None for anything else, and for a file that is gone.
+        """
         if not isinstance(self.blob, FileBlob) or self.parts:
             return None
         try:
@@ -139,9 +142,10 @@ class FileProbe:
 
     @cached_property
     def lines(self) -> list[dict[str, Json]]:
-        """The objects in the first lines if the text is JSON lines, else an empty list.
+        """The objects in the first 41 lines if the text is JSON lines, else an empty list.
 
-        The lines are complete, except that a first line longer than the head is read in part.
+        Later lines that are not valid are left out. The lines are complete, except that a first line longer
+        than the head is read in part.
         """
         text = self._in_lines
         if not text.startswith("{"):
@@ -228,7 +232,10 @@ class FileProbe:
         return value
 
     def member(self, key: str, arrays: Collection[str]) -> RawRecord | None:
-        """Return the top object's member `key` before `arrays` or near the end of the text; else None."""
+        """Return the top object's member `key` before `arrays` or near the end of the text.
+
+        None if it is elsewhere, missing or damaged.
+        """
         if key not in self.object and key not in self._late_offsets:
             return None
         scanner = Scanner(self.blob, self.start)

@@ -84,7 +84,7 @@ class TooDeepError(TooLongError):
 class Scanner:
     """A window that moves over a blob, by offset.
 
-    What reads raises `UnreadableError` if the text is cut off, damaged, or too long or deep to be decoded.
+    Methods that read raise `UnreadableError` if the text is cut off, damaged, or too long or deep to decode.
     """
 
     def __init__(self, blob: Blob, start: int = 0, end: int | None = None) -> None:
@@ -412,7 +412,8 @@ def members(scanner: Scanner, wants: Callable[[str], bool]) -> Iterator[tuple[st
     """Yield the members of the object at the position: the key, the value, and the value's start and end.
 
     If `wants` is true for a key, its value is None and is left for the caller to read. Other values are
-    decoded, but None if longer than `limits.LONG_RECORD`. Raises `UnreadableError` as the scanner does.
+    decoded, but None if longer than `limits.LONG_RECORD`. Raises an `UnreadableError` if there is no object,
+    or if the text ends within it or is damaged.
     """
     if not scanner.take("{"):
         raise DamagedError(scanner.position)
@@ -525,9 +526,10 @@ def _line(
 def guarded(
     records: Iterator[RawRecord], blob: Blob, warnings: list[str], member: int = 0, *, before: int = 0
 ) -> Iterator[RawRecord]:
-    """Yield `records`; if the text ends or is damaged, add a warning and yield the rest as a damaged record.
+    """Yield `records`, at most `limits.RECORDS`; if the text ends or is damaged, add a warning.
 
-    `member` is the number of the records' file, and `before` the number of earlier records.
+    The rest of the text is then yielded as a damaged record. `member` is the number of the records' file, and
+    `before` the number of earlier records.
     """
     count = before
     try:

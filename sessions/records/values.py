@@ -82,7 +82,10 @@ def compact(value: Json) -> str:
 
 
 def as_text(value: Json) -> str:
-    """Return the text of a message's content: a string, typed parts, or any other value as JSON."""
+    """Return the text of a message's content: a string, typed parts, or any other value as JSON.
+
+    Empty for null. Parts that are nested too deeply are replaced with a note.
+    """
     if value is None:
         return ""
     if isinstance(value, str):

@@ -401,5 +401,5 @@ def require_task(name: str, origin: Origin, task: Task) -> None:
     if recorded and recorded != task.id:
         raise RunReplayError(
             f"{name} was recorded on the task {recorded[:12]}, not on {task.short_id}.",
-            hint=f"Replay it with --task {recorded[:12]}, if that task is here.",
+            hint=f"Replay it with --task {recorded[:12]}, if that task is on this machine.",
         )

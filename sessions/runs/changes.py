@@ -110,7 +110,10 @@ class Inserted(FileChange):
         return compute("", self.text, old_path=path, new_path=path)
 
     def applied(self, path: str, before: bytes) -> bytes:
-        """Return the file with the new lines; it must have the line `after`."""
+        """Return the file with the new lines, after the line `after` or, if it is None, after the last one.
+
+        Raises `NotAppliedError` if the file does not have that line.
+        """
         lines = before.decode("utf-8", "surrogateescape").split("\n")
         after = self.after
         if after is None:

@@ -303,10 +303,10 @@ class RunDocument:
         places, cached = self._places(index)
         return cached or self._parsed(index, places, None)
 
-    def texts(self, index: int, wanted: Callable[[Noted], bool]) -> StepTexts:
+    def texts(self, index: int, is_sought: Callable[[Noted], bool]) -> StepTexts:
         """Return the texts of a step; if its format allows that, the rest of the step is not built.
 
-        Texts that are in no field of the step may be missing unless `wanted` returns True for one of them.
+        Texts that are in no field of the step may be missing unless `is_sought` returns True for one of them.
         Raises IndexError if there is no such step.
         """
         places, step = self._places(index)
@@ -320,7 +320,7 @@ class RunDocument:
                     ]
                     texts = self._reader.texts(index, values)
                     also = [] if texts is None else self._leftovers.of_texts(values, texts)
-            if texts is not None and not any(map(wanted, also)):
+            if texts is not None and not any(map(is_sought, also)):
                 return texts
             step = self._parsed(index, places, loaded)
         return StepTexts(list(parts_of(step)), [call.tool for call in step.calls])

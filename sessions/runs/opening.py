@@ -67,25 +67,28 @@ class ListedRun:
 
 
 def files_of(path: Path) -> Iterator[Path]:
-    """Yield the files below a folder in order, at most `limits.MEMBERS`; for a file, yield it alone.
+    """Yield the files below a folder, sorted within each folder; for a file, yield it alone.
 
-    A folder that is itself a run counts as a file. Links to folders are not followed.
+    A folder that is itself a run is yielded in place of its files. At most `limits.MEMBERS` paths are
+    yielded. The folders of version control, of environments and of caches, and files that only repeat others
+    are left out; links to folders are not followed.
     """
     if not path.is_dir():
         yield path
         return
-    left = limits.MEMBERS
+    yield from islice(_files_and_runs(path), limits.MEMBERS)
+
+
+def _files_and_runs(path: Path) -> Iterator[Path]:
+    """Yield the files below a folder, and folders that are runs in place of their files, without a limit."""
     for place, folders, files in os.walk(path):
         here = Path(place)
         folders[:] = sorted(set(folders) - _IGNORED)
         if _is_run(here, folders, files):
             yield here
             continue
-        names = sorted(set(files) - _repeating_files(here, files))
-        yield from map(here.joinpath, names[:left])
-        left -= len(names)
-        if left < 0:
-            return
+        names = set(files) - _repeating_files(here, files)
+        yield from map(here.joinpath, sorted(names))
 
 
 def _is_run(here: Path, folders: list[str], files: list[str]) -> bool:
@@ -255,7 +258,10 @@ def split_name(name: str) -> tuple[Path, str]:
 
 
 def _as_printed(path: Path) -> Path | None:
-    """Return the only file that is printed as `path`; None if no file is, or several are."""
+    """Return the only file that is printed as `path`.
+
+    None if no file is, if several are, or if a folder can't be listed.
+    """
     found = Path(path.anchor)
     for part in path.parts[bool(path.anchor) :]:
         if _is_there(str(found / part)):
@@ -341,7 +347,9 @@ def _folder_error(path: Path) -> RunFileError:
 def probe_of(path: Path, id: str = "") -> tuple[FileProbe, str]:
     """Return the probe of a file, and `id`; in an archive, the probe of its member, and the rest of `id`.
 
-    Raises `RunFileError` if there is no such file or member, or if it is a folder that is not a run.
+    Raises `RunFileError` if there is no such file or member, if it is neither a regular file nor a folder
+    that is a run, if an archive can't be read or exceeds the limits, and if `id` names none of several
+    members.
     """
     if not _is_there(str(path)):
         raise RunFileError(f"{path} does not exist.")
@@ -389,9 +397,9 @@ def _only_member(path: Path, archive: Archive) -> str:
     refused = next((member for member in members if member.refused), None)
     if refused is not None and not usable:
         raise RunFileError(f"{path}: {refused.name!r} is refused: {refused.refused}.")
-    some = ", ".join(join_name(str(path), member.name) for member in usable[:2])
+    examples = ", ".join(join_name(str(path), member.name) for member in usable[:2])
     raise RunFileError(
-        f"{path} holds {len(usable)} files.", hint=f"Name one, such as {some}." if some else ""
+        f"{path} holds {len(usable)} files.", hint=f"Name one, such as {examples}." if examples else ""
     )
 
 

@@ -194,14 +194,14 @@ class Query:
             kept = window[-_OVERLAP:]
 
 
-def _places(text: str, wanted: str) -> Iterator[tuple[int, int]]:
+def _places(text: str, part: str) -> Iterator[tuple[int, int]]:
     """Yield the start and end of each occurrence; occurrences do not overlap."""
-    find, length = text.find, len(wanted)
-    at = find(wanted)
+    find, length = text.find, len(part)
+    at = find(part)
     while at >= 0:
         end = at + length
         yield at, end
-        at = find(wanted, end)
+        at = find(part, end)
 
 
 def _byte_forms(literal: str, ignore: bool) -> tuple[bytes, ...] | None:
@@ -289,16 +289,16 @@ def search_bytes(blob: Blob, forms: tuple[bytes, ...], *, lower: bool = False) -
 
     find = stringzilla.utf8_uncased_search if lower else stringzilla.find
     longest = max(len(form) for form in forms)
-    at, kept, wanted = 0, b"", 0
+    at, kept, least = 0, b"", 0
     while chunk := blob.read(at, limits.CHUNK):
         window = kept + chunk
         base = at - len(kept)
         # What lies completely in the kept bytes was found with the previous chunk.
-        starts = (max(wanted - base, len(kept) - len(form) + 1, 0) for form in forms)
+        starts = (max(least - base, len(kept) - len(form) + 1, 0) for form in forms)
         places = [find(window, form, start) for form, start in zip(forms, starts, strict=True)]
         while (place := min((place for place in places if place >= 0), default=-1)) >= 0:
-            wanted = max(wanted, (yield base + place) or 0)
-            start = max(wanted - base, place + 1)
+            least = max(least, (yield base + place) or 0)
+            start = max(least - base, place + 1)
             places = [
                 find(window, form, start) if 0 <= known < start else known
                 for form, known in zip(forms, places, strict=True)

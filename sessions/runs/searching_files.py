@@ -25,9 +25,10 @@ class Sieve:
         """The number of files that were not wanted."""
 
     def wants(self, probe: FileProbe, format: Format) -> bool:
-        """Whether a file may contain a match.
+        """Whether a file may contain a match; `left_out` counts the files that do not.
 
-        A file with a single run is always wanted, because the search of a run begins with its bytes.
+        A file with a single run is always wanted, because the search of a run begins with its bytes. So is a
+        file that can't be read, because its error is reported when its runs are read.
         """
         is_single = isinstance(format, SingleRun) or bool(probe.parts)
         if is_single or not self._query.word_form:
@@ -42,7 +43,11 @@ class Sieve:
         return may_match
 
     def wants_run(self, name: str) -> bool:
-        """Whether a run's file may contain a match; True for a file with one run. Each file is read once."""
+        """Whether a run's file may contain a match; always True for a file with one run.
+
+        It is also True if the query has no word that can be found in the bytes of a file. Each file is read
+        once.
+        """
         path, id = split_name(name)
         if not id or not self._query.word_form:
             return True

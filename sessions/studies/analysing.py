@@ -32,7 +32,11 @@ if TYPE_CHECKING:
 
 
 def read_study_data(study: StudyFolder, run: RunContext) -> LoadedStudy:
-    """Read a study and return it, reporting each step. Raises `StudyError` as `load_study` does."""
+    """Read a study and return it, reporting each step.
+
+    Raises `StudyError` if simulated attempts and others are mixed, or if the stored metrics, a pattern of
+    runs or a map can't be used.
+    """
     run.progress(RunProgress(step="reading the study"))
     return load_study(study, lambda words: run.progress(RunProgress(words)))
 
@@ -47,14 +51,15 @@ class AnalyseStudy(Request):
     """Whether to show the outcomes of a study that is still open."""
 
 
-def analyse_study(study: StudyFolder, wanted: AnalyseStudy, run: RunContext) -> StudyReport:
+def analyse_study(study: StudyFolder, request: AnalyseStudy, run: RunContext) -> StudyReport:
     """Read a study, run its analyses and return the report, which also contains analyses that failed.
 
-    Raises `StudyError` if outcomes are hidden, or as `load_study` does, and `CancelledError` if cancelled.
+    Raises `StudyError` if outcomes are hidden, an analysis is unknown, or the study can't be read (see
+    `load_study`), and `CancelledError` if cancelled.
     """
-    require_unblinded(study, unblind=wanted.unblind)
+    require_unblinded(study, unblind=request.unblind)
     declared = study.study.report.analyses
-    analyses = chosen(wanted.only or ([*declared, PRIMARY] if declared else []))
+    analyses = chosen(request.only or ([*declared, PRIMARY] if declared else []))
     data = read_study_data(study, run).data
     run.progress(RunProgress(step="analysing"))
 
@@ -124,7 +129,7 @@ class StudyPower:
     recorded: PowerRecorded
 
 
-def record_power(study: StudyFolder, wanted: PowerOfStudy, run: RunContext) -> StudyPower:
+def record_power(study: StudyFolder, request: PowerOfStudy, run: RunContext) -> StudyPower:
     """Compute how wide the interval of the primary estimate will be, record it in the log and return it.
 
     Raises `StudyError` for impossible assumptions, or if the packages for analyses are not installed, and
@@ -135,9 +140,13 @@ def record_power(study: StudyFolder, wanted: PowerOfStudy, run: RunContext) -> S
     except ModuleNotFoundError as error:
         raise missing_extra(error) from error
     assumed = PowerAssumptions(
-        ability=wanted.ability, task=wanted.task, rate=wanted.rate, sigma=wanted.sigma, effect=wanted.effect
+        ability=request.ability,
+        task=request.task,
+        rate=request.rate,
+        sigma=request.sigma,
+        effect=request.effect,
     )
-    numbers = (wanted.people,) if wanted.people else PEOPLE
+    numbers = (request.people,) if request.people else PEOPLE
     designs = [design_of(study.study, list(study.tasks.values()), people) for people in numbers]
     figures = [power_of(design, assumed, study.study.seed, run=run) for design in designs]
     recorded = PowerRecorded(
@@ -178,20 +187,21 @@ class StudyExported:
 
 
 def export_study(
-    study: StudyFolder, wanted: ExportStudy, write: Callable[[Path, bytes], None], run: RunContext
+    study: StudyFolder, request: ExportStudy, write: Callable[[Path, bytes], None], run: RunContext
 ) -> StudyExported:
     """Export a study; `write` writes a file and creates its folder.
 
-    Raises `StudyError` for an unknown format or person, if outcomes are hidden, or as `load_study` does.
+    Raises `StudyError` for an unknown format or person, if outcomes are hidden, or if the study can't be read
+    (see `load_study`).
     """
-    if wanted.person is None:
-        require_unblinded(study, unblind=wanted.unblind)
-    exporters = {name: study_exporter(name, public=wanted.public) for name in wanted.to}
+    if request.person is None:
+        require_unblinded(study, unblind=request.unblind)
+    exporters = {name: study_exporter(name, public=request.public) for name in request.to}
     data = read_study_data(study, run).data
-    if wanted.person is not None:
-        data = of_person(data, wanted.person)
-    given = _data_for_export(study, data, wanted)
-    out, files = path_of(wanted.output), list[str]()
+    if request.person is not None:
+        data = of_person(data, request.person)
+    given = _data_for_export(study, data, request)
+    out, files = path_of(request.output), list[str]()
     run.progress(RunProgress(step="writing tables"))
     for number, (name, exporter) in enumerate(exporters.items()):
         run.progress(RunProgress(name, number, len(exporters)))
@@ -199,16 +209,16 @@ def export_study(
             write(out / name / file, content)
             files.append(f"{name}/{file}")
     people = tuple(sorted(map(person_sha256, data.ledger.people)))
-    note = Exported(to=wanted.to, public=wanted.public, people=people)
-    study.record(wanted.person or ORGANISER, STUDY, StudyOperationKind.EXPORTED, note)
+    note = Exported(to=request.to, public=request.public, people=people)
+    study.record(request.person or ORGANISER, STUDY, StudyOperationKind.EXPORTED, note)
     return StudyExported(files, data.problems)
 
 
-def _data_for_export(study: StudyFolder, data: StudyData, wanted: ExportStudy) -> StudyExport:
+def _data_for_export(study: StudyFolder, data: StudyData, request: ExportStudy) -> StudyExport:
     ids = {row.attempt for row in data.rows}
     journals = {one.id: one.journal for one in study.attempts() if one.id in ids}
-    if wanted.public:
+    if request.public:
         names = Pseudonyms.of(data, key_of(study.root))
         journals = {names.attempt(identity): journal for identity, journal in journals.items()}
         data = public_data(data, names)
-    return StudyExport(data, journals, public=wanted.public, simulated_wanted=wanted.simulated)
+    return StudyExport(data, journals, public=request.public, simulated_wanted=request.simulated)

@@ -126,7 +126,7 @@ def _operation(
     elif about == "attempt" and owners.get(identity, name) != name:
         yield AuditFinding(
             "wrong_place",
-            f"{line_place} is about an attempt of {owners[identity]}, but not in a file of theirs.",
+            f"{line_place} is about an attempt by {owners[identity]}, but is not in one of their files.",
             file,
         )
     elif about not in ("person", "attempt", "repair", STUDY, ERASED):
@@ -157,13 +157,13 @@ def _protocol(study: StudyFolder) -> Iterator[AuditFinding]:
     if missing := set(ledger.opened.tasks) - study.tasks.keys():
         yield AuditFinding(
             "tasks_missing",
-            f"{len(missing)} tasks of the opened study are not here, such as {min(missing)[:12]}.",
+            f"{len(missing)} tasks of the opened study are missing here, such as {min(missing)[:12]}.",
         )
     elif ledger.protocol != study.protocol:
         yield AuditFinding(
             "protocol_changed",
-            f"The study's declaration, texts or tasks are not those in force: they are {study.protocol[:12]},"
-            f" but the log has {ledger.protocol[:12]}.",
+            f"The study's declaration, texts or tasks are not those in force: their hash is"
+            f" {study.protocol[:12]}, but the log has {ledger.protocol[:12]}.",
             "study.toml",
         )
 
@@ -185,7 +185,7 @@ def _plans(study: StudyFolder) -> Iterator[AuditFinding]:
             if missing.keys() - gone:
                 yield AuditFinding(
                     "log_cut",
-                    f"{place} was made from lines of the log that are not here:"
+                    f"{place} was made from lines of the log that are missing here:"
                     f" {', '.join(sorted(missing))}.",
                 )
             elif missing:
@@ -326,8 +326,8 @@ def _journal(found: PublishedAttempt, data: bytes, where: str) -> Iterator[Audit
         for exchange in wrong_contexts(content.events):
             yield AuditFinding(
                 "context_differs",
-                f"In attempt {found.id}, the assistant was not sent what the journal gives, at message"
-                f" {exchange}.",
+                f"In attempt {found.id}, message {exchange} to the assistant is not the one that follows from"
+                " the journal.",
                 where,
             )
     if not data.endswith(b"\n"):

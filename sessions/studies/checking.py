@@ -191,8 +191,8 @@ def _confirmable(study: StudyFolder) -> Iterator[CheckFinding]:
     without = [f"{name}: {words}" for name, words in known.items() if not words.startswith(CAN_BE)]
     if known:
         all_can = f"passes of all {len(known)} repairs can be confirmed"
-        some = f"passes of {len(without)} of {len(known)} repairs can't be confirmed: {_first(without)}"
-        yield CheckFinding("confirmation", True, some if without else all_can, reduced=bool(without))
+        only_some = f"passes of {len(without)} of {len(known)} repairs can't be confirmed: {_first(without)}"
+        yield CheckFinding("confirmation", True, only_some if without else all_can, reduced=bool(without))
 
 
 def _readable(study: StudyFolder) -> Iterator[Task]:
@@ -219,13 +219,13 @@ def _unproven(task: Task) -> str:
 def _design(study: Study, tasks: Mapping[str, StudyTask]) -> str:
     modes = Counter(task.mode for task in tasks.values())
     words = ", ".join(f"{count} {mode}" for mode, count in sorted(modes.items()))
-    return f"{study.design.tasks_per_person} tasks a person of {len(tasks)} ({words})"
+    return f"{study.design.tasks_per_person} of {len(tasks)} tasks per person ({words})"
 
 
 def _balance(study: Study, found: Balance) -> CheckFinding:
     detail = (
-        f"{found.people} people: {_spread(found.per_task)} attempts a task, {_spread(found.per_cell)} a task"
-        f" and condition, {_spread(found.per_position)} a condition and position"
+        f"{found.people} people: {_spread(found.per_task)} attempts per task, {_spread(found.per_cell)} per"
+        f" task and condition, {_spread(found.per_position)} per condition and position"
     )
     if found.short:
         detail += (

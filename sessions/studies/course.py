@@ -36,20 +36,20 @@ class NewStudy(Request):
     template: StudyTemplate = StudyTemplate.BASELINE
 
 
-def new_study(folder: Path, locations: Locations, wanted: NewStudy) -> None:
+def new_study(folder: Path, locations: Locations, request: NewStudy) -> None:
     """Write a new study into a folder.
 
     Raises `StudyError` if the folder is not empty or a task can't be used, and `TaskError` if the set is
     unknown.
     """
-    demo = wanted.tasks == DEMO
+    demo = request.tasks == DEMO
     store = TaskStore(locations.tasks, demo=locations.demo)
-    selected = None if demo or wanted.tasks is None else read_set([wanted.tasks], store)
+    selected = None if demo or request.tasks is None else read_set([request.tasks], store)
     if selected is not None and selected.problems:
         raise StudyError(
             f"A task of the set can't be used: {selected.problems[0]}", hint="Leave it out of the set."
         )
-    create_study(folder, wanted.template, selected.tasks if selected else (), demo=demo)
+    create_study(folder, request.template, selected.tasks if selected else (), demo=demo)
     if demo:
         list(unpack_demo(locations.demo))
 
@@ -86,14 +86,14 @@ class AmendStudy(Request):
     why: str
 
 
-def amend_study(study: StudyFolder, wanted: AmendStudy) -> str:
+def amend_study(study: StudyFolder, request: AmendStudy) -> str:
     """Put the current declaration in force, and return the hash of the previous protocol.
 
     Raises `StudyError` if the study is not open, nothing has changed, the reason is empty, or tasks have
     faults.
     """
     require_opened(study)
-    before, why = study.ledger.protocol, wanted.why.strip()
+    before, why = study.ledger.protocol, request.why.strip()
     if before == study.protocol:
         raise StudyError(
             "Nothing that belongs to the protocol has changed.", hint=f"Edit {STUDY_FILE} or texts/ first."

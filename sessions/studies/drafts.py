@@ -48,7 +48,10 @@ class FormDrafts:
         return self._lock is not None
 
     def read(self, form: str, assignment: str = "") -> FormDraft:
-        """Return the draft of a form, which may be empty; `assignment` is that of a form about a task."""
+        """Return the draft of a form; empty if there is none that can be read.
+
+        `assignment` is that of a form about a task.
+        """
         try:
             return msgspec.convert(json.loads(read_regular(self._path(form, assignment))), FormDraft)
         except (OSError, ValueError, RecursionError):

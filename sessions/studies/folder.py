@@ -24,12 +24,14 @@ from gistpoint.core.study.operations import Fact, StudyError, StudyOperation, St
 from gistpoint.core.study.ports import Erasure, Publication, PublishedAttempt, StudyStore
 from gistpoint.core.study.reading import FILE as STUDY_FILE
 from gistpoint.core.study.reading import protocol_sha256, read_study
+from gistpoint.core.study.reuse import has_to_go
 from gistpoint.core.tasks.model import Task
 from gistpoint.core.tasks.rules import Face, rules_text
 from gistpoint.sessions.journal import JOURNAL, first_event
 from gistpoint.sessions.machine import machine_of
 from gistpoint.sessions.studies.drafts import drafts_folder
 from gistpoint.sessions.studies.erasing import delete_local, local_leftovers, refuse_open
+from gistpoint.sessions.studies.made_from import delete_made_from
 from gistpoint.sessions.studies.store import FolderStore
 from gistpoint.sessions.studies.tasks import StudyTasks, read_tasks
 from gistpoint.sessions.tasks import TaskStore
@@ -111,11 +113,11 @@ class StudyFolder:
 
     @property
     def tasks(self) -> Mapping[str, StudyTask]:
-        """The facts about each task that assigning and analysing need, by the whole id."""
+        """The facts about each task that assigning and analysing need, by the full id."""
         return self.read.by_id
 
     def task(self, identity: str) -> Task:
-        """Return a task by its whole id, after verifying it.
+        """Return a task by its full id, after verifying it.
 
         Raises `StudyError` if the study does not have it on this machine, and `TaskError` if it can't be
         used.
@@ -203,26 +205,41 @@ class StudyFolder:
     def erase(self, code: str) -> Erasure:
         """Delete all data of a person, in the study and on this machine, and return what was deleted.
 
-        Data that reappear are deleted by `sweep`. Raises `StudyError` if an attempt of the person is open.
+        Tasks made from the person's submissions are deleted too. Data that reappear are deleted by `sweep`.
+        Raises `StudyError` if an attempt of the person is open, or tasks are being made from submissions.
         """
         here = local_leftovers(self.local, self.study.id, {person_sha256(code)})
         refuse_open(here)
         found = self.store.erase(code)
         self._ledger = None
-        self._forget_drafts([person_sha256(code)])
-        return Erasure(found.logs, tuple(sorted({*found.attempts, *delete_local(here)})))
+        return self._erased(found, here, [person_sha256(code)])
 
     def sweep(self) -> Erasure:
         """Delete reappeared data of erased people, in the study and on this machine, and return it.
 
-        Raises `StudyError` if an attempt that would be deleted is open.
+        So are tasks made from submissions of people who were erased, or who no longer agree to it. Raises
+        `StudyError` as `erase` does.
         """
         here = local_leftovers(self.local, self.study.id, self.ledger.erased.keys())
         refuse_open(here)
         found = self.store.sweep()
         self._ledger = None
-        self._forget_drafts(self.ledger.erased)
-        return Erasure(found.logs, tuple(sorted({*found.attempts, *delete_local(here)})))
+        return self._erased(found, here, self.ledger.erased)
+
+    def _erased(self, found: Erasure, here: Sequence[Path], people: Iterable[str]) -> Erasure:
+        """Delete the data of erased people on this machine; return them with what was `found` in the study.
+
+        The log records an erasure before anything is deleted, so what fails here is made up for by `sweep`.
+        """
+        self._forget_drafts(people)
+        attempts = tuple(sorted({*found.attempts, *delete_local(here)}))
+        ledger, protocol = self.ledger, self.ledger.protocol
+        tasks = delete_made_from(
+            self._locations,
+            self.study.id,
+            lambda attempt: has_to_go(self.study, protocol, ledger, attempt),
+        )
+        return Erasure(found.logs, attempts, tasks)
 
     def _forget_drafts(self, erased: Iterable[str]) -> None:
         for who in erased:

@@ -43,7 +43,7 @@ class EnrolPeople(Request):
     """The role; if it is None, author for a code of the study's team, and otherwise baseline."""
 
 
-def enrol_people(study: StudyFolder, wanted: EnrolPeople) -> list[str]:
+def enrol_people(study: StudyFolder, request: EnrolPeople) -> list[str]:
     """Enrol people and return their codes.
 
     Raises `StudyError` if one of them can't be enrolled; then nobody is.
@@ -52,9 +52,9 @@ def enrol_people(study: StudyFolder, wanted: EnrolPeople) -> list[str]:
     require_opened(study)
     if study.ledger.closed:
         raise StudyError(f"{study.study.id} is closed: nobody can be enrolled any more.")
-    _require_stratum(study.study, wanted.stratum)
-    codes = [_free_code(study, wanted.code)] if wanted.code else _random_codes(study, wanted.number)
-    roles = {code: Role(wanted.role) if wanted.role else _role_of(study.study, code) for code in codes}
+    _require_stratum(study.study, request.stratum)
+    codes = [_free_code(study, request.code)] if request.code else _random_codes(study, request.number)
+    roles = {code: Role(request.role) if request.role else _role_of(study.study, code) for code in codes}
     if Role.BASELINE in roles.values() and (unwritten := unwritten_texts(study.study)):
         raise StudyError(
             f"Still to be written, before anybody else takes part: {', '.join(unwritten)}.",
@@ -64,7 +64,7 @@ def enrol_people(study: StudyFolder, wanted: EnrolPeople) -> list[str]:
             ),
         )
     for code, role in roles.items():
-        admit(study, code, wanted.stratum, role)
+        admit(study, code, request.stratum, role)
     return codes
 
 
@@ -160,19 +160,19 @@ class ReturnAssignment(Request):
     why: str
 
 
-def return_assignment(study: StudyFolder, wanted: ReturnAssignment) -> Assignment:
+def return_assignment(study: StudyFolder, request: ReturnAssignment) -> Assignment:
     """Record that an assignment was returned, and return the assignment.
 
     Raises `StudyError` if the id is unknown or not unique, the reason is empty, or the assignment was
     returned or has ended.
     """
-    given = [found for found in study.ledger.assignments() if found.id.startswith(wanted.assignment)]
-    if len(given) != 1 or not wanted.assignment:
+    given = [found for found in study.ledger.assignments() if found.id.startswith(request.assignment)]
+    if len(given) != 1 or not request.assignment:
         raise StudyError(
-            f"{wanted.assignment!r} is the beginning of the ids of {len(given)} assignments.",
+            f"{request.assignment!r} is the beginning of the ids of {len(given)} assignments.",
             hint=f"`gistpoint study progress {study.named}` shows the open ones.",
         )
-    why = wanted.why.strip()
+    why = request.why.strip()
     if not why:
         raise StudyError("A return needs a reason.", hint="--why 'the machine broke'")
     assignment, who = given[0], study.ledger.person(given[0].person)
@@ -222,17 +222,17 @@ class Withdrawal:
     """Whether the folder contains a report, which may contain the data."""
 
 
-def withdraw_person(study: StudyFolder, wanted: WithdrawPerson) -> Withdrawal:
+def withdraw_person(study: StudyFolder, request: WithdrawPerson) -> Withdrawal:
     """Record a withdrawal, erase the person's data on request, and return what happened to the data.
 
-    Raises `StudyError` for an unknown code, and if an attempt of a person to erase is open. In the latter
-    case, the withdrawal is recorded all the same, so that the wish is not lost: the data are erased by the
-    next synchronisation, or by a repetition, after the attempt was closed.
+    Raises `StudyError` for an unknown code, and if data are to be erased while an attempt of the person is
+    open. In the latter case, the withdrawal is recorded all the same, so that the wish is not lost: the data
+    are erased by the next synchronisation, or by a repetition, after the attempt is closed.
     """
-    code = _known(study, wanted.code).code
-    data = Withdrawn(data=ERASE if wanted.erase else KEEP, words="" if wanted.erase else wanted.words)
+    code = _known(study, request.code).code
+    data = Withdrawn(data=ERASE if request.erase else KEEP, words="" if request.erase else request.words)
     study.record(code, person(code), StudyOperationKind.WITHDRAWN, data)
-    if not wanted.erase:
+    if not request.erase:
         return Withdrawal(code, KEEP)
     erasure = study.erase(code)
     return Withdrawal(

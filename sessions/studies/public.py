@@ -134,7 +134,8 @@ def _question(study: Study, form: str, item: str) -> Question | None:
 def _operations(data: StudyData, names: Pseudonyms) -> Iterator[StudyOperation]:
     """Yield the log's operations on people and attempts in a form for publication, in the order of the log.
 
-    Their times are moved to the Monday of the week, plus milliseconds that keep the order for each subject.
+    Operations that are no longer in force or must not be published are left out. Their times are moved to the
+    Monday of the week, plus milliseconds that keep the order for each subject.
     """
     known, place = {row.attempt for row in data.rows}, Counter[str]()
     machines: dict[str, list[str]] = defaultdict(list)

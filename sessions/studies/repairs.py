@@ -117,7 +117,7 @@ class CompareRepairs(Request):
 def compare_repairs(
     folder: StudyFolder,
     passing: Sequence[PassingAttempt],
-    wanted: CompareRepairs,
+    request: CompareRepairs,
     make_tester: Callable[[], EquivalenceTester],
     run: RunContext,
 ) -> tuple[RepairEquivalence, ...]:
@@ -126,7 +126,7 @@ def compare_repairs(
     Raises `StudyError` if packages are not installed, and `CancelledError` when cancelled.
     """
     known = {found.attempt for found in equivalences(folder.ledger, passing)}
-    left = [one for one in passing if wanted.again or one.id not in known]
+    left = [one for one in passing if request.again or one.id not in known]
     tester = make_tester() if left else None
     for number, one in enumerate(left):
         assert tester is not None

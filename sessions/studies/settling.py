@@ -55,12 +55,12 @@ class Correction:
     after: AttemptRow
 
 
-def correct_times(study: StudyFolder, wanted: SettleAttempt, label: LabelSpan) -> Correction:
+def correct_times(study: StudyFolder, request: SettleAttempt, label: LabelSpan) -> Correction:
     """Record the activity that a span of an attempt counts as, and return the effect.
 
     Raises `StudyError` if the attempt is unknown or does not have the span.
     """
-    published = published_attempt(study, wanted.attempt)
+    published = published_attempt(study, request.attempt)
     before, length_ms = _row(study, published)
     if not 0 <= label.start < label.end <= length_ms:
         raise StudyError(
@@ -68,25 +68,25 @@ def correct_times(study: StudyFolder, wanted: SettleAttempt, label: LabelSpan) -
             hint="--from must be before --to, and both within the attempt.",
         )
     span = RelabelledSpan(label.start, label.end, label.counts_as)
-    _record(study, before, StudyOperationKind.CORRECTED, TimesCorrected(spans=(span,), why=wanted.why))
+    _record(study, before, StudyOperationKind.CORRECTED, TimesCorrected(spans=(span,), why=request.why))
     return Correction(span, before, _row(study, published)[0])
 
 
-def exclude_attempt(study: StudyFolder, wanted: SettleAttempt) -> AttemptRow:
+def exclude_attempt(study: StudyFolder, request: SettleAttempt) -> AttemptRow:
     """Exclude an attempt from the analyses, and return its row. Raises `StudyError` if it is unknown."""
-    return _settled(study, wanted, StudyOperationKind.EXCLUDED, Excluded(why=wanted.why))
+    return _settled(study, request, StudyOperationKind.EXCLUDED, Excluded(why=request.why))
 
 
-def include_attempt(study: StudyFolder, wanted: SettleAttempt) -> AttemptRow:
+def include_attempt(study: StudyFolder, request: SettleAttempt) -> AttemptRow:
     """Include an attempt in the analyses again, and return its row, which may still not count.
 
     Raises `StudyError` if the attempt is unknown.
     """
-    return _settled(study, wanted, StudyOperationKind.INCLUDED, Included(why=wanted.why))
+    return _settled(study, request, StudyOperationKind.INCLUDED, Included(why=request.why))
 
 
-def _settled(study: StudyFolder, wanted: SettleAttempt, kind: StudyOperationKind, data: Fact) -> AttemptRow:
-    published = published_attempt(study, wanted.attempt)
+def _settled(study: StudyFolder, request: SettleAttempt, kind: StudyOperationKind, data: Fact) -> AttemptRow:
+    published = published_attempt(study, request.attempt)
     _record(study, _row(study, published)[0], kind, data)
     return _row(study, published)[0]
 

@@ -305,14 +305,14 @@ class SimulateStudy(Request):
 
 
 def simulate_study(
-    study: StudyFolder, locations: Locations, wanted: SimulateStudy, run: RunContext
+    study: StudyFolder, locations: Locations, request: SimulateStudy, run: RunContext
 ) -> SimulationCount:
     """Fill an empty simulated study and return the numbers.
 
     Raises `StudyError` for any other study, if it has no tasks, or for impossible values, and
     `CancelledError` if cancelled.
     """
-    behaviour = wanted.behaviour
+    behaviour = request.behaviour
     study.require_simulated()
     if study.ledger.people or next(study.attempts(), None) is not None:
         raise StudyError(
@@ -324,8 +324,8 @@ def simulate_study(
             f"{study.study.id} has no tasks.",
             hint=f"Put task folders into {study.named}/{study.study.tasks}.",
         )
-    seed = study.study.seed if wanted.seed is None else wanted.seed
-    return fill(study.root, locations, behaviour, wanted.people, seed, run=run)
+    seed = study.study.seed if request.seed is None else request.seed
+    return fill(study.root, locations, behaviour, request.people, seed, run=run)
 
 
 def fill(

@@ -145,7 +145,10 @@ class FolderStore:
     """A folder as the store of a study; see `StudyStore`."""
 
     def __init__(self, root: Path, machine: str, clock: TimeSource) -> None:
-        """`machine` is the result of `machine_of`. Raises `StudyError` as `refuse_links` does."""
+        """`machine` is the result of `machine_of`.
+
+        Raises `StudyError` if a folder that gistpoint uses in the study's folder is a link.
+        """
         self.root, self.machine, self.clock = root, machine, clock
         refuse_links(root)
         self.log = StudyLog(root / LOG, clock)

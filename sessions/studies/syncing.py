@@ -49,7 +49,7 @@ def synchronise(study: StudyFolder, other: Path | None = None) -> SyncEffects:
         name = error.filename or "A file of the study"
         raise StudyError(
             f"{name} can't be used: {error.strerror or error}.",
-            hint="What has been done is kept. Mend the file or move it away, and synchronise again.",
+            hint="What has been done is kept. Repair the file or move it away, and synchronise again.",
         ) from error
 
 
@@ -80,11 +80,7 @@ def _synchronised(study: StudyFolder, other: Path | None) -> SyncEffects:
             erased.append(study.erase(code))
     done = Counter(study.publish(attempt.folder) for attempt in study.local_attempts())
     study.store.send()
-    both = Erasure(
-        tuple(log for erasure in erased for log in erasure.logs),
-        tuple(attempt for erasure in erased for attempt in erasure.attempts),
-    )
-    return SyncEffects(dict(done), dict(taken), lines, both, tuple(problems))
+    return SyncEffects(dict(done), dict(taken), lines, Erasure.of_all(erased), tuple(problems))
 
 
 def _lines_taken(other: Path, own: Path, store: SideFileStore[Any, Any], problems: list[str]) -> int:

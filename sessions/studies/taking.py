@@ -256,7 +256,8 @@ class Participation:
     def begin(self, step: ReadyStep) -> TakenAttempt:
         """Record that an assignment was begun, and begin and return an attempt at it.
 
-        Raises `StudyError` if it was begun elsewhere or another step comes first.
+        Raises `StudyError` if the code can't be isolated as the study demands, if the assignment was begun
+        elsewhere, or if another step comes first.
         """
         task, judge = self._prepared(step)
         identity = new_attempt_id(self.clock.utc_ms())
@@ -284,7 +285,8 @@ class Participation:
     def open(self, step: AttemptStep) -> TakenAttempt:
         """Resume an attempt, or if it has no journal, begin it with the id in the log; return the attempt.
 
-        Raises `StudyError` if the record that it was begun was withdrawn.
+        Raises `StudyError` if the code can't be isolated as the study demands, or if the record that the
+        attempt was begun was withdrawn, and `AttemptError` if the attempt can't be resumed.
         """
         task, judge = self._prepared(step)
         if not step.resume:

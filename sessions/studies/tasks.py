@@ -84,6 +84,7 @@ def study_task(task: Task, answer: Answer, measured: Mapping[str, float] | None 
         template=task.brief.template,
         metrics=dict(kind.metrics(answer)) or metrics_of(answer, targets) or dict(measured or {}),
         corruptions=max(1, len(answer.targets)),
+        failing=len(task.brief.failing),
     )
 
 
@@ -97,7 +98,10 @@ def metrics_of(answer: Answer, targets: tuple[str, ...]) -> dict[str, float]:
 
 
 def _tasks_at(path: Path, store: TaskStore) -> Iterator[Task | Path]:
-    """Yield the tasks of a list, or the folders and archives of tasks in a folder."""
+    """Yield the tasks of a list, or the folders and archives of tasks in a folder.
+
+    Raises `StudyError` if there is no such folder or list, or if the list is invalid.
+    """
     if path.is_dir() and not (path / TASK_FILE).is_file():
         for entry in sorted(path.iterdir()):
             is_archive = entry.name.endswith(ARCHIVE) and entry.is_file()

@@ -189,14 +189,14 @@ def _require_known(options: Iterable[str]) -> None:
             raise TeamStoreError(
                 "The store's address has the unknown option"
                 f" {name[:40]!r}.{did_you_mean(name, _OPTIONS + _PLACES)}",
-                hint=f"It may have {', '.join(_OPTIONS + _PLACES)}.",
+                hint=f"The known options are {', '.join(_OPTIONS + _PLACES)}.",
             )
 
 
 def chosen_address(config: Path) -> StoreAddress | None:
     """Return the address of the store that the user has chosen; None for files alone.
 
-    Raises `TeamStoreError` if the file with the choice is invalid.
+    Raises `TeamStoreError` if the file with the choice can't be read, or does not contain a valid address.
     """
     path = config / FILE
     try:

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING
 from sqlalchemy import text
 from sqlalchemy.exc import DBAPIError
 
+from gistpoint.core.errors import AttemptError
 from gistpoint.core.logs import append_whole, sync_file, sync_folder, take
 from gistpoint.sessions.heads import ELSEWHERE, Head, HeadFile, has_head, move_head
 from gistpoint.sessions.journal import JOURNAL, LOCK, is_open
@@ -258,7 +259,7 @@ class ToPush:
 def push_attempts(
     engine: Engine,
     machine: str,
-    wanted: Sequence[ToPush],
+    pushes: Sequence[ToPush],
     report: Callable[[int, int, str], None] = lambda done, total, what: None,
 ) -> list[PushResult]:
     """Send the lines of attempts that are missing from the store, and return a result for each.
@@ -267,32 +268,32 @@ def push_attempts(
     and the current one; it may raise to stop, and sent lines remain. Raises `TeamStoreError` if other
     processes keep changing an attempt.
     """
-    waiting = list(wanted)
+    waiting = list(pushes)
     for _ in range(_TRIES):
-        for some in portions(waiting, _AT_ONCE, attrgetter("size")):
-            report(len(wanted) - len(waiting), len(wanted), some[0].folder.name)
-            _push(engine, machine, some)
+        for batch in portions(waiting, _AT_ONCE, attrgetter("size")):
+            report(len(pushes) - len(waiting), len(pushes), batch[0].folder.name)
+            _push(engine, machine, batch)
         waiting = [each for each in waiting if not each.done]
         if not waiting:
-            return [each.pushed for each in wanted]
+            return [each.pushed for each in pushes]
     raise TeamStoreError(
         f"The attempt {waiting[0].folder.name} can't be sent: other processes keep changing it on the store.",
         hint="`gistpoint store check` shows its state.",
     )
 
 
-def _push(engine: Engine, machine: str, some: Sequence[ToPush]) -> None:
+def _push(engine: Engine, machine: str, batch: Sequence[ToPush]) -> None:
     """Send lines of some attempts in one transaction; those that others changed are left for the next try."""
-    for each in some:
+    for each in batch:
         each.read(machine)
     try:
         with engine.begin() as connection:
-            held = _send_lines(connection, machine, some)
+            held = _send_lines(connection, machine, batch)
     except (DBAPIError, _ChangedError) as error:
         if isinstance(error, DBAPIError) and getattr(error.orig, "sqlstate", "") != _DEADLOCK:
             raise
         held = set()
-    for each in _undone(some):
+    for each in _undone(batch):
         if each.pushed.attempt in held:
             each.added += len(each.lines)
             each.finish(replace(each.pushed, position=each.pushed.position.after(each.lines)))
@@ -300,15 +301,15 @@ def _push(engine: Engine, machine: str, some: Sequence[ToPush]) -> None:
             each.pushed = NOWHERE
 
 
-def _undone(some: Iterable[ToPush]) -> list[ToPush]:
-    return [each for each in some if not each.done]
+def _undone(batch: Iterable[ToPush]) -> list[ToPush]:
+    return [each for each in batch if not each.done]
 
 
-def _send_lines(connection: Connection, machine: str, some: Sequence[ToPush]) -> set[str]:
+def _send_lines(connection: Connection, machine: str, batch: Sequence[ToPush]) -> set[str]:
     """Take the missing leases and add the lines; return the attempts whose leases were still valid."""
-    while unplaced := [each for each in _undone(some) if not each.pushed.fence]:
+    while unplaced := [each for each in _undone(batch) if not each.pushed.fence]:
         _place(connection, machine, sorted(unplaced, key=attrgetter("target")))
-    ready = {each.pushed.attempt: each for each in _undone(some)}
+    ready = {each.pushed.attempt: each for each in _undone(batch)}
     if not ready:
         return set()
     given = arrays(_MOVED, [each.moves() for each in ready.values()])
@@ -321,15 +322,15 @@ def _send_lines(connection: Connection, machine: str, some: Sequence[ToPush]) ->
     return held
 
 
-def _place(connection: Connection, machine: str, some: Sequence[ToPush]) -> None:
+def _place(connection: Connection, machine: str, batch: Sequence[ToPush]) -> None:
     """Compare journals with their targets' lines in the store, and claim those that can be continued."""
-    names = [each.target for each in some]
+    names = [each.target for each in batch]
     # The rows are locked, so that nobody adds lines while they are compared.
     rows = {row.id: (row.seq, row.head) for row in connection.execute(_LOCKED, {"ids": names})}
     there = hashes(connection, [(ATTEMPTS, name) for name in names])
     claiming = [
         each
-        for each in some
+        for each in batch
         if each.compare(there[ATTEMPTS, each.target], rows.get(each.target, (0, "")), machine)
     ]
     claims = _claim(connection, machine, claiming)
@@ -342,14 +343,14 @@ def _place(connection: Connection, machine: str, some: Sequence[ToPush]) -> None
             each.pushed = PushResult(each.target, fence=fence)
 
 
-def _claim(connection: Connection, machine: str, some: Sequence[ToPush]) -> dict[str, tuple[int, int, str]]:
+def _claim(connection: Connection, machine: str, batch: Sequence[ToPush]) -> dict[str, tuple[int, int, str]]:
     """Take or renew leases; return the fence, number of lines and last hash of each attempt claimed.
 
     Attempts whose lease another machine holds are missing from the result.
     """
-    if not some:
+    if not batch:
         return {}
-    given = arrays(_CLAIMED, [each.claims() for each in some])
+    given = arrays(_CLAIMED, [each.claims() for each in batch])
     return {
         row.id: (row.fence, row.seq, row.head)
         for row in connection.execute(_CLAIM, {**given, "machine": machine})
@@ -368,14 +369,18 @@ def _miscounted(attempt: str, seq: int) -> Conflict:
     return Conflict(f"attempt {attempt}", seq, words=words)
 
 
-class AttemptElsewhereError(TeamStoreError):
-    """Another machine is continuing an attempt."""
+class AttemptElsewhereError(TeamStoreError, AttemptError):
+    """Another machine is continuing an attempt.
+
+    It is an `AttemptError`, so that a caller that reports why an attempt can't be opened also reports this.
+    """
 
 
 def take_over(engine: Engine, folder: Path, machine: str) -> None:
     """Prepare to resume an attempt here: fetch the lines that other machines added, and take the lease.
 
-    A journal that differs from the store's is left unchanged, because it is a branch. Raises
+    Nothing is done for an attempt that is not shared or not on the store, or whose journal can't be read. A
+    journal that differs from the store's is left unchanged, because it is a branch. Raises
     `AttemptElsewhereError` while another machine holds the lease.
     """
     try:

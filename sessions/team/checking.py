@@ -125,11 +125,11 @@ def _attempts(connection: Connection, root: Path, machine: str, run: RunContext)
     for start in range(0, len(names), _AT_ONCE):
         run.check()
         run.progress(RunProgress(names[start], start, len(names), step="comparing attempts"))
-        some = names[start : start + _AT_ONCE]
-        there: dict[str, list[_OnStore]] = {name: [] for name in some}
-        for row in connection.execute(_LINES, {"ids": some}):
+        batch = names[start : start + _AT_ONCE]
+        there: dict[str, list[_OnStore]] = {name: [] for name in batch}
+        for row in connection.execute(_LINES, {"ids": batch}):
             there[row.writer].append(_OnStore(row.number, bytes(row.line), row.sha256, row.found))
-        for name in some:
+        for name in batch:
             counted = (rows[name].seq, rows[name].head) if name in rows else None
             yield from _attempt(name, mine.get(name), there[name], counted, machine)
             if name in rows and there[name]:

@@ -151,7 +151,8 @@ class Pusher:
     def resuming(self, folder: Path) -> None:
         """Fetch the lines that other machines added to an attempt, before it is opened here, if possible.
 
-        Raises `AttemptElsewhereError` if another machine is continuing it.
+        Do nothing if the attempt is open already, or if the mirror has stopped or has lost the store. Raises
+        `AttemptElsewhereError` if another machine is continuing the attempt.
         """
         if self._phase in (MirrorPhase.AWAY, MirrorPhase.STOPPED) or folder.name in self._open:
             return

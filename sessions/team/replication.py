@@ -162,9 +162,9 @@ def _batches(lines: Iterable[StoreLine]) -> Iterator[list[StoreLine]]:
 def add(connection: Connection, lines: Iterable[StoreLine]) -> list[StoreLine]:
     """Add lines, unless the store contains them already; return those for which it has a different line."""
     other: list[StoreLine] = []
-    for some in _batches(lines):
-        added = set(map(tuple, connection.execute(_ADD, arrays([*_TYPES], [line.row for line in some]))))
-        known = {(line.file, line.writer, line.number): line for line in some}
+    for batch in _batches(lines):
+        added = set(map(tuple, connection.execute(_ADD, arrays([*_TYPES], [line.row for line in batch]))))
+        known = {(line.file, line.writer, line.number): line for line in batch}
         there = hashes_at(connection, known.keys() - added)
         other += [known[place] for place, sha256 in there.items() if known[place].sha256 != sha256]
     return other
@@ -181,11 +181,11 @@ def unite(connection: Connection, machine: str, lines: Iterable[StoreLine]) -> N
     A writer belongs to one machine, whose transactions run one at a time, so a machine that has seen a number
     has seen all lower ones.
     """
-    for some in _batches(lines):
+    for batch in _batches(lines):
         serialise(connection, machine)
         last: Counter[Source] = Counter()
         rows: list[Sequence[object]] = []
-        for line in some:
+        for line in batch:
             last[line.source] += 1
             rows.append(replace(line, number=last[line.source]).row)
         connection.execute(_UNITE, arrays([*_TYPES], rows))
@@ -206,8 +206,10 @@ def lines_beyond(
 
     `last` is the number of lines in the store, by which requests are divided into portions.
     """
-    for some in portions(known, _FETCHED, lambda source: last[source] - known[source], _FETCHED):
-        for row in connection.execute(_BEYOND, arrays(_PLACE, [(*source, known[source]) for source in some])):
+    for batch in portions(known, _FETCHED, lambda source: last[source] - known[source], _FETCHED):
+        for row in connection.execute(
+            _BEYOND, arrays(_PLACE, [(*source, known[source]) for source in batch])
+        ):
             yield StoreLine(row.file, row.writer, row.number, bytes(row.line), row.machine, row.op)
 
 
@@ -232,10 +234,12 @@ def uuids(connection: Connection, files: Collection[str]) -> dict[tuple[str, str
     return {(file, op): (writer, sha256) for file, op, writer, sha256 in rows}
 
 
-def by_uuid(connection: Connection, wanted: Collection[tuple[str, str]]) -> Iterator[tuple[str, str, bytes]]:
+def by_uuid(
+    connection: Connection, operations: Collection[tuple[str, str]]
+) -> Iterator[tuple[str, str, bytes]]:
     """Yield the file, uuid and line of each operation, given its file and uuid."""
-    for some in portions(wanted, _FETCHED):
-        given = {"files": [file for file, _ in some], "uuids": [op for _, op in some]}
+    for batch in portions(operations, _FETCHED):
+        given = {"files": [file for file, _ in batch], "uuids": [op for _, op in batch]}
         for file, op, line in connection.execute(_BY_UUID, given):
             yield file, op, bytes(line)
 

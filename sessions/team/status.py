@@ -18,7 +18,7 @@ from gistpoint.sessions.team.lines import branch_of, end_of
 from gistpoint.sessions.team.opened import TeamStore
 from gistpoint.sessions.team.replication import uuids
 from gistpoint.sessions.team.schema import tasks
-from gistpoint.sessions.team.tasks import has_answer, local_tasks
+from gistpoint.sessions.team.tasks import has_answer, local_tasks, may_be_sent
 
 if TYPE_CHECKING:
     from sqlalchemy import Connection
@@ -128,6 +128,8 @@ def _waiting(
     here, kept = operations_in(stores).keys(), uuids(connection, stores).keys()
     new, wanted = len(here - kept), len(kept - here)
     return (
-        Waiting(len(complete - on_store), len(unsent), sum(unsent.values()), new),
+        Waiting(
+            sum(may_be_sent(mine[id]) for id in complete - on_store), len(unsent), sum(unsent.values()), new
+        ),
         Waiting(len(on_store - complete), len(behind), sum(behind), wanted),
     )

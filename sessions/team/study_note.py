@@ -41,7 +41,7 @@ class TeamNote(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 def read_note(root: Path) -> TeamNote | None:
     """Return the note in a study's folder; None if it is not shared with a team.
 
-    Raises `StudyError` if the note can't be read.
+    Raises `StudyError` if the note can't be read or has another format.
     """
     try:
         note = msgspec.convert(read_toml(root / FILE, links=False), TeamNote)

@@ -203,12 +203,12 @@ def _unpacked(
     row = connection.execute(select(studies).where(studies.c.id == name)).one_or_none()
     if row is None:
         known = sorted(connection.execute(select(studies.c.id)).scalars())
-        some = (
+        hint = (
             f"It has {', '.join(known[:10])}."
             if known
             else "It has no studies: `gistpoint study share DIR` puts one there."
         )
-        raise StudyError(f"The store {address} has no study {name!r}.{did_you_mean(name, known)}", hint=some)
+        raise StudyError(f"The store {address} has no study {name!r}.{did_you_mean(name, known)}", hint=hint)
     with tempfile.TemporaryDirectory(prefix=".fetching-", dir=folder) as scratch:
         folder = Path(scratch) / "study"
         get_blobs(connection, [row.archive_sha256], Path(scratch), streamed=True)

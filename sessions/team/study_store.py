@@ -135,7 +135,10 @@ class TeamStudyStore:
     # Reading
 
     def reload(self) -> None:
-        """Fetch what others have written if the store answers, and read the folder again."""
+        """Fetch what others have written if the store answers, and read the folder again.
+
+        If a line differs from the store's, nothing can be planned or begun until that is resolved.
+        """
         if self._is_held():
             self.files.reload()
             return

@@ -22,6 +22,7 @@ from gistpoint.core.tasks.documents import ANSWER_FILE, TASK_FILE, read_baseline
 from gistpoint.core.tasks.entered import ENTERED_FILE
 from gistpoint.core.tasks.model import Task
 from gistpoint.core.trees import sha256_of
+from gistpoint.sessions.studies.made_from import studies_of
 from gistpoint.sessions.tasks import TaskStore
 from gistpoint.sessions.team.address import TeamStoreError
 from gistpoint.sessions.team.blobs import blob_sizes, get_blobs, put_blobs, whole_blob
@@ -82,24 +83,26 @@ def share_tasks(
         store.forget_deleted(id)
     left = set() if deleted else (gone & there.keys()) - local.keys()
     found.left = len(left)
-    missing = [task for id, task in local.items() if id not in there and has_answer(task)] if sends else []
+    missing = [task for id, task in local.items() if id not in there and may_be_sent(task)] if sends else []
 
     def is_wanted(id: str) -> bool:
         return id not in local or (sends and not has_answer(local[id]))
 
-    wanted = sorted(filter(is_wanted, there.keys() - left))
-    total = len(missing) + len(wanted)
-    for some in portions(missing, _AT_ONCE, lambda task: task.tree_path.stat().st_size, _TOGETHER):
-        _send(engine, some, machine, found, lambda done, name: report(done, total, name))
+    to_fetch = sorted(filter(is_wanted, there.keys() - left))
+    total = len(missing) + len(to_fetch)
+    for batch in portions(missing, _AT_ONCE, lambda task: task.tree_path.stat().st_size, _TOGETHER):
+        _send(engine, batch, machine, found, lambda done, name: report(done, total, name))
     if sends:
         for id in there.keys() & local.keys():
             found.conflicts += _compared(local[id], there[id].public_sha256, there[id].answer_sha256)
-    asked = {id: [there[id].public_blob, *([there[id].answer_blob] if sends else [])] for id in wanted}
+    blobs_by_task = {
+        id: [there[id].public_blob, *([there[id].answer_blob] if sends else [])] for id in to_fetch
+    }
 
     def report_fetched(done: int, name: str) -> None:
         report(len(missing) + done, total, name)
 
-    _fetch_all(engine, asked, store, found, report_fetched, public=not sends)
+    _fetch_all(engine, blobs_by_task, store, found, report_fetched, public=not sends)
     if sends:
         found.conflicts += _share_baselines(engine, local_tasks(store))
     return found
@@ -118,6 +121,14 @@ def local_tasks(store: TaskStore) -> dict[str, Task]:
 def has_answer(task: Task) -> bool:
     """Whether a task has its answer; a task that was fetched without it is not sent."""
     return (task.folder / ANSWER_FILE).is_file()
+
+
+def may_be_sent(task: Task) -> bool:
+    """Whether a task may be sent: it is complete, and contains no code of a study's participant.
+
+    The store keeps what it was sent, so an erasure could not reach such a task there (decision 141).
+    """
+    return has_answer(task) and not studies_of(task)
 
 
 def fingerprints(task: Task) -> tuple[str, str]:
@@ -140,13 +151,17 @@ def _controls(folder: Path) -> list[str]:
 
 
 def _send(
-    engine: Engine, some: Sequence[Task], machine: str, found: SharedTasks, report: Callable[[int, str], None]
+    engine: Engine,
+    batch: Sequence[Task],
+    machine: str,
+    found: SharedTasks,
+    report: Callable[[int, str], None],
 ) -> None:
     """Send tasks in one transaction; unreadable ones are reported and left out."""
     rows: list[dict[str, str]] = []
     with tempfile.TemporaryDirectory(prefix="gistpoint-sending-") as name:
         scratch = Path(name)
-        for task in some:
+        for task in batch:
             report(found.sent + len(rows), task.short_id)
             try:
                 rows.append({**_packed(task, scratch), "machine": machine})
@@ -184,25 +199,27 @@ def _packed(task: Task, scratch: Path) -> dict[str, str]:
 
 def _fetch_all(
     engine: Engine,
-    asked: Mapping[str, Sequence[str]],
+    blobs_by_task: Mapping[str, Sequence[str]],
     store: TaskStore,
     found: SharedTasks,
     report: Callable[[int, str], None],
     *,
     public: bool,
 ) -> None:
-    """Fetch tasks; `asked` are the blobs of each: the public half, and the answer if it is wanted."""
-    sizes = blob_sizes(engine, {name for names in asked.values() for name in names}, public=public)
-    for some in portions(asked, _AT_ONCE, lambda id: sum(map(sizes.__getitem__, asked[id])), _TOGETHER):
+    """Fetch tasks; `blobs_by_task` are the blobs of each: the public half, and the answer if requested."""
+    sizes = blob_sizes(engine, {name for names in blobs_by_task.values() for name in names}, public=public)
+    for batch in portions(
+        blobs_by_task, _AT_ONCE, lambda id: sum(map(sizes.__getitem__, blobs_by_task[id])), _TOGETHER
+    ):
         with tempfile.TemporaryDirectory(prefix=".fetching-") as name:
             scratch = Path(name)
-            names = [*chain.from_iterable(asked[id] for id in some)]
+            names = [*chain.from_iterable(blobs_by_task[id] for id in batch)]
             with engine.begin() as connection:
-                get_blobs(connection, names, scratch, public=public, streamed=len(some) == 1)
-            for id in some:
+                get_blobs(connection, names, scratch, public=public, streamed=len(batch) == 1)
+            for id in batch:
                 report(found.fetched, id[:12])
                 try:
-                    _fetch(id, [name for name in asked[id] if name], scratch, store.roots[0])
+                    _fetch(id, [name for name in blobs_by_task[id] if name], scratch, store.roots[0])
                 except UserError as error:
                     found.conflicts.append(Conflict(f"task {id[:12]}", words=f"it was not fetched. {error}"))
                 else:
@@ -277,8 +294,8 @@ def _share_baselines(engine: Engine, local: dict[str, Task]) -> list[Conflict]:
                     )
                 elif has_answer(local[id]):
                     wanted.append((id, name))
-        for some in portions(rows, _BASELINES_AT_ONCE, lambda row: len(row["data"]), PIECE):
-            connection.execute(insert(baselines).values(some).on_conflict_do_nothing())
+        for batch in portions(rows, _BASELINES_AT_ONCE, lambda row: len(row["data"]), PIECE):
+            connection.execute(insert(baselines).values(batch).on_conflict_do_nothing())
         for names in portions(wanted, _BASELINES_AT_ONCE):
             for id, name, data in connection.execute(select(baselines).where(_BASELINE.in_(names))):
                 conflicts += _add_baseline(local[id], name, bytes(data))

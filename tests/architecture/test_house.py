@@ -9,7 +9,8 @@ import pytest
 from architecture.measures import Source, circles, imports, packages, screen_depths, shared_class_names
 from project_files import ROOT
 
-pytestmark = pytest.mark.xdist_group("house")  # the source is parsed once
+# The tests run in one worker, so that the source is parsed only once.
+pytestmark = pytest.mark.xdist_group("house")
 SCREEN_CLASSES = 2
 """Maximum number of our classes from a screen up to the common base."""
 

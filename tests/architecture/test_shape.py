@@ -10,7 +10,8 @@ from pathlib import PurePosixPath
 import pytest
 from project_files import ROOT, source_files
 
-pytestmark = pytest.mark.xdist_group("house")  # the modules are parsed once
+# The tests run in one worker, so that the modules are parsed only once.
+pytestmark = pytest.mark.xdist_group("house")
 MODULE_LINES = 600
 LONG_MODULES: dict[str, str] = {}
 """Reasons why modules are longer, by path."""

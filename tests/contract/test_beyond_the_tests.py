@@ -164,7 +164,7 @@ def test_a_pass_by_a_tolerant_comparison_is_noted(confirm: Confirm) -> None:
         "Money(amount=6, off=0)",
     )
     assert "amount=0" in found.beyond.submission
-    assert any("which this test does not show" in line for line in confirmation_lines(found))
+    assert any("which this test does not reveal" in line for line in confirmation_lines(found))
 
 
 @on_one_backend

@@ -10,7 +10,7 @@ import pytest
 from working_backends import on_one_backend
 
 from gistpoint.core.entrypoints.command import parse_entrypoint, with_input
-from gistpoint.core.entrypoints.runs import CommandRun, TestsRun
+from gistpoint.core.entrypoints.runs import CommandRun, TestsRun, Watched
 from gistpoint.core.errors import CancelledError
 from gistpoint.core.kinds.folder import read_task
 from gistpoint.core.kinds.gist.drawing import candidates, entrypoints_of
@@ -254,3 +254,18 @@ def test_a_shell_reads_without_execution_and_runs_with_it(examination: Examinati
     )  # type: ignore[arg-type]
     assert ran.text.split("\n")[:3] == ["the gist", "doubling 2", "4"]
     assert ran.exit_status == 0
+
+
+@on_one_backend
+def test_a_gist_of_any_size_is_run_although_a_command_line_has_a_limit(examination: Examination) -> None:
+    """What is watched grows with the lines of a gist, and the order of a run contains it."""
+    text = "def test_good():\n    assert True\n" + "spare = 1\n" * 60_000
+    watched = Watched(("pkg",), tuple(range(3, 60_000)), (1, 2))
+    entrypoint = parse_entrypoint("pytest tests/test_all.py::test_good")
+    environment = examination.repository.environment
+    trial = examination.runner.run_gist(
+        text, environment, entrypoint, owned=("pkg",), timeout_s=60.0, watched=watched
+    )
+    assert isinstance(trial.run, TestsRun)
+    assert [id.partition("::")[2] for id in trial.run.tests] == ["test_good"]
+    assert trial.run.isolation.clean

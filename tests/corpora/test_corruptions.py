@@ -29,7 +29,8 @@ from gistpoint.core.corruption.gates import MOST_CHANGED_LINES, Gate, GateRefusa
 from gistpoint.core.corruption.registry import BUILT_IN
 from gistpoint.core.corruption.subject import Vocabulary, vocabulary_of
 
-pytestmark = pytest.mark.xdist_group("corruptions")  # the library is read once
+# The tests run in one worker, so that the library is read only once.
+pytestmark = pytest.mark.xdist_group("corruptions")
 LIBRARY = Path(gistpoint.core.demo.__file__).parent / "library" / "sporvei"
 
 

@@ -22,7 +22,8 @@ from gistpoint.sessions.records.model import parts_of
 from gistpoint.sessions.runs.opening import list_runs, open_run
 from gistpoint.tui.cli import main
 
-pytestmark = pytest.mark.xdist_group("every word")  # the files are made once
+# The tests run in one worker, so that the files are made only once.
+pytestmark = pytest.mark.xdist_group("every word")
 SAMPLES = Path(__file__).parents[3] / "shared" / "samples"
 FILES = [path for path in sorted(SAMPLES.rglob("*")) if path.is_file()] if SAMPLES.is_dir() else []
 

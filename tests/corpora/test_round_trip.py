@@ -13,7 +13,8 @@ from gistpoint.core.code.index import FileIndex, index_source
 from gistpoint.core.code.parsing import CodeError
 from gistpoint.core.code.splice import replace_definition
 
-pytestmark = pytest.mark.xdist_group("round trip")  # the files are read once
+# The tests run in one worker, so that the files are read only once.
+pytestmark = pytest.mark.xdist_group("round trip")
 _NASTY = (
     "tokenize.py", "dataclasses.py", "typing.py", "functools.py", "enum.py", "ast.py", "asyncio/tasks.py", "inspect.py",
     "statistics.py", "contextlib.py", "heapq.py", "smtplib.py", "idlelib/configdialog.py", "lib2to3/pgen2/tokenize.py",

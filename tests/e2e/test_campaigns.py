@@ -16,7 +16,8 @@ import pytest
 from dask_cluster import cluster
 from small_library import write_small_library
 
-pytestmark = pytest.mark.xdist_group("campaigns")  # the tasks of two workers are made once
+# The tests run in one process, so that the tasks of two workers are made only once.
+pytestmark = pytest.mark.xdist_group("campaigns")
 CHILD = Path(__file__).parents[1] / "campaign_child.py"
 COUNT, KILLS = 2, 2
 

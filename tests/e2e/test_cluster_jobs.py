@@ -24,7 +24,8 @@ from gistpoint.sessions.agentruns.store import AgentRun, AgentRunStore, JobStatu
 from gistpoint.sessions.journal import read_journal
 from gistpoint.tui.cli import main
 
-pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("cluster")]  # the machines are started once
+# The tests run in one worker, so that the machines are started only once.
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("cluster")]
 JOBS = 20
 
 

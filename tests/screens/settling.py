@@ -126,10 +126,10 @@ def _is_behind(pump: MessagePump) -> bool:
 
 
 def drawn_at_a_pause(screen: Screen[Any]) -> None:
-    """Note that the screen is to be drawn when the test pauses and could look at it.
+    """Note that the screen must be drawn when the test pauses and can look at it.
 
-    Replaces Textual's `Screen._compositor_refresh`, which draws after each change what no terminal shows: a
-    third of a screen test's time. Apps that count their pictures get each of them.
+    Replaces Textual's `Screen._compositor_refresh`, which draws after each change, although no terminal shows
+    it; that takes a third of a screen test's time. Apps that count their pictures get each of them.
     """
     app = screen.app
     if screen is app.screen and not app.is_inline and type(app)._display is App._display:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from examples import at_sizes
 from screens.settling import text_of, until
 
 from gistpoint.core.diffs import compute
@@ -19,7 +20,7 @@ def change(number: int) -> ShownChange:
     return ShownChange("[red]shop", failing, [compute(old, new, old_path="f.py", new_path="f.py")])
 
 
-@pytest.mark.parametrize("size", [(80, 24), (160, 48)])
+@pytest.mark.parametrize("size", at_sizes((80, 24), (160, 48)))
 async def test_each_change_is_judged_and_can_be_judged_again(size: tuple[int, int]) -> None:
     kept: list[tuple[int, MergeAnswer]] = []
     changes = [change(n) for n in range(3)]

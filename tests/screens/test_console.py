@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from examples import at_sizes
 from screens.driving import LARGE, SMALL, solving
 
 from gistpoint.core.tasks.budgets import Budgets
@@ -35,7 +36,7 @@ async def test_what_is_sent_is_the_call_that_a_model_makes(tmp_path: Path, line:
         assert driver.solve.console.line.value == "read_function discount shop/prices.py"
 
 
-@pytest.mark.parametrize("size", [SMALL, LARGE])
+@pytest.mark.parametrize("size", at_sizes(SMALL, LARGE))
 async def test_a_question_costs_nothing_and_enter_takes_what_it_suggests(
     tmp_path: Path, size: tuple[int, int]
 ) -> None:
@@ -106,7 +107,7 @@ async def test_what_is_no_pattern_is_told_before_it_costs_and_is_found_as_text(t
         await driver.press("S")
         await driver.type("total(")
         await driver.until(lambda: "✘ not a regular expression: missing )" in driver.text())
-        assert "Alt+R takes it as text" in driver.text()
+        assert "Alt+R finds it as text" in driver.text()
         line = driver.solve.console.line
         for typed in ("total\\(", "total(", "total\\("):
             await driver.press("alt+r")

@@ -77,10 +77,10 @@ async def test_a_key_on_its_way_is_no_answer_to_a_question_that_opened_by_itself
         under: Screen[object] = driver.app.screen
         driver.app.push_screen(dialog, answers.append)
         await driver.until(lambda: driver.app.screen is dialog and dialog.focused)
-        dialog._opened_at += 60  # however slow the machine is
+        dialog.opened_at += 60  # however slow the machine is
         await driver.press("enter", "escape")
         assert driver.app.screen is dialog
-        dialog._opened_at -= 60 + ON_THEIR_WAY_S
+        dialog.opened_at -= 60 + ON_THEIR_WAY_S
         await driver.press("enter")
         await driver.until(lambda: driver.app.screen is under)
         assert answers == [True]

@@ -6,12 +6,13 @@ from pathlib import Path
 
 import pytest
 from builders import build_services
+from examples import at_sizes
 from screens.driving import LARGE, SMALL, solving
 
 from gistpoint.core.demo.tasks import demo_task
 
 
-@pytest.mark.parametrize("size", [SMALL, LARGE])
+@pytest.mark.parametrize("size", at_sizes(SMALL, LARGE))
 async def test_the_frame_tells_how_the_code_stands(tmp_path: Path, size: tuple[int, int]) -> None:
     async with solving(tmp_path, size=size) as driver:
         await driver.press("f6", "ctrl+end", "up", "end", "enter")

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from examples import at_sizes
 from fakes import FakeClock
 from screens import settling
 from screens.settling import text_of
@@ -23,7 +24,7 @@ from gistpoint.tui.screens.dialogs.ask import MessageDialog, TextDialog
 from gistpoint.tui.screens.glance.reading import GlanceScreen
 from gistpoint.tui.screens.glance.verdicts import VerdictScreen
 
-SIZES = [(80, 24), (160, 48)]
+SIZES = at_sizes((80, 24), (160, 48))
 LONG_S = 600.0
 until = partial(settling.until, seconds=120.0)
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from builders import REPAIR, SUSPICIOUS, build_services, build_task
+from examples import at_sizes
 from fakes import FakeClock
 from screens.driving import LARGE, Driver, driving
 from textual import events
@@ -346,7 +347,7 @@ async def test_a_damaged_attempt_and_one_that_was_played_open_for_reading_only(t
     clock = FakeClock()
     services = services_with_tasks(tmp_path, clock)
     task = next(task for task in services.tasks.tasks() if isinstance(task, Task))
-    for replay, said in ((False, "It was cut off"), (True, "A recorded attempt was played in it")):
+    for replay, said in ((False, "It was cut off"), (True, "It is a playback of a recorded attempt")):
         opened = services.start(task, replay=replay)
         opened.attempt.call("list_directory", {})
         opened.close()
@@ -473,7 +474,7 @@ async def test_home_tells_how_a_teams_store_stands(tmp_path: Path) -> None:
     mirror.close()
 
 
-@pytest.mark.parametrize("size", [(80, 24), (120, 35), (160, 48), (200, 60)])
+@pytest.mark.parametrize("size", at_sizes((80, 24), (120, 35), (160, 48), (200, 60)))
 async def test_neither_titles_nor_details_nor_the_summarys_header_are_cut(
     tmp_path: Path, size: tuple[int, int]
 ) -> None:

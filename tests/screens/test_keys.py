@@ -283,7 +283,7 @@ async def test_the_palette_offers_what_can_be_done_here(tmp_path: Path) -> None:
         assert "Definition" not in offered(driver)
         await driver.type("give up")
         await driver.until(lambda: offered(driver)[0] == "Give up this task")
-        assert "The attempt ends and can't be resumed" in driver.text()
+        assert "End the attempt for good" in driver.text()
         await driver.press("enter")
         await driver.until_screen("ReasonDialog")
         await driver.press("escape", "ctrl+p")

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from builders import CHECKS, build_services, build_task
+from examples import at_sizes
 from fakes import FakeRunner
 from screens.settling import text_of, until
 
@@ -21,7 +22,7 @@ from gistpoint.tui.screens.dialogs.ask import MessageDialog
 from gistpoint.tui.screens.making.screen import MakingScreen
 from gistpoint.tui.screens.validate.screen import ValidateScreen
 
-SIZES = [(80, 24), (160, 48)]
+SIZES = at_sizes((80, 24), (160, 48))
 WAIT_S = 120.0
 NAME = "shop/prices.py::discount"
 TRIAL = TrialProgress("1", NAME, 4, "lost_case", "too_few_tests_fail[red]\x1b", 312, 7.0)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from examples import at_the_gate
 from screens.driving import LARGE, Driver, solving
 
 from gistpoint.core.tasks.model import Mode
@@ -60,7 +61,7 @@ async def test_no_key_pressed_once_costs_anything_whose_price_is_not_in_sight(tm
     async with solving(tmp_path, Mode.DISCOVERY, size=LARGE) as driver:
         await driver.console("read_file shop/prices.py")
         solve = driver.solve
-        for pane in sorted(PANES.keys() - {"console"}):
+        for pane in ("code", "files", *at_the_gate(sorted(PANES.keys() - {"console", "code", "files"}))):
             await at(driver, pane)
             found = [entry for entry in possible_now(driver.screen) if not entry.moves]
             for key, where in [(entry.key, type(entry.node).__name__) for entry in found]:

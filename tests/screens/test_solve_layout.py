@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from builders import build_services, build_task
+from examples import at_sizes
 from screens.driving import LARGE, SMALL, Driver, solving
 from textual import events
 
@@ -14,7 +15,7 @@ from gistpoint.tui.screens.solve.panes import EDITOR_COLUMNS
 from gistpoint.tui.screens.solve.results_pane import ResultsPane
 
 MIDDLE, HUGE = (120, 35), (200, 60)
-SIZES = [SMALL, MIDDLE, LARGE, HUGE]
+SIZES = at_sizes(SMALL, MIDDLE, LARGE, HUGE)
 LONG = "".join(
     f"def step_{number}(price, percent, count, reason=None, remark=None, origin=None, until=None, note={number}):\n"
     f'    """Return what step {number} leaves."""\n'
@@ -101,7 +102,7 @@ async def test_the_function_in_the_editor_is_not_shown_twice(tmp_path: Path) -> 
         assert driver.solve.editor.region.height > driver.solve.code.region.height
 
 
-@pytest.mark.parametrize("size", [LARGE, HUGE])
+@pytest.mark.parametrize("size", at_sizes(LARGE, HUGE))
 async def test_one_key_puts_the_code_beside_the_editor(tmp_path: Path, size: tuple[int, int]) -> None:
     async with solving(tmp_path, task=long_task(tmp_path), size=size) as driver:
         await read_and_go(driver, 101)
@@ -158,7 +159,7 @@ async def test_the_answer_is_beside_the_list_from_its_first_moment(
         assert all(arranged), "it does not jump there after it was drawn"
 
 
-@pytest.mark.parametrize("size", [MIDDLE, LARGE])
+@pytest.mark.parametrize("size", at_sizes(MIDDLE, LARGE))
 async def test_a_click_on_a_folded_line_and_on_a_pane(tmp_path: Path, size: tuple[int, int]) -> None:
     async with solving(tmp_path, task=long_task(tmp_path), size=size) as driver:
         await driver.console("read_file shop/steps.py")

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 from builders import CHECKS, REPAIR
+from examples import at_sizes
 from fakes import FakeRunner
 from screens.driving import LARGE, SMALL, solving
 from textual import events
@@ -21,7 +22,7 @@ from gistpoint.tui.widgets.writing_area import DELAY_SECONDS
 BODY = "return price - price * percent // 100"
 
 
-@pytest.mark.parametrize("size", [SMALL, LARGE])
+@pytest.mark.parametrize("size", at_sizes(SMALL, LARGE))
 async def test_a_removed_function_is_written_by_keys_alone(tmp_path: Path, size: tuple[int, int]) -> None:
     async with solving(tmp_path, size=size) as driver:
         brief = driver.solve.query_one("#brief-view", TextView)

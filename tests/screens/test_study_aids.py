@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from examples import at_sizes
 from screens.study_driving import StudyDriver, taking
 from screens.test_study import joined, until, working
 from scripted_endpoint import ScriptedModel
@@ -47,7 +48,7 @@ async def asked(driver: StudyDriver, question: str) -> None:
     await driver.press("enter")
 
 
-@pytest.mark.parametrize("size", [(80, 24), (160, 48)])
+@pytest.mark.parametrize("size", at_sizes((80, 24), (160, 48)))
 async def test_the_chat_answers_fails_and_gives_code(
     machine: Machine, tmp_path: Path, size: tuple[int, int]
 ) -> None:

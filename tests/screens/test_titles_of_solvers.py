@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from builders import CHECKS, build_services, build_task
+from examples import at_sizes
 from fakes import FakeClock, FakeRunner
 from gist_tasks import build_gist_task
 from mcp_client import Case
@@ -44,7 +45,7 @@ async def walked(driver: Driver) -> str:
     return "\n".join(seen)
 
 
-@pytest.mark.parametrize("size", [SMALL, LARGE])
+@pytest.mark.parametrize("size", at_sizes(SMALL, LARGE))
 @pytest.mark.parametrize("mode", [Mode.REMOVE, Mode.DISCOVERY])
 async def test_no_pane_of_an_attempt_that_counts_names_the_library(
     mode: Mode, size: tuple[int, int], tmp_path: Path

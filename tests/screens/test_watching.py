@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from agent_runs import LOOK, RIGHT, Home
 from builders import CHECKS, build_services
+from examples import at_sizes
 from fakes import FakeRunner
 from screens.settling import text_of, until
 from scripted_endpoint import ScriptedModel, reply
@@ -69,7 +70,7 @@ async def watching(app: AgentWatchApp, size: tuple[int, int]) -> AsyncIterator[P
     assert app.crashes == []
 
 
-@pytest.mark.parametrize("size", [(80, 24), (160, 48)])
+@pytest.mark.parametrize("size", at_sizes((80, 24), (160, 48)))
 async def test_a_run_and_an_attempt_are_drawn_as_they_go_on(home: Home, size: tuple[int, int]) -> None:
     model = Held(reply(LOOK, content="First I look around."), reply(RIGHT, content="That must be it."))
     home.model_of = lambda settings: model
@@ -132,7 +133,7 @@ def at_work(home: Home, model: ChatModel) -> tuple[AgentRun, str, threading.Thre
     return run, next(iter(run.jobs.values())).attempt, thread
 
 
-@pytest.mark.parametrize("size", [(80, 24), (160, 48)])
+@pytest.mark.parametrize("size", at_sizes((80, 24), (160, 48)))
 async def test_a_person_takes_an_attempt_over_and_gives_it_back(home: Home, size: tuple[int, int]) -> None:
     model = Held(reply(LOOK), reply(RIGHT))
     run, attempt, thread = at_work(home, model)
@@ -171,7 +172,7 @@ async def test_a_person_takes_an_attempt_over_and_gives_it_back(home: Home, size
     async with watching(app, size) as pilot:
         await until(pilot, lambda: isinstance(app.screen, TextDialog))
         assert isinstance(app.screen, TextDialog)
-        app.screen._opened_at -= ON_THEIR_WAY_S  # no key is pending
+        app.screen.opened_at -= ON_THEIR_WAY_S  # no key is pending
         await pilot.press("escape")
         await until(
             pilot, lambda: not isinstance(app.screen, TextDialog) and "A person (p07) has it." in text_of(app)

@@ -52,6 +52,8 @@ from gistpoint.tui.widgets.knowledge_tree import KnowledgeTree  # noqa: E402
 from gistpoint.tui.widgets.line_view import LineView  # noqa: E402
 
 WAIT_S = 180.0
+NEAR = 2
+"""The lines that one goes down by the arrow key; a line further away is gone to by its number."""
 FORMER = {
     "start the task": "1",
     "open a file": "2+n",
@@ -337,12 +339,7 @@ class ByKeys:
         brief = person.solve.query_one("#brief-view", LineView)
         while brief.scroll_offset.y < brief.max_scroll_y:
             await press("read the brief", "pagedown")
-        path, name = trail(self.task)
-        await self.open_file(path)
-        await press("find in the text", "slash")
-        await person.type("find in the text", name)
-        await press("find in the text", "enter")
-        assert person.view.cursor_index == row_of(person.view, name)
+        await self.open_test(*trail(self.task))
         if self.task.mode is Mode.GIST:
             await press("to the editor", "f6")
             await person.paste("write the repair", reference(self.task))
@@ -358,22 +355,20 @@ class ByKeys:
         await person.solved()
         await press("pages of the result", "right_square_bracket")
         await press("leave", "escape")
-        if isinstance(person.app.screen, SummaryScreen):  # the first Escape has stopped the confirmation
-            await press("leave", "escape")
 
-    async def open_file(self, path: str) -> None:
-        """Open a file that was never shown, with the tree."""
+    async def open_test(self, path: str, name: str) -> None:
+        """Open the failing test from the brief: Enter leads to it and shows the price, the next one pays."""
         person, action = self.person, "open a file"
-        await person.press(action, "f3")
-        for wanted in parts_of(path):
-            tree = person.solve.query_one(KnowledgeTree)
-            while tree.place is None or tree.place.name != wanted:
-                before = tree.cursor_line
-                await person.press(action, "down")
-                assert tree.cursor_line != before, f"{wanted} is not in the tree:\n{text_of(person.app)}"
-            if wanted not in tree._knowledge.listed:
-                await person.call(person.press(action, "enter"))
-        await person.until(lambda: person.solve.focused is person.view)
+        brief = person.solve.query_one("#brief-view", LineView)
+        while True:
+            await person.press(action, "enter")
+            await person.until(lambda: "Enter again opens it" in text_of(person.app))
+            line = brief.text.split("\n")[brief.cursor_index]
+            if path in line and name in line:
+                break
+            await person.press(action, "down")
+        await person.call(person.press(action, "enter"))
+        await person.until(lambda: person.solve.focused is person.view and f"def {name}" in person.view.text)
 
     async def go_to(self, fault: Fault) -> None:
         """Search for a definition, open it, go down to the wrong line, and edit there."""
@@ -396,10 +391,21 @@ class ByKeys:
             await press("open a hit", "enter")
         await person.until(lambda: person.solve.focused is person.view and f"def {fault.name}" in person.line)
         wrong = row_of(person.view, fault.changes[0].wrong[0].strip(), person.view.cursor_index)
-        while person.view.cursor_index < wrong:
-            await press("down to the line", "down")
+        await self.go_down(wrong)
         await press("edit the function", "e")
         await person.editing(fault)
+
+    async def go_down(self, index: int) -> None:
+        """Go down to a line of the code: by steps if it is near, or else by its number."""
+        person, action = self.person, "down to the line"
+        if index - person.view.cursor_index <= NEAR:
+            while person.view.cursor_index < index:
+                await person.press(action, "down")
+            return
+        await person.press(action, "number_sign")
+        await person.type(action, str(index + person.view.first_line))
+        await person.press(action, "enter")
+        await person.until(lambda: person.solve.focused is person.view and person.view.cursor_index == index)
 
     async def write(self, change: Change) -> None:
         """Replace the wrong lines with the right ones."""

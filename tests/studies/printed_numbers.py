@@ -253,7 +253,7 @@ def gistify_closed_forms() -> Iterator[PrintedNumber]:
     )
     yield from _table_1_claims()
     for model, cells in TABLE_2.items():
-        # The row's total is the one of which most of its cells are parts.
+        # The total with which most percentages of the row fit their counts; the smallest if several fit as many.
         total = max(
             range(1, 201), key=lambda n, row=cells: (sum(round(100 * c / n, 1) == p for p, c in row), -n)
         )

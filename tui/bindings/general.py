@@ -26,9 +26,9 @@ GENERAL_KEYS: tuple[Key, ...] = (
     _program("app.quit", "ctrl+q", "leave_program", "Quit", "Close the program; an attempt can be resumed"),
     _home("home.attempts", "f3", "list('attempts')", "Attempts", "Show the attempts of everybody", show=True),
     _home("home.tasks", "f2", "list('tasks')", "Tasks", "Show the tasks, with your own attempts", show=True),
-    _home("home.start", "ctrl+n", "start", "New", "Start an attempt of the chosen task"),
+    _home("home.start", "ctrl+n", "start", "New", "Start an attempt at the chosen task"),
     _home("home.resume", "r", "resume", "Resume", "Resume the chosen attempt"),
-    _home("home.review", "v", "review", "Review", "Read the record of the chosen attempt by steps"),
+    _home("home.review", "v", "review", "Review", "Read the record of the chosen attempt step by step"),
     _home(
         "home.filter",
         "slash",
@@ -56,7 +56,7 @@ GENERAL_KEYS: tuple[Key, ...] = (
     _dialogs(
         "dialog.down", "down", "scroll_shown(1)", "Scroll", "Scroll the text of the question", show=True
     ),
-    _dialogs("dialog.up", "up", "scroll_shown(-1)", "Back", "Scroll it back"),
+    _dialogs("dialog.up", "up", "scroll_shown(-1)", "Back", "Scroll the text of the question back"),
     _dialogs("dialog.cancel", "escape", "cancel", "Cancel", "Close without doing anything", show=True),
 )
 
@@ -66,7 +66,12 @@ _making = KeyGroup("Making", KeyScope.CAMPAIGN)
 
 CAMPAIGN_KEYS: tuple[Key, ...] = (
     _making(
-        "campaign.leave", "q", "leave", "Leave", "Stop, and print the tables; kept tasks stay", show=True
+        "campaign.leave",
+        "q",
+        "leave",
+        "Leave",
+        "Stop, and print the tables; kept tasks are not deleted",
+        show=True,
     ),
     _making("campaign.stop", "ctrl+c", "leave", "Stop", "The same", priority=True),
 )
@@ -118,7 +123,9 @@ STUDY_KEYS: tuple[Key, ...] = (
     _blind("blind.back", "left_square_bracket", "turn(-1)", "Back", "Go to the previous change", show=True),
     _blind("blind.forward", "right_square_bracket", "turn(1)", "On", "Go to the next change", show=True),
     _blind("blind.leave", "escape,q", "leave", "Leave", "Close this; your answers are kept", show=True),
-    _study("study.next", "f9,ctrl+r", "next", "Next", "Continue when nothing required is missing", show=True),
+    _study(
+        "study.next", "f9,ctrl+r", "next", "Next", "Continue, once everything required is complete", show=True
+    ),
     _study(
         "study.withdraw",
         "f8",
@@ -143,7 +150,12 @@ WATCH_KEYS: tuple[Key, ...] = (
         "watch.leave", "escape,q", "leave", "Leave", "Close this; the run or attempt continues", show=True
     ),
     _watch_attempt(
-        "watch.take", "f9", "take", "Take over", "Continue it yourself: it then counts nowhere", show=True
+        "watch.take",
+        "f9",
+        "take",
+        "Take over",
+        "Continue it yourself; it then counts in no figure",
+        show=True,
     ),
     _watch_attempt(
         "watch.give", "f10", "give", "Give back", "Let the model continue, with a note", show=True
@@ -152,7 +164,12 @@ WATCH_KEYS: tuple[Key, ...] = (
         "watch.brief", "f2", "pane('brief')", "Brief", "Show the task as the model received it", priority=True
     ),
     _watch_panes(
-        "watch.files", "f3", "pane('files')", "Files", "Show what results have revealed", priority=True
+        "watch.files",
+        "f3",
+        "pane('files')",
+        "Files",
+        "Show the files and functions that results have revealed",
+        priority=True,
     ),
     _watch_panes(
         "watch.code", "f4", "pane('code')", "Code", "Show the code that was shown last", priority=True

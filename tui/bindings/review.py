@@ -35,13 +35,20 @@ def _pair(id: str, key: str, action: str, name: str, words: str, *, show: bool =
             key.upper(),
             f"run.go('{action}', -1)",
             f"Previous {name}",
-            f"Go back to the {words} before",
+            f"Go back to the previous {words}",
         ),
     )
 
 
 REVIEW_KEYS: tuple[Key, ...] = (
-    _runs("runs.filter", "slash", "filter", "Filter", "Show matching runs, such as tokens > 100k", show=True),
+    _runs(
+        "runs.filter",
+        "slash",
+        "filter",
+        "Filter",
+        "Show only matching runs, such as tokens > 100k",
+        show=True,
+    ),
     _runs("runs.sort", "s", "sort", "Sort", "Sort by the next column", show=True),
     _runs("runs.reverse", "tilde", "reverse", "Reverse", "Reverse the order"),
     _runs(
@@ -52,10 +59,12 @@ REVIEW_KEYS: tuple[Key, ...] = (
         "Group by task, model, outcome, end reason, format or verdict",
         show=True,
     ),
-    _runs("runs.fold_all", "o", "fold_all", "Fold", "Fold all groups to their lines, or unfold", show=True),
+    _runs(
+        "runs.fold_all", "o", "fold_all", "Fold", "Fold all groups to their lines, or unfold them", show=True
+    ),
     _runs("runs.fold", "left,h", "fold(True)", "Fold group", "Fold the group to its line"),
     _runs("runs.unfold", "right,l", "fold(False)", "Unfold group", "Unfold the group; so does Enter"),
-    _runs("runs.pick", "space", "pick", "Pick", "Pick the run, to compare or to open several", show=True),
+    _runs("runs.pick", "space", "pick", "Pick", "Pick the run, to compare it or to open several", show=True),
     _runs("runs.compare", "C", "compare", "Compare", "Show two picked runs side by side", show=True),
     _runs("runs.profile", "f12", "profile", "Profile", "Show the listed or picked runs at a glance"),
     _runs("runs.search", "S", "search", "Search all", "Search in all runs of the list", show=True),
@@ -80,7 +89,12 @@ REVIEW_KEYS: tuple[Key, ...] = (
     _hits("hits.search", "slash", "search", "Search", "Search for other words", show=True),
     _hits("hits.leave", "escape,q", "leave", "Leave", "Go back to the list of runs", show=True),
     _going(
-        "go.next", "right_square_bracket", "steps.action_move(1)", "Next step", "Go one step on", show=True
+        "go.next",
+        "right_square_bracket",
+        "steps.action_move(1)",
+        "Next step",
+        "Go one step forward",
+        show=True,
     ),
     _going("go.previous", "left_square_bracket", "steps.action_move(-1)", "Step before", "Go one step back"),
     _going("go.next_turn", "semicolon", "run.go('turn', 1)", "Next turn", "Go to the solver's next step"),
@@ -191,10 +205,12 @@ REVIEW_KEYS: tuple[Key, ...] = (
         )
     ),
     _review("review.link", "enter", "others.follow_link", "Open link", "Open the run that this step started"),
-    _review("review.back", "escape", "back", "Back", "Go back to the step, the steps, the runs", show=True),
+    _review(
+        "review.back", "escape", "back", "Back", "Go back: to the step, to the steps, to the runs", show=True
+    ),
     _review("review.leave", "q", "leave", "Leave", "Close the run"),
-    _comparing("compare.next", "right_square_bracket", "step(1)", "Next", "Go one row on", show=True),
-    _comparing("compare.previous", "left_square_bracket", "step(-1)", "Before", "Go one row back"),
+    _comparing("compare.next", "right_square_bracket", "step(1)", "Next", "Go to the next row", show=True),
+    _comparing("compare.previous", "left_square_bracket", "step(-1)", "Before", "Go to the previous row"),
     _comparing("compare.milestone", "b", "milestone(1)", "Milestone", "Go to the next milestone", show=True),
     _comparing("compare.back", "B", "milestone(-1)", "Milestone before", "Go to the previous milestone"),
     _comparing(

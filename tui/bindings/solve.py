@@ -19,7 +19,9 @@ _results = KeyGroup("Results", KeyScope.RESULTS)
 _summary = KeyGroup("Summary", KeyScope.SUMMARY)
 
 SOLVE_KEYS: tuple[Key, ...] = (
-    _attempt("solve.search", "S", "search", "Search", "Search the whole repository; costs a call", show=True),
+    _attempt(
+        "solve.search", "S", "search", "Search", "Search the whole repository; costs a tool use", show=True
+    ),
     _panes(
         "pane.brief",
         "f2,alt+1",
@@ -64,7 +66,7 @@ SOLVE_KEYS: tuple[Key, ...] = (
         "ctrl+g",
         "end",
         "Give up this task",
-        "The attempt ends and can't be resumed; the reason is recorded",
+        "End the attempt for good; the reason is recorded",
     ),
     _attempt("attempt.leave", "ctrl+l", "leave", "Leave", "Go home; the attempt can be resumed", show=True),
     _attempt("solve.rule", "i", "rule", "Score", "Explain how the score is calculated, in a sentence"),
@@ -98,7 +100,7 @@ SOLVE_KEYS: tuple[Key, ...] = (
         "tab",
         "complete",
         "Complete",
-        "Complete with names that results have shown",
+        "Complete the word with names that results have shown",
         show=True,
         priority=True,
     ),
@@ -122,7 +124,7 @@ SOLVE_KEYS: tuple[Key, ...] = (
         "enter",
         "definition",
         "Definition",
-        "Go to the name at the cursor, or another on the line",
+        "Go to the name at the cursor, or to another on the line",
         show=True,
     ),
     _code("code.outline", "F", "outline", "Functions", "Choose among the functions shown so far"),
@@ -170,7 +172,7 @@ SOLVE_KEYS: tuple[Key, ...] = (
         "pane.trace", "f11,alt+8", "pane('trace')", "Trace", "Show what the command touches", priority=True
     ),
     _gist_screen("gist.score", "alt+s", "score", "Score", "Score the current gist", show=True, priority=True),
-    _gist_screen("gist.live", "alt+l", "live", "Live scores", "Score whenever you pause, or when asked"),
+    _gist_screen("gist.live", "alt+l", "live", "Live scores", "Score whenever you pause, or only on request"),
     _gist_text(
         "gist.original",
         "alt+o",
@@ -205,7 +207,7 @@ SOLVE_KEYS: tuple[Key, ...] = (
         "v",
         "go_on('review')",
         "Review",
-        "Read the record of this attempt by steps",
+        "Read the record of this attempt step by step",
         show=True,
     ),
     _summary(

@@ -13,8 +13,8 @@ _of_gists = KeyGroup("Pages", KeyScope.VALIDATE_PAGE)
 _code = KeyGroup("Code", KeyScope.PLACES)
 
 VALIDATE_KEYS: tuple[Key, ...] = (
-    _queue("validate.next", "right_square_bracket", "task(1)", "Next", "Go one task on", show=True),
-    _queue("validate.previous", "left_square_bracket", "task(-1)", "Task before", "Go one task back"),
+    _queue("validate.next", "right_square_bracket", "task(1)", "Next", "Go to the next task", show=True),
+    _queue("validate.previous", "left_square_bracket", "task(-1)", "Task before", "Go to the previous task"),
     _queue(
         "validate.unjudged",
         "u",
@@ -23,7 +23,13 @@ VALIDATE_KEYS: tuple[Key, ...] = (
         "Go to the next task without a verdict",
         show=True,
     ),
-    _queue("validate.unjudged_before", "U", "unjudged(-1)", "Unjudged before", "Go to the previous one"),
+    _queue(
+        "validate.unjudged_before",
+        "U",
+        "unjudged(-1)",
+        "Unjudged before",
+        "Go to the previous task without a verdict",
+    ),
     _queue("validate.filter", "slash", "filter", "Filter", "Show only tasks that contain the words you type"),
     _pages("about.overview", "f2,i", "page('overview')", "Overview", "Show a summary of everything"),
     _pages("about.brief", "f3", "page('brief')", "Brief", "Show the brief as a solver gets it"),
@@ -54,7 +60,7 @@ VALIDATE_KEYS: tuple[Key, ...] = (
         "R",
         "trial('corrupted', 5)",
         "Five runs",
-        "Run it five times, to find flaky tests",
+        "Run the suite five times, to find flaky tests",
     ),
     _running("trial.original", "O", "trial('original', 1)", "Run original", "Run the suite on the original"),
     _running(
@@ -62,7 +68,7 @@ VALIDATE_KEYS: tuple[Key, ...] = (
         "alt+o",
         "trial('original', 5)",
         "Five of original",
-        "Run it five times, to find flaky tests",
+        "Run the suite on the original five times",
     ),
     _running(
         "trial.fix",
@@ -75,18 +81,20 @@ VALIDATE_KEYS: tuple[Key, ...] = (
     _running("trial.check", "exclamation_mark", "check", "Check", "Run all checks of `gistpoint task check`"),
     _running("trial.metrics", "percent_sign", "measure", "Measure", "Rank the function in its library"),
     _verdicts("judge.accept", "1", "verdict('accept')", "Accept", "The task is good"),
-    _verdicts("judge.unsolvable", "2", "verdict('reject_unsolvable')", "Unsolvable", "Can't be found"),
+    _verdicts(
+        "judge.unsolvable", "2", "verdict('reject_unsolvable')", "Unsolvable", "The fault can't be found"
+    ),
     _verdicts(
         "judge.unspecified",
         "3",
         "verdict('reject_unspecified')",
         "Unspecified",
-        "Neither brief nor code says it",
+        "Nothing says what the function has to do",
     ),
     _verdicts("judge.unfair", "4", "verdict('reject_unfair_tests')", "Unfair tests", "Correct fixes fail"),
-    _verdicts("judge.leak", "5", "verdict('reject_leak')", "Leak", "Something gives it away"),
+    _verdicts("judge.leak", "5", "verdict('reject_leak')", "Leak", "Something gives the answer away"),
     _verdicts("judge.flaky", "6", "verdict('reject_flaky')", "Flaky", "Tests differ from run to run"),
-    _verdicts("judge.easy", "7", "verdict('reject_too_easy')", "Too easy", "Seen at a glance"),
+    _verdicts("judge.easy", "7", "verdict('reject_too_easy')", "Too easy", "The fault is seen at a glance"),
     _verdicts(
         "judge.duplicate", "8", "verdict('reject_duplicate')", "Duplicate", "The set contains a similar task"
     ),

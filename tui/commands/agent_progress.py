@@ -19,6 +19,7 @@ from gistpoint.core.text import plural, visible_line
 from gistpoint.sessions.agentruns.runner import JobReport
 from gistpoint.sessions.agentruns.store import AgentRun, JobStatus
 from gistpoint.sessions.tasks import TaskTitles
+from gistpoint.tui import signs
 from gistpoint.tui.agent_rows import COLUMNS, JobRow, doing
 from gistpoint.tui.commands.output import drawn_on
 from gistpoint.tui.tables import Laid, telling, widths_in
@@ -192,7 +193,7 @@ class JobTable:
             for number, job in enumerate(jobs, start=1)
         ]
         ended = sum(job.status is JobStatus.ENDED for job in jobs)
-        solved = sum(doing(row).startswith("✔") and not row.state.mixed for row in rows)
+        solved = sum(doing(row).startswith(signs.GOOD) and not row.state.mixed for row in rows)
         table = Table(
             box=box.SIMPLE_HEAD,
             pad_edge=False,

@@ -85,17 +85,17 @@ class AgentRunRequest(Request):
     dry_run: bool = False
 
 
-def run(wanted: AgentRunRequest) -> int:
+def run(request: AgentRunRequest) -> int:
     """Plan a run, carry it out, and print its figures; with `dry_run`, only print its jobs.
 
     Return 0, 1 if jobs are left, or 130 after Ctrl+C.
     """
-    services = build_services(wanted.carry.isolation)
-    plan = plan_run(services, wanted.begin, wanted.price, _print_left_out)
-    if wanted.dry_run:
-        return _dry_run(services, plan, json=wanted.carry.json)
+    services = build_services(request.carry.isolation)
+    plan = plan_run(services, request.begin, request.price, _print_left_out)
+    if request.dry_run:
+        return _dry_run(services, plan, json=request.carry.json)
     return _carry_out(
-        wanted.carry, *begin_run(services, plan, wanted.carry.pace), wanted.begin.model.base_url
+        request.carry, *begin_run(services, plan, request.carry.pace), request.begin.model.base_url
     )
 
 
@@ -108,36 +108,36 @@ class ResumeAgentRun(Request):
     carry: CarryOutRun
 
 
-def resume(wanted: ResumeAgentRun) -> int:
+def resume(request: ResumeAgentRun) -> int:
     """Resume a run, and print its figures. Return 1 if jobs are left, 130 after Ctrl+C."""
-    services = build_services(wanted.carry.isolation)
-    found, ports = resume_run(services, wanted.name, wanted.base_url, wanted.carry.pace)
-    return _carry_out(wanted.carry, found, ports, wanted.base_url)
+    services = build_services(request.carry.isolation)
+    found, ports = resume_run(services, request.name, request.base_url, request.carry.pace)
+    return _carry_out(request.carry, found, ports, request.base_url)
 
 
 def _print_left_out(problem: str) -> None:
     print(f"gistpoint: left out: {visible(problem)}", file=sys.stderr)
 
 
-def _carry_out(wanted: CarryOutRun, found: AgentRun, ports: AgentPorts, base_url: str) -> int:
-    if wanted.pace.max_cost is not None:
-        found.limit_cost(wanted.pace.max_cost)
-    if not wanted.json:
+def _carry_out(request: CarryOutRun, found: AgentRun, ports: AgentPorts, base_url: str) -> int:
+    if request.pace.max_cost is not None:
+        found.limit_cost(request.pace.max_cost)
+    if not request.json:
         print(f"run {found.name}: {len(found.left)} of {plural(len(found.jobs), 'job')} to do", flush=True)
     display = (
         JobTable(found, task_titles())
-        if sys.stdout.isatty() and not wanted.json
-        else JobLines(found, task_titles(), quiet=wanted.json)
+        if sys.stdout.isatty() and not request.json
+        else JobLines(found, task_titles(), quiet=request.json)
     )
     runner: AgentRunner | ClusterRunner
-    if address := wanted.pace.cluster:
-        runner = _on_cluster(wanted, address, found, ports, display, base_url)
+    if address := request.pace.cluster:
+        runner = _on_cluster(request, address, found, ports, display, base_url)
     else:
-        runner = _run_here(wanted.pace, found, ports, display)
+        runner = _run_here(request.pace, found, ports, display)
     if runner.stopped_by:
         print(f"gistpoint: {visible(runner.stopped_by)}", file=sys.stderr)
-    _print_figures(found, figures_of(found, ports.attempts), json=wanted.json)
-    if found.left and not wanted.json:
+    _print_figures(found, figures_of(found, ports.attempts), json=request.json)
+    if found.left and not request.json:
         print(f"`gistpoint agent resume {found.name}` continues.")
     if runner.interrupted:
         return INTERRUPTED
@@ -158,14 +158,14 @@ def _run_here(pace: AgentPace, found: AgentRun, ports: AgentPorts, display: JobD
 
 
 def _on_cluster(
-    wanted: CarryOutRun, address: str, found: AgentRun, ports: AgentPorts, display: JobDisplay, base_url: str
+    request: CarryOutRun, address: str, found: AgentRun, ports: AgentPorts, display: JobDisplay, base_url: str
 ) -> ClusterRunner:
     from gistpoint.sandbox.cluster import worker_pool_at
     from gistpoint.sessions.agentruns.cluster_runs import ClusterRunner, work_tools
 
-    tools = work_tools(wanted.isolation, base_url=base_url, tests_at_once=wanted.pace.tests_at_once or 0)
+    tools = work_tools(request.isolation, base_url=base_url, tests_at_once=request.pace.tests_at_once or 0)
     with display, worker_pool_at(address, display.report) as workers:
-        workers.most = wanted.pace.at_once
+        workers.most = request.pace.at_once
         runner = ClusterRunner(
             found,
             ports,
@@ -251,11 +251,11 @@ class WatchAgent(Request):
     isolation: IsolationChoice
 
 
-def listing(wanted: ListAgentRuns) -> int:
+def listing(request: ListAgentRuns) -> int:
     """Print all runs. A run that can't be read is listed with the problem as its state."""
     store = AgentRunStore(Locations.of_user().runs)
     rows = [_listed(store, name) for name in store.names()]
-    if wanted.json:
+    if request.json:
         print_json("gistpoint.agent_runs/1", {"runs": rows})
     elif not rows:
         print("There are no agent runs yet. `gistpoint agent run --demo --model builtin:searcher` makes one.")
@@ -292,19 +292,19 @@ def _listed(store: AgentRunStore, name: str) -> dict[str, Any]:
     }
 
 
-def show(wanted: ShowAgentRun) -> int:
+def show(request: ShowAgentRun) -> int:
     """Print the figures of a run, or write them as CSV. Raises `UserError` for `output` without `to`."""
-    found = AgentRunStore(Locations.of_user().runs).open(wanted.name)
-    if wanted.output and not wanted.to:
+    found = AgentRunStore(Locations.of_user().runs).open(request.name)
+    if request.output and not request.to:
         raise UserError("-o is only for a table.", hint="Add --to csv.")
     figures = figures_of(found, attempt_store())
-    if wanted.to:
-        if wanted.output:
-            write_whole(path_of(wanted.output), [line.encode() for line in figures.as_csv()])
+    if request.to:
+        if request.output:
+            write_whole(path_of(request.output), [line.encode() for line in figures.as_csv()])
         else:
             sys.stdout.writelines(for_output(figures.as_csv()))
         return DONE
-    _print_figures(found, figures, json=wanted.json)
+    _print_figures(found, figures, json=request.json)
     return DONE
 
 
@@ -356,9 +356,9 @@ _FIGURES: tuple[Column[AttemptFigures], ...] = (
 )
 
 
-def stop(wanted: StopAgentRun) -> int:
+def stop(request: StopAgentRun) -> int:
     """Ask the process that carries out a run to stop. Return 1 if there is none."""
-    found = AgentRunStore(Locations.of_user().runs).open(wanted.name)
+    found = AgentRunStore(Locations.of_user().runs).open(request.name)
     if not found.worked_on:
         left = f"{len(found.left)} of {plural(len(found.jobs), 'job')}"
         print(f"No process is working on {found.name}; {left} left.")
@@ -368,7 +368,7 @@ def stop(wanted: StopAgentRun) -> int:
     return DONE
 
 
-def watch(wanted: WatchAgent) -> int:
+def watch(request: WatchAgent) -> int:
     """Watch a run or an attempt on a screen, and return the exit code.
 
     An attempt that is taken over is opened for the person, and watched again when the person leaves it.
@@ -377,10 +377,10 @@ def watch(wanted: WatchAgent) -> int:
 
     locations = Locations.of_user()
     runs = AgentRunStore(locations.runs)
-    run = runs.open(wanted.what) if wanted.what in runs.names() else None
-    attempt = "" if run is not None else attempt_store().folder(wanted.what).name
+    run = runs.open(request.what) if request.what in runs.names() else None
+    attempt = "" if run is not None else attempt_store().folder(request.what).name
     require_terminal("watch", hint="gistpoint agent show RUN prints a run.")
-    services = cache(lambda: build_services(wanted.isolation))
+    services = cache(lambda: build_services(request.isolation))
     app = AgentWatchApp(locations, run=run, attempt=attempt, services=services)
     code = app.run_to_exit_code()
     while app.taken:
@@ -404,7 +404,7 @@ def _budgets(text: str) -> Budgets:
         return Budgets.of(_count(uses), _count(submissions) if submissions else None)
     except argparse.ArgumentTypeError as error:
         raise argparse.ArgumentTypeError(
-            f"{text!r} is not tool uses and submissions, such as 16/4"
+            f"{text!r} is not a number of tool uses and one of submissions, such as 16/4"
         ) from error
 
 
@@ -425,7 +425,9 @@ _CARRY = OptionTable(
         "pace": OptionTable(
             {
                 "at_once": option(
-                    "attempts at once (default: 4; on a cluster, one for each thread)", metavar="N"
+                    "attempts at once (default: 4; on a cluster, one running and one waiting for each"
+                    " thread)",
+                    metavar="N",
                 ),
                 "tests_at_once": option(
                     "test runs at once on a machine (default: one for each core)", metavar="M"
@@ -461,8 +463,8 @@ _CONDITION = OptionTable(
             "tool uses and submissions for repairs (default: the task's own)", metavar="16/4", read=_budgets
         ),
         "tools": option(
-            "tools for gists: what the task offers, or in addition to reading and writing tools none,"
-            " bash, or edit_and_execute",
+            "tools for gists: all that the task offers, or only those that read and write, alone (browse)"
+            " or with bash or edit_and_execute",
             choices=kind_with_settings().profiles,
         ),
         "gist_settings": option("settings for gists, as for `gistpoint solve`", metavar="FILE"),
@@ -488,7 +490,7 @@ RUN = CliCommand(
         ),
         "carry": _CARRY,
         "price": option(
-            "US dollars per million tokens, sent, received, cached", metavar="IN/OUT[/CACHED]", read=_price
+            "US dollars per million tokens: sent, received, cached", metavar="IN/OUT[/CACHED]", read=_price
         ),
         "dry_run": option("show the jobs and the first request; send nothing"),
     },

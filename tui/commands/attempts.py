@@ -61,11 +61,11 @@ class ListAttempts(Request):
     json: bool = False
 
 
-def listing(wanted: ListAttempts) -> int:
+def listing(request: ListAttempts) -> int:
     """Print the attempts, the newest first."""
     store = attempt_store()
-    task = task_named(wanted.task).id if wanted.task else ""
-    if wanted.json:
+    task = task_named(request.task).id if request.task else ""
+    if request.json:
         every = [summary for summary in store.summaries() if task in ("", summary.task_id)]
         print_json("gistpoint.attempts/1", attempt_rows(every))
         return DONE
@@ -91,11 +91,11 @@ class ShowAttempt(Request):
     json: bool = False
 
 
-def show(wanted: ShowAttempt) -> int:
+def show(request: ShowAttempt) -> int:
     """Print an attempt. Return 1 if its journal is damaged."""
-    summary = attempt_store().summary(wanted.attempt)
+    summary = attempt_store().summary(request.attempt)
     reviews = verdicts(_reviews().book, attempt_key(summary.attempt_id))
-    if wanted.json:
+    if request.json:
         print_json("gistpoint.attempt/1", _attempt_values(summary, reviews))
         return NEGATIVE if summary.problem else DONE
     calls = summary.state.calls
@@ -189,7 +189,7 @@ def _record(summary: AttemptSummary) -> str:
     if summary.problem:
         return f"damaged, for reading only: {summary.problem}"
     if summary.kept is None:
-        return "intact; its head was not kept here: made elsewhere, or by an earlier version"
+        return "intact; its head was not kept here: the attempt was made elsewhere, or by an earlier version"
     if summary.kept.origin is HeadOrigin.UNSIGNED:
         return "intact; its head was kept before heads were authenticated, so anybody could have written it"
     if summary.kept.origin is HeadOrigin.OTHER:
@@ -203,14 +203,14 @@ def _score(submission: Submission | None) -> str:
     return "–" if submission is None else f"{submission.score or 0:.3f}"
 
 
-def accept(wanted: AcceptPass) -> int:
+def accept(request: AcceptPass) -> int:
     """Record that a pass was read and counts."""
-    return _print_settled(accept_pass(attempt_store(), _reviews(), wanted))
+    return _print_settled(accept_pass(attempt_store(), _reviews(), request))
 
 
-def reject(wanted: RejectPass) -> int:
+def reject(request: RejectPass) -> int:
     """Record that a pass was read and does not count."""
-    return _print_settled(reject_pass(attempt_store(), _reviews(), wanted))
+    return _print_settled(reject_pass(attempt_store(), _reviews(), request))
 
 
 def _print_settled(summary: AttemptSummary) -> int:
@@ -295,39 +295,39 @@ class ExportAttempts(Request):
     output: str | None = None
 
 
-def export(wanted: ExportAttempts) -> int:
+def export(request: ExportAttempts) -> int:
     """Export attempts. Return 1 if one of them is damaged; it is exported nevertheless.
 
     Raises `UserError` if there are none, or if they don't suit the format or the output.
     """
     store = attempt_store()
-    chosen = [store.summary(name) for name in dict.fromkeys(wanted.attempts)] or list(store.summaries())
+    chosen = [store.summary(name) for name in dict.fromkeys(request.attempts)] or list(store.summaries())
     if not chosen:
         raise UserError("There are no attempts yet.")
-    if (write := ATTEMPT_WRITERS.get(wanted.to)) is None:
-        return _as_run(wanted, chosen)
+    if (write := ATTEMPT_WRITERS.get(request.to)) is None:
+        return _as_run(request, chosen)
     data = write(store, chosen)
-    if wanted.output is not None:
-        write_whole(Path(wanted.output), [data])
+    if request.output is not None:
+        write_whole(Path(request.output), [data])
         for summary in chosen:
             problem = f"  {summary.problem}" if summary.problem else ""
             print(f"{summary.attempt_id}  {summary.state.events} events  head {summary.head}{problem}")
-    elif wanted.to == "archive":
+    elif request.to == "archive":
         raise UserError("An archive can't be printed on a terminal.", hint="Name a file with -o PATH.")
     else:
         sys.stdout.write(data.decode("utf-8"))
     return NEGATIVE if any(summary.problem for summary in chosen) else DONE
 
 
-def _as_run(wanted: ExportAttempts, chosen: Sequence[AttemptSummary]) -> int:
+def _as_run(request: ExportAttempts, chosen: Sequence[AttemptSummary]) -> int:
     from gistpoint.tui.commands.runs import ConvertRun, convert
 
-    if wanted.to in NAMES and len(chosen) > 1:
+    if request.to in NAMES and len(chosen) > 1:
         raise UserError(
-            f"{wanted.to} takes a single attempt, but {len(chosen)} are selected.", hint="Name one of them."
+            f"{request.to} takes a single attempt, but {len(chosen)} are selected.", hint="Name one of them."
         )
-    exporter(wanted.to)
-    return convert(ConvertRun(recorded=chosen[0].attempt_id, to=wanted.to, output=wanted.output))
+    exporter(request.to)
+    return convert(ConvertRun(recorded=chosen[0].attempt_id, to=request.to, output=request.output))
 
 
 _ATTEMPT = argument("ATTEMPT", "id or its beginning")
@@ -364,7 +364,9 @@ EXPORT = CliCommand(
     export,
     {
         "attempts": argument("ATTEMPT", "ids or their beginnings (default: all)"),
-        "to": option(f"{', '.join(ATTEMPT_WRITERS)}; of one also {', '.join(NAMES)}", metavar="FORMAT"),
+        "to": option(
+            f"{', '.join(ATTEMPT_WRITERS)}; for a single attempt also {', '.join(NAMES)}", metavar="FORMAT"
+        ),
         "output": option("the file to write", "-o", "--output", metavar="PATH"),
     },
     about=(

@@ -15,7 +15,8 @@ CHOICE = OptionTable(
         "functions": option("only the functions listed, one path::qualname per line", metavar="FILE"),
         "hard": option("only functions with high values of cyclomatic and degree"),
         "hard_by": option(
-            "high, or low, in these metrics instead, such as cyclomatic,degree:low", metavar="METRICS"
+            "only functions with high (or low) values of these metrics, such as cyclomatic,degree:low",
+            metavar="METRICS",
         ),
         "percentile": option("percentile for --hard among the candidates (default: 90)", metavar="P"),
         "spread": option(
@@ -30,8 +31,10 @@ CHOICE = OptionTable(
 )
 GROUPS = OptionTable(
     {
-        "size": option("3, 1..8, 1,2,4, or with tasks of each 1:10,2:10,4:5", metavar="SIZES"),
-        "chain": option("each function is near the previous one, instead of any two near each other"),
+        "size": option(
+            "sizes, such as 3, 1..8 or 1,2,4; with a number of tasks for each, 1:10,2:10,4:5", metavar="SIZES"
+        ),
+        "chain": option("each function is near the previous one; otherwise, any two are near each other"),
         "distance": option(
             "the maximum number of calls between near functions (default: {default})", metavar="N"
         ),

@@ -46,29 +46,29 @@ class ListFunctions(Request):
     called: tuple[str, ...] = ()
 
 
-def code(wanted: ListFunctions) -> int:
+def code(request: ListFunctions) -> int:
     """Print the functions of a library, or the callers and callees of a function."""
-    for condition in wanted.where:
+    for condition in request.where:
         read_condition(condition)  # a mistake is reported before anything is fetched
-    source = settled_source(wanted.source, wanted.called)
+    source = settled_source(request.source, request.called)
     with (
-        long_work(quiet=wanted.json, kept="Nothing was printed.") as work,
+        long_work(quiet=request.json, kept="Nothing was printed.") as work,
         tempfile.TemporaryDirectory(prefix="gistpoint-code-") as scratch,
     ):
-        graph, everything, library = _measured(source, Path(scratch), work, tests=wanted.tests)
-    if wanted.around:
-        print_text(draw_neighbourhood(graph, _named(graph, wanted.around), depth=wanted.depth))
+        graph, everything, library = _measured(source, Path(scratch), work, tests=request.tests)
+    if request.around:
+        print_text(draw_neighbourhood(graph, _named(graph, request.around), depth=request.depth))
         return DONE
-    rows = sort_rows(filter_rows(everything, wanted.where), wanted.sort, descending=not wanted.ascending)
-    if wanted.csv:
+    rows = sort_rows(filter_rows(everything, request.where), request.sort, descending=not request.ascending)
+    if request.csv:
         print(rows_to_csv(rows), end="")
-    elif wanted.json:
+    elif request.json:
         print_json("gistpoint.code/1", _document(graph, rows, learned=library is not None))
-    elif wanted.names:
+    elif request.names:
         for row in rows:
             print_text(row.function)
     else:
-        _print(graph, rows, wanted.most, library)
+        _print(graph, rows, request.most, library)
     return DONE
 
 
@@ -101,7 +101,7 @@ def _measured(
     known = (
         ""
         if library.observed is not None
-        else ", by an earlier version, so it is not known which of the static ones ran"
+        else ", but an earlier version did this, so it is not known which of the calls in the source ran"
     )
     progress.line(f"analysed: calls of its suite are included{known}")
     if not tests:

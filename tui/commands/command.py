@@ -29,9 +29,9 @@ Handler = Callable[[argparse.Namespace], int]
 Options = Callable[[argparse.ArgumentParser], Handler]
 """Adds the options of a command to its parser, and returns the function that runs the command."""
 
-SANDBOX_HELP = "bwrap, docker, landlock or plain; overrules config.toml"
+SANDBOX_HELP = "bwrap, docker, landlock or plain; overrides config.toml"
 UNSANDBOXED_HELP = (
-    "if isolation does not work, run the repository's code and builds of its dependencies as you"
+    "if isolation does not work, run the repository's code and builds of its dependencies with your rights"
 )
 """The help on the options for isolation, which may also precede a command."""
 _ISOLATION = frozenset({"sandbox", "allow_unsandboxed"})

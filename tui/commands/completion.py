@@ -33,11 +33,11 @@ class PrintScript(Request):
     shell: str
 
 
-def script(wanted: PrintScript) -> int:
+def script(request: PrintScript) -> int:
     """Print the script that enables completion in a shell."""
     from argcomplete.shell_integration import shellcode
 
-    print(shellcode(["gistpoint"], shell=wanted.shell).strip())
+    print(shellcode(["gistpoint"], shell=request.shell).strip())
     return DONE
 
 

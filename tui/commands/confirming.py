@@ -46,60 +46,60 @@ class ConfirmPasses(Request):
     isolation: IsolationChoice
 
 
-def confirm(wanted: ConfirmPasses) -> int:
+def confirm(request: ConfirmPasses) -> int:
     """Confirm passes, and print each result. Return 1 if one is contradicted or could not be checked.
 
     Raises `UserError` unless there is either a named attempt or `all`.
     """
-    if wanted.all == bool(wanted.attempts):
+    if request.all == bool(request.attempts):
         raise UserError(
             "No attempt was given.",
             hint="Name attempts, or give --all for every pass that has not been confirmed yet.",
         )
-    services = build_services(wanted.isolation)
+    services = build_services(request.isolation)
     names = (
         [summary.attempt_id for summary in unconfirmed_attempts(services.attempts)]
-        if wanted.all
-        else wanted.attempts
+        if request.all
+        else request.attempts
     )
     found: list[AskedPass] = []
     with long_work(
-        quiet=wanted.json, kept="The confirmations so far are in the journals; --all continues."
+        quiet=request.json, kept="The confirmations so far are in the journals; --all continues."
     ) as work:
-        for asked in confirm_attempts(services, list(dict.fromkeys(names)), work.run):
-            found.append(asked)
-            if not wanted.json:
-                print_text(f"{asked.attempt_id}: {asked_words(asked)}")
-    if wanted.json:
-        print_json("gistpoint.confirmations/1", {"attempts": [asked_row(asked) for asked in found]})
+        for outcome in confirm_attempts(services, list(dict.fromkeys(names)), work.run):
+            found.append(outcome)
+            if not request.json:
+                print_text(f"{outcome.attempt_id}: {asked_words(outcome)}")
+    if request.json:
+        print_json("gistpoint.confirmations/1", {"attempts": [asked_row(outcome) for outcome in found]})
     elif not found:
         print("Every pass that can be confirmed has already been checked.")
     return NEGATIVE if any(map(is_odd, found)) else DONE
 
 
-def is_odd(asked: AskedPass) -> bool:
+def is_odd(outcome: AskedPass) -> bool:
     """Return whether somebody has to look at a pass: it is contradicted or not confirmed."""
-    return asked.confirmation is None or asked.confirmation.result is Confirmed.CONTRADICTED
+    return outcome.confirmation is None or outcome.confirmation.result is Confirmed.CONTRADICTED
 
 
-def asked_words(asked: AskedPass) -> str:
+def asked_words(outcome: AskedPass) -> str:
     """Return a text on the result of a request for confirmation, with one or more lines."""
-    if asked.confirmation is None:
-        return f"not confirmed. {asked.why_not}"
-    lines = "\n  ".join(confirmation_lines(asked.confirmation))
-    return f"{lines}\n  {asked.why_not}" if asked.why_not else lines
+    if outcome.confirmation is None:
+        return f"not confirmed. {outcome.why_not}"
+    lines = "\n  ".join(confirmation_lines(outcome.confirmation))
+    return f"{lines}\n  {outcome.why_not}" if outcome.why_not else lines
 
 
-def asked_row(asked: AskedPass) -> dict[str, Any]:
+def asked_row(outcome: AskedPass) -> dict[str, Any]:
     """Return the result of a request for confirmation as JSON data."""
-    confirmation = None if asked.confirmation is None else msgspec.to_builtins(asked.confirmation)
-    return {"attempt_id": asked.attempt_id, "confirmation": confirmation, "why_not": asked.why_not}
+    confirmation = None if outcome.confirmation is None else msgspec.to_builtins(outcome.confirmation)
+    return {"attempt_id": outcome.attempt_id, "confirmation": confirmation, "why_not": outcome.why_not}
 
 
-def objection(wanted: ObjectToVerdict) -> int:
+def objection(request: ObjectToVerdict) -> int:
     """Record an objection to a verdict, for reviewers."""
     locations = Locations.of_user()
-    summary = object_to(attempt_store(), ReviewStore(locations.reviews, SystemTime()), wanted)
+    summary = object_to(attempt_store(), ReviewStore(locations.reviews, SystemTime()), request)
     print(
         f"{summary.attempt_id}: reviewers see what you wrote; the pass counts after one of them has"
         " accepted it."
@@ -116,16 +116,16 @@ class ControlTasks(Request):
     isolation: IsolationChoice
 
 
-def control(wanted: ControlTasks) -> int:
+def control(request: ControlTasks) -> int:
     """Make the controls of tasks, and write them next to the answers.
 
     Return 1 if passes of one of the tasks can't be confirmed. Raises `UserError` for a task whose passes are
     never confirmed, and if confirmation is switched off.
     """
-    services = build_services(wanted.isolation)
+    services = build_services(request.isolation)
     rows: list[dict[str, Any]] = []
-    with long_work(quiet=wanted.json, kept="The controls that were made are kept.") as work:
-        for name in wanted.tasks:
+    with long_work(quiet=request.json, kept="The controls that were made are kept.") as work:
+        for name in request.tasks:
             task = services.tasks.find(name)
             if not kind_of(task).confirms:
                 raise UserError(f"Passes of {task.short_id} are not confirmed: it is a {kind_of(task).noun}.")
@@ -139,10 +139,10 @@ def control(wanted: ControlTasks) -> int:
             )
             write_controls(task.folder, made, CANARY)
             rows.append({"task_id": task.id, **msgspec.to_builtins(made)})
-            if not wanted.json:
+            if not request.json:
                 head = f"{titled_id(task)}: {controls_words(made)}"
                 print_text("\n  ".join([head, *controls_lines(made)]))
-    if wanted.json:
+    if request.json:
         print_json("gistpoint.controls/1", {"tasks": rows})
     return DONE if all(row["confirmable"] for row in rows) else NEGATIVE
 
@@ -174,7 +174,7 @@ OBJECT = CliCommand(
     },
     about=(
         "Writes a comment that reviewers will read. The comment itself decides nothing; `attempt accept`"
-        " does."
+        " or `attempt reject` does."
     ),
 )
 CONTROL = CliCommand(

@@ -39,31 +39,31 @@ class DemoRequest(Request):
     isolation: IsolationChoice
 
 
-def demo(wanted: DemoRequest) -> int:
+def demo(request: DemoRequest) -> int:
     """Open the demo, attempt one of its tasks, or play an attempt. Return the exit code.
 
     If no task is named and there is no terminal, the tasks of the demo are printed. Raises `UserError` if a
     speed is given although nothing is to be played.
     """
-    if wanted.speed is not None and not wanted.play:
+    if request.speed is not None and not request.play:
         raise UserError("--speed sets how fast a recorded attempt is played.", hint="Add --play.")
-    if interactive() and not wanted.play and not wanted.task:
-        return _open(wanted.isolation)
-    if wanted.task and not wanted.play:
+    if interactive() and not request.play and not request.task:
+        return _open(request.isolation)
+    if request.task and not request.play:
         from gistpoint.tui.commands.solve import open_attempt
 
-        name = wanted.task
+        name = request.task
 
         def find(services: Services) -> Task:
             return demo_task(name, services.locations.demo)
 
         def make(probed: ProbedBackends) -> Services:
-            return build_services(wanted.isolation, role=Role.DEMO, probed=probed)
+            return build_services(request.isolation, role=Role.DEMO, probed=probed)
 
-        return open_attempt(wanted.isolation, make, find, lines=wanted.lines)
-    services = build_services(wanted.isolation, role=Role.DEMO)
-    if wanted.play:
-        return _play(services, wanted.task or "", 1.0 if wanted.speed is None else wanted.speed)
+        return open_attempt(request.isolation, make, find, lines=request.lines)
+    services = build_services(request.isolation, role=Role.DEMO)
+    if request.play:
+        return _play(services, request.task or "", 1.0 if request.speed is None else request.speed)
     entries = list(unpack_demo(services.locations.demo))
     from gistpoint.core.kinds.titles import author_title
     from gistpoint.tui.titles import mode_words
@@ -74,7 +74,7 @@ def demo(wanted: DemoRequest) -> int:
     )
     print(
         f"\nIn a terminal, `gistpoint demo {entries[0][0].name}` opens the first; `gistpoint demo --play`"
-        " shows how."
+        " plays a recorded attempt."
     )
     return DONE
 
@@ -108,7 +108,7 @@ def _play(services: Services, wanted: str, speed: float) -> int:
     try:
         backend = opened.attempt.backend
         print(
-            f"Playing a recorded attempt of {name} ({task.short_id}), {speed:g} times as fast, in"
+            f"Playing a recorded attempt at {name} ({task.short_id}), {speed:g} times as fast, in"
             f" {backend.name}.\n"
         )
         for step, result in play(opened.attempt, steps, time.sleep, speed=speed):

@@ -60,22 +60,22 @@ class DiagnoseRequest(Request):
     json: bool = False
 
 
-def doctor(wanted: DiagnoseRequest) -> int:
+def doctor(request: DiagnoseRequest) -> int:
     """Probe the isolation, report on it, and on request withdraw the consent and try the attacks.
 
     Return 1 if no isolation works, if the requested backend doesn't, or if an attack's outcome isn't as
     promised.
     """
     locations = Locations.of_user()
-    if wanted.withdraw_consent:
+    if request.withdraw_consent:
         withdraw_consent(locations.config)
     consented = has_consented(locations.config)
     found, working = diagnose()
-    wished = wanted.sandbox or read_user_settings(locations.config).sandbox or None
+    wished = request.sandbox or read_user_settings(locations.config).sandbox or None
     chosen = wished or next((d.name for d in found if d.isolates), None)
-    tried = _self_tested(working, locations.cache, quiet=wanted.json) if wanted.self_test else []
+    tried = _self_tested(working, locations.cache, quiet=request.json) if request.self_test else []
     broken = _broken(tried)
-    if wanted.json:
+    if request.json:
         print_json("gistpoint.doctor/1", _document(found, chosen, tried, consented))
     else:
         _print_diagnosis(found, chosen, wished)
@@ -175,7 +175,7 @@ def _print_backends(found: tuple[Diagnosis, ...]) -> None:
     print_table(["backend", "here", "version", "why not"], [_backend_row(d) for d in found])
     working = [d for d in found if d.probe.works]
     if working:
-        print_table(["limit held by", *LIMITS], [[d.name, *d.enforced.values()] for d in working])
+        print_table(["limit enforced by", *LIMITS], [[d.name, *d.enforced.values()] for d in working])
     warnings = [f"{d.name}: {d.probe.warning}." for d in found if d.probe.warning]
     fixes = [f"To fix {d.name}: {d.probe.fix}" for d in found if d.probe.fix and not d.probe.works]
     for sentence in (*warnings, *fixes):
@@ -267,7 +267,7 @@ def _word(finding: AttackFinding) -> str:
     if not finding.reached:
         return "stopped"
     words = {Expected.REACHES: "reached", Expected.MARKED: "reached, marked"}
-    return words.get(finding.expected, "reached (may be)")
+    return words.get(finding.expected, "reached (allowed)")
 
 
 DOCTOR = CliCommand(

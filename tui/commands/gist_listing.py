@@ -85,21 +85,21 @@ class ListGists(Request):
     json: bool = False
 
 
-def listing(wanted: ListGists) -> int:
+def listing(request: ListGists) -> int:
     """Print the gist tasks, or the hard subset, with their difficulty."""
     measured = _measured_gists()
     by_calls, by_files = hard_subset(
         {task.id: float(figures.difficulty.calls) for task, figures in measured},
         {task.id: float(figures.difficulty.files) for task, figures in measured},
-        wanted.hard or TOP,
+        request.hard or TOP,
     )
     axes = {"calls": by_calls, "files": by_files}
     rows = [
         _Row(task, figures, tuple(name for name, chosen in axes.items() if task.id in chosen))
         for task, figures in measured
     ]
-    shown = [row for row in rows if row.hard or not wanted.hard]
-    if wanted.json:
+    shown = [row for row in rows if row.hard or not request.hard]
+    if request.json:
         subset = {
             "of": len(rows),
             "calls": len(by_calls),
@@ -114,7 +114,7 @@ def listing(wanted: ListGists) -> int:
         )
         return DONE
     print_records(COLUMNS, shown)
-    if wanted.hard:
+    if request.hard:
         print(
             f"{len(shown)} of {plural(len(rows), 'task')}; {len(by_calls & by_files)} are hard by calls and"
             " by files."
@@ -163,13 +163,13 @@ def find_gist(name: str) -> Task:
     return task
 
 
-def conditions(wanted: WriteConditions) -> int:
+def conditions(request: WriteConditions) -> int:
     """Write a file with the settings of each condition in the paper.
 
     Raises `UserError` if one of the files already exists with other settings, or if the task can't have a
     condition.
     """
-    task, folder = find_gist(wanted.task), wanted.output
+    task, folder = find_gist(request.task), request.output
     make_folder(folder)
     texts: dict[Path, bytes] = {}
     for name, condition in CONDITIONS.items():

@@ -41,7 +41,10 @@ _KEPT = (
     "{id} already exists with different settings, and keeps them. To attempt it with the requested"
     " settings, run `gistpoint solve {id} --gist-settings FILE` with this FILE:"
 )
-_INSTANCES = "The entrypoint is `{command}`: parameters are left out, and all instances of the test are run."
+_INSTANCES = (
+    "The entrypoint is `{command}`: parameters are left out, and all instances of the test are run."
+    " With --one-parameter, the brief names only the given one."
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,24 +110,25 @@ class NewGists(Request):
         return replace(self.gists, entrypoints=(*self.gists.entrypoints, shlex.join(command)))
 
 
-def new(wanted: NewGists) -> int:
+def new(request: NewGists) -> int:
     """Make gist tasks, and print a line for each, which begins with its id. Return 1 if none was made.
 
     Raises `CancelledError` if this was stopped, after printing the results so far.
     """
-    asked = wanted.asked()
+    asked = request.asked()
     named = asked.named()
-    spec = wanted.suite.of(wanted.source)
-    image = wanted.origin.spec(wanted.source, spec)
+    spec = request.suite.of(request.source)
+    image = request.origin.spec(request.source, spec)
     if image is None:
-        spec = replace(spec, source=settled_source(spec.source, wanted.called))
-    runner = build_entrypoint_runner(wanted.isolation, image=image is not None)
+        spec = replace(spec, source=settled_source(spec.source, request.called))
+    runner = build_entrypoint_runner(request.isolation, image=image is not None)
     results = GistResults()
     stopped: CancelledError | None = None
     try:
-        with long_work(quiet=wanted.json, kept="The tasks made so far are kept.") as work:
+        with long_work(quiet=request.json, kept="The tasks made so far are kept.") as work:
             for text, entrypoint in zip(asked.entrypoints, named, strict=True):
-                if entrypoint.is_test and "[" in text:
+                drops_parameter = entrypoint.is_test and "[" in text and not asked.terms.one_parameter
+                if drops_parameter:
                     work.progress.line(_INSTANCES.format(command=command_line(entrypoint)), stamped=False)
             make_gists(
                 asked,
@@ -134,13 +138,13 @@ def new(wanted: NewGists) -> int:
                 Locations.of_user().tasks,
                 results,
                 on_kept=partial(_print_kept, work.progress),
-                on_made=(lambda gist: None) if wanted.json else _print_made,
-                max_seconds=wanted.suite.max_suite_seconds,
+                on_made=(lambda gist: None) if request.json else _print_made,
+                max_seconds=request.suite.max_suite_seconds,
                 run=work.run,
             )
     except CancelledError as error:
         stopped = error
-    if wanted.json:
+    if request.json:
         _print_json(results)
     else:
         _print_refused(results, one=len(named) == 1, named=bool(named))
@@ -242,6 +246,10 @@ _TERMS = OptionTable(
         "execution": option("allow running code before the hand-in"),
         "strategy": option("advice to add to the brief", choices=tuple(filter(None, STRATEGIES))),
         "give_test": option("put the test into the brief, and begin the gist with it"),
+        "one_parameter": option(
+            "name only one parameter of the test in the brief: the command's, or else the first; all are"
+            " scored"
+        ),
         "tools": option("offer this tool as well", "--tool", choices=tuple(OPTIONAL_TOOLS)),
         "steps": option("limit of tool calls (default: {default})", metavar="N"),
         "score_budget": option(
@@ -275,7 +283,9 @@ _GISTS = OptionTable(
         "draw": _DRAW,
         "allow_failing": option("also accept entrypoints that fail on the original"),
         "compared": option(
-            "a file that the command writes and that must be the same", "--compare-file", metavar="PATH"
+            "a file that the command writes and whose content must be the same",
+            "--compare-file",
+            metavar="PATH",
         ),
         "terms": _TERMS,
         "reference": _REFERENCE,
@@ -306,7 +316,7 @@ NEW = CliCommand(
         "called": CALLED,
     },
     about=(
-        "Runs each entrypoint three times on the original, once elsewhere and once traced, and makes"
-        " a task from it or reports why it can't. The exit code is 1 if no task was made."
+        "Runs each entrypoint on the original three times, then once alone in an empty folder and once"
+        " traced, and makes a task from it or reports why it can't. The exit code is 1 if no task was made."
     ),
 )

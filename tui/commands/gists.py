@@ -48,10 +48,10 @@ class ReferenceRequest(Request):
     isolation: IsolationChoice = field(default_factory=IsolationChoice)
 
 
-def reference(wanted: ReferenceRequest) -> int:
+def reference(request: ReferenceRequest) -> int:
     """Make the reference gist of a task, and write it into the answer. Return 1 if it is not faithful."""
-    answer, judge = _opened(wanted.task, wanted.isolation)
-    with long_work(quiet=wanted.json, kept="Nothing was written.") as work:
+    answer, judge = _opened(request.task, request.isolation)
+    with long_work(quiet=request.json, kept="Nothing was written.") as work:
         runs = 0
 
         def on_query(query: int, lines: int) -> None:
@@ -60,17 +60,17 @@ def reference(wanted: ReferenceRequest) -> int:
             work.progress.detail(f"run {query}: {lines} lines")
 
         work.progress.stage(f"reference gist of {judge.task.short_id}")
-        found = store_reference(judge, answer, wanted.seconds, on_query, work.run)
-    if wanted.json:
+        found = store_reference(judge, answer, request.seconds, on_query, work.run)
+    if request.json:
         values = {"id": judge.task.id, "runs": runs, **(reference_record(found) or {})}
-        print_json("gistpoint.gist-reference/1", {**values, **({"text": found.text} if wanted.show else {})})
+        print_json("gistpoint.gist-reference/1", {**values, **({"text": found.text} if request.show else {})})
     else:
-        if wanted.show:
+        if request.show:
             sys.stdout.writelines(for_output(found.text.splitlines(keepends=True)))
         rates = f"execution {found.line_execution or 0:.1f}, existence {found.line_existence or 0:.1f}"
         outcome = f"faithful, {rates}" if found.faithful else f"not faithful: {found.reason}"
         summary = f"{judge.task.short_id}: {outcome} ({runs} runs, {found.seconds:.0f} s)"
-        print(visible_line(summary), file=sys.stderr if wanted.show else sys.stdout)
+        print(visible_line(summary), file=sys.stderr if request.show else sys.stdout)
     return DONE if found.faithful else NEGATIVE
 
 
@@ -85,33 +85,33 @@ class ScoreGist(Request):
     isolation: IsolationChoice = field(default_factory=IsolationChoice)
 
 
-def score(wanted: ScoreGist) -> int:
+def score(request: ScoreGist) -> int:
     """Score a gist, and print each figure with its evidence. Return 1 if the gist is not faithful.
 
     Raises `UserError` if the file can't be read as UTF-8 text.
     """
-    _, judge = _opened(wanted.task, wanted.isolation)
+    _, judge = _opened(request.task, request.isolation)
     try:
-        gist = Path(wanted.file).read_text("utf-8")
+        gist = Path(request.file).read_text("utf-8")
     except OSError as error:
         raise UserError(
-            f"{wanted.file} can't be read: {error.strerror}.", hint="Name the file of a gist."
+            f"{request.file} can't be read: {error.strerror}.", hint="Name the file of a gist."
         ) from error
     except UnicodeDecodeError as error:
         raise UserError(
-            f"{wanted.file} is not UTF-8 text.", hint="A gist is a Python file in UTF-8."
+            f"{request.file} is not UTF-8 text.", hint="A gist is a Python file in UTF-8."
         ) from error
-    with long_work(quiet=wanted.json, kept="Nothing was scored.") as work:
+    with long_work(quiet=request.json, kept="Nothing was scored.") as work:
         judgement = judge.judge(gist, run=RunContext(work.cancel, lambda at: work.progress.stage(at.phase)))
     lines = line_evidence(judgement.score, judgement.spliced)
-    if wanted.json:
+    if request.json:
         record = {**score_record(judgement.score), "flips": judgement.flips, "lines": evidence_rows(lines)}
         print_json(
             "gistpoint.gist-score/1", {"id": judge.task.id, "backend": judge.runner.backend.name, **record}
         )
     else:
         print_score(judgement)
-        if wanted.lines:
+        if request.lines:
             print_evidence(lines, gist)
     return DONE if judgement.score.execution_fidelity else NEGATIVE
 
@@ -183,6 +183,10 @@ def _rates(score: GistScore) -> list[list[str]]:
     if score.fidelity is not None and score.fidelity.pass_rate is not None:
         words = f"{score.fidelity.passed} of {score.fidelity.instances} instances"
         rows.append(["pass rate", f"{score.fidelity.pass_rate:.1f}", words])
+    if score.instance:
+        rows.append(
+            ["its parameter", str(score.instance_fidelity), f"{score.instance}, which the brief names"]
+        )
     execution, existence = score.execution, score.existence
     if execution is not None and execution.rate is not None:
         idle = [str(one.line.first) for one in execution.lines if one.counts and not one.ran]

@@ -92,35 +92,35 @@ class ReadGlances(Request):
     printed: PrintGlances = field(default_factory=PrintGlances)
 
 
-def glance(wanted: ReadGlances) -> int:
+def glance(request: ReadGlances) -> int:
     """Open the functions for reading, ask a model to read them, or print what readers saw.
 
     Return the exit code. Raises `UserError` if options contradict each other, or if there is nothing to read.
     """
-    if wanted.model.judge_model is not None and wanted.printed.any:
+    if request.model.judge_model is not None and request.printed.any:
         raise UserError(
             "--table, --json and --csv print results, but --judge-model makes new readings.",
             hint=_ONE_OF_THEM,
         )
-    if wanted.model.max_cost is not None and not wanted.model.judge_model:
+    if request.model.max_cost is not None and not request.model.judge_model:
         raise UserError(
             "--max-cost is only for a reading model, and no model is given.", hint="Add --judge-model NAME."
         )
-    chosen = _chosen(wanted)
-    if wanted.printed.any:
-        return _print_table(wanted, chosen)
-    if wanted.model.judge_model:
-        return _ask_model(wanted, chosen)
+    chosen = _chosen(request)
+    if request.printed.any:
+        return _print_table(request, chosen)
+    if request.model.judge_model:
+        return _ask_model(request, chosen)
     require_terminal("reading", hint="gistpoint glance --table SET prints what readers saw.")
     from gistpoint.tui.base_app import OneScreenApp
     from gistpoint.tui.screens.glance.reading import GlanceScreen
 
     locations = Locations.of_user()
-    store = _store(wanted, locations)
+    store = _store(request, locations)
     reader = GlanceReader(
-        store, wanted.reader or getpass.getuser(), wanted.seed, wanted.round, wanted.seconds or 0.0
+        store, request.reader or getpass.getuser(), request.seed, request.round, request.seconds or 0.0
     )
-    items = in_order(_items(chosen.tasks), wanted.seed, reader.name, wanted.round)
+    items = in_order(_items(chosen.tasks), request.seed, reader.name, request.round)
     if not items:
         raise UserError(
             "None of these tasks has a corrupted function to read.",
@@ -134,26 +134,26 @@ def glance(wanted: ReadGlances) -> int:
                 record_exposures(study, reader.name)
 
     def first() -> GlanceScreen:
-        return GlanceScreen(items, reader, at_once=wanted.reveal, on_read=on_read)
+        return GlanceScreen(items, reader, at_once=request.reveal, on_read=on_read)
 
     return OneScreenApp(locations, "screens/glance/glance.tcss", first).run_to_exit_code()
 
 
-def _ask_model(wanted: ReadGlances, chosen: _Chosen) -> int:
+def _ask_model(request: ReadGlances, chosen: _Chosen) -> int:
     """Have a model read what it has not read with this seed, and print its rates.
 
     Return 1 if some answers are missing.
     """
     locations = Locations.of_user()
-    settings = endpoint_settings(locations.config, os.environ, wanted.model.judge_model)
-    store = _store(wanted, locations)
-    reader = GlanceReader(store, settings.model, wanted.seed, by_model=True)
+    settings = endpoint_settings(locations.config, os.environ, request.model.judge_model)
+    store = _store(request, locations)
+    reader = GlanceReader(store, settings.model, request.seed, by_model=True)
     items = _items(chosen.tasks)
-    cap = wanted.model.max_cost if wanted.model.max_cost is not None else settings.max_cost_usd
-    with ProgressLine(quiet=wanted.printed.json) as progress, interruptible(progress) as cancel:
+    cap = request.model.max_cost if request.model.max_cost is not None else settings.max_cost_usd
+    with ProgressLine(quiet=request.printed.json) as progress, interruptible(progress) as cancel:
         run = RunContext(cancel, progress.making)
         result, asked = read_by_model(
-            reader, chat_model(settings), items, wanted.model.times, max_cost_usd=cap, run=run
+            reader, chat_model(settings), items, request.model.times, max_cost_usd=cap, run=run
         )
     cost = "" if result.usage.cost_usd is None else f", ${result.usage.cost_usd:.4f}"
     print(f"{result.answered} of {asked} answers, {result.usage.tokens} tokens{cost}", file=sys.stderr)
@@ -171,18 +171,20 @@ class _Chosen:
     studies: tuple[StudyFolder, ...]
 
 
-def _chosen(wanted: ReadGlances) -> _Chosen:
-    if bool(wanted.set) == wanted.all:
+def _chosen(request: ReadGlances) -> _Chosen:
+    if bool(request.set) == request.all:
         raise UserError(
-            "Name tasks, or read all with --all, not both." if wanted.set else "No task was given.",
-            hint="Give one of the two." if wanted.set else "gistpoint glance SET, or gistpoint glance --all.",
+            "Name tasks, or read all with --all, not both." if request.set else "No task was given.",
+            hint="Give one of the two."
+            if request.set
+            else "gistpoint glance SET, or gistpoint glance --all.",
         )
     locations = Locations.of_user()
     store = TaskStore(locations.tasks, demo=locations.demo)
-    studies = [open_study(name) for name in wanted.set if (path_of(name) / STUDY_FILE).is_file()]
-    names = [name for name in wanted.set if not (path_of(name) / STUDY_FILE).is_file()]
+    studies = [open_study(name) for name in request.set if (path_of(name) / STUDY_FILE).is_file()]
+    names = [name for name in request.set if not (path_of(name) / STUDY_FILE).is_file()]
     tasks: dict[str, Task] = {}
-    if names or wanted.all:
+    if names or request.all:
         tasks.update((task.id, task) for task in _tasks_of_set(names, store))
     for study in studies:
         _print_problems(study.read.problems)
@@ -207,10 +209,10 @@ def _items(tasks: Iterable[Task]) -> list[BlindItem]:
     return [item for task in tasks for item in blind_items(task, read_answer(task))]
 
 
-def _store(wanted: ReadGlances, locations: Locations) -> GlanceStore:
+def _store(request: ReadGlances, locations: Locations) -> GlanceStore:
     store = GlanceStore(locations.glances, SystemTime())
-    if wanted.printed.merge:
-        merged = store.merge(Path(path) for path in wanted.printed.merge)
+    if request.printed.merge:
+        merged = store.merge(Path(path) for path in request.printed.merge)
         if merged.problems and not merged.added + merged.known:
             raise UserError(
                 merged.problems[0], hint="--merge takes the files below data/glances of another home."
@@ -229,14 +231,14 @@ def _print_problems(problems: Iterable[str]) -> None:
 # Printing what readers saw
 
 
-def _print_table(wanted: ReadGlances, chosen: _Chosen) -> int:
-    book = _store(wanted, Locations.of_user()).book
+def _print_table(request: ReadGlances, chosen: _Chosen) -> int:
+    book = _store(request, Locations.of_user()).book
     rows = list(rate_rows(book, _items(chosen.tasks)))
-    if wanted.printed.csv:
+    if request.printed.csv:
         sys.stdout.writelines(for_output(csv_lines((rate_values(row) for row in rows), RATE_COLUMNS)))
         return DONE
     agreed = agreements(book, [task.id for task in chosen.tasks])
-    if wanted.printed.json:
+    if request.printed.json:
         print_json("gistpoint.glance/1", rates_json(rows, agreed))
     elif not rows:
         print("Nobody has read any of these tasks yet: gistpoint glance SET.")
@@ -305,8 +307,8 @@ _MODEL = OptionTable(
     },
     title="reading by a model",
     description=(
-        "Each function is sent alone, many times, each time in a randomly chosen version. The endpoint is"
-        " OpenAI-compatible: OPENAI_BASE_URL and OPENAI_API_KEY, or the table [llm] of config.toml."
+        "Each function is sent alone, many times, in one version or the other, in random order. The endpoint"
+        " is OpenAI-compatible: OPENAI_BASE_URL and OPENAI_API_KEY, or the table [llm] of config.toml."
     ),
 )
 _PRINTED = OptionTable(
@@ -328,7 +330,7 @@ GLANCE = CliCommand(
         "reader": option("the reader's pseudonym (default: the login)", metavar="NAME"),
         "seconds": option("hide the code after this time (default: no limit)", metavar="S"),
         "seed": option("seed that decides which versions are shown ({default})", metavar="N"),
-        "round": option("read the same versions again, in another order ({default})", metavar="N"),
+        "round": option("read the same versions again, in a different order ({default})", metavar="N"),
         "reveal": option("show each diff immediately, not after the whole set"),
         "model": _MODEL,
         "printed": _PRINTED,

@@ -41,17 +41,17 @@ class ServeTools(Request):
     isolation: IsolationChoice
 
 
-def mcp(wanted: ServeTools) -> int:
+def mcp(request: ServeTools) -> int:
     """Serve an attempt, or print the configuration of a client for it.
 
     Raises `UserError` if standard input does not come from a client, if the extra `mcp` is missing, or if the
     address, the token or the options for TLS can't be used.
     """
-    if wanted.client:
-        return _print(wanted, wanted.client)
+    if request.client:
+        return _print(request, request.client)
     token = os.environ.pop(TOKEN, "")  # no program that is started here may read it
-    if wanted.http:
-        return _over_http(wanted, wanted.http, token)
+    if request.http:
+        return _over_http(request, request.http, token)
     from gistpoint.tui.mcp.stdio import has_client, serve_stdio, take_standard_streams
 
     if not has_client():
@@ -61,21 +61,21 @@ def mcp(wanted: ServeTools) -> int:
         )
     wire = take_standard_streams()
     _require_extra()
-    serve_stdio(wire, _served(wanted, "stdio"))
+    serve_stdio(wire, _served(request, "stdio"))
     return DONE
 
 
-def _over_http(wanted: ServeTools, address: str, given: str) -> int:
+def _over_http(request: ServeTools, address: str, given: str) -> int:
     _require_extra()
     host, port = _address(address)
     token = _token(given)
     from gistpoint.tui.connections import server_tls
     from gistpoint.tui.mcp.http import ServerAddress, serve_http
 
-    place = ServerAddress(host, port, wanted.host_name, wanted.cert or "", wanted.key or "")
-    _require_safe(place, wanted)
+    place = ServerAddress(host, port, request.host_name, request.cert or "", request.key or "")
+    _require_safe(place, request)
     server_tls(place.certificate, place.key)  # before the attempt begins, which a bad certificate would end
-    served = _served(wanted, "http")
+    served = _served(request, "http")
     if not given:
         print(f"token: {token} (shown once; {TOKEN} sets another)", file=sys.stderr, flush=True)
     serve_http(place, token, served)
@@ -91,14 +91,14 @@ def _require_extra() -> None:
         )
 
 
-def _served(wanted: ServeTools, transport: str) -> ServedAttempt:
+def _served(request: ServeTools, transport: str) -> ServedAttempt:
     from gistpoint.core.attempts.identity import Role
     from gistpoint.tui.mcp.server import log_visibly
 
     log_visibly()
-    begun = wanted.serve
+    begun = request.serve
     services = build_services(
-        wanted.isolation, role=Role(begun.role or Role.QA), participant=begun.participant
+        request.isolation, role=Role(begun.role or Role.QA), participant=begun.participant
     )
     services.consent.asker = lambda why_not: False  # nobody is there to ask
     return served_attempt(services, begun, transport, _print_error_line)
@@ -133,14 +133,14 @@ def _token(token: str) -> str:
     return token or secrets.token_urlsafe(32)
 
 
-def _require_safe(place: ServerAddress, wanted: ServeTools) -> None:
+def _require_safe(place: ServerAddress, request: ServeTools) -> None:
     from gistpoint.tui.mcp.http import is_loopback
 
-    if bool(wanted.cert) != bool(wanted.key):
+    if bool(request.cert) != bool(request.key):
         raise UserError("TLS needs both a certificate and its key.", hint="Give --cert and --key.")
     if is_loopback(place.host):
         return
-    if not (wanted.cert or wanted.behind_proxy):
+    if not (request.cert or request.behind_proxy):
         raise UserError(
             f"{place.host} may be reached from other machines, and the token would travel unencrypted.",
             hint="Give --cert and --key, or --behind-proxy if a proxy provides TLS.",
@@ -152,32 +152,32 @@ def _require_safe(place: ServerAddress, wanted: ServeTools) -> None:
         )
 
 
-def _print(wanted: ServeTools, client: str) -> int:
+def _print(request: ServeTools, client: str) -> int:
     from gistpoint.tui.mcp.clients import configuration
 
-    task = build_services(wanted.isolation).tasks.find(wanted.serve.task)
-    url = f"{'https' if wanted.cert else 'http'}://{wanted.http}/mcp" if wanted.http else ""
-    print(configuration(client, _repeated(wanted, task), url, task.suite.timeout_s), end="")
+    task = build_services(request.isolation).tasks.find(request.serve.task)
+    url = f"{'https' if request.cert else 'http'}://{request.http}/mcp" if request.http else ""
+    print(configuration(client, _repeated(request, task), url, task.suite.timeout_s), end="")
     return DONE
 
 
-def _repeated(wanted: ServeTools, task: Task) -> list[str]:
+def _repeated(request: ServeTools, task: Task) -> list[str]:
     """Return the words of this command without `--print`.
 
     The path of a task is made absolute; any other name of a task is replaced with its id.
     """
-    given_path = existing_path(wanted.serve.task)
+    given_path = existing_path(request.serve.task)
     words = ["mcp", task.id if given_path is None else str(given_path.absolute())]
     given = {
-        "--attempt": wanted.serve.attempt,
-        "--budgets": wanted.serve.budgets,
-        "--participant": wanted.serve.participant,
-        "--role": wanted.serve.role,
-        "--sandbox": wanted.isolation.sandbox,
+        "--attempt": request.serve.attempt,
+        "--budgets": request.serve.budgets,
+        "--participant": request.serve.participant,
+        "--role": request.serve.role,
+        "--sandbox": request.isolation.sandbox,
     }
     flags = {
-        "--trust-client": wanted.serve.trust_client,
-        "--allow-unsandboxed": wanted.isolation.allow_unsandboxed,
+        "--trust-client": request.serve.trust_client,
+        "--allow-unsandboxed": request.isolation.allow_unsandboxed,
     }
     words += [word for name, value in given.items() if value for word in (name, value)]
     return [*words, *(name for name, is_given in flags.items() if is_given)]
@@ -214,7 +214,7 @@ MCP = CliCommand(
         "isolation": ISOLATION,
     },
     about=(
-        "Serve one attempt at a task to a client of the Model Context Protocol, which starts this command"
+        "Serves one attempt at a task to a client of the Model Context Protocol, which starts this command"
         " itself; --print shows its configuration. The attempt begins at the first call."
     ),
 )

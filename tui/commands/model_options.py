@@ -29,16 +29,16 @@ def chat_model(settings: EndpointSettings) -> ChatModel:
 
 
 def open_model(
-    asked: CorruptingModel, min_failing: int, *, exposed: Callable[[], bool] = lambda: False
+    request: CorruptingModel, min_failing: int, *, exposed: Callable[[], bool] = lambda: False
 ) -> tuple[ChatModel, LoopSettings]:
     """Return the model that options, environment and config file name, and the limits of its loops.
 
     Raises `EndpointError` if the endpoint is not configured, and `SandboxUnavailableError` if it has a key
     and `exposed` returns True: what the model writes would then run without isolation.
     """
-    settings = endpoint_settings(Locations.of_user().config, os.environ, asked.model)
+    settings = endpoint_settings(Locations.of_user().config, os.environ, request.model)
     refuse_exposed_key(settings, exposed)
-    return chat_model(settings), asked.loop(min_failing, settings.max_tokens, settings.max_cost_usd)
+    return chat_model(settings), request.loop(min_failing, settings.max_tokens, settings.max_cost_usd)
 
 
 def open_reader(name: str, *, exposed: Callable[[], bool] = lambda: False) -> ChatModel:
@@ -79,7 +79,8 @@ MODEL = OptionTable(
         "rounds": option("rounds of test feedback (default: {default})", metavar="N"),
         "max_tool_calls": option("per function (default: {default})", metavar="N"),
         "examples": option(
-            "show the model corruptions that readers have judged (JSON lines, see the guide)", metavar="FILE"
+            "corruptions judged by readers, to be shown to the model (JSON lines, see the guide)",
+            metavar="FILE",
         ),
         **_limits("at most"),
     },

@@ -111,7 +111,7 @@ def print_table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
         table.add_row(*(Text(cell) for cell in row[: max(1, fitting)]))
     console.print(table)
     if left_out := headings[max(1, fitting) :]:
-        print(f"Too narrow for: {', '.join(left_out)}. A wider terminal shows them, or `| cat`.")
+        print(f"Too narrow for: {', '.join(left_out)}. A wider terminal or `| cat` shows them.")
 
 
 def print_records(columns: Sequence[Column[Row]], rows: Iterable[Row]) -> None:

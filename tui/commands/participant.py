@@ -37,12 +37,12 @@ class ServedParticipant(Request):
     """The maximum size of the process's data, in MiB; None for no limit."""
 
 
-def participant(asked: ServedParticipant) -> int:
+def participant(request: ServedParticipant) -> int:
     """Show a participant the assigned tasks, or the study."""
     require_terminal("participant", hint="`gistpoint serve` starts it for a window in a browser.")
-    if asked.memory_mib is not None:
-        _bound_memory(asked.memory_mib << 20)
-    return _app(asked).run_to_exit_code()
+    if request.memory_mib is not None:
+        _bound_memory(request.memory_mib << 20)
+    return _app(request).run_to_exit_code()
 
 
 def _bound_memory(size: int) -> None:
@@ -59,15 +59,15 @@ def _bound_memory(size: int) -> None:
     )
 
 
-def _app(asked: ServedParticipant) -> BaseApp:
-    if asked.study:
+def _app(request: ServedParticipant) -> BaseApp:
+    if request.study:
         from gistpoint.tui.commands.study_taking import app_of
 
-        return app_of(asked.study, asked.code, again=BY_LINK)
+        return app_of(request.study, request.code, again=BY_LINK)
     from gistpoint.tui.participant_app import ParticipantApp
 
-    services = build_services(IsolationChoice(sandbox=asked.sandbox))
-    return ParticipantApp(asked.code, asked.tasks, services_of(asked.code, services))
+    services = build_services(IsolationChoice(sandbox=request.sandbox))
+    return ParticipantApp(request.code, request.tasks, services_of(request.code, services))
 
 
 def services_of(code: str, services: Services) -> Services:

@@ -18,6 +18,7 @@ from gistpoint.core.errors import CancelledError, UserError
 from gistpoint.core.readable import duration
 from gistpoint.core.running import CancelToken, RunContext, RunProgress, WorkStage
 from gistpoint.core.text import visible_line
+from gistpoint.tui import signs
 
 if TYPE_CHECKING:
     from gistpoint.core.generation.progress import CampaignProgress
@@ -128,7 +129,7 @@ class ProgressLine:
     def _end_stage(self) -> None:
         if self._stage and self._bar is not None and not self.stopping:
             took = time.monotonic() - self._stage.began
-            self.line(f"✔ {self._stage.name}  {duration(1000 * took)}")
+            self.line(f"{signs.GOOD} {self._stage.name}  {duration(1000 * took)}")
         self._stage = None
 
     def _is_time_to_log(self) -> bool:

@@ -47,27 +47,28 @@ class ReplayRuns(Request):
     isolation: IsolationChoice
 
 
-def replay(wanted: ReplayRuns) -> int:
+def replay(request: ReplayRuns) -> int:
     """Replay one run or many, and print a line for each call or for each run.
 
-    Return 1 if anything differs or can't be replayed. Raises `UserError` if options contradict each other.
+    Return 1 if anything differs or can't be replayed. Raises `UserError` if no run is named, or if options
+    contradict each other.
     """
-    if wanted.all and wanted.recorded:
+    if request.all and request.recorded:
         raise UserError("--all means all attempts, but runs are named too.", hint="Leave one of the two out.")
-    if not wanted.all and not wanted.recorded:
+    if not request.all and not request.recorded:
         raise UserError("No run was given.", hint="Name runs, or give --all.")
-    if wanted.task and (wanted.all or wanted.cluster):
+    if request.task and (request.all or request.cluster):
         raise UserError("--task is only for named runs, replayed on this machine.")
-    named = list(wanted.recorded)
-    if wanted.all or wanted.cluster or wanted.output or len(named) > 1:
-        return _replay_many(wanted)
-    return _replay_one(wanted, named[0])
+    named = list(request.recorded)
+    if request.all or request.cluster or request.output or len(named) > 1:
+        return _replay_many(request)
+    return _replay_one(request, named[0])
 
 
-def _replay_one(wanted: ReplayRuns, name: str) -> int:
+def _replay_one(request: ReplayRuns, name: str) -> int:
     document = open_named(name)
-    replay = build_services(wanted.isolation).replay_of(document, name, wanted.task or "")
-    with ProgressLine(quiet=wanted.json) as progress:
+    replay = build_services(request.isolation).replay_of(document, name, request.task or "")
+    with ProgressLine(quiet=request.json) as progress:
 
         def report(run: RunProgress) -> None:
             progress.count(run.done, run.total, run.phase) if run.total else progress.detail(run.phase)
@@ -79,11 +80,11 @@ def _replay_one(wanted: ReplayRuns, name: str) -> int:
         for note in replay.notes:
             progress.line(note)
         found = report_of(
-            replay, name, run=RunContext(progress=report), on_call=None if wanted.json else show
+            replay, name, run=RunContext(progress=report), on_call=None if request.json else show
         )
         for warning in document.warnings:
             progress.line(warning)
-    if wanted.json:
+    if request.json:
         print_json("gistpoint.replay/1", found.as_json())
     else:
         _print_verdicts(replay, found)
@@ -111,39 +112,39 @@ def _print_verdicts(replay: Replay, report: ReplayReport) -> None:
     )
 
 
-def _replay_many(wanted: ReplayRuns) -> int:
+def _replay_many(request: ReplayRuns) -> int:
     """Replay the named runs, or all attempts that have ended.
 
     Return 1 if one differs or can't be replayed.
     """
-    services = build_services(wanted.isolation)
-    names = _ended(services) if wanted.all else [*dict.fromkeys(wanted.recorded)]
-    output = path_of(wanted.output) if wanted.output else None
+    services = build_services(request.isolation)
+    names = _ended(services) if request.all else [*dict.fromkeys(request.recorded)]
+    output = path_of(request.output) if request.output else None
     kept = (
         f"The reports so far are in {output}: the same command continues."
         if output
         else "-o FILE keeps reports."
     )
-    with long_work(quiet=wanted.json, kept=kept) as work:
+    with long_work(quiet=request.json, kept=kept) as work:
 
         def print_line(line: str) -> None:
-            if not wanted.json:
+            if not request.json:
                 work.progress.detail("")
                 print_text(line)
 
         batch = ReplayBatch(names, output, print_line, _print_note)
         work.progress.stage(f"replaying {len(batch.left)} of {plural(len(names), 'run')}")
-        if wanted.cluster:
-            _on_cluster(wanted, wanted.cluster, services, batch, work)
+        if request.cluster:
+            _on_cluster(request, request.cluster, services, batch, work)
         else:
             replay_each(
                 batch,
-                lambda name: services.replay_of(open_named(name), name, wanted.task or ""),
+                lambda name: services.replay_of(open_named(name), name, request.task or ""),
                 lambda name: work.progress.count(len(names) - len(batch.left), len(names), name),
                 work.run,
             )
     same = sum(report.same for report in batch.reports.values())
-    if wanted.json:
+    if request.json:
         print_json("gistpoint.replays/1", batch.as_json())
     else:
         differ = len(batch.reports) - same
@@ -165,7 +166,7 @@ def _ended(services: Services) -> list[str]:
 
 
 def _on_cluster(
-    wanted: ReplayRuns, address: str, services: Services, batch: ReplayBatch, work: LongWork
+    request: ReplayRuns, address: str, services: Services, batch: ReplayBatch, work: LongWork
 ) -> None:
     from gistpoint.sandbox.cluster import worker_pool_at
     from gistpoint.sessions.agentruns.cluster_replays import ReplaysElsewhere
@@ -175,7 +176,7 @@ def _on_cluster(
         work.progress.count(len(batch.names) - len(batch.left), len(batch.names))
 
     with worker_pool_at(address, _print_note) as workers:
-        tools = work_tools(wanted.isolation)
+        tools = work_tools(request.isolation)
         replays = ReplaysElsewhere(services, tools, build_worker_services, batch.take, batch.fail)
         replays.carry_out(workers, batch.left, tick)
         if workers.interrupts:

@@ -38,17 +38,17 @@ class RescoreCommand(Request):
     isolation: IsolationChoice
 
 
-def rescore(wanted: RescoreCommand) -> int:
+def rescore(request: RescoreCommand) -> int:
     """Judge all results, record the outcomes, and print them. Return 1 if any differs."""
-    found = Rescoring(build_services(wanted.isolation), wanted.results)
-    with long_work(quiet=wanted.json, kept="The results judged so far are kept.", asks_token=False) as work:
+    found = Rescoring(build_services(request.isolation), request.results)
+    with long_work(quiet=request.json, kept="The results judged so far are kept.", asks_token=False) as work:
         work.progress.stage("judging results")
 
         def begin(number: int, total: int, task: Task) -> None:
             work.progress.count(number, total, task.short_id)
 
         found.judge(begin)
-    if wanted.json:
+    if request.json:
         rows = [_json(row) for row in found.rows]
         print_json("gistpoint.external-results/1", {"results": rows, "unknown": found.unknown})
     else:
@@ -67,7 +67,7 @@ def _summary(found: Rescoring) -> str:
     if suspicious := sum(one.solved and bool(one.suspicious) for one in judged):
         line += f" ({suspicious} suspicious)"
     if theirs:
-        line += f", {sum(theirs)} of {len(theirs)} by theirs"
+        line += f", {sum(theirs)} of {len(theirs)} by the harness's"
     there = {row.task.id for row in found.rows}
     missing = ", ".join(task.short_id for task in found.tasks if task.id not in there)
     return f"{line}.\nWithout a result: {missing}." if missing else f"{line}."

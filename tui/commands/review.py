@@ -41,34 +41,34 @@ class ReviewRequest(Request):
     isolation: IsolationChoice
 
 
-def review(wanted: ReviewRequest) -> int:
+def review(request: ReviewRequest) -> int:
     """Open the list of the named runs, or the run itself if only one is named. Return the exit code.
 
     Raises `UserError` if nothing is named, or if a named run does not exist.
     """
-    if not wanted.paths and not wanted.demo:
+    if not request.paths and not request.demo:
         raise UserError(
             "Nothing to review was given.", hint="`gistpoint review --demo` opens some runs to try it with."
         )
-    for path in wanted.paths:
+    for path in request.paths:
         _require_there(path)
-    if wanted.read_as:  # using it imports all code that reads runs
-        read_files_as(wanted.read_as)
+    if request.read_as:  # using it imports all code that reads runs
+        read_files_as(request.read_as)
     require_terminal("review", hint="gistpoint show RUN prints a run.")
     from gistpoint.tui.review_app import ReviewApp
 
-    locations, paths = Locations.of_user(), wanted.paths
-    if wanted.demo:
+    locations, paths = Locations.of_user(), request.paths
+    if request.demo:
         from gistpoint.core.demo.tasks import recorded_runs, unpack_demo
 
         paths = (*paths, str(recorded_runs()))
         for _ in unpack_demo(locations.demo):
             pass
-    reviewer = wanted.reviewer or getpass.getuser()
-    replaying = partial(_replay, wanted.isolation)
-    judging = partial(_judge, wanted.isolation)
+    reviewer = request.reviewer or getpass.getuser()
+    replaying = partial(_replay, request.isolation)
+    judging = partial(_judge, request.isolation)
     names = named_runs(paths, locations)
-    load = partial(first_screen, names, locations, reviewer, wanted.blind, replaying, judging)
+    load = partial(first_screen, names, locations, reviewer, request.blind, replaying, judging)
     return ReviewApp(locations, load, names).run_to_exit_code()
 
 

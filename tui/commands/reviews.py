@@ -55,25 +55,25 @@ class ExportReviews(Request):
     """The reviewers whose annotations are exported; empty for all."""
 
 
-def export(asked: ExportReviews) -> int:
+def export(request: ExportReviews) -> int:
     """Export all labels, comments and verdicts that were not taken back.
 
     The exit code reports unreadable files as in `print_problems`. Raises `UserError` for an unknown reviewer.
     """
     store = _store()
-    for name in asked.reviewer:
+    for name in request.reviewer:
         _check_known(store, name)
     columns: tuple[str, ...] = REVIEW_COLUMNS
-    found, code = review_rows(store.book, asked.reviewer), DONE
-    if asked.paths:
-        runs, code = _runs(asked.paths, store)
+    found, code = review_rows(store.book, request.reviewer), DONE
+    if request.paths:
+        runs, code = _runs(request.paths, store)
         columns = COLUMNS
-        found = reviewed_rows(runs, store.book, asked.reviewer)
-    lines = csv_lines(found, columns) if asked.to == "csv" else jsonl_lines(found)
-    if asked.output is None:
+        found = reviewed_rows(runs, store.book, request.reviewer)
+    lines = csv_lines(found, columns) if request.to == "csv" else jsonl_lines(found)
+    if request.output is None:
         sys.stdout.writelines(for_output(lines))
         return code
-    write_whole(asked.output, (line.encode("utf-8", "backslashreplace") for line in lines))
+    write_whole(request.output, (line.encode("utf-8", "backslashreplace") for line in lines))
     return code
 
 
@@ -105,16 +105,16 @@ class SummarizeReviews(Request):
     json: bool = False
 
 
-def summary(asked: SummarizeReviews) -> int:
+def summary(request: SummarizeReviews) -> int:
     """Print what was judged, and how, by model and by task. Raises `UserError` if there are no runs."""
-    runs, code = _runs(asked.paths, _store())
+    runs, code = _runs(request.paths, _store())
     if not runs:
-        raise UserError(f"There is no recorded run in {visible_line(', '.join(asked.paths))}.")
+        raise UserError(f"There is no recorded run in {visible_line(', '.join(request.paths))}.")
     groups = {
         "model": counts_by(runs, lambda run: run.model),
         "task": counts_by(runs, lambda run: run.header.task),
     }
-    if asked.json:
+    if request.json:
         rows = {name: [_counts_as_json(item) for item in found] for name, found in groups.items()}
         print_json("gistpoint.review-summary/1", rows)
         return code
@@ -159,10 +159,10 @@ class MergeReviews(Request):
     paths: tuple[Path, ...]
 
 
-def merge(asked: MergeReviews) -> int:
+def merge(request: MergeReviews) -> int:
     """Merge the annotations of other reviewers into the user's store."""
     store = _store()
-    merged = store.merge(asked.paths)
+    merged = store.merge(request.paths)
     _print_problems(merged.problems)
     print(f"{merged.added} operations added, {merged.known} were already known.")
     return DONE
@@ -176,12 +176,12 @@ class CompareReviewers(Request):
     json: bool = False
 
 
-def agree(asked: CompareReviewers) -> int:
+def agree(request: CompareReviewers) -> int:
     """Print how far two reviewers agree. Raises `UserError` unless there are exactly two, both known."""
     store = _store()
-    first, second = _two(store, asked.reviewers)
+    first, second = _two(store, request.reviewers)
     found = agreement(store.book, first, second)
-    if asked.json:
+    if request.json:
         print_json("gistpoint.agreement/1", _as_json(found))
         return DONE
     _print(found)

@@ -93,32 +93,32 @@ class ListRuns(Request):
     read_as: str = ""
 
 
-def listing(wanted: ListRuns) -> int:
+def listing(request: ListRuns) -> int:
     """Print the runs of files, folders and archives, reading each run to its end for a complete row.
 
     Return 2 if a named path can't be read, and 1 if nothing could be read or a file is hardly a run.
     """
-    read_files_as(wanted.read_as)
-    if wanted.profile:
-        return _print_profiles(wanted)
+    read_files_as(request.read_as)
+    if request.profile:
+        return _print_profiles(request)
     problems: list[ListedRun] = []
     found: list[tuple[str, int, Run]] = []
     damaged: list[str] = []
-    for listed, document, run in read_runs(wanted.paths, problems):
+    for listed, document, run in read_runs(request.paths, problems):
         found.append((listed.name, listed.size, run))
         damaged += [f"{listed.name}: {warning}" for warning in document.warnings[:1]]
     read = {name for name, _, _ in found}
     not_read = len({item.name for item in problems} - read)
-    if wanted.json:
+    if request.json:
         _print_as_json(found, problems, not_read)
     elif found:
         print_records(COLUMNS, found)
     elif not problems:
-        print(f"There is no recorded run in {visible_line(', '.join(wanted.paths))}.")
+        print(f"There is no recorded run in {visible_line(', '.join(request.paths))}.")
     for text in damaged:
         print(f"gistpoint: {readable(text)}", file=sys.stderr)
     nothing_read = bool(problems) and not found
-    code = print_problems(problems, wanted.paths, NEGATIVE if nothing_read else DONE)
+    code = print_problems(problems, request.paths, NEGATIVE if nothing_read else DONE)
     if not_read > (1 if nothing_read else 0):  # a single unread file was just reported by name
         print(f"gistpoint: {plural(not_read, 'file')} not read.", file=sys.stderr)
     return code
@@ -130,15 +130,15 @@ def _print_as_json(found: list[tuple[str, int, Run]], problems: list[ListedRun],
     print_json("gistpoint.runs/1", {"runs": rows, **unread})
 
 
-def _print_profiles(wanted: ListRuns) -> int:
+def _print_profiles(request: ListRuns) -> int:
     from gistpoint.tui.commands.profiles import print_profiles, profiled
 
     problems: list[ListedRun] = []
     runs = [
-        profiled(listed.name, document, run) for listed, document, run in read_runs(wanted.paths, problems)
+        profiled(listed.name, document, run) for listed, document, run in read_runs(request.paths, problems)
     ]
-    print_profiles(runs, [_problem(item) for item in problems], order=wanted.sort, as_json=wanted.json)
-    return print_problems(problems, wanted.paths, NEGATIVE if problems and not runs else DONE)
+    print_profiles(runs, [_problem(item) for item in problems], order=request.sort, as_json=request.json)
+    return print_problems(problems, request.paths, NEGATIVE if problems and not runs else DONE)
 
 
 def read_runs(
@@ -261,34 +261,34 @@ class ShowRun(Request):
     read_as: str = ""
 
 
-def show(wanted: ShowRun) -> int:
+def show(request: ShowRun) -> int:
     """Print a run, one of its steps, or its profile. Return 1 if the run hardly fits its format.
 
     Raises `UserError` if there is no such step, or if both a step and a profile are requested.
     """
-    read_files_as(wanted.read_as)
-    if wanted.profile and wanted.step is not None:
+    read_files_as(request.read_as)
+    if request.profile and request.step is not None:
         raise UserError(
             "--profile shows the whole run, but --step shows one step.", hint="Give one of the two."
         )
-    document = open_named(wanted.recorded)
-    if wanted.step is None:
+    document = open_named(request.recorded)
+    if request.step is None:
         _settled(document)
-    if wanted.profile:
+    if request.profile:
         from gistpoint.tui.commands.profiles import print_profile
 
-        print_profile(document, as_json=wanted.json)
+        print_profile(document, as_json=request.json)
         return _doubted(document)
-    if wanted.step is not None and not document.ensure(wanted.step - 1):
+    if request.step is not None and not document.ensure(request.step - 1):
         count = document.step_count
-        raise UserError(f"{wanted.recorded} has {plural(count, 'step')}: there is no step {wanted.step}.")
-    if not wanted.json:
+        raise UserError(f"{request.recorded} has {plural(count, 'step')}: there is no step {request.step}.")
+    if not request.json:
         from gistpoint.sessions.runs.rendering import show as lines_of
 
-        for line in lines_of(document, wanted.step):
+        for line in lines_of(document, request.step):
             # Further lines of a header's value are indented, so that none of them looks like another fact.
-            print_text(line if wanted.step is not None else line.replace("\n", _CONTINUED))
-    elif wanted.step is None:
+            print_text(line if request.step is not None else line.replace("\n", _CONTINUED))
+    elif request.step is None:
         from gistpoint.sessions.exports.atif import atif_text
 
         sys.stdout.writelines(atif_text(document))
@@ -296,7 +296,7 @@ def show(wanted: ShowRun) -> int:
         from gistpoint.sessions.exports.atif import atif_step
 
         document.build()
-        print(json.dumps(atif_step(document, wanted.step - 1), indent=2))
+        print(json.dumps(atif_step(document, request.step - 1), indent=2))
     return _doubted(document)
 
 
@@ -320,26 +320,26 @@ class SearchRuns(Request):
     read_as: str = ""
 
 
-def search(wanted: SearchRuns) -> int:
+def search(request: SearchRuns) -> int:
     """Print each line with matches once, or all matches as JSON.
 
     Return 0, 1 if there is none, or 2 if a named path can't be read.
     """
-    read_files_as(wanted.read_as)
+    read_files_as(request.read_as)
     from gistpoint.sessions.runs.found_lines import FoundLines, counted_words
     from gistpoint.sessions.runs.searching import Query, search_document
     from gistpoint.sessions.runs.searching_files import Sieve
 
-    query = Query(wanted.pattern, regex=wanted.regex, scopes=wanted.scope or tuple(TextScope))
+    query = Query(request.pattern, regex=request.regex, scopes=request.scope or tuple(TextScope))
     problems: list[ListedRun] = []
     rows: list[dict[str, Any]] = []
     found = FoundLines()
     searched, found_in, sieve = 0, set[str](), Sieve(query)
-    paths = [str(attempt_folder(path) or path) for path in wanted.paths]
+    paths = [str(attempt_folder(path) or path) for path in request.paths]
     for document in _documents(paths, problems, sieve.wants):
         searched += 1
         for hit in search_document(document, query):
-            if wanted.json:
+            if request.json:
                 place = {"part": hit.part + 1, "start": hit.start, "end": hit.end, "line": hit.line}
                 step = None if hit.step is None else hit.step + 1
                 error = {"traceback_of": hit.error} if hit.error else {}
@@ -348,9 +348,9 @@ def search(wanted: SearchRuns) -> int:
             found.add([hit])
             found_in.add(hit.run)
             # A line is printed only after its last match was found, because all its matches are marked.
-            if not wanted.json and len(found.lines) > printed > 0:
+            if not request.json and len(found.lines) > printed > 0:
                 _print_line(found.lines[printed - 1])
-    if wanted.json:
+    if request.json:
         print_json("gistpoint.search/1", {"hits": rows, "problems": [_problem(item) for item in problems]})
     elif found.lines:
         _print_line(found.lines[-1])
@@ -419,25 +419,25 @@ class ConvertRun(Request):
     read_as: str = ""
 
 
-def convert(wanted: ConvertRun) -> int:
+def convert(request: ConvertRun) -> int:
     """Write a run in another format, to standard output or to a file. Return 1 if it hardly fits its format.
 
     Raises `UserError` if the file is the run itself.
     """
-    read_files_as(wanted.read_as)
-    write = exporter(wanted.to)
-    document = _settled(open_named(wanted.recorded))
-    if wanted.to == "chat":
+    read_files_as(request.read_as)
+    write = exporter(request.to)
+    document = _settled(open_named(request.recorded))
+    if request.to == "chat":
         from gistpoint.sessions.exports.chat import left_out
 
         if missing := left_out(document):
             hint = "html, markdown and atif contain them."
             print(f"gistpoint: The chat leaves out {visible_line(missing)}: {hint}", file=sys.stderr)
-    if wanted.output is None:
+    if request.output is None:
         sys.stdout.writelines(write(document))
         return _doubted(document)
-    target = Path(wanted.output)
-    source, _ = split_name(wanted.recorded)
+    target = Path(request.output)
+    source, _ = split_name(request.recorded)
     if target.exists() and source.exists() and target.samefile(source):
         raise UserError(f"{target} is the run itself.", hint="Name another file to write.")
     write_whole(target, (piece.encode("utf-8", "backslashreplace") for piece in write(document)))

@@ -73,13 +73,13 @@ class RevokeLink(Request):
     person: str
 
 
-def show_links(asked: JsonWanted) -> int:
+def show_links(request: JsonWanted) -> int:
     """Print who has a link, and for which tasks or study."""
     from gistpoint.core.readable import moment
 
     clock = _clock()
     links = _book(clock).all()
-    if asked.json:
+    if request.json:
         shown = {
             who: {"made_utc_ms": link.made_utc_ms, "tasks": link.assigned.tasks, "study": link.assigned.study}
             for who, link in links.items()
@@ -100,14 +100,14 @@ def _words(assigned: Assigned) -> str:
     return f"study {assigned.study}" if assigned.study else ", ".join(task[:8] for task in assigned.tasks)
 
 
-def revoke(asked: RevokeLink) -> int:
+def revoke(request: RevokeLink) -> int:
     """Revoke a link."""
-    _book(_clock()).revoke(asked.person)
-    print_text(f"The link of {asked.person} is no longer valid.")
+    _book(_clock()).revoke(request.person)
+    print_text(f"The link of {request.person} is no longer valid.")
     return DONE
 
 
-def serve(asked: ServeParticipants) -> int:
+def serve(request: ServeParticipants) -> int:
     """Print the new links, and serve until the process is stopped.
 
     Raises `UserError` if nobody has a link, or if the address, a task or the study can't be served.
@@ -117,16 +117,16 @@ def serve(asked: ServeParticipants) -> int:
     _require_extra()
     from gistpoint.tui.serving.server import ParticipantServer
 
-    place = _place(asked.address)
+    place = _place(request.address)
     book = _book(_clock())
-    given = _people(asked.given)
+    given = _people(request.given)
     people = given or {who: link.assigned for who, link in book.all().items()}
     if not people:
         raise UserError(
             "Nobody has a link.",
             hint="gistpoint serve --for P01=TASK,TASK, or --study DIR; `gistpoint task list`.",
         )
-    sandbox = asked.sandbox
+    sandbox = request.sandbox
     for assigned in set(people.values()):
         _require_servable(assigned, sandbox)
 
@@ -134,10 +134,10 @@ def serve(asked: ServeParticipants) -> int:
         tasks = [word for task in assigned.tasks for word in ("--task", task)]
         what = ["--study", assigned.study] if assigned.study else tasks
         isolation = ["--sandbox", sandbox] if sandbox else []
-        return ["participant", "--code", who, "--memory", str(asked.memory), *what, *isolation]
+        return ["participant", "--code", who, "--memory", str(request.memory), *what, *isolation]
 
     def listening(address: str) -> None:
-        tokens = book.assign(people, renew=people if asked.given.new_links else ())
+        tokens = book.assign(people, renew=people if request.given.new_links else ())
         print_text(
             f"Serving at {address}; Ctrl+C stops. A link is shown once: give each only to its participant."
         )
@@ -150,7 +150,7 @@ def serve(asked: ServeParticipants) -> int:
             print_text(f"{who}  {words}")
         print(end="", flush=True)
 
-    server = ParticipantServer(book, people, place, arguments, sessions=asked.sessions, log=_log)
+    server = ParticipantServer(book, people, place, arguments, sessions=request.sessions, log=_log)
     asyncio.run(server.run(listening))
     print_text("Stopped. Everything is kept; `gistpoint serve` continues with the same links.")
     return DONE
@@ -185,38 +185,46 @@ def _require_extra() -> None:
         )
 
 
-def _place(asked: ServedAddress) -> ServedPlace:
+def _place(request: ServedAddress) -> ServedPlace:
     """Return the address to listen on.
 
-    Raises `UserError` if options don't fit together, or if links would be sent unencrypted.
+    Raises `UserError` if the certificate or its key is missing, if the public address is invalid or missing
+    although browsers can't open the host, or if links would be sent unencrypted.
     """
     from gistpoint.tui.serving.server import ServedPlace, is_loopback
 
-    if bool(asked.cert) != bool(asked.key):
+    if bool(request.cert) != bool(request.key):
         raise UserError("TLS needs both a certificate and its key.", hint="Give --cert and --key.")
-    url = urlsplit(asked.public_url)
-    if asked.public_url and (url.scheme not in ("http", "https") or not url.hostname or url.path.strip("/")):
+    url = urlsplit(request.public_url)
+    if request.public_url and (
+        url.scheme not in ("http", "https") or not url.hostname or url.path.strip("/")
+    ):
         raise UserError(
-            f"--public-url {asked.public_url!r} is not https://HOST or https://HOST:PORT.",
+            f"--public-url {request.public_url!r} is not https://HOST or https://HOST:PORT.",
             hint="Leave the path out: links begin with /p/.",
         )
-    if not is_loopback(asked.host) and not (asked.cert or asked.behind_proxy):
+    if not is_loopback(request.host) and not (request.cert or request.behind_proxy):
         raise UserError(
-            f"{asked.host} may be reached from other machines, and the links would travel unencrypted.",
+            f"{request.host} may be reached from other machines, and the links would travel unencrypted.",
             hint="Give --cert and --key, or --behind-proxy if a proxy provides TLS.",
         )
     if url.scheme == "http" and not is_loopback(url.hostname or ""):
         raise UserError(
-            f"With {asked.public_url}, the links would travel unencrypted.",
+            f"With {request.public_url}, the links would travel unencrypted.",
             hint="Give an address with https://.",
         )
-    if asked.host in _ALL_ADDRESSES and not asked.public_url:
+    if request.host in _ALL_ADDRESSES and not request.public_url:
         raise UserError(
-            f"{asked.host} is not an address that browsers can open.",
+            f"{request.host} is not an address that browsers can open.",
             hint="Give --public-url, such as https://lab.example:8000.",
         )
     return ServedPlace(
-        asked.host, asked.port, asked.public_url.rstrip("/"), asked.cert, asked.key, asked.behind_proxy
+        request.host,
+        request.port,
+        request.public_url.rstrip("/"),
+        request.cert,
+        request.key,
+        request.behind_proxy,
     )
 
 
@@ -234,7 +242,7 @@ def _require_isolation(sandbox: str | None) -> None:
     choose(wanted, consented=False)
 
 
-def _people(asked: ServedPeople) -> dict[str, Assigned]:
+def _people(request: ServedPeople) -> dict[str, Assigned]:
     """Return what each named participant is served, by code.
 
     Raises `UserError` for a malformed assignment, an unknown task, and a code that is given twice.
@@ -243,7 +251,7 @@ def _people(asked: ServedPeople) -> dict[str, Assigned]:
     from gistpoint.tui.serving.links import Assigned, read_assignments
 
     typed: list[tuple[str, str]] = []
-    for text in asked.people:
+    for text in request.people:
         who, is_given, tasks = text.partition("=")
         if not is_given or not tasks.strip(", "):
             raise UserError(
@@ -252,18 +260,18 @@ def _people(asked: ServedPeople) -> dict[str, Assigned]:
         typed.append((who, tasks))
     store = build_services(IsolationChoice()).tasks
     named = [(who, tuple(_task_names(tasks, store))) for who, tasks in typed]
-    if asked.links:
-        named += read_assignments(path_of(asked.links)).items()
+    if request.links:
+        named += read_assignments(path_of(request.links)).items()
     found: dict[str, Assigned] = {}
     for who, names in named:
         _require_new(who, found)
         ids = dict.fromkeys(store.find(name).id for name in names)
         found[checked_code(who)] = Assigned(tasks=tuple(ids))
-    if asked.study is not None:
+    if request.study is not None:
         from gistpoint.sessions.studies.people import codes_to_serve
         from gistpoint.tui.study_opening import open_study
 
-        folder = open_study(asked.study)
+        folder = open_study(request.study)
         for who in codes_to_serve(folder):
             _require_new(who, found)
             found[who] = Assigned(study=str(folder.root))

@@ -36,10 +36,10 @@ class SolveRequest(Request):
     isolation: IsolationChoice
 
 
-def solve(wanted: SolveRequest) -> int:
+def solve(request: SolveRequest) -> int:
     """Attempt a task, or resume an attempt. Return the exit code."""
-    make, find = partial(_services, wanted), partial(_named, wanted.what)
-    return open_attempt(wanted.isolation, make, find, lines=wanted.lines, new=wanted.new)
+    make, find = partial(_services, request), partial(_named, request.what)
+    return open_attempt(request.isolation, make, find, lines=request.lines, new=request.new)
 
 
 def open_attempt(
@@ -83,22 +83,22 @@ def open_attempt(
     return solve_by_lines(services, what)
 
 
-def _services(wanted: SolveRequest, probed: ProbedBackends) -> Services:
+def _services(request: SolveRequest, probed: ProbedBackends) -> Services:
     """Return services that apply the requested settings of a gist, if any.
 
     Raises `UserError` if there are settings for an existing attempt, which keeps its own.
     """
-    role = None if wanted.role is None else Role(wanted.role)
-    services = build_services(wanted.isolation, role=role, participant=wanted.participant, probed=probed)
-    if not wanted.gist_settings:
+    role = None if request.role is None else Role(request.role)
+    services = build_services(request.isolation, role=role, participant=request.participant, probed=probed)
+    if not request.gist_settings:
         return services
     try:
-        attempt_id = services.attempts.folder(wanted.what).name
+        attempt_id = services.attempts.folder(request.what).name
     except AttemptError:
         from gistpoint.sessions.services import read_gist_settings
 
-        task = services.tasks.find(wanted.what)
-        services = replace(services, gist_settings={task.id: read_gist_settings(wanted.gist_settings)})
+        task = services.tasks.find(request.what)
+        services = replace(services, gist_settings={task.id: read_gist_settings(request.gist_settings)})
         services.as_given(task)
         return services
     raise UserError(
@@ -108,7 +108,10 @@ def _services(wanted: SolveRequest, probed: ProbedBackends) -> Services:
 
 
 def _named(name: str, services: Services) -> Task | str:
-    """Return the named task or the id of the named attempt. Raises `UserError` if a model works on it."""
+    """Return the named task or the id of the named attempt.
+
+    Raises `UserError` if there is neither, or if a model is working on the attempt.
+    """
     try:
         attempt_id = services.attempts.folder(name).name
     except AttemptError:

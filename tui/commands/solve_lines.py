@@ -120,7 +120,9 @@ def _require_code_in_its_place(tool: Tool, arguments: Mapping[str, str]) -> None
     misplaced = [value for name, value in arguments.items() if name != code and value.startswith("@")]
     given = arguments.get(code, "")
     if code and misplaced and not given.startswith("@") and not any(map(str.isspace, given)):
-        raise QuestionError(f"{misplaced[0]} is not given as {code}. Usage: {tool.usage()}")
+        raise QuestionError(
+            f"{misplaced[0]} names a file with code, but is not the argument {code}. Usage: {tool.usage()}"
+        )
 
 
 def _code_in(file: str) -> str:

@@ -62,19 +62,19 @@ class SyncStore(JsonWanted):
     deleted: bool = False
 
 
-def use(asked: UseStore) -> int:
+def use(request: UseStore) -> int:
     """Choose a store, and print whether it answers.
 
     Return 1 if it can't be used, unless only its tables are missing.
     """
     locations = Locations.of_user()
-    if asked.store == FILES:
+    if request.store == FILES:
         before = chosen_address(locations.config)
         choose(locations.config, None)
         print(f"Only files are used. {before} keeps what it has." if before else "Only files are used.")
         return DONE
-    address = parse_address(asked.store)
-    choose(locations.config, asked.store)
+    address = parse_address(request.store)
+    choose(locations.config, request.store)
     print_text(f"The store is {address}.")
     try:
         with _opened(locations) as store:
@@ -112,7 +112,7 @@ def init(_: NoChoice) -> int:
         print("Give people their rights: GRANT gistpoint_worker TO name; or GRANT gistpoint_reader TO name;")
         return DONE
     print(
-        "You may not create roles here. Ask an administrator of the server to run this, then run"
+        "You are not allowed to create roles here. Ask an administrator of the server to run this, then run"
         " `store init` again:"
     )
     for role in missing:
@@ -120,12 +120,12 @@ def init(_: NoChoice) -> int:
     return NEGATIVE
 
 
-def status(asked: JsonWanted) -> int:
+def status(request: JsonWanted) -> int:
     """Print the state of the store. Return 1 if it does not answer."""
     locations = Locations.of_user()
     address = chosen_address(locations.config)
     if address is None:
-        if asked.json:
+        if request.json:
             print_json("gistpoint.store-status/1", {"store": None})
         else:
             print(
@@ -142,7 +142,7 @@ def status(asked: JsonWanted) -> int:
         from gistpoint.sessions.team.pusher import TO_SEND
 
         waiting = sorted(path.name for path in (locations.data / TO_SEND).glob("*"))
-        if asked.json:
+        if request.json:
             print_json(
                 "gistpoint.store-status/1", {"store": str(address), "away": error.message, "unsent": waiting}
             )
@@ -150,7 +150,7 @@ def status(asked: JsonWanted) -> int:
         print_text(error.message)
         print(f"Attempts written in the meantime: {len(waiting)}. They are sent when it answers again.")
         return NEGATIVE
-    if asked.json:
+    if request.json:
         print_json("gistpoint.store-status/1", asdict(found))
         return DONE
     skew = f"{found.skew_ms / 1000:+.1f} s against the server's"
@@ -186,14 +186,14 @@ def _is_wrong(skew_ms: int) -> bool:
     return abs(skew_ms) > SKEW_REPORTED_S * 1000
 
 
-def sync(asked: SyncStore) -> int:
+def sync(request: SyncStore) -> int:
     """Send and fetch everything. Return 1 if something differs."""
     locations = Locations.of_user()
-    with _opened(locations) as store, long_work(quiet=asked.json, kept=_KEPT) as work:
+    with _opened(locations) as store, long_work(quiet=request.json, kept=_KEPT) as work:
         from gistpoint.sessions.team.syncing import sync as synchronise
 
-        done = synchronise(store, locations, SystemTime(), work.run, deleted=asked.deleted)
-    if asked.json:
+        done = synchronise(store, locations, SystemTime(), work.run, deleted=request.deleted)
+    if request.json:
         print_json("gistpoint.store-sync/1", asdict(done))
         return NEGATIVE if done.alarms else DONE
     print_table(
@@ -217,13 +217,13 @@ def sync(asked: SyncStore) -> int:
     return NEGATIVE if done.alarms else DONE
 
 
-def check(asked: JsonWanted) -> int:
+def check(request: JsonWanted) -> int:
     """Print all differences between the files and the store. Return 1 if there is one.
 
     Raises `TeamStoreError` if the user may only read the store.
     """
     locations = Locations.of_user()
-    with _opened(locations) as store, long_work(quiet=asked.json, kept="Nothing was changed.") as work:
+    with _opened(locations) as store, long_work(quiet=request.json, kept="Nothing was changed.") as work:
         if not store.rights.works:
             raise TeamStoreError(
                 "A reader can't compare: journals and answers are not shown to readers.",
@@ -232,7 +232,7 @@ def check(asked: JsonWanted) -> int:
         from gistpoint.sessions.team.checking import check as differences
 
         found = differences(store, locations, SystemTime(), work.run)
-    if asked.json:
+    if request.json:
         rows = [{"kind": one.kind, **asdict(one.conflict), "text": str(one.conflict)} for one in found]
         print_json("gistpoint.store-check/1", {"differences": rows})
     else:

@@ -110,19 +110,20 @@ class NewStudyShown(StudyShown):
     new: NewStudy
 
 
-def new(asked: NewStudyShown) -> int:
+def new(request: NewStudyShown) -> int:
     """Make the folder of a study, and print how to continue."""
-    new_study(path_of(asked.study), Locations.of_user(), asked.new)
-    study = open_study(asked.study)
-    if asked.json:
+    new_study(path_of(request.study), Locations.of_user(), request.new)
+    study = open_study(request.study)
+    if request.json:
         print_json(
-            "gistpoint.study-new/1", {"id": study.study.id, "folder": asked.study, "tasks": list(study.tasks)}
+            "gistpoint.study-new/1",
+            {"id": study.study.id, "folder": request.study, "tasks": list(study.tasks)},
         )
         return DONE
     print_text(
-        f"{study.study.id}: {STUDY_FILE}, texts and {plural(len(study.tasks), 'task')} in {asked.study}"
+        f"{study.study.id}: {STUDY_FILE}, texts and {plural(len(study.tasks), 'task')} in {request.study}"
     )
-    print_text(f"Edit {STUDY_FILE} and texts/, then: gistpoint study check {asked.study}")
+    print_text(f"Edit {STUDY_FILE} and texts/, then: gistpoint study check {request.study}")
     return DONE
 
 
@@ -133,10 +134,10 @@ class StudyCheck(StudyShown):
     prereg: bool = False
 
 
-def check(asked: StudyCheck) -> int:
+def check(request: StudyCheck) -> int:
     """Print the findings of all checks, or the text of a pre-registration. Return 1 if a check failed."""
-    study = open_study(asked.study)
-    if asked.prereg:
+    study = open_study(request.study)
+    if request.prereg:
         print_text(preregistration(study))
         return DONE
     findings: list[CheckFinding] = []
@@ -144,23 +145,23 @@ def check(asked: StudyCheck) -> int:
     def make(task: Task) -> HelpGist:
         from gistpoint.core.assist.making_help import make_help
 
-        with long_work(quiet=asked.json, kept="The study is unchanged.") as work:
+        with long_work(quiet=request.json, kept="The study is unchanged.") as work:
             runner = build_entrypoint_runner(IsolationChoice(sandbox=study.study.sandbox.demand or None))
             return make_help(task, read_answer(task), runner, time.monotonic, run=work.run)
 
     for finding in check_study(study, lambda named: choose(named, consented=False).name, make):
         findings.append(finding)
-        if not asked.json:
+        if not request.json:
             word = "reduced" if finding.reduced else "ok" if finding.passed else "FAILED"
             print_text(f"{word:>8}  {finding.name}: {finding.detail}")
     good = all(finding.passed for finding in findings)
-    if asked.json:
+    if request.json:
         rows = [asdict(finding) for finding in findings]
         print_json("gistpoint.study-check/1", {"id": study.study.id, "passed": good, "checks": rows})
     elif good:
         opened = study.ledger.opened is not None
         print_text(
-            f"{study.study.id}: sound" + ("" if opened else f". Next: gistpoint study open {asked.study}")
+            f"{study.study.id}: sound" + ("" if opened else f". Next: gistpoint study open {request.study}")
         )
     else:
         print_text(f"{study.study.id}: not sound")
@@ -188,9 +189,9 @@ def opening(study: StudyFolder, _: NoChoice, as_json: bool) -> int:
     return DONE
 
 
-def amend(study: StudyFolder, wanted: AmendStudy, as_json: bool) -> int:
+def amend(study: StudyFolder, request: AmendStudy, as_json: bool) -> int:
     """Put the changed declaration in force."""
-    before = amend_study(study, wanted)
+    before = amend_study(study, request)
     share_again(study)
     if as_json:
         print_json(

@@ -114,11 +114,11 @@ class CorrectAttempt(StudyShown):
     span: LabelSpan
 
 
-def correct(asked: CorrectAttempt) -> int:
+def correct(request: CorrectAttempt) -> int:
     """Count a span of an attempt's time as another activity."""
-    done = correct_times(open_study(asked.study), asked.settled, asked.span)
+    done = correct_times(open_study(request.study), request.settled, request.span)
     span, before, after = done.span, done.before, done.after
-    if asked.json:
+    if request.json:
         values = {
             "attempt": after.attempt,
             "from_ms": span.from_ms,
@@ -139,15 +139,15 @@ def correct(asked: CorrectAttempt) -> int:
     return DONE
 
 
-def exclude(study: StudyFolder, wanted: SettleAttempt, as_json: bool) -> int:
+def exclude(study: StudyFolder, request: SettleAttempt, as_json: bool) -> int:
     """Exclude an attempt from the analyses."""
-    _print_decision("excluded", exclude_attempt(study, wanted), as_json=as_json)
+    _print_decision("excluded", exclude_attempt(study, request), as_json=as_json)
     return DONE
 
 
-def include(study: StudyFolder, wanted: SettleAttempt, as_json: bool) -> int:
+def include(study: StudyFolder, request: SettleAttempt, as_json: bool) -> int:
     """Take an attempt back into the analyses. Return 1 if it still does not count."""
-    row = include_attempt(study, wanted)
+    row = include_attempt(study, request)
     _print_decision("included", row, as_json=as_json)
     return DONE if row.counted else NEGATIVE
 
@@ -161,11 +161,11 @@ def _print_decision(what: str, row: AttemptRow, *, as_json: bool) -> None:
         print_text(f"{row.attempt}: {what}, and {counts}.")
 
 
-def export(study: StudyFolder, wanted: ExportStudy, as_json: bool) -> int:
+def export(study: StudyFolder, request: ExportStudy, as_json: bool) -> int:
     """Export a study to a folder."""
     with long_work(quiet=as_json, kept="The same command writes every file again.", asks_token=False) as work:
-        done = export_study(study, wanted, _write, work.run)
-        make_folder(path_of(wanted.output))  # even if no format has a file
+        done = export_study(study, request, _write, work.run)
+        make_folder(path_of(request.output))  # even if no format has a file
     simulated = study.study.simulated
     if as_json:
         values = {"simulated": simulated, "files": done.files, "problems": list(done.problems)}
@@ -174,7 +174,7 @@ def export(study: StudyFolder, wanted: ExportStudy, as_json: bool) -> int:
     for problem in done.problems:
         print_text(f"note: {problem}")
     print_text(
-        f"{'SIMULATED data: ' if simulated else ''}{plural(len(done.files), 'file')} in {wanted.output}"
+        f"{'SIMULATED data: ' if simulated else ''}{plural(len(done.files), 'file')} in {request.output}"
     )
     return DONE
 
@@ -242,8 +242,8 @@ CORRECT = CliCommand(
     },
     about=(
         "Records what a span of an attempt counts as, for example a phone call without a pause. Times"
-        " count from the start of the attempt while the program ran: seconds, M:SS or H:MM:SS. The"
-        " raw times stay in every export."
+        " are counted from the start of the attempt, without those in which the program was closed:"
+        " seconds, M:SS or H:MM:SS. The raw times stay in every export."
     ),
 )
 EXCLUDE = StudyCommand(

@@ -45,26 +45,26 @@ class RepairComparison(StudyShown):
     isolation: IsolationChoice
 
 
-def compare(asked: RepairComparison) -> int:
+def compare(request: RepairComparison) -> int:
     """Compare repairs with the originals, and print all results. Return 1 if one differs.
 
     Repairs that were compared earlier are left out unless requested. Raises `StudyError` for a simulated
     study.
     """
-    folder = open_study(asked.study)
+    folder = open_study(request.study)
     if folder.study.simulated:
         raise StudyError(
             f"{folder.study.id} is simulated: its repairs are made up, so there is nothing to compare."
         )
     passing = _passing(folder)
     with long_work(
-        quiet=asked.json, kept="Comparisons so far are kept: the same command continues from there."
+        quiet=request.json, kept="Comparisons so far are kept: the same command continues from there."
     ) as work:
         found = compare_repairs(
-            folder, passing, asked.repairs, lambda: build_equivalence_tester(asked.isolation), work.run
+            folder, passing, request.repairs, lambda: build_equivalence_tester(request.isolation), work.run
         )
     counts = Counter(result.verdict for result in found)
-    if asked.json:
+    if request.json:
         rows = [{name: getattr(row, name) for name in type(row).__slots__} for row in found]
         print_json("gistpoint.study-compare/1", {"study": folder.study.id, "attempts": rows})
     else:
@@ -84,24 +84,24 @@ class ConfirmStudy(StudyShown):
     isolation: IsolationChoice
 
 
-def confirm(asked: ConfirmStudy) -> int:
+def confirm(request: ConfirmStudy) -> int:
     """Confirm the passes whose journals are on this machine, and print each result.
 
     Return 1 if one needs a person's attention, or if other machines have journals. Raises `StudyError` for a
     simulated study.
     """
-    folder = open_study(asked.study)
+    folder = open_study(request.study)
     folder.require_people()
     waiting = passes_to_confirm(folder)
     found: list[AskedPass] = []
     with long_work(
-        quiet=asked.json, kept="Confirmations so far are in the journals: the same command continues."
+        quiet=request.json, kept="Confirmations so far are in the journals: the same command continues."
     ) as work:
-        for one in confirm_study(build_services(asked.isolation), folder, waiting.here, work.run):
+        for one in confirm_study(build_services(request.isolation), folder, waiting.here, work.run):
             found.append(one)
-            if not asked.json:
+            if not request.json:
                 print_text(f"{one.attempt_id}: {asked_words(one)}")
-    if asked.json:
+    if request.json:
         rows = [asked_row(one) for one in found]
         values = {"study": folder.study.id, "attempts": rows, "elsewhere": list(waiting.elsewhere)}
         print_json("gistpoint.study-confirm/1", values)
@@ -127,15 +127,15 @@ class BlindReading(NamedStudy):
     reader: str = ""
 
 
-def read(asked: BlindReading) -> int:
+def read(request: BlindReading) -> int:
     """Open the passing changes of a study for reading. Raises `StudyError` if nothing has passed yet."""
     from gistpoint.core.locations import Locations
     from gistpoint.tui.base_app import OneScreenApp
     from gistpoint.tui.screens.study.reading import BlindReadingScreen, MergeAnswer, ShownChange
 
-    folder = open_study(asked.study)
+    folder = open_study(request.study)
     require_terminal("reading", hint="`gistpoint study report DIR` contains readers' answers.")
-    reader = asked.reader or getpass.getuser()
+    reader = request.reader or getpass.getuser()
     items = reading_queue(folder, _passing(folder), reader)
     if not items:
         raise StudyError("Nothing has passed yet, so there is nothing to read.")

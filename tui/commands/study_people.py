@@ -29,11 +29,11 @@ from gistpoint.tui.commands.studies import StudyCommand
 from gistpoint.tui.study_opening import is_shared
 
 
-def enrol(study: StudyFolder, wanted: EnrolPeople, as_json: bool) -> int:
+def enrol(study: StudyFolder, request: EnrolPeople, as_json: bool) -> int:
     """Enrol one participant or several."""
-    codes = enrol_people(study, wanted)
+    codes = enrol_people(study, request)
     if as_json:
-        values = {"id": study.study.id, "codes": codes, "stratum": wanted.stratum}
+        values = {"id": study.study.id, "codes": codes, "stratum": request.stratum}
         print_json("gistpoint.study-enrol/1", values)
         return DONE
     for code in codes:
@@ -43,9 +43,9 @@ def enrol(study: StudyFolder, wanted: EnrolPeople, as_json: bool) -> int:
     return DONE
 
 
-def returning(study: StudyFolder, wanted: ReturnAssignment, as_json: bool) -> int:
+def returning(study: StudyFolder, request: ReturnAssignment, as_json: bool) -> int:
     """Record that an assignment is returned, so that others can get its task."""
-    assignment = return_assignment(study, wanted)
+    assignment = return_assignment(study, request)
     if as_json:
         print_json("gistpoint.study-return/1", {"assignment": assignment.id, "code": assignment.person})
     else:
@@ -54,9 +54,9 @@ def returning(study: StudyFolder, wanted: ReturnAssignment, as_json: bool) -> in
     return DONE
 
 
-def withdraw(study: StudyFolder, wanted: WithdrawPerson, as_json: bool) -> int:
+def withdraw(study: StudyFolder, request: WithdrawPerson, as_json: bool) -> int:
     """Record a withdrawal, and erase the data on request."""
-    left = withdraw_person(study, wanted)
+    left = withdraw_person(study, request)
     if as_json:
         values = {"data": left.data, "deleted": asdict(left.erasure) if left.erasure else None}
         print_json("gistpoint.study-withdraw/1", values)
@@ -73,6 +73,11 @@ def _withdrawal_words(left: Withdrawal, typed: str) -> list[str]:
     sentences = [
         f"Deleted: files of the log: {len(left.erasure.logs)}, attempts: {len(left.erasure.attempts)}."
     ]
+    if left.erasure.tasks:
+        sentences.append(
+            f"Also deleted: {plural(len(left.erasure.tasks), 'task')} made from failed submissions. Archives"
+            " and studies may contain copies."
+        )
     if left.away:
         sentences.append(
             f"Not yet on the store. {left.away} `gistpoint study sync {typed}` deletes it there."
@@ -96,17 +101,17 @@ class EraseExpired(Request):
     dry_run: bool = False
 
 
-def erase(study: StudyFolder, wanted: EraseExpired, as_json: bool) -> int:
+def erase(study: StudyFolder, request: EraseExpired, as_json: bool) -> int:
     """Erase or count the people whose retention has ended."""
     expired, days = people_expired(study), study.study.privacy.retention_days
-    if not wanted.dry_run:
+    if not request.dry_run:
         erase_people(study, expired)
     people = plural(len(expired), "person", "people")
     if as_json:
         print_json(
-            "gistpoint.study-erase/1", {"days": days, "erased": not wanted.dry_run, "people": len(expired)}
+            "gistpoint.study-erase/1", {"days": days, "erased": not request.dry_run, "people": len(expired)}
         )
-    elif wanted.dry_run:
+    elif request.dry_run:
         print_text(
             f"{people}, whose last operation is older than {days} days: {', '.join(expired) or 'nobody'}"
         )
@@ -123,9 +128,9 @@ class SyncStudy(Request):
     """The folder of the copy; None for none."""
 
 
-def sync(study: StudyFolder, wanted: SyncStudy, as_json: bool) -> int:
+def sync(study: StudyFolder, request: SyncStudy, as_json: bool) -> int:
     """Update a study's folder with this machine's attempts, after merging another copy if one is given."""
-    done = synchronise(study, path_of(wanted.other) if wanted.other else None)
+    done = synchronise(study, path_of(request.other) if request.other else None)
     if as_json:
         print_json("gistpoint.study-sync/1", asdict(done))
         return DONE
@@ -133,14 +138,14 @@ def sync(study: StudyFolder, wanted: SyncStudy, as_json: bool) -> int:
     taken = {str(what): count for what, count in done.taken.items()}
     rows = [["attempts of this machine", what, str(count)] for what, count in sorted(published.items())]
     rows += [["attempts of the other copy", what, str(count)] for what, count in sorted(taken.items())]
-    if wanted.other:
+    if request.other:
         rows.append(["lines of the other copy", "new", str(done.lines)])
     if done.erased.any:
         rows.append(
             [
                 "people who were erased",
                 "deleted again",
-                str(len(done.erased.logs) + len(done.erased.attempts)),
+                str(len(done.erased.logs) + len(done.erased.attempts) + len(done.erased.tasks)),
             ]
         )
     print_table(["what", "became", "number"], rows)
@@ -156,9 +161,9 @@ class AuditStudy(Request):
     public: str | None = None
 
 
-def auditing(study: StudyFolder, wanted: AuditStudy, as_json: bool) -> int:
+def auditing(study: StudyFolder, request: AuditStudy, as_json: bool) -> int:
     """Print what is wrong with a study's folder or export. Return 1 if anything is."""
-    found = list(audit(study) if wanted.public is None else audit_public(study, path_of(wanted.public)))
+    found = list(audit(study) if request.public is None else audit_public(study, path_of(request.public)))
     wrong = [finding for finding in found if not finding.note]
     verdict = f"{len(wrong)} wrong" if wrong else "clean"
     if as_json:
@@ -167,8 +172,8 @@ def auditing(study: StudyFolder, wanted: AuditStudy, as_json: bool) -> int:
         return NEGATIVE if wrong else DONE
     for finding in found:
         print_text(f"{'note' if finding.note else 'WRONG':>8}  {finding.name}: {finding.sentence}")
-    if wanted.public is not None:
-        print_text(f"{wanted.public}: {verdict}")
+    if request.public is not None:
+        print_text(f"{request.public}: {verdict}")
     else:
         people = plural(len(study.ledger.people), "person", "people")
         journals = plural(sum(1 for _ in study.attempts()), "journal")
@@ -203,7 +208,7 @@ RETURN = StudyCommand(
         "why": option("the reason, for the report", metavar="WORDS"),
     },
     about=(
-        "Frees an assignment that its person can't finish, for example because the machine broke. The"
+        "Frees an assignment that its person can't finish, for example because the machine broke down. The"
         " task counts as seen by this person, and can be assigned to others again."
     ),
 )

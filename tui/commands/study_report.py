@@ -25,9 +25,9 @@ from gistpoint.tui.commands.progress import long_work
 from gistpoint.tui.commands.studies import StudyCommand
 
 
-def analyse(study: StudyFolder, wanted: AnalyseStudy, as_json: bool) -> int:
+def analyse(study: StudyFolder, request: AnalyseStudy, as_json: bool) -> int:
     """Run analyses, and print their findings. Return 1 if one failed."""
-    report = _analysed(study, wanted, quiet=as_json)
+    report = _analysed(study, request, quiet=as_json)
     if as_json:
         print_json(SCHEMA, results(report))
     else:
@@ -50,24 +50,24 @@ class ReportPage(Request):
     unblind: bool = False
 
 
-def report(study: StudyFolder, wanted: ReportPage, as_json: bool) -> int:
+def report(study: StudyFolder, request: ReportPage, as_json: bool) -> int:
     """Write the report of a study. Return 1 if an analysis failed.
 
     Raises `UserError` if there is no folder for the file, if a file can't be written, or if packages for the
     page are missing.
     """
-    if wanted.output and not (folder := Path(wanted.output).expanduser().parent).is_dir():
+    if request.output and not (folder := Path(request.output).expanduser().parent).is_dir():
         raise UserError(
             f"There is no folder {folder} for the report.", hint="Make it, or name another file with -o."
         )
     require_page()
-    made = _analysed(study, AnalyseStudy(unblind=wanted.unblind), quiet=as_json)
-    target = page_name(study.root, wanted.output, simulated=made.simulated)
+    made = _analysed(study, AnalyseStudy(unblind=request.unblind), quiet=as_json)
+    target = page_name(study.root, request.output, simulated=made.simulated)
     others = _other_files(target)
     # Stopped by the token, since an interrupt raised while a figure is drawn can be lost in a callback.
     with long_work(quiet=as_json, kept="Nothing was written.") as work:
         content = write_report(made, work.run)
-    write_whole(target, content.page, named=bool(wanted.output))
+    write_whole(target, content.page, named=bool(request.output))
     write_whole(others["results"], [content.results], named=False)
     write_whole(others["methods"], [content.methods], named=False)
     failed = [ran.analysis.id for ran in made.ran if ran.failed]
@@ -81,18 +81,21 @@ def report(study: StudyFolder, wanted: ReportPage, as_json: bool) -> int:
         print_text(f"Items of the checklist without an answer: {still_open} of {len(made.checklist)}")
         if failed:
             print_text(f"Failed, as reported on the page: {', '.join(failed)}")
-    if wanted.open:
+    if request.open:
         _open(target)
     return _code(made.ran)
 
 
-def _analysed(study: StudyFolder, wanted: AnalyseStudy, *, quiet: bool) -> StudyReport:
+def _analysed(study: StudyFolder, request: AnalyseStudy, *, quiet: bool) -> StudyReport:
     with long_work(quiet=quiet, kept="Nothing was written.", asks_token=False) as work:
-        return analyse_study(study, wanted, work.run)
+        return analyse_study(study, request, work.run)
 
 
 def page_name(folder: Path, given: str | None, *, simulated: bool) -> Path:
-    """Return the file of the page, whose name contains `SIMULATED` for a simulated study."""
+    """Return the file of the page, by default `report.html` in the study's folder.
+
+    Its name contains `SIMULATED` for a simulated study.
+    """
     target = Path(given).expanduser() if given else folder / "report.html"
     if simulated and SIMULATED not in target.name:
         target = target.with_name(f"{SIMULATED}-{target.name}")

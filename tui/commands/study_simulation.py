@@ -24,11 +24,11 @@ from gistpoint.tui.commands.progress import ProgressLine, long_work
 from gistpoint.tui.commands.studies import StudyCommand, StudyShown
 
 
-def simulate(study: StudyFolder, wanted: SimulateStudy, as_json: bool) -> int:
+def simulate(study: StudyFolder, request: SimulateStudy, as_json: bool) -> int:
     """Fill a simulated study with attempts."""
     with ProgressLine(quiet=as_json) as progress:
         run = RunContext(progress=progress.making)
-        count = simulate_study(study, Locations.of_user(), wanted, run)
+        count = simulate_study(study, Locations.of_user(), request, run)
     return _print_count("gistpoint.study-simulate/1", study.named, count, as_json=as_json)
 
 
@@ -39,12 +39,12 @@ class DemoStudy(StudyShown):
     study: str = "demo-study"
 
 
-def demo(asked: DemoStudy) -> int:
+def demo(request: DemoStudy) -> int:
     """Write the study of the demo."""
-    with ProgressLine(quiet=asked.json) as progress:
-        root, run = path_of(asked.study).absolute(), RunContext(progress=progress.making)
-        count = write_demo_study(root, asked.study, Locations.of_user(), run)
-    return _print_count("gistpoint.study-demo/1", asked.study, count, as_json=asked.json)
+    with ProgressLine(quiet=request.json) as progress:
+        root, run = path_of(request.study).absolute(), RunContext(progress=progress.making)
+        count = write_demo_study(root, request.study, Locations.of_user(), run)
+    return _print_count("gistpoint.study-demo/1", request.study, count, as_json=request.json)
 
 
 def _print_count(schema: str, folder: str, count: SimulationCount, *, as_json: bool) -> int:
@@ -64,10 +64,10 @@ def _print_count(schema: str, folder: str, count: SimulationCount, *, as_json: b
     return DONE
 
 
-def power(study: StudyFolder, wanted: PowerOfStudy, as_json: bool) -> int:
+def power(study: StudyFolder, request: PowerOfStudy, as_json: bool) -> int:
     """Print the expected half-widths of the primary estimate, and record them in the study's log."""
     with long_work(quiet=as_json, kept="Nothing was written.") as work:
-        found = record_power(study, wanted, work.run)
+        found = record_power(study, request, work.run)
     if as_json:
         forecast = found.recorded
         values = {
@@ -78,11 +78,11 @@ def power(study: StudyFolder, wanted: PowerOfStudy, as_json: bool) -> int:
         }
         print_json("gistpoint.study-power/1", values)
     else:
-        _print_power(found, wanted)
+        _print_power(found, request)
     return DONE
 
 
-def _print_power(found: StudyPower, asked: PowerOfStudy) -> None:
+def _print_power(found: StudyPower, request: PowerOfStudy) -> None:
     design, figures = found.design, found.figures
     width = "known to within a factor" if design.of_times else "half-width"
     effect = figures[0].power is not None
@@ -105,10 +105,10 @@ def _print_power(found: StudyPower, asked: PowerOfStudy) -> None:
         ],
     )
     print_text(
-        f"Assumed: {asked.rate:g} solved, standard deviation of persons {asked.ability:g} and of tasks "
-        f"{asked.task:g} logits"
-        + (f", of log times {asked.sigma:g}" if design.of_times else "")
-        + (f", effect {asked.effect:g}" if effect else "")
+        f"Assumed: {request.rate:g} solved, standard deviation of persons {request.ability:g} and of tasks "
+        f"{request.task:g} logits"
+        + (f", of log times {request.sigma:g}" if design.of_times else "")
+        + (f", effect {request.effect:g}" if effect else "")
         + ". Saved in the study's log."
     )
 
@@ -131,15 +131,15 @@ SIMULATE = StudyCommand(
             " {default})",
         ),
         "give_up": _number(
-            "--give-up", "share of attempts whose patience ends before the time limit (default: {default})"
+            "--give-up", "share of attempts in which patience ends before the time limit (default: {default})"
         ),
         "assist_ratio": _number(
-            "--assist-ratio", "time with assistance as a ratio to time alone (default: {default})"
+            "--assist-ratio", "ratio of the time with assistance to the time alone (default: {default})"
         ),
     },
     about=(
         "Fills a study that is declared with `simulated = true`: simulated people take part from"
-        " beginning to end, simulated models make the runs of each [[solver]]. The real engine makes"
+        " beginning to end, and simulated models make the runs of each [[solver]]. The real engine makes"
         " the attempts; the clock and the test results are made up. The same seed makes the same"
         " study."
     ),
@@ -159,7 +159,7 @@ POWER = StudyCommand(
     power,
     {
         "people": option("only for this many people", metavar="N"),
-        "effect": option("the difference of rates, or ratio of times, to be detected", metavar="D"),
+        "effect": option("the difference in rates, or ratio of times, to be detected", metavar="D"),
         "rate": _number("--rate", "the share solved (default: {default}, which makes the interval widest)"),
         "ability": _number("--ability", "standard deviation of persons, in logits"),
         "task": _number("--task", "standard deviation of tasks, logits"),

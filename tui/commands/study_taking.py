@@ -39,13 +39,13 @@ class TakePart(NamedStudy):
     """The participant's code; if empty, the command asks for it."""
 
 
-def join(asked: TakePart) -> int:
+def join(request: TakePart) -> int:
     """Take a participant through a study. Return the exit code."""
-    open_study(asked.study)
+    open_study(request.study)
     require_terminal(
         "study", hint="To take part, run this in a terminal. `gistpoint study progress` prints a table."
     )
-    return app_of(asked.study, asked.code or input("Your code: ").strip()).run_to_exit_code()
+    return app_of(request.study, request.code or input("Your code: ").strip()).run_to_exit_code()
 
 
 def app_of(name: str, code: str, *, again: str = "") -> StudyApp:
@@ -110,9 +110,9 @@ class ShowProgress(Request):
     unblind: bool = False
 
 
-def progress(folder: StudyFolder, wanted: ShowProgress, as_json: bool) -> int:
+def progress(folder: StudyFolder, request: ShowProgress, as_json: bool) -> int:
     """Show the progress of a study on a screen; without a terminal, or as JSON, print it."""
-    hidden = outcomes_hidden(folder, unblind=wanted.unblind)
+    hidden = outcomes_hidden(folder, unblind=request.unblind)
     if as_json or not interactive():
         _print_progress(folder, hidden=hidden, as_json=as_json)
         return DONE

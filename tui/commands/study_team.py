@@ -23,18 +23,18 @@ if TYPE_CHECKING:
     from gistpoint.sessions.team.address import StoreAddress
 
 
-def sharing(asked: StudyShown) -> int:
+def sharing(request: StudyShown) -> int:
     """Put a study on the team's store. Raises `StudyError` if no store is chosen."""
     require_extra()
     from gistpoint.sessions.team.study_sharing import share
 
-    study = open_study(asked.study)
+    study = open_study(request.study)
     done = share(study, _address_of(study))
-    study = open_study(asked.study)
+    study = open_study(request.study)
     sent = synchronise(study)
     study.store.send()
     identity, people = study.study.id, len(study.ledger.people)
-    if asked.json:
+    if request.json:
         values = {
             "id": identity,
             "store": done.address.url,

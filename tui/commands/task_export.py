@@ -22,19 +22,19 @@ from gistpoint.tui.commands.output import make_folder, write_whole
 from gistpoint.tui.commands.progress import long_work
 
 
-def export(wanted: ExportTasks) -> int:
+def export(request: ExportTasks) -> int:
     """Export tasks, and print the path of each archive, or of the folder for the other harness.
 
     Raises `UserError` if the target is not empty, is a file for several tasks, or if the format can't
     describe a task, and `TaskError` if a task can't be read.
     """
     locations = Locations.of_user()
-    tasks = tasks_of(wanted.tasks, TaskStore(locations.tasks, demo=locations.demo))
-    target = Path(wanted.output)
-    if wanted.to == "archive":
+    tasks = tasks_of(request.tasks, TaskStore(locations.tasks, demo=locations.demo))
+    target = Path(request.output)
+    if request.to == "archive":
         return _archive(tasks, target)
-    write = task_exporter(wanted.to)
-    settings = wanted.settings()
+    write = task_exporter(request.to)
+    settings = request.settings()
     if target.exists() and (not target.is_dir() or any(target.iterdir())):
         raise UserError(f"{target} already exists.", hint="Name a new folder, or an empty one.")
     for task in tasks:
@@ -111,8 +111,8 @@ EXPORT = CliCommand(
         "agent_hosts": option(
             "hosts that an agent in the container may reach, such as its model's", metavar="HOST,…"
         ),
-        "tools": option("mcp: give the agent the address of the server"),
-        "mcp_url": option(f"as the container reaches it ({MCP_URL})", metavar="URL"),
+        "tools": option("mcp: also give the agent the address of gistpoint's MCP server"),
+        "mcp_url": option(f"that server's address as the container reaches it ({MCP_URL})", metavar="URL"),
         "base": option("the image to build on, preferably with its digest", metavar="IMAGE"),
     },
     about="Writes tasks as one file (archive), or for a harness that runs them in its own containers.",

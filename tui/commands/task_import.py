@@ -28,35 +28,35 @@ class ImportCall(ImportRecords):
     isolation: IsolationChoice = field(default_factory=IsolationChoice)
 
 
-def import_records(wanted: ImportCall) -> int:
+def import_records(request: ImportCall) -> int:
     """Import the records that are not stored yet, and print a row for each.
 
     With `pending`, only list the records that wait. Return 1 if a record was refused or has to wait. Raises
     `CancelledError` if the work was stopped, after printing the outcomes so far.
     """
     locations = Locations.of_user()
-    ledger = ImportLedger(locations.imports / f"{wanted.data_set}.json")
-    if wanted.pending:
-        return _print_pending(ledger, as_json=wanted.json)
-    sources = wanted.record_sources()
-    records, outcomes = wanted.records(ledger)
+    ledger = ImportLedger(locations.imports / f"{request.data_set}.json")
+    if request.pending:
+        return _print_pending(ledger, as_json=request.json)
+    sources = request.record_sources()
+    records, outcomes = request.records(ledger)
 
     def open_harness() -> tuple[Runner, FetchingHarness]:
         from gistpoint.sandbox.pools import SandboxHarness
 
-        runner = build_runner(wanted.isolation)
+        runner = build_runner(request.isolation)
         return runner, SandboxHarness.on(runner.backend)
 
     stopped: CancelledError | None = None
     kept = "The outcomes so far are kept: the same command continues from there."
     try:
-        with long_work(quiet=wanted.json, kept=kept) as work:
+        with long_work(quiet=request.json, kept=kept) as work:
             Importer(
-                ledger, sources, locations.tasks, open_harness, outcomes, wanted.min_failing, work.run
+                ledger, sources, locations.tasks, open_harness, outcomes, request.min_failing, work.run
             ).all(records)
     except CancelledError as error:
         stopped = error
-    _print(outcomes, as_json=wanted.json)
+    _print(outcomes, as_json=request.json)
     if stopped is not None:
         raise stopped
     return DONE if all(item.good for item in outcomes) else NEGATIVE
@@ -101,7 +101,7 @@ IMPORT = CliCommand(
     ImportCall,
     import_records,
     {
-        "data_set": argument("", "the data set in whose format the records are"),
+        "data_set": argument("", "the data set whose format the records have"),
         "file": argument("FILE", "JSON or JSON lines; without it, the waiting records"),
         "sources": option(
             "TOML file with the locations of repositories, and what their suites need", metavar="FILE.toml"

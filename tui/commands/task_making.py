@@ -12,6 +12,7 @@ from functools import partial
 from statistics import mean
 from typing import Any
 
+from gistpoint import __version__
 from gistpoint.core.attempts.clock import SystemTime
 from gistpoint.core.corruption.rounds import LoopSettings
 from gistpoint.core.errors import CancelledError, InfrastructureError, UserError
@@ -22,7 +23,7 @@ from gistpoint.core.generation.context import FetchingHarness
 from gistpoint.core.generation.examples import examples_for
 from gistpoint.core.generation.pipeline import SourceResult
 from gistpoint.core.generation.requests import GenerateTasks, NewTask
-from gistpoint.core.generation.settings import Batch, CampaignSettings
+from gistpoint.core.generation.settings import Batch, CampaignSettings, FaultSource
 from gistpoint.core.generation.spending import SetSpending
 from gistpoint.core.generation.verdicts import Reason
 from gistpoint.core.kinds.confirming import confirmable_words
@@ -37,7 +38,8 @@ from gistpoint.core.tasks.names import word_name
 from gistpoint.core.text import plural
 from gistpoint.object_graph import build_runner, runs_as_user
 from gistpoint.sessions.annotations.glance_reader import GlanceStore, record_packet_readings
-from gistpoint.sessions.tasks import is_in_use
+from gistpoint.sessions.attempts import AttemptStore
+from gistpoint.sessions.tasks import TaskStore, is_in_use
 from gistpoint.tui.commands.arguments import ISOLATION, PLAIN, SUITE, settled_source
 from gistpoint.tui.commands.choosing import CHOICE, GROUPS
 from gistpoint.tui.commands.command import DONE, NEGATIVE
@@ -69,37 +71,37 @@ def _opening(isolation: IsolationChoice) -> partial[tuple[ChatModel, LoopSetting
     return partial(open_model, exposed=partial(runs_as_user, isolation))
 
 
-def new(wanted: NewTaskCall) -> int:
+def new(request: NewTaskCall) -> int:
     """Make a task. The last line on standard output is its id."""
-    settings, model = wanted.settings(_opening(wanted.isolation))
+    settings, model = request.settings(_opening(request.isolation))
     from gistpoint.sandbox.pools import SandboxHarness
 
-    spec = wanted.suite.of(wanted.source)
-    spec = replace(spec, source=settled_source(spec.source, wanted.called))
-    runner = build_runner(wanted.isolation)
+    spec = request.suite.of(request.source)
+    spec = replace(spec, source=settled_source(spec.source, request.called))
+    runner = build_runner(request.isolation)
 
     def work(run: RunContext) -> pipeline.MadeTask:
         return pipeline.generate_one(
             spec,
-            wanted.function,
+            request.function,
             settings,
             runner,
             SandboxHarness.on(runner.backend),
             Locations.of_user(),
             model=model,
-            examples=lambda library: examples_for(wanted.model.examples, library, fetched_trees),
+            examples=lambda library: examples_for(request.model.examples, library, fetched_trees),
             run=run,
         )
 
     kept = "No task was written. Everything that was fetched and built is kept for the next call."
-    made = watched(work, isolation=wanted.isolation, plain=wanted.plain, kept=kept, stays=False)
+    made = watched(work, isolation=request.isolation, plain=request.plain, kept=kept, stays=False)
     what = "without it" if model is None else "with it corrupted"
     print(
         f"{made.proof.targets[0].name}: {len(made.proof.failing)} of {len(made.intake.passed)} tests fail"
         f" {what}"
     )
     print_text(f"Passes can be confirmed: {confirmable_words(made.task)}")
-    print_text(f"{author_title(made.task)}, called {word_name(made.task.id)} before its solvers")
+    print_text(f"{author_title(made.task)}, shown to its solvers as {word_name(made.task.id)}")
     print(made.task.id)
     print(f"next: gistpoint solve {made.task.short_id}", file=sys.stderr)
     return DONE
@@ -116,7 +118,7 @@ class GenerateCall(GenerateTasks):
     called: tuple[str, ...] = ()
 
 
-def generate(wanted: GenerateCall) -> int:
+def generate(request: GenerateCall) -> int:
     """Make tasks from all sources, and print their ids and tables; with `list`, only print the candidates.
 
     Return 1 if a source yielded fewer tasks than requested. Raises `CancelledError`, or the `UserError` that
@@ -124,14 +126,16 @@ def generate(wanted: GenerateCall) -> int:
     """
     from gistpoint.sandbox.pools import SandboxHarness
 
-    batch, settings, count = _planned(wanted)
-    harness = SandboxHarness.on(build_runner(wanted.isolation).backend)
-    if wanted.list:
-        return _listed(settings, batch, harness, as_json=wanted.json)
-    spending = _spending(wanted, settings, batch)
+    batch, settings, count = _planned(request)
+    submissions, studies = _submissions(request)
+    settings = replace(settings, studies=studies)
+    harness = SandboxHarness.on(build_runner(request.isolation).backend)
+    if request.list:
+        return _listed(settings, batch, harness, submissions, as_json=request.json)
+    spending = _spending(request, settings, batch)
     results: list[SourceResult] = []
     stopped: UserError | None = None
-    with orderly_end(), _workers(wanted) as workers:
+    with orderly_end(), _workers(request) as workers:
 
         def work(run: RunContext) -> None:
             for spec in batch.left_out:
@@ -146,19 +150,20 @@ def generate(wanted: GenerateCall) -> int:
                 workers,
                 Locations.of_user(),
                 count=count,
-                control=wanted.control,
-                terms=_terms(wanted.model.examples, spending),
+                control=request.control,
+                terms=_terms(request.model.examples, spending),
+                submissions=submissions,
                 in_use=lambda id: is_in_use(id, Locations.of_user()),
                 run=run,
             )
             results.extend(made)
 
         try:
-            watched(work, isolation=wanted.isolation, plain=wanted.plain, quiet=wanted.json, kept=_GOES_ON)
+            watched(work, isolation=request.isolation, plain=request.plain, quiet=request.json, kept=_GOES_ON)
         except CancelledError as error:
             stopped = error
     _keep_readings(results)
-    if wanted.json:
+    if request.json:
         spent = {} if spending is None else {"spent": spending.spent().to_json()}
         print_json("gistpoint.generate/1", {**results_json(settings, batch, results), **spent})
     else:
@@ -171,22 +176,43 @@ def generate(wanted: GenerateCall) -> int:
     return DONE if results and all(result.kept >= count for result in results) else NEGATIVE
 
 
-def _planned(wanted: GenerateCall) -> tuple[Batch, CampaignSettings, int]:
+def _planned(request: GenerateCall) -> tuple[Batch, CampaignSettings, int]:
     """Return the sources, the settings and the number of tasks per source, before any costly work."""
     # Only code that a model writes could look for the key of an endpoint (decision 122).
-    exposed = partial(runs_as_user, wanted.isolation) if wanted.model.model else lambda: False
-    batch, settings, count = wanted.planned(_opening(wanted.isolation), partial(open_reader, exposed=exposed))
-    if wanted.batch:
+    exposed = partial(runs_as_user, request.isolation) if request.model.model else lambda: False
+    batch, settings, count = request.planned(
+        _opening(request.isolation), partial(open_reader, exposed=exposed)
+    )
+    if request.batch:
         return batch, settings, count
-    settled = (replace(spec, source=settled_source(spec.source, wanted.called)) for spec in batch.sources)
+    settled = (replace(spec, source=settled_source(spec.source, request.called)) for spec in batch.sources)
     return replace(batch, sources=tuple(settled)), settings, count
 
 
-def _spending(wanted: GenerateCall, settings: CampaignSettings, batch: Batch) -> SetSpending | None:
+def _submissions(request: GenerateCall) -> tuple[pipeline.SubmissionsOf, tuple[str, ...]]:
+    """Return the function that collects failed submissions, and the ids of the studies that it reads.
+
+    Raises `StudyError` if a study can't be read, or does not ask its participants for consent to this.
+    """
+    if request.faults is not FaultSource.ATTEMPTS:
+        return pipeline.no_submissions, ()
+    from gistpoint.sessions.studies.reuse import attempts_of_study
+    from gistpoint.sessions.submissions import attempts_of_home, submissions_in
+    from gistpoint.tui.study_opening import open_study
+
+    locations = Locations.of_user()
+    attempts = AttemptStore(locations.attempts, SystemTime(), __version__, locations.reviews)
+    tasks = TaskStore(locations.tasks, demo=locations.demo)
+    studies = list(map(open_study, request.studies))
+    suppliers = [attempts_of_home(attempts, tasks), *map(attempts_of_study, studies)]
+    return partial(submissions_in, suppliers), tuple(sorted({study.study.id for study in studies}))
+
+
+def _spending(request: GenerateCall, settings: CampaignSettings, batch: Batch) -> SetSpending | None:
     """Return the record of what the models cost for the set; None without a model."""
     if not (settings.model or settings.reader):
         return None
-    campaigns, model = Locations.of_user().campaigns, wanted.model
+    campaigns, model = Locations.of_user().campaigns, request.model
     return SetSpending.of(campaigns, settings, batch.taken, model.max_tokens, model.max_cost)
 
 
@@ -228,13 +254,24 @@ def _keep_readings(results: Sequence[SourceResult]) -> None:
         record_packet_readings(store, task, read_answer(task))
 
 
-_GOES_ON = "The tasks so far are kept: the same command continues from there."
+_GOES_ON = "The tasks made so far are kept: the same command continues from there."
 
 
-def _listed(settings: CampaignSettings, batch: Batch, harness: FetchingHarness, *, as_json: bool) -> int:
+def _listed(
+    settings: CampaignSettings,
+    batch: Batch,
+    harness: FetchingHarness,
+    submissions: pipeline.SubmissionsOf,
+    *,
+    as_json: bool,
+) -> int:
     """Print the candidates of each source with their metrics, and the strata."""
+    locations = Locations.of_user()
     with long_work(quiet=as_json, kept="The results of analysing the libraries are kept.") as at_work:
-        results = list(pipeline.choose(batch.taken, settings, harness, Locations.of_user(), run=at_work.run))
+        found = pipeline.choose(
+            batch.taken, settings, harness, locations, submissions=submissions, run=at_work.run
+        )
+        results = list(found)
     if as_json:
         print_json("gistpoint.candidates/1", {"sources": [_candidates_json(result) for result in results]})
         return DONE
@@ -279,16 +316,16 @@ def _candidates_json(result: SourceResult) -> dict[str, Any]:
 
 
 @contextmanager
-def _workers(wanted: GenerateTasks) -> Iterator[Workers]:
+def _workers(request: GenerateTasks) -> Iterator[Workers]:
     from gistpoint.sandbox.cluster import open_to_all
     from gistpoint.sandbox.pools import cluster_workers, local_workers
 
-    if wanted.cluster:
-        if warning := open_to_all(wanted.cluster):
+    if request.cluster:
+        if warning := open_to_all(request.cluster):
             print(f"gistpoint: {warning}", file=sys.stderr)
-        chosen = cluster_workers(wanted.cluster)
+        chosen = cluster_workers(request.cluster)
     else:
-        chosen = local_workers(wanted.workers or os.cpu_count() or 1)
+        chosen = local_workers(request.workers or os.cpu_count() or 1)
     try:
         with chosen as workers:
             yield workers
@@ -339,6 +376,7 @@ def print_results(results: Sequence[SourceResult], count: int) -> None:
     if dropped:
         print_table(("source", "of", "came to", "count"), dropped)
     _print_confirmable(results)
+    _print_failing(results)
     _print_expected(results)
     _print_read(results)
     for result in results:
@@ -361,8 +399,8 @@ def _print_notes(result: SourceResult, count: int) -> None:
     seen = result.counts.reasons.get(Reason.AT_A_GLANCE, 0)
     if seen and result.kept < count:
         print_text(
-            f"{source}: reading gives away every corruption of {seen} functions, so none was tried. A"
-            " higher --max-glance tries them: 0.5, or above the given one."
+            f"{source}: readers are expected to see every corruption of {seen} functions, so none was"
+            " tried. Give a higher --max-glance to try them: 0.5, or more than before."
         )
 
 
@@ -398,6 +436,17 @@ def _print_confirmable(results: Sequence[SourceResult]) -> None:
     ]
     if rows:
         print_table(("source", "passes can be confirmed", "count"), rows)
+
+
+def _print_failing(results: Sequence[SourceResult]) -> None:
+    """Print how many tasks there are of each stratum of failing tests."""
+    rows = [
+        [result.spec.source, stratum, str(count)]
+        for result in results
+        for stratum, count in result.counts.failing.items()
+    ]
+    if rows:
+        print_table(("source", "failing tests", "tasks"), rows)
 
 
 def _print_strata(results: Sequence[SourceResult]) -> None:
@@ -442,16 +491,24 @@ def results_json(settings: CampaignSettings, batch: Batch, results: Sequence[Sou
     }
 
 
+MIN_FAILING = option(
+    "number of failing tests that a task needs (default: 1, if it always fails, uses the function, and passes"
+    " can be confirmed)",
+    metavar="N",
+)
+PRESET = option("at least 5 failing tests, suites of at most 60 s and, in sets of removals, also classes")
 _ONE = OptionTable(
     {
         "source": argument("SOURCE", "name==version, a folder, or git+URL@commit"),
         "mode": option("default: {default}"),
         "function": option(
-            "the function to remove or corrupt; otherwise one picked at random", metavar="PATH::QUALNAME"
+            "the function (or class) to remove, or the function to corrupt; otherwise one picked at random",
+            metavar="PATH::QUALNAME",
         ),
         "seed": option("seed of the random pick (default: {default})"),
         "suite": SUITE,
-        "min_failing": option("number of failing tests that a task needs (default: {default})", metavar="N"),
+        "min_failing": MIN_FAILING,
+        "preset": PRESET,
         "model": MODEL,
         "plain": PLAIN,
         "isolation": ISOLATION,
@@ -476,23 +533,28 @@ _SET = OptionTable(
             "a deleted body, a corrupted function, or several near each other (default: {default})"
         ),
         "count": option("number of tasks from each source (default: 20)", metavar="N"),
-        "min_failing": option(
-            "number of failing tests that a task needs (default: 5; 1 with --from history or --rewrite)",
-            metavar="N",
-        ),
+        "min_failing": MIN_FAILING,
+        "preset": PRESET,
+        "classes": option("with --mode remove, also remove the bodies of whole classes"),
         "faults": option(
-            "deliberate edits, or earlier bodies of functions (default: {default})",
+            "deliberate edits, earlier bodies of functions, or failed submissions (default: {default})",
             "--from",
         ),
+        "studies": option(
+            "with --from attempts, also use the attempts of this study's participants who agreed to it",
+            "--study",
+            metavar="FOLDER",
+        ),
         "missing_features": option(
-            "with --from history or --rewrite, keep bodies without a feature of today"
+            "with --from history or attempts, or --rewrite, also keep bodies that lack a feature of the"
+            " present one"
         ),
         "pool": option(
-            "proven corruptions of which the least visible become tasks (default with --from history,"
-            " --rewrite and --reader: 3 a task)",
+            "number of proven corruptions, of which the least visible become tasks (default with --from"
+            " history or attempts, --rewrite or --reader: 3 per task)",
             metavar="N",
         ),
-        "seed": option("seed of order and corruptions (default: {default})"),
+        "seed": option("seed of the order and the corruptions (default: {default})"),
         "workers": option("number of processes (default: one per core)", metavar="N"),
         "cluster": option(
             "try candidates on the Dask cluster with this scheduler instead", metavar="ADDRESS"

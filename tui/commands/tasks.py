@@ -25,6 +25,7 @@ from gistpoint.core.tasks.documents import write_baseline
 from gistpoint.core.tasks.model import Task
 from gistpoint.core.tasks.names import word_name
 from gistpoint.core.tasks.repository import RUNS
+from gistpoint.core.tasks.strata import failing_stratum
 from gistpoint.core.text import plural, visible_line
 from gistpoint.object_graph import build_runner, build_services, print_note
 from gistpoint.sessions.annotations.glance_rates import task_rates
@@ -143,6 +144,7 @@ def _row(task: Task, rates: Mapping[str, float]) -> dict[str, Any]:
         "source": {"kind": task.source.kind, "name": task.source.name, "revision": task.source.revision},
         "tests": task.suite.tests,
         "failing": len(task.brief.failing),
+        "failing_stratum": failing_stratum(len(task.brief.failing)),
         "budgets": asdict(task.budgets),
         "demo": task.demo,
         "glance_rate": rates.get(task.id),
@@ -178,6 +180,8 @@ def show(wanted: NamedTask) -> int:
         print_text(render_brief(task))
         if words := confirmable_words(task):
             print(f"passes can be confirmed: {words}", file=sys.stderr)
+        number = len(task.brief.failing)
+        print(f"failing tests: {number} (stratum {failing_stratum(number)})", file=sys.stderr)
         if read:
             print(
                 f"read blind by {visible_line(str(read['model']))}: the fault was named in {read['named']} of"

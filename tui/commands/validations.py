@@ -46,7 +46,7 @@ class ValidateTasks(Request):
     isolation: IsolationChoice
 
 
-def validate(asked: ValidateTasks) -> int:
+def validate(request: ValidateTasks) -> int:
     """Open the queue of tasks for a validator. Return the exit code.
 
     Raises `UserError` if there are no tasks.
@@ -55,19 +55,19 @@ def validate(asked: ValidateTasks) -> int:
     from gistpoint.tui.screens.validate.screen import ValidateScreen
     from gistpoint.tui.screens.validate.session import ValidationSession
 
-    services = build_services(asked.isolation)
-    tasks = read_set(asked.set, services.tasks)
+    services = build_services(request.isolation)
+    tasks = read_set(request.set, services.tasks)
     require_terminal("validation", hint="gistpoint task validations prints the progress of a set.")
     if not tasks.tasks:
         _print_problems(tasks.problems)
         raise UserError("There are no tasks to validate.", hint="`gistpoint task new SOURCE` makes one.")
-    reviewer = asked.reviewer or getpass.getuser()
+    reviewer = request.reviewer or getpass.getuser()
     session = ValidationSession.of(
         services,
         tasks,
         reviewer,
         live_annotations(services.locations, "validations", reviewer),
-        adjudicates=asked.adjudicate,
+        adjudicates=request.adjudicate,
     )
     styles, kept = "screens/validate/validate.tcss", " Your answers and texts are kept."
     return OneScreenApp(
@@ -88,29 +88,31 @@ class ShowValidations(Request):
     """The files of validations to merge first."""
 
 
-def state(asked: ShowValidations) -> int:
+def state(request: ShowValidations) -> int:
     """Print a row for each task, all annotations, or the agreement of two validators.
 
     Raises `UserError` for a name under which there are no validations.
     """
     locations = Locations.of_user()
     store = ValidationStore(locations.validations, SystemTime())
-    if asked.merge:
-        merged = store.merge(asked.merge)
+    if request.merge:
+        merged = store.merge(request.merge)
         _print_problems(merged.problems)
         print(f"{merged.added} operations added, {merged.known} were already known.", file=sys.stderr)
-    tasks = read_set(asked.set, TaskStore(locations.tasks, demo=locations.demo))
+    tasks = read_set(request.set, TaskStore(locations.tasks, demo=locations.demo))
     _print_problems((*store.problems, *tasks.problems))
     ids = [task.id for task in tasks.tasks]
-    if asked.export:
+    if request.export:
         found = validation_rows(store.book, ids)
         sys.stdout.writelines(
-            for_output(csv_lines(found, VALIDATION_COLUMNS) if asked.export == "csv" else jsonl_lines(found))
+            for_output(
+                csv_lines(found, VALIDATION_COLUMNS) if request.export == "csv" else jsonl_lines(found)
+            )
         )
         return DONE
-    agreed = _agreement(store, ids, asked.agreement) if asked.agreement else None
+    agreed = _agreement(store, ids, request.agreement) if request.agreement else None
     table = progress(store.book, ids)
-    if asked.json:
+    if request.json:
         _print_as_json(tasks, table, agreed)
     elif agreed is not None:
         _print_agreement(agreed)

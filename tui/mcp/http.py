@@ -212,7 +212,7 @@ def _bounds() -> ConnectionBounds:
 
 
 def is_loopback(host: str) -> bool:
-    """Return whether an address can be reached only from this machine."""
+    """Return whether a host is `localhost`, or an address that can be reached only from this machine."""
     try:
         return ip_address(host).is_loopback
     except ValueError:

@@ -113,7 +113,10 @@ async def _messages(reading: BinaryIO) -> AsyncIterator[str]:
 
 
 def _readable(line: str) -> str:
-    """Return a message without halves of surrogate pairs, which mcp's parser would drop without an answer."""
+    """Return a message without halves of surrogate pairs, which mcp's parser would drop without an answer.
+
+    A message that is not valid JSON is returned unchanged.
+    """
     if "\\ud" not in line.lower():
         return line
     try:

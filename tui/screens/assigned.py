@@ -18,6 +18,7 @@ from gistpoint.core.kinds.titles import solver_title
 from gistpoint.core.readable import duration
 from gistpoint.core.tasks.model import Task
 from gistpoint.sessions.attempts import AttemptSummary
+from gistpoint.tui import signs
 from gistpoint.tui.base_screen import BaseScreen
 from gistpoint.tui.keys import KeyScope, bindings_of
 from gistpoint.tui.tables import Column
@@ -49,14 +50,14 @@ class AssignedTask:
     def state(self) -> str:
         """The state of the task, in a few words, for the table."""
         if self.attempt is None:
-            return "○ not begun"
+            return f"{signs.EMPTY} not begun"
         if self.attempt.problem:
             return "! can't be read"
         ending = self.attempt.state.ending
         if ending is None:
             return "… begun"
         result = self.attempt.result
-        return "✔ done" if result is AttemptResult.SOLVED else end_words(ending, result)
+        return f"{signs.GOOD} done" if result is AttemptResult.SOLVED else end_words(ending, result)
 
     @property
     def words(self) -> str:

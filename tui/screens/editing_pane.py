@@ -14,6 +14,7 @@ from textual.getters import query_one
 from textual.widgets import ContentSwitcher
 
 from gistpoint.core.errors import UserError
+from gistpoint.tui import signs
 from gistpoint.tui.keys import KeyScope, bindings_of
 from gistpoint.tui.screens.dialogs.ask import PickDialog, show_error
 from gistpoint.tui.widgets.diff_view import DiffView
@@ -214,6 +215,6 @@ def state_words(state: CodeState, first_line: int = 1) -> Content:
     """Return the state of a text for the frame. The text starts at line `first_line` of its file."""
     changed = f"{figure_words(state.added, state.removed)}  ".lstrip()
     if state.fault is None:
-        return Content.assemble(plain_line(changed), ("✔ parses", "$text-success"))
-    fault = plain_line(f"✘ {state.fault.after(first_line - 1)}").stylize("$text-error")
+        return Content.assemble(plain_line(changed), (f"{signs.GOOD} parses", "$text-success"))
+    fault = plain_line(f"{signs.BAD} {state.fault.after(first_line - 1)}").stylize("$text-error")
     return Content.assemble(plain_line(changed), fault)

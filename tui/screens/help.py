@@ -21,6 +21,7 @@ from textual.widget import Widget
 from textual.widgets import Input, Markdown, TextArea
 
 from gistpoint.core.text import visible_line
+from gistpoint.tui import signs
 from gistpoint.tui.base_screen import BaseScreen
 from gistpoint.tui.keys import KEYS, SCOPE_WORDS, KeyScope, bindings_of, shown_key, shown_keys
 from gistpoint.tui.possible import possible_now
@@ -204,7 +205,11 @@ class HelpScreen(ModalScreen[None], BaseScreen[None]):
     def compose(self) -> ComposeResult:
         """Lay out the filter and the keys. The page is mounted later."""
         title = f"Help: {self._title}"
-        with framed(Vertical(id="help-box"), title, "type to filter  ↑ ↓ PgDn scroll  Esc closes"):
+        with framed(
+            Vertical(id="help-box"),
+            title,
+            f"type to filter  {signs.UP_KEY} {signs.DOWN_KEY} PgDn scroll  Esc closes",
+        ):
             yield Input(placeholder="Type a key, or part of what it does", id="help-filter", compact=True)
             with VerticalScroll(id="help-scroll", can_focus=False), Container(id="help-body"):
                 yield Plain("", id="help-keys")

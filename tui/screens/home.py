@@ -17,6 +17,7 @@ from textual.message import Message
 from textual.widgets import Input
 
 from gistpoint.core.errors import UserError
+from gistpoint.tui import signs
 from gistpoint.tui.base_screen import BaseScreen
 from gistpoint.tui.jobs import Job, Jobs
 from gistpoint.tui.keys import KeyScope, bindings_of
@@ -241,7 +242,11 @@ class HomeScreen(BaseScreen[None]):
     def _show_isolation(self, found: tuple[str, bool] | None) -> None:
         if found is not None:
             name, isolated = found
-            value, style = (f"{name} ✔", "$text-success") if isolated else (f"{name} ⚠", "$text-warning")
+            value, style = (
+                (f"{name} {signs.GOOD}", "$text-success")
+                if isolated
+                else (f"{name} {signs.WARNING}", "$text-warning")
+            )
             self._isolation = HeaderField("isolation", value, style)
             self.header.show(fields=self._fields())
 
@@ -306,7 +311,7 @@ class HomeScreen(BaseScreen[None]):
         order = (
             ""
             if table.column is None
-            else f"by {table.column.name or 'state'}{' ▼' if table.reverse else ''}"
+            else f"by {table.column.name or 'state'}{' ' + signs.DESCENDING if table.reverse else ''}"
         )
         order = order or ("turned round" if table.reverse else "s sorts")
         framed(table, f"{'Attempts' if attempts else 'Tasks'} {count}", f"{order} · / filters")
@@ -432,7 +437,7 @@ class HomeScreen(BaseScreen[None]):
         ended = (s for s in (chosen.readable if chosen is not None else ()) if wanted in ("", s.attempt_id))
         summary = next(ended, None)
         if summary is None:
-            self.app.notify("Choose an attempt that has ended; only its record can be read.")
+            self.app.notify("Choose an attempt that has ended: only such a record can be read.")
         else:
             self.post_message(self.ReviewAsked(summary.attempt_id))
 

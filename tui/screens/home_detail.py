@@ -10,6 +10,7 @@ from gistpoint.core.kinds.registry import kind_of
 from gistpoint.core.readable import duration, when
 from gistpoint.core.tasks.names import word_name
 from gistpoint.sessions.attempts import AttemptSummary
+from gistpoint.tui import signs
 from gistpoint.tui.attempt_charts import score_cell, score_lines, time_lines
 from gistpoint.tui.home_rows import (
     STYLES,
@@ -112,7 +113,13 @@ def _failing(row: TaskRow, width: int) -> Iterator[Line]:
     tests = Counter(failure.id.partition("[")[0] for failure in failing)
     for test, times in list(tests.items())[:_SHOWN]:
         count = f" ×{times}" if times > 1 else ""
-        yield Line((("  ✘ ", STYLES["✘"]), (ending(test, width - 4 - len(count)), ""), (count, MUTED)))
+        yield Line(
+            (
+                (f"  {signs.BAD} ", STYLES[signs.BAD]),
+                (ending(test, width - 4 - len(count)), ""),
+                (count, MUTED),
+            )
+        )
     if len(tests) > _SHOWN:
         yield line(f"  and {len(tests) - _SHOWN} more", MUTED)
 

@@ -21,6 +21,7 @@ from textual.widgets import Input
 from gistpoint.core.locations import read_regular
 from gistpoint.core.logs import replace_file
 from gistpoint.core.text import visible_line
+from gistpoint.tui import signs
 from gistpoint.tui.base_screen import BaseScreen
 from gistpoint.tui.keys import KeyScope, bindings_of
 from gistpoint.tui.widgets.frames import framed
@@ -100,7 +101,7 @@ class CommandRows(RecordList, can_focus=False):
     def row(self, index: int, width: int) -> list[Piece]:
         """Return the mark, the name and the note of a command."""
         command = self.commands[index]
-        mark = "▸ " if index == self.cursor else "  "
+        mark = f"{signs.HERE} " if index == self.cursor else "  "
         note = visible_line(command.note)
         room = max(0, width - cell_len(note) - len(mark) - 1)
         name = visible_line(command.name)[:room]

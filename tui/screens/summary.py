@@ -31,6 +31,7 @@ from gistpoint.core.readable import duration
 from gistpoint.core.running import RunContext
 from gistpoint.core.tasks.model import Task
 from gistpoint.sessions.confirming import AskedPass
+from gistpoint.tui import signs
 from gistpoint.tui.attempt_charts import budget_lines, score_lines, time_lines
 from gistpoint.tui.base_screen import BaseScreen
 from gistpoint.tui.jobs import Job, Jobs
@@ -85,7 +86,7 @@ def compared(parts: Iterable[ExpectedText], state: AttemptState) -> tuple[Compar
 
 def _compared(part: ExpectedText, state: AttemptState) -> Compared:
     submitted = [s.replacement.code for s in state.submissions if s.replacement.name == part.name]
-    mark = "✔ changed" if submitted else "✘ not changed"
+    mark = f"{signs.GOOD} changed" if submitted else f"{signs.BAD} not changed"
     yours = submitted[-1] if submitted else part.given
     whose = "as you last wrote it" if submitted else "as it was given to you, because you never replaced it"
     yours, true = _compared_text(yours), _compared_text(part.right)
@@ -174,7 +175,7 @@ def _end(state: AttemptState, accepted: bool | None) -> Rows:
     if ending.code:
         rows.append(("Why", ending.code.replace("_", " ")))
     if ending.text:
-        rows.append(("In your words", ending.text))
+        rows.append(("In your own words", ending.text))
     return rows
 
 
@@ -331,7 +332,7 @@ class SummaryScreen(BaseScreen[AfterSummary]):
         self._jobs.stop()
 
     def _begin(self, ask: AskConfirmation) -> None:
-        self._show_confirmation("being confirmed …  (Esc stops it)")
+        self._show_confirmation("being confirmed …  (leaving stops it)")
         self._job = self._jobs.do(lambda job: ask(RunContext(job.cancel)), self._confirmed)
 
     def _confirmed(self, asked: AskedPass) -> None:
@@ -362,13 +363,6 @@ class SummaryScreen(BaseScreen[AfterSummary]):
             "$text-success" if counts else "$text-error"
         )
 
-    def _stop_confirming(self) -> None:
-        if self._job is not None:
-            self._job.stop()
-            self._job = None
-            later = f"gistpoint attempt confirm {self._state.attempt_id}"
-            self._show_confirmation(f"not confirmed, since you stopped it; `{later}` does it")
-
     async def action_page(self, name: str) -> None:
         """Show and focus a page."""
         page = self._pages[name]
@@ -387,11 +381,14 @@ class SummaryScreen(BaseScreen[AfterSummary]):
         self.app.notify(kind_of(self._attempted).score_rule, title="The score", timeout=20)
 
     def action_home(self) -> None:
-        """Stop a confirmation under way; if there is none, close the screen."""
+        """Stop a confirmation under way, and close the screen."""
         if self._job is not None:
-            self._stop_confirming()
-        else:
-            self.dismiss(None)
+            later = f"gistpoint attempt confirm {self._state.attempt_id}"
+            self.app.notify(
+                f"The confirmation was stopped. Opening the result again continues it, or `{later}`."
+            )
+        self.stop()
+        self.dismiss(None)
 
 
 def _widget_of(page: SummaryPage) -> Widget:

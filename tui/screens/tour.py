@@ -25,6 +25,7 @@ from gistpoint.core.ports import TimeSource
 from gistpoint.core.running import Opening
 from gistpoint.sessions.attempts import AttemptStore, OpenAttempt
 from gistpoint.sessions.services import Services
+from gistpoint.tui import signs
 from gistpoint.tui.keys import KeyScope, bindings_of, key_named, shown_keys
 from gistpoint.tui.screens.solve.controller import StateChanged
 from gistpoint.tui.screens.solve.screen import SolveScreen
@@ -56,7 +57,7 @@ def _called(*tools: str) -> Callable[[AttemptState], bool]:
 STEPS: tuple[TourStep, ...] = (
     TourStep(
         "Read the brief",
-        "This is the task: one function has lost its body, so tests fail. Your time runs while you read. "
+        "This is the task: one function has lost its body, so tests fail. The clock runs while you read. "
         "When you have read it, press <pane.files>.",
         lambda state: state.pane is not Pane.BRIEF or bool(state.calls),
     ),
@@ -101,8 +102,8 @@ STEPS: tuple[TourStep, ...] = (
 """The steps in their order. The last one ends the tour."""
 END = (
     "You have read, searched, edited, submitted and paused: that is all there is to an attempt. Choose a task"
-    " and press Enter to start one; the demo's never count. F1 explains the keys of any screen, Ctrl+P finds"
-    " any command."
+    " and press Enter to start one; those at the demo's tasks never count. F1 explains the keys of any"
+    " screen, Ctrl+P finds any command."
 )
 
 
@@ -174,10 +175,10 @@ class TourCard(Plain):
 
     @staticmethod
     def _listed(now: int) -> Content:
-        signs = ("✔ ", "$text-success"), ("▸ ", "$text-warning"), ("· ", "")
+        marks = (f"{signs.GOOD} ", "$text-success"), (f"{signs.HERE} ", "$text-warning"), ("· ", "")
         lines = []
         for number, step in enumerate(STEPS):
-            sign, style = signs[0 if number < now else 1 if number == now else 2]
+            sign, style = marks[0 if number < now else 1 if number == now else 2]
             lines.append(Content.assemble((sign, style), (step.title, "bold" if number == now else "")))
         return Content("   ").join(lines)
 

@@ -63,7 +63,7 @@ class LinkBook:
     def all(self) -> Mapping[str, Link]:
         """Return the links by participant; empty without a file.
 
-        Raises `LinksError` if the file can't be read.
+        Raises `LinksError` if the file can't be read, or if another version wrote it.
         """
         try:
             found = msgspec.json.decode(read_regular(self._path), type=_File)

@@ -492,7 +492,7 @@ def origin_of(url: str) -> str:
 
 
 def is_loopback(host: str) -> bool:
-    """Return whether an address can be reached only from this machine."""
+    """Return whether a host is `localhost`, or an address that can be reached only from this machine."""
     from ipaddress import ip_address
 
     try:

@@ -11,17 +11,18 @@ from gistpoint.core.attempts.clock import Clock, ClockActivity
 from gistpoint.core.attempts.state import AttemptState
 from gistpoint.core.outcomes import BackendRecord
 from gistpoint.core.readable import duration
+from gistpoint.tui import signs
 from gistpoint.tui.widgets.one_line import OneLine
 from gistpoint.tui.widgets.plain import plain_line
 
 GLYPHS = {
-    ClockActivity.READING: "¶",
-    ClockActivity.EXPLORING: "◎",
-    ClockActivity.EDITING: "✎",
+    ClockActivity.READING: signs.READS,
+    ClockActivity.EXPLORING: signs.EXPLORES,
+    ClockActivity.EDITING: signs.COMMENT,
     ClockActivity.WAITING: "…",
-    ClockActivity.PAUSED: "‖",
+    ClockActivity.PAUSED: signs.PAUSED,
     ClockActivity.IDLE: "z",
-    ClockActivity.THINKING: "◌",
+    ClockActivity.THINKING: signs.IDLE,
 }
 
 _GAP = 1
@@ -34,7 +35,7 @@ _LOW = 0.25
 def pips(left: int, total: int) -> str:
     """Return a pip for each unit of a budget, the first `left` of them full."""
     full = min(max(0, left), total)
-    return "●" * full + "○" * (total - full)
+    return signs.FULL * full + signs.EMPTY * (total - full)
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +126,7 @@ class BudgetBar(OneLine):
     def _time(self, fit: _Fit) -> Content:
         state, clock = self._state, self._clock
         paused = clock.running is ClockActivity.PAUSED and not state.ended
-        sign, word = ("■", "ended") if state.ended else (GLYPHS[clock.running], clock.running.value)
+        sign, word = (signs.ENDED, "ended") if state.ended else (GLYPHS[clock.running], clock.running.value)
         activity = f"{sign} {word} " if fit.activity or paused or state.ended else f"{sign} "
         time = [(activity, "bold reverse" if paused else "$foreground 60%"), (duration(clock.active), "bold")]
         if state.budgets.time_limit_s is not None:
@@ -138,8 +139,8 @@ class BudgetBar(OneLine):
 
     def _badge(self, backend: BackendRecord) -> Content:
         if backend.isolated:
-            return Content.assemble(plain_line(backend.name), (" ✔", "$text-success"))
-        return Content.styled(" ⚠ UNSANDBOXED ", "bold $text-error reverse")
+            return Content.assemble(plain_line(backend.name), (f" {signs.GOOD}", "$text-success"))
+        return Content.styled(f" {signs.WARNING} UNSANDBOXED ", "bold $text-error reverse")
 
     def _explanation(self, backend: BackendRecord) -> Content:
         clock = self._clock
@@ -154,9 +155,9 @@ class BudgetBar(OneLine):
 def _budgets(state: AttemptState) -> list[tuple[str, str, int, int]]:
     """Return the symbol, the noun, the remaining number and the total number of each limited budget."""
     left, of = state.remaining, state.budgets
-    found = [("◆", state.of_kind.unit, left.tool_uses, of.tool_uses)]
+    found = [(signs.DIAMOND, state.of_kind.unit, left.tool_uses, of.tool_uses)]
     if not state.of_kind.hands_in_once:
-        found.append(("▶", "submission", left.submissions, of.submissions))
+        found.append((signs.FORWARD, "submission", left.submissions, of.submissions))
     if of.scores and left.scores is not None:
-        found.append(("★", "score", left.scores, of.scores))
+        found.append((signs.BEST, "score", left.scores, of.scores))
     return found

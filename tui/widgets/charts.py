@@ -8,10 +8,11 @@ from dataclasses import dataclass
 from rich.cells import cell_len
 from textual.content import Content
 
+from gistpoint.tui import signs
 from gistpoint.tui.widgets.plain import plain_line
 
-_EIGHTHS = "▏▎▍▌▋▊▉█"
-_LEVELS = "▁▂▃▄▅▆▇█"
+_EIGHTHS = signs.EIGHTHS_ACROSS
+_LEVELS = signs.EIGHTHS_UP
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +59,7 @@ def _bar(value: float, top: float, room: int) -> str:
     if value <= 0 or top <= 0 or not room:
         return ""
     eighths = max(1, round(value / top * room * 8))
-    return "█" * (eighths // 8) + (_EIGHTHS[eighths % 8 - 1] if eighths % 8 else "")
+    return signs.BLOCK * (eighths // 8) + (_EIGHTHS[eighths % 8 - 1] if eighths % 8 else "")
 
 
 def sparkline(values: Sequence[float], *, top: float | None = None) -> str:
@@ -74,4 +75,4 @@ def gauge(done: float, total: float, width: int) -> str:
     if total <= 0 or width <= 0:
         return ""
     full = min(width, max(0, round(done / total * width)))
-    return "█" * full + "░" * (width - full)
+    return signs.BLOCK * full + signs.SHADE * (width - full)

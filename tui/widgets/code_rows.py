@@ -11,12 +11,13 @@ from rich.text import Text
 from textual.strip import Strip
 
 from gistpoint.core.text import visible_line
+from gistpoint.tui import signs
 from gistpoint.tui.widgets.code_document import LONGEST_LINE, CodeSpan
 from gistpoint.tui.widgets.text_lines import drawn
 
-FAULT = "✘"
+FAULT = signs.BAD
 """The mark of a line that Python can't parse."""
-BEFORE, BEHIND = "‹", "›"
+BEFORE, BEHIND = signs.CUT_LEFT, signs.CUT_RIGHT
 """The marks at the ends of a row whose line continues there."""
 
 

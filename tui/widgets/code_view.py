@@ -16,6 +16,7 @@ from textual.reactive import reactive
 from textual.worker import get_current_worker
 
 from gistpoint.core.errors import UserError
+from gistpoint.tui import signs
 from gistpoint.tui.widgets.line_view import LineView, Span
 from gistpoint.tui.widgets.syntax import ANSI_STYLES, KINDS, STYLES, LineTokens, tokens_by_line
 from gistpoint.tui.widgets.text_lines import TextLines
@@ -200,12 +201,12 @@ class CodeView(LineView):
     def line_gutter(self, line: int, *, continued: bool) -> list[tuple[str, str]]:
         """Return the cursor, mark and number of a line. The rows of a wrapped line show the number once."""
         here = line == self.cursor_index
-        cursor = ("▸" if here and not continued else " ", "bold $text-primary")
+        cursor = (signs.HERE if here and not continued else " ", "bold $text-primary")
         mark = (" " if continued else self._marks.get(line + self.first_line, " "), "bold $text-warning")
         if not self.numbers:
             return [cursor, mark]
         width = self.gutter_width() - 3
-        number = "↪".rjust(width) if continued else str(line + self.first_line).rjust(width)
+        number = signs.WRAPPED.rjust(width) if continued else str(line + self.first_line).rjust(width)
         return [cursor, mark, (f"{number} ", "bold" if here else "$foreground 60%")]
 
     def spans(self, line: int, start: int, end: int) -> list[Span]:

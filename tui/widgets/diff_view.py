@@ -26,6 +26,7 @@ from gistpoint.core.diffs import (
     numbered_from,
     side_by_side,
 )
+from gistpoint.tui import signs
 from gistpoint.tui.widgets.code_view import CodeView
 from gistpoint.tui.widgets.line_view import LineView, Span
 from gistpoint.tui.widgets.syntax import LineTokens, tokens_by_line
@@ -33,7 +34,7 @@ from gistpoint.tui.widgets.text_lines import LONGEST_ROW, TextLines
 
 Side = Literal["old", "new", "both"]
 
-_GAP = "⋯"
+_GAP = signs.FOLDED
 _GUTTER = 10
 """The cells of one side that contain no text: number, sign and scroll bar."""
 SIGNS = {DiffLineKind.ADDED: "+", DiffLineKind.REMOVED: "-", DiffLineKind.CONTEXT: " "}
@@ -110,7 +111,9 @@ def _brief(lines: list[PaneLine]) -> list[PaneLine]:
 
 def _title(diff: FileDiff) -> str:
     renamed = (
-        f"{diff.old_path} → " if diff.old_path and diff.new_path and diff.old_path != diff.new_path else ""
+        f"{diff.old_path} {signs.LEADS} "
+        if diff.old_path and diff.new_path and diff.old_path != diff.new_path
+        else ""
     )
     made = " (new)" if diff.old_path is None else " (deleted)" if diff.new_path is None else ""
     what = (
@@ -237,8 +240,8 @@ class DiffPane(CodeView):
         numbers = numbers[{"both": slice(2), "old": slice(1), "new": slice(1, 2)}[self.side]]
         text = "".join(f"{'' if n is None else n:>{self._digits}} " for n in numbers)
         kind = shown.line.kind if shown.line else DiffLineKind.CONTEXT
-        sign = "↪" if continued else SIGNS[kind]
-        cursor = "▸" if line == self.cursor_index and not continued else " "
+        sign = signs.WRAPPED if continued else SIGNS[kind]
+        cursor = signs.HERE if line == self.cursor_index and not continued else " "
         background = self.line_style(line)
         return [
             (cursor, "bold $text-primary"),

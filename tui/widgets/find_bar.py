@@ -13,6 +13,7 @@ from textual.getters import query_one
 from textual.timer import Timer
 from textual.widgets import Input
 
+from gistpoint.tui import signs
 from gistpoint.tui.base_screen import BaseScreen
 from gistpoint.tui.drafts import DraftPlace
 from gistpoint.tui.widgets.code_view import CodeView
@@ -24,7 +25,7 @@ _LONG = 1_000_000
 _PAUSE_S = 0.15
 _WORDS = "words"
 """The name of the query among the drafts."""
-_TYPING = "Enter keeps it  ↑ ↓ others  Esc ends"
+_TYPING = f"Enter keeps it  {signs.UP_KEY} {signs.DOWN_KEY} others  Esc ends"
 _READING = "n next  N before  Esc ends"
 
 
@@ -168,6 +169,6 @@ class FindBar(Horizontal):
         elif of:
             count = Content.styled(f"{at} of {of}  ", "bold")
         else:
-            count = Content.styled("✘ not found  ", "bold $text-error")
+            count = Content.styled(f"{signs.BAD} not found  ", "bold $text-error")
         keys = _READING if self._view.has_focus else _TYPING
         self.count.update(Content.assemble(count, (keys, "$foreground 60%")))

@@ -25,6 +25,7 @@ from gistpoint.core.kinds.gist.rates import ExistenceReason
 from gistpoint.core.kinds.gist.reference import undefined_names
 from gistpoint.core.kinds.gist.score import LineEvidence
 from gistpoint.core.trees import SourceTree
+from gistpoint.tui import signs
 from gistpoint.tui.widgets.code_view import CodeView
 from gistpoint.tui.widgets.line_canvas import laid_over
 from gistpoint.tui.widgets.plain import Plain
@@ -32,7 +33,7 @@ from gistpoint.tui.widgets.plain import Plain
 Marks = Mapping[int, LineEvidence]
 """The evidence on lines, by number from 1. Blank lines, comments and lines of the test have none."""
 
-RAN, NOT_RUN, NO_RUN = "●", "○", "·"
+RAN, NOT_RUN, NO_RUN = signs.FULL, signs.EMPTY, "·"
 FOUND, GLUE, INVENTED = "=", "~", "+"
 LEGEND = f"{RAN} ran  {NOT_RUN} did not  {FOUND} is in the original  {INVENTED} is not  {GLUE} glue"
 
@@ -210,7 +211,10 @@ class GistGutter(Widget):
 class GistView(CodeView):
     """A view of a gist with evidence in its gutter. Enter asks for the original of a line."""
 
-    HELP = "● ran, ○ did not; = is in the original, + is not, ~ is glue. Enter shows the original line."
+    HELP = (
+        f"{signs.FULL} ran, {signs.EMPTY} did not; = is in the original, + is not, ~ is glue."
+        " Enter shows the original line."
+    )
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("enter", "original", "Original line", show=False, id="gist.original_line"),
     ]

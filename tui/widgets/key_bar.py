@@ -18,9 +18,10 @@ from textual.widget import Widget
 from textual.widgets import Button, Input
 
 from gistpoint.core.text import visible_line
+from gistpoint.tui import signs
 
 _DISABLED = Style(dim=True)
-_MORE = "›"
+_MORE = signs.CUT_RIGHT
 _MOST = 10
 """The maximum number of keys on a screen that names no other number."""
 WAYS_OUT = ("leave", "leave_program", "back", "home", "cancel")

@@ -17,10 +17,11 @@ from textual.widgets import Tree
 from textual.widgets.tree import TreeNode
 
 from gistpoint.core.attempts.revealed import Knowledge
+from gistpoint.tui import signs
 from gistpoint.tui.widgets.plain import plain_cell, plain_line
 
-SUSPECT = "⚑"
-KNOWN, UNKNOWN = "●", "○"
+SUSPECT = signs.LABEL
+KNOWN, UNKNOWN = signs.FULL, signs.EMPTY
 _PRICE = "  −1"
 """The price of an unknown node in a narrow tree."""
 _SIGN = 2
@@ -49,7 +50,10 @@ class KnowledgeTree(Tree[TreeEntry]):
         scrollbar-size-horizontal: 1;
     }
     """
-    HELP = "● has been read, ○ has not: Enter asks for it and costs a tool use. ⚑ marks a suspect."
+    HELP = (
+        f"{signs.FULL} has been read, {signs.EMPTY} has not: Enter asks for it and costs a tool use."
+        f" {signs.LABEL} marks a suspect."
+    )
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("right,l", "open_node", "Open", show=False, id="tree.open"),
         Binding("left,h", "close_node", "Close", show=False, id="tree.close"),

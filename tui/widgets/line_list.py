@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from rich.cells import cell_len, set_cell_size
 
+from gistpoint.tui import signs
 from gistpoint.tui.widgets.record_list import Piece, RecordList
 
 HEADING = "bold $text-primary"
@@ -108,4 +109,4 @@ class LineList(RecordList):
     def row(self, index: int, width: int) -> list[Piece]:
         """Return the pieces of a line, with an arrow if it has a link."""
         shown = self.lines[index]
-        return [("→" if shown.link else " ", MUTED), *shown.pieces]
+        return [(signs.LEADS if shown.link else " ", MUTED), *shown.pieces]

@@ -26,6 +26,7 @@ from textual.style import Style
 from textual.timer import Timer
 from textual.widget import Widget
 
+from gistpoint.tui import signs
 from gistpoint.tui.widgets.line_canvas import LineCanvas
 from gistpoint.tui.widgets.plain import plain_line
 from gistpoint.tui.widgets.text_lines import ScreenRows, TextLines, drawn
@@ -54,7 +55,7 @@ class MarkedBar(ScrollBarRender):
             for at in {row * len(cells) // rows for row in self._view.scroll_marks()}:
                 below = cells[at].style or RichStyle()
                 style = self._view.overlay("bold $text-warning on $scrollbar-background")
-                cells[at] = Segment("◆", style + RichStyle.from_meta(below.meta))
+                cells[at] = Segment(signs.DIAMOND, style + RichStyle.from_meta(below.meta))
             yield part
 
 

@@ -12,6 +12,7 @@ from textual.reactive import reactive
 from textual.selection import Selection
 from textual.worker import get_current_worker
 
+from gistpoint.tui import signs
 from gistpoint.tui.widgets.line_view import Span
 from gistpoint.tui.widgets.syntax import LineTokens, tokens_by_line
 from gistpoint.tui.widgets.text_lines import TextLines
@@ -34,7 +35,7 @@ _OUTPUT = re.compile(
 """Matches a line of a program's output or of a command; such lines stay as they are."""
 _HEAD = 3
 """The lines of a block that show whether it is code, output or prose."""
-_BEGINS = re.compile(r"\s*(?:[-*+•:@>#|=~]|\d+[.)]\s|\w[\w ,*]*:(?:\s|$))")
+_BEGINS = re.compile(r"\s*(?:[-*+\N{BULLET}:@>#|=~]|\d+[.)]\s|\w[\w ,*]*:(?:\s|$))")
 """Matches a line that begins an entry of a list, a field or a table."""
 _FULL_LINE = 50
 """The minimum number of characters of a line that was wrapped, rather than ended."""
@@ -77,7 +78,7 @@ def drawn_lines(source: str) -> list[DrawnLine]:
             found.append(replace(_inline(heading[2], number), style=style))
         else:
             item = _ITEM.match(line)
-            found.append(_inline(f"{item[1]}• {item[2]}" if item else line, number))
+            found.append(_inline(f"{item[1]}{signs.SEEN} {item[2]}" if item else line, number))
     return found + _block(block, language)
 
 

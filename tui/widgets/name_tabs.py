@@ -14,8 +14,9 @@ from textual.strip import Strip
 from textual.widget import Widget
 
 from gistpoint.core.text import visible_line
+from gistpoint.tui import signs
 
-_BEFORE = "‹"
+_BEFORE = signs.CUT_LEFT
 """The symbol in place of the names before the first visible one."""
 
 

@@ -16,6 +16,7 @@ from textual.reactive import reactive
 from textual.widget import Widget
 
 from gistpoint.core.text import visible_line
+from gistpoint.tui import signs
 
 Row: TypeAlias = list[tuple[str, int | None]]
 """The pieces of a row, each with the index of its option; None for other text."""
@@ -67,7 +68,7 @@ class Options(Widget, can_focus=True):
             return f"({label})" if number in self.chosen else f" {label} "
         if self._several:
             return f"[{'x' if number in self.chosen else ' '}] {self._labels[number]}"
-        return f"({'●' if number in self.chosen else ' '}) {self._labels[number]}"
+        return f"({signs.FULL if number in self.chosen else ' '}) {self._labels[number]}"
 
     def rows(self, width: int) -> list[Row]:
         """Return rows of `width` cells: the options side by side if they fit, otherwise one below another."""

@@ -15,6 +15,7 @@ from textual.widgets import Input
 
 from gistpoint.core.outcomes import Outcome, TestResult
 from gistpoint.core.text import plural
+from gistpoint.tui import signs
 from gistpoint.tui.tables import Column, QueryError
 from gistpoint.tui.test_names import spelled_out
 from gistpoint.tui.widgets.plain import Plain
@@ -23,8 +24,8 @@ from gistpoint.tui.widgets.table import Table
 from gistpoint.tui.widgets.text_view import TextView
 
 GLYPHS = {
-    Outcome.PASSED: ("✔", "$text-success"),
-    Outcome.FAILED: ("✘", "$text-error"),
+    Outcome.PASSED: (signs.GOOD, "$text-success"),
+    Outcome.FAILED: (signs.BAD, "$text-error"),
     Outcome.ERROR: ("!", "$text-error"),
     Outcome.SKIPPED: ("-", "$foreground 60%"),
     Outcome.XFAILED: ("x", "$text-warning"),

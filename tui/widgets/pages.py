@@ -14,10 +14,11 @@ from textual.style import Style
 from textual.widget import Widget
 
 from gistpoint.core.text import shortened, visible_line
+from gistpoint.tui import signs
 from gistpoint.tui.widgets.frames import framed
 from gistpoint.tui.widgets.plain import plain_line
 
-BEFORE = "‹"
+BEFORE = signs.CUT_LEFT
 """The tab in place of those that don't fit on the left. A click on it shows the last of them."""
 _CORNERS = 6
 """The cells of the frame's upper edge that a title can't use."""

@@ -17,6 +17,7 @@ from textual.message import Message
 from textual.strip import Strip
 
 from gistpoint.core.text import shortened, visible_line
+from gistpoint.tui import signs
 from gistpoint.tui.tables import (
     Column,
     Heading,
@@ -283,7 +284,20 @@ class Table(Fitted, RecordList, Generic[Row]):
             self._laid = width, self._lay_out(width)
         return self._laid[1]
 
+    @property
+    def full_width(self) -> int:
+        """The width, in cells, at which no column is cut or left out."""
+        widths = [width + self.GAP for _, width in self._wanted()]
+        return self.MARGIN + sum(widths) - self.GAP
+
     def _lay_out(self, width: int) -> list[Laid[Row]]:
+        wanted = self._wanted()
+        if self.SIDEWAYS or not wanted:
+            return wanted
+        return widths_in(wanted, max(1, width - self.MARGIN), self.GAP)
+
+    def _wanted(self) -> list[Laid[Row]]:
+        """Return the columns that say something, with the widths of their longest cells."""
         measured = self._measure(self.shown)
         none: Sequence[tuple[Any, ...]] = [()] * len(self.columns)
         texts = list(zip(*(one.texts for one in measured), strict=True)) or none
@@ -296,10 +310,7 @@ class Table(Fitted, RecordList, Generic[Row]):
                 of_headings = [cell_len(summary[n]) for summary in headings]
                 widest = max([max(widths[n], default=0), *of_headings])
                 wanted.append((column, self._width_of(column, widest, first=not wanted)))
-        wanted = [laid for laid in wanted if laid[1]]
-        if self.SIDEWAYS or not wanted:
-            return wanted
-        return widths_in(wanted, max(1, width - self.MARGIN), self.GAP)
+        return [laid for laid in wanted if laid[1]]
 
     def _width_of(self, column: Column[Row], widest: int, *, first: bool) -> int:
         """Return the width that a column needs for its widest text; the first also shows names of groups."""
@@ -343,7 +354,7 @@ class Table(Fitted, RecordList, Generic[Row]):
     def _titled(self, column: Column[Row]) -> str:
         if column is not self.column:
             return column.name
-        return f"{column.name} {'▼' if self.reverse else '▲'}"
+        return f"{column.name} {signs.DESCENDING if self.reverse else signs.ASCENDING}"
 
     def head(self, width: int) -> Strip:
         """Return the headings of the columns, with a symbol at the one by which the rows are sorted."""
@@ -364,7 +375,7 @@ class Table(Fitted, RecordList, Generic[Row]):
         if isinstance(row, Heading):
             return self._heading(row, here=index == self.cursor)
         picked = bool(self.picked) and self._key(row) in self.picked
-        here, sign = "▸" if index == self.cursor else " ", "✔" if picked else " "
+        here, sign = signs.HERE if index == self.cursor else " ", signs.GOOD if picked else " "
         sign = (sign.strip() or here) if self.MARGIN == 1 else here + sign
         mark = (sign.ljust(self.MARGIN), "bold $text-accent")
         pieces: list[Piece] = [mark] if self.MARGIN else []
@@ -405,7 +416,7 @@ class Table(Fitted, RecordList, Generic[Row]):
         room = sum(cells + self.GAP for _, cells in laid[:at]) - self.GAP
         sign = f"{'+' if row.folded else '-'} {str(row).removesuffix(row.group)}"
         name = sign + shortened(visible_line(row.group), max(8, room - len(sign)))
-        margin = ("▸" if here else " ").ljust(self.MARGIN)[: self.MARGIN]
+        margin = (signs.HERE if here else " ").ljust(self.MARGIN)[: self.MARGIN]
         text = margin + fitted_cells(name, room) + " " * self.GAP
         for column, cells in laid[at:]:
             text += self._cell(column, summary[self.columns.index(column)], cells) + " " * self.GAP

@@ -10,13 +10,14 @@ from textual.binding import Binding, BindingType
 from textual.message import Message
 from textual.reactive import reactive
 
+from gistpoint.tui import signs
 from gistpoint.tui.widgets.code_view import ANSI_MATCH, MATCH, CodeView
 from gistpoint.tui.widgets.line_view import Span
 
 if TYPE_CHECKING:
     from gistpoint.tui.widgets.terminal_text import TerminalLine
 
-LEADS = "→"
+LEADS = signs.LEADS
 """The symbol of a line with a link."""
 
 
@@ -55,6 +56,8 @@ class TextView(CodeView):
         classes: str | None = None,
     ) -> None:
         super().__init__(name=name, id=id, classes=classes)
+        self.leads_on = False
+        """Whether Enter on a line that names no place goes on to the next one that names one."""
         self.can_interpret = can_interpret
         """Whether `t` may interpret the text. Reviewers may do so; solvers see the raw text."""
         self._raw = ""
@@ -117,13 +120,16 @@ class TextView(CodeView):
             self.refresh_bindings()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Offer Enter only on a line that names a place."""
+        """Offer Enter only on a line that names a place, or if it leads on to one."""
         if action == "open_place":
-            return self.cursor_index in self._places
+            return self.cursor_index in self._places or (self.leads_on and bool(self._places))
         return super().check_action(action, parameters)
 
     def action_open_place(self) -> None:
-        """Ask to open the place that the line at the cursor names."""
+        """Ask to open the place that the line at the cursor names, or the next one if Enter leads on."""
+        if self.leads_on and self._places and self.cursor_index not in self._places:
+            later = [line for line in self._places if line > self.cursor_index]
+            self.go_to(min(later or self._places) + self.first_line)
         place = self._places.get(self.cursor_index)
         if place is not None:
             self.post_message(self.PlaceAsked(place))

@@ -29,7 +29,7 @@ def boundary(subject: CorruptionTarget, node: ast.Compare) -> Iterator[Edits]:
             yield (TextEdit(*span, text),)
 
 
-# Testing the truth instead of comparing with None is a weaker idiom that is also common (decision 93).
+# Testing the truthiness instead of comparing with None is a weaker idiom that is also common (decision 93).
 @at_each(ast.Compare)
 def sentinel(subject: CorruptionTarget, node: ast.Compare) -> Iterator[Edits]:
     """Yield edits that replace `x is None` with `not x`, and `x is not None` with `x`.

@@ -41,7 +41,7 @@ def _or_for_missing(subject: CorruptionTarget, call: ast.Call) -> Iterator[Edits
     if not has_default or not _can_become_or(subject, call):
         return
     *_, before, default = call.args
-    # A false default is left alone: `or` with it changes hardly anything.
+    # A falsy default is left alone: `or` with it changes hardly anything.
     is_falsy = isinstance(default, ast.Constant) and not default.value
     if not is_falsy and not is_open(default):
         default_of_getattr = ", None" if name == "getattr" else ""

@@ -83,7 +83,7 @@ def _listed(parent: ast.AST, node: ast.expr, items: Sequence[ast.expr]) -> bool:
     has_name = isinstance(parent, ast.Assign) and isinstance(parent.targets[0], ast.Name)
     gone_through = isinstance(parent, ast.For | ast.comprehension) and parent.iter is node
     kinds = {type(item.value) if isinstance(item, ast.Constant) else type(item) for item in items}
-    # Such collections count although they may also be used elsewhere (decision 93).
+    # A named collection counts although it may also be used elsewhere (decision 93).
     return (has_name or gone_through) and len(kinds) == 1 and all(map(_is_value, items))
 
 

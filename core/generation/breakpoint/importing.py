@@ -35,8 +35,8 @@ from gistpoint.core.trees import SourceTree
 
 _KEYS = SOURCE_KEYS - {"stars"} | {"repository", "commit"}
 _HINT = (
-    "Each source is a table [[source]] with the keys 'repository' (its address or name, as the records have"
-    " it) and 'source' (name==version, a folder, or PATH@COMMIT), and may have commit, pytest_args,"
+    "Each source is a table [[source]] with the keys 'repository' (its address or name, as in the records)"
+    " and 'source' (name==version, a folder, or PATH@COMMIT), and may have commit, pytest_args,"
     " extra_requirements, exclude_newer and build_steps."
 )
 
@@ -81,7 +81,7 @@ class RecordSources:
 def read_sources(text: str, file: str) -> RecordSources:
     """Return the sources in a TOML text.
 
-    Raises `SourceError`, which names `file` and the wrong key.
+    Raises `SourceError`, which names `file`, if the text is not TOML or a key is wrong.
     """
     try:
         fields = Fields(parsed_toml(text), file)

@@ -1,21 +1,24 @@
-"""Searches the earlier bodies of a function for the smallest change that makes a test fail (decision 137)."""
+"""Searches the earlier bodies of a function for the smallest change that makes a test fail (decision 137).
+
+Bodies of earlier versions and of failed submissions are searched alike (decision 141).
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Any
 
 from gistpoint.core.code.index import index_source
 from gistpoint.core.code.parsing import CodeError
-from gistpoint.core.corruption.alignment import ChangeBack, changes_back, with_changes
+from gistpoint.core.corruption.alignment import ChangeBack, LineEdit, changes_back, with_changes
 from gistpoint.core.corruption.corruptions import Corruption
 from gistpoint.core.corruption.edits import edits_between
 from gistpoint.core.corruption.evidence import is_good, subtlety
 from gistpoint.core.corruption.gates import Gate, GateRefusal
 from gistpoint.core.corruption.reduction import missing_feature, smallest
-from gistpoint.core.generation.earlier import EarlierBody, earlier_bodies
+from gistpoint.core.generation.earlier import EarlierBody
 from gistpoint.core.generation.trials.discovery import Rated, fault, good_first, prove_best
 from gistpoint.core.generation.trials.evidence import evidence_of
 from gistpoint.core.generation.trials.trial import STOPPED, CandidateDropped, CandidateTrial
@@ -25,7 +28,6 @@ from gistpoint.core.ports import ProbeReport
 from gistpoint.core.tasks.model import Target
 from gistpoint.core.trees import SourceTree
 
-FAMILY = "history"
 MOST_CHANGED_LINES = 24
 MOST_PROBES = 24
 """The maximum number of probes that reduce one earlier body."""
@@ -34,8 +36,6 @@ _PROBES_AT_IMPORT = 4
 _MOST_BODIES = 6
 GONE = frozenset({"NameError", "UnboundLocalError", "AttributeError", "ImportError", "ModuleNotFoundError"})
 """Errors of a body that uses what the library does not have."""
-_STEADY = 5
-"""The number of runs in which a single failing test has to fail."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,34 +50,17 @@ class RatedHistory(Rated):
 
     def provenance(self) -> dict[str, Any]:
         """Return the provenance that a task stores."""
-        origin = {"version": self.body.file.version, "date": self.body.file.date, "changes": self.changes}
-        return {**super(RatedHistory, self).provenance(), "history": origin, "signs": list(self.signs)}
+        origin = {**self.body.origin, "changes": self.changes}
+        return {**super(RatedHistory, self).provenance(), self.body.family: origin, "signs": list(self.signs)}
 
 
 def decide_history(trial: CandidateTrial) -> CandidateVerdict:
     """Return the verdict with the best earlier fault, proven by the whole suite.
 
-    A corruption with one failing test has to fail in the same way in every one of several runs. Raises
-    `CandidateDropped` if there is none.
+    Raises `CandidateDropped` if there is none.
     """
     good = sorted(_good(trial, trial.candidate.name), key=lambda item: len(item.signs))
-    return prove_steady(trial, good)
-
-
-def prove_steady(trial: CandidateTrial, rated: Sequence[Rated]) -> CandidateVerdict:
-    """Return the verdict with the first corruption that the whole suite proves, as `prove_best` does.
-
-    If a single test fails, it has to fail in every one of several runs.
-    """
-    verdict = prove_best(trial, rated)
-    kept = verdict.kept
-    assert kept is not None
-    failing = frozenset(failure.id for failure in kept.failing) | frozenset(kept.missing)
-    if len(failing) == 1:
-        for _ in range(_STEADY - 1):
-            if frozenset(trial.probe(kept.targets).failed) != failing:
-                raise CandidateDropped(Reason.SUITE_DIFFERS, "the only failing test does not always fail")
-    return verdict
+    return prove_best(trial, good)
 
 
 def _good(trial: CandidateTrial, name: str) -> list[RatedHistory]:
@@ -91,7 +74,7 @@ def _good(trial: CandidateTrial, name: str) -> list[RatedHistory]:
         definition = index.get(qualname)
     except CodeError as error:
         raise CandidateDropped(Reason.NO_CORRUPTION, str(error)) from error
-    bodies = earlier_bodies(trial.context.earlier, path, qualname, definition.dedented)
+    bodies = trial.context.bodies.of(path, qualname, definition.dedented)
     gate = Gate(
         definition.dedented, trial.library.vocabulary.scope(definition), most_lines=MOST_CHANGED_LINES
     )
@@ -108,10 +91,22 @@ def _good(trial: CandidateTrial, name: str) -> list[RatedHistory]:
 
 
 def _changes(today: str, body: EarlierBody) -> tuple[ChangeBack, ...]:
+    """Return the changes that its author made in a body, without those of the fault that was planted in it.
+
+    Nobody believed a planted fault to be right, and the task that planted it exists already.
+    """
     try:
-        return changes_back(today, body.text)
+        made = changes_back(today, body.text)
+        given = changes_back(today, body.planted) if body.planted else ()
     except CodeError:
         return ()
+    planted = {_place_and_text(edit) for change in given for edit in change.edits}
+    own = [tuple(edit for edit in change.edits if _place_and_text(edit) not in planted) for change in made]
+    return tuple(replace(change, edits=edits) for change, edits in zip(made, own, strict=True) if edits)
+
+
+def _place_and_text(edit: LineEdit) -> tuple[int, int, tuple[str, ...]]:
+    return edit.start, edit.end, edit.lines
 
 
 @dataclass
@@ -123,6 +118,8 @@ class _Search:
     qualname: str
     today: str
     gate: Gate
+    family: str = ""
+    """The kind of the origin of the body that is being reduced."""
     good: dict[str, RatedHistory] = field(default_factory=dict)
     """The good corruptions that were found, by their text."""
     _probed: dict[str, ProbeReport] = field(default_factory=dict)
@@ -134,6 +131,7 @@ class _Search:
 
     def reduce(self, body: EarlierBody, changes: Sequence[ChangeBack]) -> None:
         """Find the smallest part of the changes with which a test fails, and rate it."""
+        self.family = body.family
         most = self._most_probes
         beginnings = enumerate(_beginnings(changes, most), start=1)
         tried, whole = next((item for item in beginnings if self._fails(item[1])), (most, None))
@@ -157,7 +155,7 @@ class _Search:
 
     def _report(self, text: str) -> ProbeReport:
         if text not in self._probed:
-            self.trial.next(f"{self.path}::{self.qualname}", FAMILY)
+            self.trial.next(f"{self.path}::{self.qualname}", self.family)
             self._probed[text] = self.trial.probe((self._target(text),))
         return self._probed[text]
 
@@ -176,7 +174,7 @@ class _Search:
             return
         errors = [failure.error_type for failure in report.failed.values()]
         tests = code_of_tests(trial.library.intake.repository.tree, report.failed)
-        feature = missing_feature(self.today, body.file.text, tests, errors)
+        feature = missing_feature(self.today, body.file, tests, errors)
         if feature and not trial.settings.missing_features:
             trial.end(Reason.MISSING_FEATURE.value)
             return
@@ -191,7 +189,7 @@ class _Search:
         good = is_good(evidence, *band) and is_about_it
         trial.end("good" if good else fault(evidence, band[0]))
         if good:
-            corruption = Corruption(target, edits_between(self.today, text), (FAMILY,), 1.0)
+            corruption = Corruption(target, edits_between(self.today, text), (body.family,), 1.0)
             rated = subtlety(evidence, *band)
             signs = self.gate.broken(text)
             self.good[text] = RatedHistory(

@@ -16,8 +16,8 @@ from gistpoint.core.errors import SourceError
 from gistpoint.core.generation.by_model import REWRITE, ModelCorruption, reading
 from gistpoint.core.generation.intake import NoTaskError
 from gistpoint.core.generation.removal import removal_target
-from gistpoint.core.generation.trials.discovery import fault
-from gistpoint.core.generation.trials.history import GONE, code_of_tests, prove_steady
+from gistpoint.core.generation.trials.discovery import fault, prove_best
+from gistpoint.core.generation.trials.history import GONE, code_of_tests
 from gistpoint.core.generation.trials.model import (
     ModelProbing,
     RatedModelCorruption,
@@ -43,7 +43,7 @@ def decide_rewrite(trial: CandidateTrial) -> CandidateVerdict:
     require_kept(trial, made)
     rated = probing.rated(made)
     _require_fault(trial, rated)
-    return prove_steady(trial, [rated])
+    return prove_best(trial, [rated])
 
 
 def _rewritten(trial: CandidateTrial, probing: ModelProbing) -> ModelCorruption:

@@ -15,6 +15,7 @@ from gistpoint.core.generation.candidates import CorruptionCandidate
 from gistpoint.core.generation.context import Context
 from gistpoint.core.generation.intake import LOOK, CorruptionProof, NoGood, NoTaskError, prove
 from gistpoint.core.generation.progress import TrialProgress
+from gistpoint.core.generation.settings import FaultSource
 from gistpoint.core.generation.verdicts import CandidateVerdict, Cost, ProvenCorruption, Reason, Specimen
 from gistpoint.core.outcomes import FREE, RunStatus
 from gistpoint.core.ports import ProbeReport
@@ -102,7 +103,9 @@ class CandidateTrial:
         self._probes.append(round(time.perf_counter() - started, 4))
         self._tests += report.ran
         self._warm += report.how == "warm"
-        if self._chance.random() < 1 / len(self._probes):
+        # A verdict that keeps nothing must not contain code of a person, who may be erased (decision 141).
+        is_of_people = self.settings.source is FaultSource.ATTEMPTS
+        if not is_of_people and self._chance.random() < 1 / len(self._probes):
             cut_short = (
                 stop_after is not None and len(report.failed) >= stop_after and report.ran < len(select)
             )

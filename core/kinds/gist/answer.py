@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from gistpoint.core.entrypoints.command import Entrypoint, EntrypointKind
 from gistpoint.core.entrypoints.runs import CommandRun, TestsRun
 from gistpoint.core.errors import TaskError
 from gistpoint.core.kinds.gist.flags import Habits
@@ -57,6 +58,14 @@ class GistAnswer:
         trace = read_trace(self.trace)
         functions, files = counted(trace.functions, trace.files)
         return replace(self.difficulty, functions=functions, files=files)
+
+    def parameters(self, entrypoint: Entrypoint) -> tuple[str, ...]:
+        """Return the parameters of the command's test, in the order of the run; empty if it has none."""
+        first = self.originals[0]
+        if entrypoint.kind is not EntrypointKind.TEST or not isinstance(first, TestsRun):
+            return ()
+        head = f"{entrypoint.node_id}["
+        return tuple(id.removeprefix(head)[:-1] for id in first.tests if id.startswith(head))
 
     @property
     def timeout_s(self) -> float:

@@ -16,10 +16,11 @@ _EXECUTION = {
     True: "You may run code before you hand in, with the tools that do so.",
 }
 
-_READING = {False: "You may read the repository, and run no code. ", True: ""}
+_READING = {False: "You may read the repository, but you can't run code. ", True: ""}
 
 TEMPLATES = {
     "gist": "gist-3",
+    "parameter": "gist-parameter-3",
     "tracing": "gist-tracing-3",
     "reading": "gist-reading-3",
     "give_test": "gist-give-test-3",
@@ -27,6 +28,7 @@ TEMPLATES = {
 
 STATIC_PROMPTS = ("gist-static-1", "gist-static-2")
 """The prompts of the static setting: for briefs up to version 2, and for later ones (decision 130)."""
+_ALL_INSTANCES = " If the command names a test, all its instances are run, whatever their parameters."
 
 
 def gist_template(settings: GistSettings, *, like: str = "") -> str:
@@ -36,7 +38,7 @@ def gist_template(settings: GistSettings, *, like: str = "") -> str:
     template that this version does not have.
     """
     parts = [
-        "gist",
+        "parameter" if settings.parameter else "gist",
         *([settings.strategy] if settings.strategy else []),
         *(["give_test"] if settings.give_test else []),
     ]
@@ -53,6 +55,16 @@ def static_template(task: Task) -> str:
     return STATIC_PROMPTS[0] if version < 3 else STATIC_PROMPTS[1]
 
 
+def static_prompt(task: Task, text: str) -> str:
+    """Return the static setting's prompt `text` for a task.
+
+    If the brief names one parameter, the prompt does not mention the others either (decision 143).
+    """
+    if gist_settings(task).parameter:
+        return text.replace(_ALL_INSTANCES, "")
+    return text
+
+
 def _no_newer(name: str, most: int) -> str:
     """Return the newest version of a template's part up to the version `most`; `name` if none exists."""
     stem, _, version = name.rpartition("-")
@@ -64,6 +76,8 @@ def _no_newer(name: str, most: int) -> str:
 def shown_command(task: Task) -> str:
     """Return the command as a brief shows it, with its variables and its standard input."""
     part = gist_task(task)
+    if part.settings.parameter:
+        return fenced(command_line(part.command, part.settings.parameter))
     if not part.stdin and not part.variables:
         return fenced(part.entrypoint)
     command = fenced(command_line(part.command))

@@ -127,7 +127,7 @@ class _Probes:
         reference = self._judge.answer.reference
         if reference is None:
             return CheckFinding(
-                name, True, "there is none: `gistpoint gist reference` makes one", reduced=True
+                name, True, "there is none: `gistpoint gist reference` looks for one", reduced=True
             )
         if not reference.faithful:
             return CheckFinding(name, True, f"none was found: {reference.reason}", reduced=True)

@@ -24,7 +24,7 @@ from gistpoint.core.tasks.model import Task
 
 def read_settings(fields: Fields) -> GistSettings:
     """Read the table `gist` of a `task.toml`. Raises `TaskError`, which names the key, for a bad value."""
-    settings = fields.record(GistSettings)
+    settings = fields.record(GistSettings, optional=("parameter",))
     require_known(fields, settings)
     if settings.score_budget == UNLIMITED:
         return replace(settings, score_budget=None)
@@ -38,6 +38,8 @@ def settings_table(settings: GistSettings) -> dict[str, Any]:
     }
     if settings.score_budget is None:
         table["score_budget"] = UNLIMITED
+    if not settings.parameter:
+        del table["parameter"]
     return table
 
 

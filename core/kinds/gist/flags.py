@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ast
 import re
+from bisect import bisect_left, bisect_right
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
@@ -352,12 +353,13 @@ def vacuity_mutants(
     keep their numbers.
     """
     lines = physical_lines(gist)
+    ran_lines = sorted(executed)
     ranked: list[tuple[int, str, ast.FunctionDef]] = []
     for block in blocks_of(parse(gist)):
         function = block.statements[0] if block.name else None
         if not isinstance(function, ast.FunctionDef) or not _may_be_emptied(function, block.name, test):
             continue
-        ran = sum(function.body[0].lineno <= line <= block.last for line in executed)
+        ran = bisect_right(ran_lines, block.last) - bisect_left(ran_lines, function.body[0].lineno)
         if ran:
             ranked.append((-ran, block.name, function))
     for _, name, function in sorted(ranked, key=lambda one: (one[0], one[1]))[:most]:

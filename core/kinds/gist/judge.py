@@ -26,7 +26,7 @@ from gistpoint.core.kinds.beginning import check_beginning
 from gistpoint.core.kinds.gist.answer import GistAnswer
 from gistpoint.core.kinds.gist.brief import gist_brief
 from gistpoint.core.kinds.gist.failures import unreadable
-from gistpoint.core.kinds.gist.fidelity import Fidelity, compare, name_masks
+from gistpoint.core.kinds.gist.fidelity import Fidelity, compare, instance_key, name_masks
 from gistpoint.core.kinds.gist.flags import Flags, module_names, vacuity_mutants, watched
 from gistpoint.core.kinds.gist.model import gist_settings, gist_task
 from gistpoint.core.kinds.gist.original_test import blocks_of_tests, guard_for, ready_text
@@ -203,11 +203,28 @@ class GistHarness(TaskHarness):
     def _scored(
         self, call: AttemptCall, verdict: GistVerdict, log: Log, charged: Remaining, *, trial: bool = False
     ) -> CallOutcome:
+        if verdict.score is not None:
+            # The brief of an attempt may name one instance although the task's own brief names all.
+            verdict = replace(verdict, score=replace(verdict.score, instance=named_instance(self.task)))
         text = score_text(verdict)
         if not verdict.counts:
             return CallOutcome(ToolOutput(text), Remaining(0, 0), verdict)
         log.append(gist_scored(call.call_id, verdict, trial=trial))
         return CallOutcome(ToolOutput(text), charged, verdict)
+
+
+def _report(run: RunContext, step: str, done: int = 0) -> None:
+    """Report a step of judging. Raises `CancelledError` when cancelled."""
+    run.check()
+    run.progress(RunProgress(step, done, _RUNS + MUTANTS))
+
+
+def named_instance(task: Task) -> str:
+    """Return the instance that the brief of a gist task names, without its file; empty if it names all."""
+    part = gist_task(task)
+    if not part.settings.parameter:
+        return ""
+    return instance_key(part.command.instance_id(part.settings.parameter))
 
 
 def _is_forced(call: AttemptCall) -> bool:
@@ -331,9 +348,12 @@ class GistJudge(GistJudging):
         fault = unreadable(gist)
         if fault is not None:
             return GistJudgement(GistScore(None, False, None, None, None, fault, Flags()))
+        # Each of these takes seconds if the codebase or the gist has a million characters.
+        _report(run, "reading the codebase")
         originals = self._originals()
         owned = self.answer.owned
         test = self.answer.test
+        _report(run, "reading the gist")
         try:
             spliced = ready_text(gist, test, owned)
         except (SyntaxError, ValueError):
@@ -346,6 +366,7 @@ class GistJudge(GistJudging):
         faithful = self.fidelity(trial).value == 1
         vacuous = trials.vacuous() if thorough and faithful else None
         operands = trials.operands() if test is not None and faithful else ()
+        _report(run, "comparing its lines with the codebase", trials.done)
         made = GistRun(
             text=spliced.text,
             run=trial.run,
@@ -359,7 +380,8 @@ class GistJudge(GistJudging):
             used=self._used(),
             operands=operands,
         )
-        return GistJudgement(score_gist(gist, made, originals, owned, test), spliced, trial, flips)
+        score = replace(score_gist(gist, made, originals, owned, test), instance=named_instance(self.task))
+        return GistJudgement(score, spliced, trial, flips)
 
     @property
     def entrypoint(self) -> Entrypoint:
@@ -461,7 +483,7 @@ class _Trials:
             return first, False
         watched = Watched(watched.modules)
         if not thorough:
-            # One run decides, unless it failed with a changed text: fidelity is that of the gist itself.
+            # One run decides, unless a changed text failed: the fidelity must be that of the gist itself.
             if held or unchanged:
                 return first, False
             return self._run("run again", self.text, watched), False
@@ -514,8 +536,7 @@ class _Trials:
     def _run(
         self, step: str, text: str, watched: Watched | None = None, *, measure: bool = False, seed: int = 0
     ) -> GistTrial:
-        self.running.check()
-        self.running.progress(RunProgress(step, self.done, _RUNS + MUTANTS))
+        _report(self.running, step, self.done)
         self.done += 1
         trial = self.judge.run(text, measure=measure, seed=seed, watched=watched, cancel=self.running.cancel)
         # The control of a gist is an empty file (decision 121).

@@ -286,7 +286,9 @@ class Gist(TaskKind["GistJudge"]):
         from gistpoint.core.kinds.gist.original_test import given_test
         from gistpoint.core.kinds.gist.overrides import GistOverrides
 
-        return msgspec.convert(dict(given), GistOverrides).on(task, given_test(gist_answer(answer).test))
+        known = gist_answer(answer)
+        parameters = known.parameters(gist_task(task).command)
+        return msgspec.convert(dict(given), GistOverrides).on(task, given_test(known.test), parameters)
 
     def settings_in(self, recorded: Mapping[str, Any], task: Task) -> object:
         """Return the settings in the header of an attempt; without any, those of the task."""
@@ -310,9 +312,10 @@ class Gist(TaskKind["GistJudge"]):
     def one_request(self, task: Task, answer: Answer) -> OneRequest:
         """Return the rules, then the full text of every file in the trace, in its order."""
         from gistpoint.core.kinds.gist.answer import gist_answer
-        from gistpoint.core.kinds.gist.brief import static_template, static_values
+        from gistpoint.core.kinds.gist.brief import static_prompt, static_template, static_values
 
-        return OneRequest(prompt_text(static_template(task)), static_values(task, gist_answer(answer)))
+        text = static_prompt(task, prompt_text(static_template(task)))
+        return OneRequest(text, static_values(task, gist_answer(answer)))
 
     def handed_in(self, text: str) -> tuple[tuple[Tool, dict[str, str]], ...]:
         """Return the call that writes the gist, unless `text` is empty, and the hand-in."""

@@ -11,13 +11,19 @@ from pathlib import Path
 from typing import Annotated, Any
 
 from gistpoint import __version__
-from gistpoint.core.entrypoints.command import Entrypoint, command_line, parse_entrypoint, with_input
+from gistpoint.core.entrypoints.command import (
+    Entrypoint,
+    command_line,
+    parameter_in,
+    parse_entrypoint,
+    with_input,
+)
 from gistpoint.core.entrypoints.runs import EntrypointRunner
 from gistpoint.core.errors import InfrastructureError, UserError, cause
 from gistpoint.core.kinds.folder import read_answer, write_task
 from gistpoint.core.kinds.gist.answer import GistAnswer, ReferenceGist, gist_answer
 from gistpoint.core.kinds.gist.drawing import EntrypointCandidate, candidates, hardest
-from gistpoint.core.kinds.gist.intake import Examination, NoGistError, write_gist_task
+from gistpoint.core.kinds.gist.intake import Examination, NoGist, NoGistError, write_gist_task
 from gistpoint.core.kinds.gist.judge import GistJudge
 from gistpoint.core.kinds.gist.model import UNLIMITED, GistSettings, with_settings
 from gistpoint.core.kinds.gist.overrides import differing, require_consistent
@@ -28,6 +34,7 @@ from gistpoint.core.running import UNATTENDED, RunContext, RunProgress
 from gistpoint.core.tasks.budgets import Budgets
 from gistpoint.core.tasks.model import Answer, Task
 from gistpoint.core.tasks.repository import MAX_SUITE_SECONDS, Repository
+from gistpoint.core.text import last_lines
 
 FetchRepository = Callable[[Path, RunContext], tuple[Repository, Mapping[str, Any]]]
 """A function that fetches a repository below a folder, and returns it with the provenance of its tasks."""
@@ -53,6 +60,8 @@ class GistTerms(Request):
     execution: bool = False
     strategy: str = ""
     give_test: bool = False
+    one_parameter: bool = False
+    """Whether the brief names only one parameter of a test: the one in the command, or the first."""
     tools: tuple[str, ...] = ()
     steps: Count = 50
     score_budget: int = 0
@@ -234,8 +243,8 @@ class _Making:
         """Make a task of each named entrypoint, or of chosen ones."""
         draw = self.asked.draw
         if named:
-            for entrypoint in named:
-                self._make_one(entrypoint, {})
+            for entrypoint, text in zip(named, self.asked.entrypoints, strict=True):
+                self._make_one(entrypoint, {}, parameter_in(text))
         elif draw.sample:
             drawn = candidates(self.examination, draw.sample, draw.seed, self._refuse)
             self._make_until_enough(drawn, {"sample": draw.sample, "seed": draw.seed})
@@ -262,20 +271,31 @@ class _Making:
                 return
 
     def _refuse(self, entrypoint: Entrypoint, refusal: NoGistError) -> None:
+        """Record a refusal; after some of one kind, explain them once, and then only count them."""
         command = command_line(entrypoint)
-        self.examination.run.note(f"  {command}: {refusal.reason}: {refusal.message}")
-        self.results.refused.append(RefusedEntrypoint(command, refusal.reason, refusal.message, refusal.hint))
+        refused = RefusedEntrypoint(command, refusal.reason, refusal.message, refusal.hint)
+        self.results.refused.append(refused)
+        alike = self.results.reasons[refused.reason]
+        if alike <= _SHOWN_OF_A_KIND:
+            self.examination.run.note(f"  {command}: {refusal.reason}: {refusal.message}")
+        if alike == _SHOWN_OF_A_KIND:
+            for line in _explained(refused):
+                self.examination.run.note(line)
 
-    def _make_one(self, entrypoint: Entrypoint, how: Mapping[str, Any]) -> bool:
-        """Make the task of an entrypoint; return False if it can't become a task."""
+    def _make_one(self, entrypoint: Entrypoint, how: Mapping[str, Any], parameter: str = "") -> bool:
+        """Make the task of an entrypoint; return False if it can't become a task.
+
+        `parameter` is the one that the command names, if any.
+        """
         self.current = command_line(entrypoint)
         run = RunContext(self.examination.run.cancel, self._report)
         try:
             answer = replace(self.examination, run=run).examine(entrypoint)
+            settings = self._settings(entrypoint, answer, parameter)
         except NoGistError as refusal:
             self._refuse(entrypoint, refusal)
             return False
-        task, other = self._write(entrypoint, answer, how)
+        task, other = self._write(entrypoint, answer, settings, how)
         if other:
             self.on_kept(task, other)
         reference = None if self.asked.reference.no_reference else self._make_reference(task, run)
@@ -284,11 +304,33 @@ class _Making:
         self.on_made(made)
         return True
 
+    def _settings(self, entrypoint: Entrypoint, answer: GistAnswer, parameter: str) -> GistSettings:
+        """Return the settings of a task, with the parameter that its brief names if one is requested.
+
+        Raises `NoGistError` if the test does not have the parameter, or has none.
+        """
+        settings = self.asked.terms.settings
+        if not self.asked.terms.one_parameter:
+            return settings
+        known = answer.parameters(entrypoint)
+        if not known:
+            raise NoGistError(
+                NoGist.NO_SUCH_TEST,
+                f"{entrypoint.text} is not a single test with parameters, so its brief can't name one.",
+                hint="Leave --one-parameter out.",
+            )
+        if parameter and parameter not in known:
+            raise NoGistError(
+                NoGist.NO_SUCH_TEST,
+                f"{entrypoint.text} does not have the parameter {parameter!r}.",
+                hint=f"It has {', '.join(known[:_MOST_LISTED])}.",
+            )
+        return replace(settings, parameter=parameter or known[0])
+
     def _write(
-        self, entrypoint: Entrypoint, answer: GistAnswer, how: Mapping[str, Any]
+        self, entrypoint: Entrypoint, answer: GistAnswer, settings: GistSettings, how: Mapping[str, Any]
     ) -> tuple[Task, dict[str, Any]]:
         """Return the task, and the requested settings that it does not have because it existed already."""
-        settings = self.asked.terms.settings
         budgets = Budgets.of_steps(self.asked.terms.steps)
         backend = self.examination.runner.backend.name
         task = write_gist_task(
@@ -327,7 +369,28 @@ class _Making:
         self.examination.run.progress(progress)
 
 
+_SHOWN_OF_A_KIND = 5
+_WHAT_HELPS = {
+    NoGist.FAILS: "Supply what they need with --with PACKAGE, or accept them with --allow-failing.",
+    NoGist.SKIPPED: "Supply what they need with --with PACKAGE.",
+    NoGist.TOO_SLOW: "Raise the limit with --max-suite-seconds.",
+    NoGist.COULD_NOT_RUN: "Give the options that the suite needs with --pytest-args or --build-step.",
+}
+_OTHER_TESTS = "Draw from other tests: leave these out with --pytest-args, such as --ignore=FILE."
+
+
+def _explained(refused: RefusedEntrypoint) -> list[str]:
+    """Return the cause of a refusal that many have, and what the user can do, as lines."""
+    advice = _WHAT_HELPS.get(NoGist(refused.reason), _OTHER_TESTS)
+    cause = last_lines(refused.hint).splitlines()
+    return [
+        f"{_SHOWN_OF_A_KIND} tests were refused as {refused.reason}; others are only counted. {advice}",
+        *([] if not cause else [f"  The last one: {cause[0]}", *(f"    {line}" for line in cause[1:])]),
+    ]
+
+
 _REFERENCE = "reference gist"
+_MOST_LISTED = 10
 
 
 def store_reference(

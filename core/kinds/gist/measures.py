@@ -24,6 +24,10 @@ MEASURES = (
     ),
     Measure("pass_rate", "The share of the test's instances that pass in the gist.", unit="percent"),
     Measure(
+        "instance_fidelity",
+        "The fidelity, 0 or 1, of the only instance of the test that the brief named.",
+    ),
+    Measure(
         "error",
         "The category of a gist's first error.",
         MeasureType.TEXT,
@@ -49,6 +53,7 @@ def measured(record: Mapping[str, Any]) -> dict[str, Any]:
         "test_recall": _within(record, "test", "recall"),
         "test_precision": _within(record, "test", "precision"),
         "pass_rate": _percent(record.get("passed"), record.get("instances")),
+        "instance_fidelity": _number(_member(record, "instance", "fidelity")),
         "error": _text(_member(record, "error", "category")),
         "mocked": bool(_member(record, "flags", "mocked")),
         "gist_flags": tuple(str(name) for name, value in flags.items() if value),
@@ -158,6 +163,13 @@ ANALYSES: tuple[Analysis, ...] = (
         "Gistify, section 3.4",
         f"{_HERE}.gist_arms:given_test",
         "conditions that differ in `give_test` alone; 3 shared tasks",
+    ),
+    Analysis(
+        "gi-parameter",
+        "One parameter named or none",
+        "Gistify, appendix A.5",
+        f"{_HERE}.gist_arms:named_parameter",
+        "conditions that differ in `parameter` alone; 3 shared tasks",
     ),
     Analysis(
         "gi-test-score",

@@ -42,6 +42,8 @@ class GistSettings:
     """The maximum number of characters of a command's output that a tool shows."""
     gist_characters: Positive = 1_000_000
     """The maximum number of characters in a gist that is accepted."""
+    parameter: str = ""
+    """The only parameter of the test that the brief names; all are scored (Gistify A.5, decision 143)."""
 
 
 @dataclass(frozen=True, slots=True)

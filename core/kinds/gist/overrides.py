@@ -64,18 +64,24 @@ class GistOverrides(msgspec.Struct, frozen=True):
     steps: Positive | UnsetType = UNSET
     score_budget: ScoreBudget | UnsetType = UNSET
     """Uses of `score_gist` in a counted attempt; -1 for any number."""
+    parameter: str | bool | UnsetType = UNSET
+    """The only parameter of the test that the brief names; True for the first one, False for none."""
 
-    def on(self, task: Task, test: str) -> Task:
+    def on(self, task: Task, test: str, parameters: Sequence[str] = ()) -> Task:
         """Return the task as it is in an attempt with these settings.
 
-        `test` is the original test; empty if there is none. Raises `GistSettingsError` for a task that is not
+        `test` is the original test, empty if there is none, and `parameters` are those of its instances.
+        Raises `GistSettingsError` for a task that is not
         a gist, and for settings that contradict each other or the task.
         """
         if not is_gist(task):
             raise GistSettingsError(
                 f"The task {task.short_id} is not a gist, so it takes no settings for gists."
             )
-        changed = _with_settings(task, self.settings(gist_settings(task)), test)
+        settings = self.settings(gist_settings(task))
+        if isinstance(self.parameter, str | bool):
+            settings = replace(settings, parameter=_known_parameter(task, self.parameter, parameters))
+        changed = _with_settings(task, settings, test)
         if problem := _contradiction(changed):
             raise GistSettingsError(problem[0], hint=problem[1])
         if self.steps is UNSET:
@@ -86,11 +92,39 @@ class GistOverrides(msgspec.Struct, frozen=True):
         """Return the settings `default`, overridden by those of these settings that are not `UNSET`."""
         given = overrides_data(self)
         given.pop("steps", None)
+        if isinstance(given.get("parameter"), bool):
+            given["parameter"] = ""  # which one is known only for a task
         if given.get("score_budget") == UNLIMITED:
             given["score_budget"] = None
         return replace(default, **given)
 
 
+def _known_parameter(task: Task, wanted: str | bool, parameters: Sequence[str]) -> str:
+    """Return the parameter that a brief names; empty for none.
+
+    Raises `GistSettingsError` if the task's test does not have it.
+    """
+    if wanted in (False, ""):
+        return ""
+    if not parameters:
+        raise GistSettingsError(
+            f"The command of {task.short_id} is not a single test with parameters, so its brief can't name"
+            " one.",
+            hint="Leave parameter out.",
+        )
+    if wanted is True:
+        return parameters[0]
+    if wanted not in parameters:
+        known = ", ".join(map(repr, parameters[:_MOST_LISTED]))
+        raise GistSettingsError(
+            f"The test of {task.short_id} has no parameter {str(wanted)[:80]!r}."
+            f"{did_you_mean(str(wanted), parameters)}",
+            hint=f"It has {known}{', and others' if len(parameters) > _MOST_LISTED else ''}.",
+        )
+    return str(wanted)
+
+
+_MOST_LISTED = 10
 KEYS = GistOverrides.__struct_fields__
 
 TOOL_PROFILES: Mapping[str, GistOverrides] = {
@@ -190,7 +224,8 @@ def differing(task: Task, default: Task) -> dict[str, Any]:
     """Return the settings in which `task` differs from `default`, by their keys in a file of settings."""
     values = {**settings_data(task), "steps": task.budgets.tool_uses}
     others = {**settings_data(default), "steps": default.budgets.tool_uses}
-    return {key: values[key] for key in KEYS if values[key] != others[key]}
+    # The parameter is recorded only if there is one, so that earlier records stay comparable.
+    return {key: values.get(key, "") for key in KEYS if values.get(key) != others.get(key)}
 
 
 def overrides_data(given: GistOverrides) -> dict[str, Any]:
@@ -216,6 +251,7 @@ def settings_data(task: Task) -> dict[str, Any]:
         "give_test": settings.give_test,
         "score_budget": UNLIMITED if settings.score_budget is None else settings.score_budget,
         "template": task.brief.template,
+        **({"parameter": settings.parameter} if settings.parameter else {}),
     }
 
 

@@ -56,12 +56,27 @@ class GistScore:
     test: TestScore | None
     error: GistError | None
     flags: Flags
+    instance: str = ""
+    """The instance of the test that the brief named, if it named only one."""
 
     @property
     def execution_fidelity(self) -> int:
         """1 if the run matches the original's and nothing of the codebase was imported, else 0."""
         faithful = self.fidelity is not None and self.fidelity.value == 1
         return int(faithful and self.error is None)
+
+    @property
+    def instance_fidelity(self) -> int | None:
+        """1 if the instance that the brief named does what it does on the original, else 0; None without one.
+
+        With an `execution_fidelity` of 0, a 1 shows that the gist fits the named parameter only (A.5).
+        """
+        if not self.instance:
+            return None
+        can_be_faithful = self.error is None or self.error.category is ErrorCategory.PYTEST_RUNTIME
+        if self.fidelity is None or not can_be_faithful:
+            return 0
+        return int({"", self.instance}.isdisjoint(one.test for one in self.fidelity.differences))
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,7 +196,10 @@ class LineEvidence:
 
 
 def _moved_under_guard(gist: str, test: GistTest) -> bool:
-    """Whether a test that its own file defines by its name was moved under a main guard."""
+    """Whether a test that its own file defines by its name was moved under a main guard.
+
+    False if the gist or the test can't be parsed.
+    """
     defined = [one for one in test.each if not one.defined_as and not one.doctest]
     try:
         return any(moved_under_guard(gist, one.source, one.qualname) for one in defined)
@@ -300,12 +318,20 @@ def score_record(score: GistScore) -> dict[str, Any]:
         "line_existence": _existence_record(score.existence),
         "test": _test_record(score.test),
         "error": _error_record(score.error),
+        **_instance_record(score),
         "flags": {name: getattr(score.flags, name) for name in score.flags.__slots__},
         "differences": [
             {"test": one.test, "what": one.what, "expected": _cut(one.expected), "found": _cut(one.found)}
             for one in fidelity.differences[:_DIFFERENCES_RECORDED]
         ],
     }
+
+
+def _instance_record(score: GistScore) -> dict[str, Any]:
+    """Return the outcome of the instance that the brief named; empty if it named all."""
+    if not score.instance:
+        return {}
+    return {"instance": {"name": score.instance, "fidelity": score.instance_fidelity}}
 
 
 def _cut(text: str) -> str:
@@ -452,6 +478,11 @@ def _score_lines(score: GistScore) -> list[str]:
     lines.append(f"Self-contained: {'yes' if score.self_contained else 'no'}.")
     if score.fidelity is not None and score.fidelity.instances:
         lines.append(f"Tests passed: {score.fidelity.passed} of {score.fidelity.instances}.")
+    if score.instance:
+        alike = "does" if score.instance_fidelity else "does not do"
+        lines.append(
+            f"The instance that the brief names, {score.instance}, {alike} what it does on the original."
+        )
     lines += _rate_lines(score)
     if score.test is not None:
         lines.append(f"Test score {_rate_text(score.test.recall)}, F1 {_rate_text(score.test.f1)}.")

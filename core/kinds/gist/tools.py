@@ -51,7 +51,7 @@ def write_whole(text: str, arguments: Mapping[str, Any]) -> str:
 def replace_passage(text: str, arguments: Mapping[str, Any]) -> str:
     """Return the gist after replacing one passage.
 
-    Raises `RefusalError` unless the passage occurs exactly once.
+    Raises `RefusalError` if the passage is empty, or does not occur exactly once.
     """
     old = str(arguments.get("old", ""))
     new = str(arguments.get("new", ""))

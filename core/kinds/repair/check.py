@@ -72,7 +72,9 @@ def _looks_inside(judge: RepairJudge, tree: SourceTree, run: RunContext) -> Chec
     wrong = [id for id in ids if id not in passed]
     if not wrong and report.status is RunStatus.FINISHED:
         return CheckFinding(
-            "sandbox", True, f"on {backend.name} the package comes from the workspace, the answer is hidden"
+            "sandbox",
+            True,
+            f"on {backend.name} the package comes from the workspace, and the answer is hidden",
         )
     # Without isolation, the answer can be read by design; every other finding counts there too.
     only_answer = wrong == [out_of_reach]

@@ -82,7 +82,10 @@ class DockerBackend:
         return self._probe
 
     def enforces(self) -> Mapping[str, str]:
-        """Return how each limit is enforced, by its name; the engine may ignore some of them."""
+        """Return how each limit is enforced, by its name; the engine may ignore some of them.
+
+        Without a connection to the engine, all are reported as if it ignored none.
+        """
         try:
             ignored = self._connected().not_enforced
         except EngineError:

@@ -160,7 +160,10 @@ class DockerContainer:
             self.engine.client.api.kill(self.id)
 
     def state(self) -> dict[str, object]:
-        """Return the engine's description of how the container ended; empty if there is none."""
+        """Wait up to 10 s for the container to end, and return the engine's description of how it ended.
+
+        Empty if the container has not ended by then, or if the engine fails.
+        """
         import docker.errors
         import requests
 

@@ -219,7 +219,7 @@ def _take_frame(frame: StreamFrame, course: Course) -> bool:
         try:
             end = msgspec.convert(json.loads(frame.payload), _End)
         except (ValueError, RecursionError):  # like a stream that breaks off
-            course.complaint += "The container reported its end in another form than its first process does."
+            course.complaint += "The container reported its end in a form that its first process never uses."
             return True
         course.exit_code = end.exit
         course.writes = end.writes

@@ -154,7 +154,7 @@ def engine_errors(address: str) -> Iterator[None]:
         text = str(error)
         if "Permission denied" in text or "PermissionError" in text:
             raise EngineError(
-                f"you may not use the engine at {address}",
+                f"you are not allowed to use the engine at {address}",
                 "Join the group that owns its socket (`sudo usermod -aG docker $USER`, then log in again).",
             ) from error
         fix = (

@@ -211,8 +211,8 @@ class Opened:
                     return archive.content(member).read()
         raise EngineError(f"{path} in the image is not a file")
 
-    def copy(self, folder: str, target: IO[bytes], *, wanted: Any) -> None:
-        """Copy a folder to `target` as a tar, without the members for whose path `wanted` returns false.
+    def copy(self, folder: str, target: IO[bytes], *, keeps: Any) -> None:
+        """Copy a folder to `target` as a tar, without the members for whose path `keeps` returns false.
 
         Raises `EngineError` if there is no such folder, or if it is too large.
         """
@@ -224,7 +224,7 @@ class Opened:
                 tarfile.open(fileobj=target, mode="w", format=tarfile.PAX_FORMAT) as kept,
             ):
                 for member in archive:
-                    if wanted(member.name):
+                    if keeps(member.name):
                         kept.addfile(member, archive.content(member) if member.isfile() else None)
         except docker.errors.NotFound as error:
             raise EngineError(

@@ -214,7 +214,10 @@ class _RunPage:
             yield _titled("images", "images", "".join(dict.fromkeys(shown)))
 
     def _call(self, call: RunCall, number: int, *, folded: bool) -> str:
-        """Return the arguments of a call, first those of one line; `folded` hides them below a summary."""
+        """Return the HTML of a call's arguments, the short ones first; `folded` hides them below a summary.
+
+        Arguments that were recorded as text and could not be parsed are shown as recorded.
+        """
         language = language_of(call)
         if not call.parsed:
             if not call.arguments:

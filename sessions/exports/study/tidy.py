@@ -12,6 +12,7 @@ from gistpoint.core.study.data import StudyData
 from gistpoint.core.study.measuring import utc_text
 from gistpoint.core.study.operations import Answers, Begun, Enrolled, Fact, Planned, Sitting
 from gistpoint.core.study.rows import AttemptRow
+from gistpoint.core.tasks.strata import failing_stratum
 from gistpoint.sessions.exports.study.columns import (
     CellType,
     TidyColumn,
@@ -220,6 +221,7 @@ def _tasks(data: StudyData) -> Iterator[Cells]:
             "task": task.id,
             **_of_study(data),
             **{name: getattr(task, name) for name in _OF_TASK},
+            "failing_stratum": failing_stratum(task.failing) or None,
             "tools": list(task.tools),
             "attempts": attempts[task.id],
             "solved": solved[task.id],
@@ -234,6 +236,7 @@ _OF_TASK = (
     "revision",
     "released",
     "corruptions",
+    "failing",
     "tool_uses",
     "submissions",
     "time_limit_s",

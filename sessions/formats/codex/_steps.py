@@ -263,7 +263,10 @@ def _reported_call(identity: str, kind: str, report: dict[str, Json]) -> RunCall
 
 
 def _completed(known: Result, result: Result) -> Result:
-    """Return `result`, completed with values known earlier, which take precedence over those of `result`."""
+    """Return `result`, completed with values known earlier, which take precedence over those of `result`.
+
+    Their texts are joined, unless one of them contains the other.
+    """
     text = joined([result.text, known.text])
     if known.text in result.text:
         text = result.text

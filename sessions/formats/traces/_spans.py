@@ -316,16 +316,16 @@ class TraceReader(DividedReader):
 
     def _add_tools(self, work: _Work, pairs: list[_Named]) -> None:
         tools: dict[str, list[dict[str, Json]]] = {}
-        wanted: dict[str, str] = {}
+        call_ids: dict[str, str] = {}
         for raw, name in pairs:
             span = as_str(name.get("span"))
-            wanted[span] = as_str(name.get("call"))
+            call_ids[span] = as_str(name.get("call"))
             if name.get("part") == "result":
                 work.results += _results(as_dict(as_dict(raw.value).get("message")))
             elif name.get("part") == "tool":
                 tools.setdefault(span, []).append(as_dict(raw.value))
         for identity, values in tools.items():
-            work.add(self.span(values), wanted[identity])
+            work.add(self.span(values), call_ids[identity])
 
     def _message(self, index: int, raws: Sequence[Raw]) -> Step:
         """Return the step of a message that was sent to a model and is none of the earlier replies."""
@@ -362,9 +362,9 @@ class _Work:
     results: list[Result] = field(default_factory=list)
     times: list[float | None] = field(default_factory=list)
 
-    def add(self, tool: TraceSpan, wanted: str) -> None:
-        """Add the span of a tool, which runs the call with the id `wanted` if the reply has it."""
-        call = next((call for call in self.calls if call.id and call.id == wanted), None) or tool.call
+    def add(self, tool: TraceSpan, call_id: str) -> None:
+        """Add the span of a tool, which runs the call with the id `call_id` if the reply has it."""
+        call = next((call for call in self.calls if call.id and call.id == call_id), None) or tool.call
         if call is not None and call not in self.calls:
             self.calls.append(call)
         text = joined([tool.output, tool.error])

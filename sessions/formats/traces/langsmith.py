@@ -179,7 +179,10 @@ def _message(value: Json) -> dict[str, Json]:
 
 
 def _asked(given: Record) -> list[dict[str, Json]]:
-    """Return the messages that were sent to a model."""
+    """Return the messages that were sent to a model, or its prompts if there are no messages.
+
+    Of several conversations, only the first is returned.
+    """
     messages = given.items("messages")
     if messages and isinstance(messages[0], list):
         # LangChain sends several conversations at once; a run contains one.

@@ -537,7 +537,7 @@ class Otel(TraceFormat):
         return spans_in(probe)
 
     def trace_of(self, fields: Json) -> str:
-        """Return the id of the trace that a span belongs to."""
+        """Return the id of the trace that a span belongs to; empty if the span names none."""
         return _trace_of(as_dict(fields))
 
     def reader(self, probe: FileProbe, trace: str) -> _Reader:

@@ -17,7 +17,8 @@ from pathlib import Path
 
 import pytest
 
-pytestmark = pytest.mark.xdist_group("demo library")  # a run of the suite serves several tests
+# The tests run in one worker, so that one run of the suite serves several of them.
+pytestmark = pytest.mark.xdist_group("demo library")
 DEMO = Path(__file__).parents[3] / "core" / "demo"
 LIBRARY = DEMO / "library"
 RECIPE = json.loads((DEMO / "recipe.json").read_text(encoding="utf-8"))

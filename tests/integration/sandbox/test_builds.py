@@ -318,7 +318,7 @@ def test_any_line_may_come_over_the_pipe(lines):
             for line in lines:
                 handed.feed(line)
         assert all(isinstance(item, str) for item in handed.requirements)
-        file = handed.file()
+        file = handed.save_file()
         assert [path.name for path in Path(into).iterdir()] == ["part" if file is None else file.name]
 
 
@@ -330,8 +330,16 @@ def test_a_file_that_is_handed_out_stays_where_it_is_put(tmp_path, name):
     with handed:
         for answer in ({"file": name}, {"part": base64.b64encode(b"x").decode()}, {"end": True}):
             handed.feed(json.dumps(answer).encode())
-    assert handed.file() is None
+    assert handed.save_file() is None
     assert [path.name for path in tmp_path.iterdir()] == ["part"]
+
+
+def test_a_file_that_is_handed_out_can_be_asked_for_again(tmp_path):
+    handed = BuildOutput(tmp_path)
+    with handed:
+        for answer in ({"file": "a-1.whl"}, {"part": base64.b64encode(b"x").decode()}, {"end": True}):
+            handed.feed(json.dumps(answer).encode())
+    assert handed.save_file() == handed.save_file() == tmp_path / "a-1.whl"
 
 
 @pytest.mark.parametrize("group", ["console_scripts", "gui_scripts"])

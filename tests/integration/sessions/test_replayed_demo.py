@@ -30,7 +30,8 @@ from gistpoint.sessions.journal import JournalWriter
 from gistpoint.sessions.replay.replaying import Replay, Sameness
 from gistpoint.sessions.runs.opening import open_run
 
-pytestmark = pytest.mark.xdist_group("replayed demo")  # an attempt of each task is made once
+# The tests run in one worker, so that only one attempt at each task is made.
+pytestmark = pytest.mark.xdist_group("replayed demo")
 RAISING = """
 import tempfile, time
 started = time.time()

@@ -3,24 +3,38 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from fake_benches import FakeBench, Shop
+from fakes import FakeClock
 from small_library import write_small_library
+from study_folders import MINIMAL, Machine, declare
 
+from gistpoint.core.attempts.events import EndReason
+from gistpoint.core.attempts.identity import Enrolment
 from gistpoint.core.errors import CancelledError, SourceError
 from gistpoint.core.generation import pipeline
 from gistpoint.core.generation.candidates import plan
 from gistpoint.core.generation.intake import NoGood, NoTaskError
 from gistpoint.core.generation.pipeline import SourceResult
 from gistpoint.core.generation.settings import CampaignMode, CampaignSettings, SourceSpec
+from gistpoint.core.kinds.folder import read_answer, read_task
+from gistpoint.core.kinds.repair.judge import RepairJudge
 from gistpoint.core.pins import EnvironmentPins
-from gistpoint.core.tasks.model import Source
+from gistpoint.core.requests import IsolationChoice
+from gistpoint.core.study.operations import Begun, Consented, Planned, StudyOperationKind, person
+from gistpoint.core.tasks.model import Source, Task
 from gistpoint.core.tasks.repository import Repository
 from gistpoint.core.trees import SourceTree, write_tree
+from gistpoint.object_graph import build_runner
+from gistpoint.sessions.studies.course import open_for_people
+from gistpoint.sessions.studies.folder import StudyFolder
+from gistpoint.sessions.studies.people import EnrolPeople, enrol_people
+from gistpoint.sessions.tasks import TaskStore
 from gistpoint.tui.cli import main
 
 PLAIN = ["--sandbox", "plain", "--allow-unsandboxed"]
@@ -126,7 +140,7 @@ def test_json_is_whole_although_the_work_was_stopped(
     assert [source["tasks"] for source in json.loads(captured.out)["sources"]] == [["id-of-a-task"]] * made
     assert (
         captured.err
-        == "gistpoint: Stopped. The tasks so far are kept: the same command continues from there.\n"
+        == "gistpoint: Stopped. The tasks made so far are kept: the same command continues from there.\n"
     )
 
 
@@ -214,3 +228,97 @@ def test_tasks_are_made_once_and_the_same_command_makes_no_more(
     second = json.loads(capsys.readouterr().out)["sources"][0]
     assert {**second, "seconds": 0} == {**first, "seconds": 0}
     assert offline == [library]
+
+
+@pytest.mark.slow
+def test_a_failed_submission_becomes_a_task_and_goes_when_its_author_is_erased(
+    tmp_path: Path, home: Path, offline: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    library = str(write_small_library(tmp_path / "shop"))
+    machine = Machine(home, FakeClock())
+    new = ["task", "new", library, "--function", "shop.py::price", "--min-failing", "1", *PLAIN]
+    assert main(new) == 0
+    task = TaskStore(machine.locations.tasks).find(capsys.readouterr().out.splitlines()[-1])
+    texts = {**MINIMAL["texts"], "consent_items": ["[required] Yes", "[tasks] Yes"]}
+    changes = {"texts": texts, "design": {"tasks_per_person": 1}}
+    study = machine.open(declare(tmp_path / "study", changes, tasks=False))
+    shutil.copytree(task.folder, tmp_path / "study" / "tasks" / task.id)
+    open_for_people(study)
+    fail_at(machine, study, task, "total > 100", "total >= 100")
+    command = ["task", "generate", library, "--from", "attempts", "--count", "1", "--workers", "1", *PLAIN]
+    assert main([*command, "--json"]) == 2
+    assert "1 of a study that --study does not name" in capsys.readouterr().err
+    assert main([*command, "--study", str(tmp_path / "study"), "--json"]) == 0
+    source = json.loads(capsys.readouterr().out)["sources"][0]
+    (made,) = source["tasks"]
+    assert source["candidates"] == 1
+    answer = read_answer(read_task(machine.locations.tasks / made))
+    assert answer.targets[0].corrupted == answer.targets[0].original.replace("> 100", ">= 100")
+    assert answer.provenance["parts"][0]["attempt"]["study"] == "shop-2026"
+    texts_there = b"".join(path.read_bytes() for path in home.rglob("*") if path.is_file())
+    assert b"total >= 100" in texts_there
+    assert main(["study", "withdraw", str(tmp_path / "study"), "P1", "--erase"]) == 0
+    assert "Also deleted: 1 task made from failed submissions" in capsys.readouterr().out
+    texts_there = b"".join(path.read_bytes() for path in home.rglob("*") if path.is_file())
+    assert b"total >= 100" not in texts_there
+    assert main([*command, "--study", str(tmp_path / "study")]) == 2
+
+
+TILL = """
+
+class Till:
+    coins = (1, 2, 5)
+
+    def pay(self, coin):
+        if coin not in self.coins:
+            raise ValueError(coin)
+        return coin
+"""
+PAYING = """
+
+@pytest.mark.parametrize("coin", [1, 2, 5])
+def test_pay(coin):
+    from shop import Till
+    assert Till().pay(coin) == coin
+"""
+
+
+@pytest.mark.slow
+def test_a_class_is_removed_by_its_name_and_says_that_passes_can_not_be_confirmed(
+    tmp_path: Path,
+    home: Path,
+    offline: list[str],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.delenv("GISTPOINT_CONFIRM", raising=False)
+    library = write_small_library(tmp_path / "shop")
+    for path, text in ((library / "shop.py", TILL), (library / "tests" / "test_shop.py", PAYING)):
+        path.write_text(path.read_text() + text)
+    assert main(["task", "new", str(library), "--function", "Till", *PLAIN]) == 0
+    said = capsys.readouterr().out
+    assert "shop.py::Till: 3 of" in said
+    assert "class_target" in said
+    assert main(["task", "show", said.splitlines()[-1]]) == 0
+    shown = capsys.readouterr()
+    assert "Write the class again" in shown.out
+    assert "failing tests: 3 (stratum 2-4)" in shown.err
+    assert "passes can be confirmed: no (class_target)" in shown.err
+
+
+def fail_at(machine: Machine, study: StudyFolder, task: Task, now: str, then: str) -> None:
+    """Let a participant who agrees to it submit the original with one change, and give up."""
+    enrol_people(study, EnrolPeople(code="P1", role="author"))
+    items = Consented(text_sha256="x", items=(True, True), protocol=study.ledger.protocol)
+    study.record("P1", person("P1"), StudyOperationKind.CONSENTED, items)
+    planned = Planned(slot=1, assignments=(("a", task.id, "alone", 1),))
+    study.record("P1", person("P1"), StudyOperationKind.PLANNED, planned)
+    answer, runner = read_answer(task), build_runner(IsolationChoice(sandbox="plain", allow_unsandboxed=True))
+    enrolment = Enrolment(participant="P1", study="shop-2026", condition="alone", assignment="a")
+    opened = machine.attempts.start(task, RepairJudge(task, answer, runner), enrolment)
+    opened.attempt.call("submit_attempt", {"func_code": answer.targets[0].original.replace(now, then)})
+    opened.attempt.end(EndReason.GAVE_UP)
+    opened.close()
+    assert opened.attempt.state.submissions[0].failing
+    begun = Begun(assignment="a", attempt=opened.attempt.state.attempt_id)
+    study.record("P1", person("P1"), StudyOperationKind.BEGUN, begun)

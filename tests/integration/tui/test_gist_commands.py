@@ -19,7 +19,8 @@ from gistpoint.core.tasks.repository import Repository
 from gistpoint.core.trees import SourceTree, write_tree
 from gistpoint.tui.cli import main
 
-pytestmark = pytest.mark.xdist_group("gist commands")  # they share a task that is slow to make
+# The tests run in one worker, because they share a task that is slow to make.
+pytestmark = pytest.mark.xdist_group("gist commands")
 Captured = pytest.CaptureFixture[str]
 PARTS = '''"""Prices by their parts."""
 

@@ -11,7 +11,8 @@ import pytest
 
 from gistpoint.tui import cli
 
-pytestmark = pytest.mark.xdist_group("played demo")  # it is played once
+# The tests run in one worker, so that the demo is played only once.
+pytestmark = pytest.mark.xdist_group("played demo")
 
 
 @pytest.fixture(scope="module")
@@ -39,7 +40,7 @@ def played(home: Path) -> str:
 
 
 def test_recorded_attempt_is_played_as_text_through_the_real_sandbox(played: str) -> None:
-    assert played.startswith("Playing a recorded attempt of ")
+    assert played.startswith("Playing a recorded attempt at ")
     assert "\n> replace_function" in played
     assert "\nsolved: " in played
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from builders import CHECKS, build_task
+from examples import at_sizes
 from fakes import FakeClock, FakeRunner
 from screens.review.reviewing import TURNS, Reviewing, command, mini_run, reviewing
 
@@ -27,7 +28,7 @@ def listed(driver: Reviewing) -> list[int]:
     return [steps.index_at(row) for row in range(steps.row_count)]
 
 
-@pytest.mark.parametrize("size", [(80, 24), (160, 48)])
+@pytest.mark.parametrize("size", at_sizes((80, 24), (160, 48)))
 async def test_steps_of_one_kind_are_listed_by_key_and_by_click(
     tmp_path: Path, size: tuple[int, int]
 ) -> None:

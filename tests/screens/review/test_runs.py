@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 from builders import CHECKS, build_task
+from examples import at_sizes
 from fakes import FakeClock, FakeRunner
 from screens.review.reviewing import TURNS, command, mini_run, reviewing
 from shown_screen import Stage, rows
@@ -279,7 +280,7 @@ async def test_files_that_were_not_read_or_not_whole_are_counted_and_named(tmp_p
         assert "notes.md" not in driver.text()
 
 
-@pytest.mark.parametrize("size", [(80, 24), (120, 35), (160, 48), (200, 60)])
+@pytest.mark.parametrize("size", at_sizes((80, 24), (120, 35), (160, 48), (200, 60)))
 async def test_the_list_uses_the_width_that_is_there(size: tuple[int, int]) -> None:
     names = [f"a-library-with-a-long-name.function_number_{number}" for number in range(4)]
     table = RunTable(id="runs")

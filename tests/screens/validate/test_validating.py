@@ -503,3 +503,18 @@ async def test_a_bug_in_a_thread_is_told_and_what_was_typed_is_kept(tmp_path: Pa
         await driver.press("escape")
         await driver.until(lambda: driver.screen.dossier is not None)
         await driver.page("f8", "# typed")
+
+
+LONG = "sporvei · earliest_arrival_with_changes · find one, 15 fail"
+
+
+@pytest.mark.parametrize("size", [(160, 48), (200, 60), (80, 24)], ids=str)
+async def test_a_long_title_is_not_cut_while_less_important_columns_are_shown(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, size: tuple[int, int]
+) -> None:
+    services, tasks = make_tasks(tmp_path, 2)
+    titles = dict(zip([task.id for task in tasks], [LONG, "shop · find one"], strict=True))
+    monkeypatch.setattr("gistpoint.tui.screens.validate.queue.author_title", lambda task: titles[task.id])
+    async with validating(services, tasks, size=size) as driver:
+        await driver.until(lambda: LONG in driver.text() and "discount" in driver.text())
+        assert driver.screen.pages.outer_size.width >= 80

@@ -119,7 +119,7 @@ async def test_the_users_own_editor_gets_and_gives_the_text(
 @pytest.mark.parametrize(
     ("body", "said"),
     [
-        ("exit 3", "ended with exit status 3. The text was not changed"),
+        ("exit 3", "ended with exit status 3. Your text here was not changed"),
         ('echo lost > "$2"; exit 1', "The text that it saved is in"),
         ('rm "$2"', "removed the file"),
         ("printf '\\377' > \"$2\"", "not UTF-8"),

@@ -97,7 +97,7 @@ def engine_with(archive: Path) -> Any:
 
 
 def copied_from_image(archive: Path, into: Path) -> None:
-    Opened(engine_with(archive), "c").copy("/testbed", io.BytesIO(), wanted=bool)
+    Opened(engine_with(archive), "c").copy("/testbed", io.BytesIO(), keeps=bool)
 
 
 def read_from_image(archive: Path, into: Path) -> None:

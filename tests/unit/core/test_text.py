@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gistpoint.core.canonical import canonical_json, sha256_of_json, sha256_of_text
-from gistpoint.core.text import bounded, visible, visible_line, whole_number
+from gistpoint.core.text import bounded, last_lines, visible, visible_line, whole_number
 
 ANY_TEXT = st.text(st.characters() | st.sampled_from("\0\x1b\u202e\u2066\ufeff\ud800\r\n\t\u2028\x9b\xad"))
 
@@ -90,3 +90,11 @@ def test_canonical_json_has_one_spelling() -> None:
 )
 def test_only_a_few_plain_digits_are_a_number(text: str, number: int | None) -> None:
     assert whole_number(text) == number
+
+
+def test_the_last_lines_of_an_error_are_those_that_pytest_marks() -> None:
+    assert last_lines(
+        "a.py:3: in <module>\n    import x\nE   ModuleNotFoundError: No module named 'x'\n"
+    ) == ("ModuleNotFoundError: No module named 'x'")
+    assert last_lines("one\n\ntwo\nthree\nfour\n") == "two\nthree\nfour"
+    assert last_lines("") == ""

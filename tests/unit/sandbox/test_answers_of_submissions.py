@@ -14,7 +14,7 @@ import pytest
 
 from gistpoint.core.confirmation import differences
 from gistpoint.core.confirmation.showing import (
-    Shower,
+    ValueRenderer,
     answer_text,
     effects_text,
     same_answer,
@@ -69,7 +69,7 @@ def test_an_answer_is_one() -> None:
 def test_an_odd_answer_can_be_shown_and_compared(heap: dict[str, Any]) -> None:
     answer = parsed(json.dumps({"re": "value", "roots": [["#", 5]], "heap": heap}).encode())
     assert answer is not None
-    assert isinstance(answer_text(answer, Shower()), str)
+    assert isinstance(answer_text(answer, ValueRenderer()), str)
     assert not same_answer(ANSWER, answer)
     assert not same_without_order(ANSWER, answer)
 
@@ -142,8 +142,8 @@ def test_what_an_answer_writes_and_logs_is_compared_and_shown(name: str) -> None
     assert same_answer(ANSWER, other)
     assert not same_effects(ANSWER, other)
     request = {"roots": [1]}
-    assert effects_text(request, ANSWER, Shower()) == "its arguments are then (1)"
-    assert "x" in effects_text(request, other, Shower())
+    assert effects_text(request, ANSWER, ValueRenderer()) == "its arguments are then (1)"
+    assert "x" in effects_text(request, other, ValueRenderer())
 
 
 ODD = [

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from gistpoint.sandbox.payload.test_observer import Definitions
+from gistpoint.sandbox.payload.test_observer import PytestParts
 
 
 class Holder:
@@ -40,8 +40,8 @@ def _delete() -> None:
 
 
 @pytest.fixture
-def definitions() -> Definitions:
-    return Definitions(Holder, {"method": Holder.__dict__["method"], "Inner": Holder.Inner})
+def parts() -> PytestParts:
+    return PytestParts(Holder, {"method": Holder.__dict__["method"], "Inner": Holder.Inner})
 
 
 @pytest.mark.parametrize(
@@ -54,15 +54,15 @@ def definitions() -> Definitions:
     ],
 )
 def test_a_replaced_definition_is_detected_and_named(
-    definitions: Definitions, change: Callable[[], None], name: str
+    parts: PytestParts, change: Callable[[], None], name: str
 ) -> None:
     method, code, inner = Holder.method, Holder.method.__code__, Holder.Inner
-    assert definitions.are_unchanged()
+    assert parts.are_unchanged()
     try:
         change()
-        assert not definitions.are_unchanged()
-        assert definitions.replaced() == name
+        assert not parts.are_unchanged()
+        assert parts.replaced() == name
     finally:
         method.__code__ = code
         Holder.method, Holder.Inner = method, inner  # type: ignore[method-assign, misc]
-    assert definitions.are_unchanged()
+    assert parts.are_unchanged()

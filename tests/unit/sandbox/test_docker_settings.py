@@ -210,4 +210,4 @@ def test_an_end_of_another_form_is_like_a_stream_that_breaks_off(payload: bytes)
     course = Course(ResultLines(RunLimits(), lambda line: None), Tail(100))
     assert _take_frame(StreamFrame("E", payload), course)
     assert (course.stop, course.exit_code) == (None, None)
-    assert "in another form" in course.complaint
+    assert "in a form that" in course.complaint

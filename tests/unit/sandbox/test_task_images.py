@@ -190,15 +190,15 @@ def test_a_folder_is_copied_without_what_is_not_wanted_and_up_to_a_bound(
 ) -> None:
     files = {"/srv/testbed/a.py": b"a" * 5000, "/srv/testbed/.git/config": b"x", "/srv/other": b""}
     inside, target = Opened(engine_of(PlayedEngine({}, files)), "one"), io.BytesIO()
-    inside.copy("/srv/testbed", target, wanted=lambda path: ".git" not in path)
+    inside.copy("/srv/testbed", target, keeps=lambda path: ".git" not in path)
     target.seek(0)
     with tarfile.open(fileobj=target) as archive:
         assert [(member.name, member.size) for member in archive] == [("testbed/a.py", 5000)]
     with pytest.raises(EngineError, match="has no folder /nowhere"):
-        inside.copy("/nowhere", io.BytesIO(), wanted=lambda path: True)
+        inside.copy("/nowhere", io.BytesIO(), keeps=lambda path: True)
     monkeypatch.setattr(taskimages, "_MOST_COPIED", 4000)
     with pytest.raises(EngineError, match="too large"):
-        inside.copy("/srv/testbed", io.BytesIO(), wanted=lambda path: True)
+        inside.copy("/srv/testbed", io.BytesIO(), keeps=lambda path: True)
 
 
 @pytest.mark.parametrize("text", ["", "[]", '{"version": 3}', json.dumps({"version": "3" * (2 << 20)})])

@@ -11,6 +11,7 @@ import pytest
 from agent_runs import Home
 from builders import REPAIR, build_services, build_task
 from confirmers import CONFIRMED, CONTRADICTED, MARKED, ScriptedConfirmer, controlled
+from fakes import FakeClock
 
 from gistpoint.core.attempts.events import PassConfirmed
 from gistpoint.core.errors import AttemptError
@@ -18,9 +19,11 @@ from gistpoint.core.running import RunContext
 from gistpoint.sessions.agentruns.figures import summary_lines
 from gistpoint.sessions.agentruns.runner import AgentRunner
 from gistpoint.sessions.attempt_outcomes import attempt_rows
+from gistpoint.sessions.attempts import AttemptStore
 from gistpoint.sessions.confirming import confirm_after_end
 from gistpoint.sessions.journal import JOURNAL
 from gistpoint.sessions.served import ServedAttempt
+from gistpoint.sessions.team.attempts import AttemptElsewhereError
 
 
 def raw_counts(attempts: Path) -> Counter[str]:
@@ -81,6 +84,40 @@ def test_a_served_attempt_is_confirmed_when_it_is_closed(tmp_path: Path) -> None
         served.close(at_once=at_once)
         served.close()
         assert ("confirmation: confirmed" in told) is not at_once
+
+
+class _ElsewhereListener:
+    """A listener for which another machine is continuing every attempt."""
+
+    def resuming(self, folder: Path) -> None:
+        raise AttemptElsewhereError(f"Attempt {folder.name} now continues on another machine (other).")
+
+    def opened(self, folder: Path) -> None: ...
+    def wrote(self, folder: Path) -> None: ...
+    def closed(self, folder: Path) -> None: ...
+
+
+def test_whoever_opens_an_attempt_reports_that_another_machine_continues_it(tmp_path: Path) -> None:
+    services = build_services(tmp_path)
+    task = build_task(services.locations.tasks)
+    opened = services.start(task)
+    name = opened.attempt.state.attempt_id
+    opened.close()
+    root = services.locations.attempts
+    listened = AttemptStore(root, FakeClock(), "1", listener=_ElsewhereListener())
+    elsewhere = replace(services, attempts=listened)
+    served = ServedAttempt(elsewhere, task, {"kind": "mcp"}, resumed=services.attempts.summary(name))
+    answer = served.call("read_file", {"file_path": "README.md"}, "", {}, RunContext())
+    assert answer.refused
+    assert "continues on another machine" in answer.text
+    data = (root / name / JOURNAL).read_bytes()
+    for reopen in (
+        lambda: elsewhere.resume(name),
+        lambda: listened.adopt(name, data),
+        lambda: listened.add_after_end(name, PassConfirmed.of("call-1", CONFIRMED)),
+    ):
+        with pytest.raises(AttemptError, match="another machine"):
+            reopen()
 
 
 def test_nothing_is_added_to_an_attempt_that_has_not_ended_or_is_another_machines(tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""Further exports are complete and parsable, and never let a run's text act as markup or control codes."""
+"""Exports are complete and parsable, and never let a run's text act as markup or control codes."""
 
 from __future__ import annotations
 

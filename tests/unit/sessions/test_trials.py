@@ -11,9 +11,10 @@ from recorded_runs.coding_agents import claude_stream
 from recorded_runs.trials import docent, harbor_folder, harbor_result, terminal_folder, terminal_results
 from recorded_runs.written import answers, read_whole, written, written_lines
 
+from gistpoint.sessions.records import limits
 from gistpoint.sessions.records.archives import RunFileError
 from gistpoint.sessions.records.model import Actor, StepKind, Tokens
-from gistpoint.sessions.runs.opening import linked_name, list_runs, open_run
+from gistpoint.sessions.runs.opening import files_of, linked_name, list_runs, open_run
 from gistpoint.sessions.runs.rendering import step_lines
 
 
@@ -48,6 +49,21 @@ def test_a_trial_of_terminal_bench_has_what_its_agent_did(tmp_path: Path) -> Non
     assert read_whole(trial / "results.json").step_count == run.step_count
     whole = read_whole(tmp_path / "run" / "results.json", "two.1-of-1").header
     assert (whole.model, whole.agent) == ("model-x", "terminus-2")
+
+
+def test_folders_that_are_runs_count_towards_the_limit_of_files(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("a", "b", "d"):
+        harbor_folder(tmp_path / name)
+    (tmp_path / "c").mkdir()
+    for name in ("one.jsonl", "two.jsonl"):
+        (tmp_path / "c" / name).touch()
+    found = list(files_of(tmp_path))
+    assert len(found) == 5
+    for limit in range(6):
+        monkeypatch.setattr(limits, "MEMBERS", limit)
+        assert list(files_of(tmp_path)) == found[:limit]
 
 
 def test_a_trial_of_harbor_is_the_agents_transcript_with_the_outcome(tmp_path: Path) -> None:

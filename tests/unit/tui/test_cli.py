@@ -155,9 +155,12 @@ def test_tasks_are_listed_and_shown(task: Task, capsys: Captured) -> None:
     assert [row["id"] for row in printed["tasks"]] == [task.id]
     assert printed["broken"][0]["folder"] == "broken"
     assert cli.main(["task", "show", task.short_id]) == 0
-    assert capsys.readouterr().out.rstrip("\n") == render_brief(task).rstrip("\n")
+    shown = capsys.readouterr()
+    assert shown.out.rstrip("\n") == render_brief(task).rstrip("\n")
+    assert f"failing tests: {len(task.brief.failing)} (stratum 5-40)" in shown.err
     assert cli.main(["task", "show", task.short_id, "--json"]) == 0
-    assert json.loads(capsys.readouterr().out)["schema"] == "gistpoint.task/1"
+    printed = json.loads(capsys.readouterr().out)
+    assert (printed["schema"], printed["failing_stratum"]) == ("gistpoint.task/1", "5-40")
 
 
 def test_shown_task_tells_no_source_and_no_answer(task: Task, capsys: Captured) -> None:

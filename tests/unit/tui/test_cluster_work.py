@@ -116,7 +116,7 @@ def test_an_attempt_is_taken_in_once_and_only_goes_on(task: Task, home: Path) ->
     store.adopt(order.attempt, delivered.journal)
     store.adopt(order.attempt, delivered.journal)
     assert store.summary(order.attempt).state.ending is not None
-    with pytest.raises(AttemptError, match="does not continue the one that is here"):
+    with pytest.raises(AttemptError, match="does not continue the one on this machine"):
         store.adopt(order.attempt, b"".join(lines[:3]))
     other = order_for(task, order.attempt)
     with pytest.raises(AttemptError, match="does not continue"):

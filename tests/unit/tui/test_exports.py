@@ -83,7 +83,7 @@ def test_a_task_is_deleted_after_a_question_and_never_under_an_open_attempt(
     assert "Nothing was deleted" in capsys.readouterr().err
     assert cli.main(["task", "delete", task.short_id, "--yes"]) == 0
     captured = capsys.readouterr()
-    assert (captured.out, captured.err.count("1 attempt of this task")) == (f"{task.short_id}: deleted\n", 1)
+    assert (captured.out, captured.err.count("1 attempt at this task")) == (f"{task.short_id}: deleted\n", 1)
     assert [path for path in (home / "data" / "tasks").iterdir() if path.name != ".deleted"] == []
     assert cli.main(["attempt", "show", opened.attempt.state.attempt_id]) == 0
 

@@ -103,7 +103,7 @@ def test_the_last_lines_are_both_counts_and_the_tasks_without_a_result(
     assert out.endswith(f"Solved: 1 of 1 by gistpoint's judge.\nWithout a result: {other.short_id}.\n")
     file.with_name("report.json").write_text(json.dumps({"resolved_ids": [name_of(task)]}), encoding="utf-8")
     assert cli.main(["rescore", str(file), "--tasks", str(task.folder)]) == 0
-    assert capsys.readouterr().out.endswith("Solved: 1 of 1 by gistpoint's judge, 1 of 1 by theirs.\n")
+    assert capsys.readouterr().out.endswith("Solved: 1 of 1 by gistpoint's judge, 1 of 1 by the harness's.\n")
 
 
 def test_a_difference_is_named(task: Task, tmp_path: Path, capsys: Captured) -> None:

@@ -221,7 +221,7 @@ def test_a_task_that_was_made_here_is_marked_and_keeps_its_rules(
 
     code, (row,) = imported(tmp_path, capsys, made())
     assert (code, row["outcome"], row["task"]) == (0, "marked", folder.name)
-    assert "refused submissions do not cost an attempt" in row["detail"]
+    assert "refused submissions do not count" in row["detail"]
     marked = read_task(folder)
     assert not marked.rules.refused_costs_attempt
     found = read_answer(marked)

@@ -21,7 +21,7 @@ from gistpoint.tui.commands import task_making
             "shop/prices.py defines no 'nothing'.\nThe functions with the most similar names: ",
         ),
         ("shop/prices.py::Basket.ad", "names: Basket.add, "),
-        ("shop/__init__.py::nothing", "Name a function of another file. `gistpoint code SOURCE` lists all"),
+        ("shop/__init__.py::nothing", "Name a function in another file. `gistpoint code SOURCE` lists all"),
         ("nothing", "nothing names 0 functions."),
         ("tests/test_prices.py::test_total", "belongs to the tests"),
     ],

@@ -24,6 +24,7 @@ from gistpoint.sessions.agentruns.control import PendingRequest, ask_for, has_pe
 from gistpoint.sessions.agentruns.following import JournalFollower
 from gistpoint.sessions.agentruns.store import AgentRunStore
 from gistpoint.sessions.tasks import TaskTitles
+from gistpoint.tui import signs
 from gistpoint.tui.base_screen import BaseScreen
 from gistpoint.tui.jobs import Jobs
 from gistpoint.tui.keys import KeyScope, bindings_of, key_named, shown_key
@@ -109,8 +110,10 @@ def spoken(state: AttemptState) -> list[str]:
 def handover_words(handover: Handover) -> str:
     """Return the text for a handover, with the note to the model if there is one."""
     if handover.to != PERSON:
-        return "── given back to the model\n" + (f"{handover.note}\n\n" if handover.note else "\n")
-    return f"── taken over by a person{f' ({handover.by})' if handover.by else ''}\n\n"
+        return f"{signs.HEADING} given back to the model\n" + (
+            f"{handover.note}\n\n" if handover.note else "\n"
+        )
+    return f"{signs.HEADING} taken over by a person{f' ({handover.by})' if handover.by else ''}\n\n"
 
 
 def turn_words(turn: ModelTurn) -> str:
@@ -118,8 +121,8 @@ def turn_words(turn: ModelTurn) -> str:
     usage = turn.usage
     about = "about " if usage.estimated else ""
     head = (
-        f"── turn {turn.turn}, {about}{usage.prompt_tokens:,} tokens sent, {usage.completion_tokens:,}"
-        " received"
+        f"{signs.HEADING} turn {turn.turn}, {about}{usage.prompt_tokens:,} tokens sent,"
+        f" {usage.completion_tokens:,} received"
     )
     head += f", {turn.latency_ms / 1000:.1f} s" + (
         f", asked {len(turn.retried) + 1} times" if turn.retried else ""
@@ -130,7 +133,7 @@ def turn_words(turn: ModelTurn) -> str:
         turn.reasoning or "",
         turn.content,
         turn.refusal or "",
-        f"→ {calls}" if calls else "→ no call",
+        f"{signs.LEADS} {calls}" if calls else f"{signs.LEADS} no call",
     ]
     return "\n".join(part for part in parts if part) + "\n\n"
 
@@ -357,7 +360,7 @@ class AttemptWatchScreen(BaseScreen[None]):
     def action_take(self) -> None:
         """Take the attempt over, after a question that explains the consequences.
 
-        While a request is pending, withdraw it instead.
+        While a request is pending, withdraw it instead. If the attempt can't be taken over, show why.
         """
         state = self._follower.state
         if self._asking is not None:

@@ -19,6 +19,7 @@ from gistpoint.core.text import visible_line
 from gistpoint.sessions.agentruns.following import FollowedJob, RunFollower
 from gistpoint.sessions.agentruns.store import JobStatus
 from gistpoint.sessions.tasks import TaskTitles
+from gistpoint.tui import signs
 from gistpoint.tui.agent_rows import COLUMNS, JobRow
 from gistpoint.tui.base_screen import BaseScreen
 from gistpoint.tui.jobs import Jobs
@@ -112,7 +113,7 @@ class RunWatchScreen(BaseScreen[None]):
         costs = [cost for row in rows if (cost := row.state.spent.usage.cost_usd) is not None]
         done, model = counts[JobStatus.ENDED], visible_line(self._follower.run.settings.model)
         self.header.show(
-            words=f"{model}   {'▸ at work' if at_work else '‖ no process at work'}",
+            words=f"{model}   {signs.HERE + ' at work' if at_work else signs.PAUSED + ' no process at work'}",
             fields=[HeaderField("", f"{gauge(done, len(rows), _GAUGE)} {done} of {len(rows)} jobs ended")],
         )
         parts = [

@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import ClassVar, TypeVar
 
 from textual import events, on
-from textual._time import get_time  # the clock of the events' own timestamps
 from textual.app import App, ComposeResult
 from textual.await_complete import AwaitComplete
 from textual.binding import BindingType
@@ -20,6 +19,7 @@ from textual.widgets import Button, Input, OptionList
 from textual.widgets.option_list import Option
 
 from gistpoint.core.errors import UserError
+from gistpoint.tui import signs
 from gistpoint.tui.base_screen import BaseScreen
 from gistpoint.tui.consent import WHAT_IT_MEANS
 from gistpoint.tui.drafts import DraftPlace
@@ -63,7 +63,6 @@ class Dialog(ModalScreen[Answer | None], BaseScreen[Answer | None]):
         self._drafts = drafts
         self._first_texts: dict[str, str] = {}
         """The texts of the fields before anything was typed."""
-        self._opened_at = get_time()
 
     def compose(self) -> ComposeResult:
         """Lay out body, buttons and keys. The title is in the frame, so it takes no extra line."""
@@ -114,13 +113,13 @@ class Dialog(ModalScreen[Answer | None], BaseScreen[Answer | None]):
         self._drafts.write(changed)
 
     def on_key(self, event: events.Key) -> None:
-        """Write a letter that is typed next to the fields into the last field, so that it is not lost."""
+        """Write a letter typed while no field has the focus into the last field, so that it is not lost."""
         means_something = event.key in self.active_bindings
         if event.is_printable and event.character != " " and not means_something:
             self._write(event, event.character or "")
 
     def on_paste(self, event: events.Paste) -> None:
-        """Write a text that is pasted next to the fields into the last field."""
+        """Write a text pasted while no field has the focus into the last field."""
         self._write(event, event.text.partition("\n")[0])
 
     def _write(self, event: events.Event, text: str) -> None:
@@ -166,7 +165,7 @@ class Dialog(ModalScreen[Answer | None], BaseScreen[Answer | None]):
 
         If it opened unasked, it ignores the first second's events.
         """
-        return not self.unasked or event.time >= self._opened_at + ON_THEIR_WAY_S
+        return not self.unasked or event.time >= self.opened_at + ON_THEIR_WAY_S
 
     def _views(self) -> list[LineView]:
         return [view for widget in self._above for view in widget.query(LineView)]
@@ -249,9 +248,18 @@ class ConfirmDialog(Dialog[bool]):
 class MessageDialog(Dialog[bool]):
     """A message with an optional hint."""
 
-    def __init__(self, title: str, text: str, *, hint: str = "") -> None:
+    def __init__(self, title: str, text: str, *, hint: str = "", instead: bool = False) -> None:
+        """`instead` means that it is shown in place of what a key was to open.
+
+        What was typed for that must not close it unread.
+        """
         super().__init__(title)
-        self._text, self._hint = text, hint
+        self._text, self._hint, self._instead = text, hint, instead
+
+    def takes(self, event: events.Event) -> bool:
+        """Return whether the message accepts an event."""
+        too_early = self._instead and event.time < self.opened_at
+        return not too_early and super().takes(event)
 
     def body(self) -> list[Widget]:
         """Return the message and its hint."""
@@ -270,7 +278,7 @@ Result = TypeVar("Result")
 
 def show_error(app: App[Result], error: UserError) -> None:
     """Show an error that the user can fix, with its hint."""
-    app.push_screen(MessageDialog("That did not work", error.message, hint=error.hint))
+    app.push_screen(MessageDialog("That did not work", error.message, hint=error.hint, instead=True))
 
 
 class TextDialog(Dialog[str]):
@@ -325,7 +333,11 @@ class Choices(OptionList):
     """A list with one chosen item, which is marked by a character as well as by a colour."""
 
     def __init__(
-        self, labels: Sequence[str] = (), *, marks: tuple[str, str] = ("(●)", "( )"), enter_words: str = ""
+        self,
+        labels: Sequence[str] = (),
+        *,
+        marks: tuple[str, str] = (f"({signs.FULL})", "( )"),
+        enter_words: str = "",
     ) -> None:
         """`marks` are the marks of the chosen label and of the others. `enter_words` describe Enter."""
         self.enter_words = enter_words
@@ -439,7 +451,7 @@ class PickDialog(Dialog[str]):
 
     def body(self) -> list[Widget]:
         """Return the field and the list."""
-        return [Input(placeholder="Type to filter"), Choices(marks=("▸", " "))]
+        return [Input(placeholder="Type to filter"), Choices(marks=(signs.HERE, " "))]
 
     def on_mount(self) -> None:
         """Show all choices, with the focus in the field."""
@@ -507,7 +519,7 @@ class CommentDialog(TextDialog):
         )
 
 
-_TEXT = f"{{why}}\n\n{WHAT_IT_MEANS} Your answer holds for this machine from now on."
+_TEXT = f"{{why}}\n\n{WHAT_IT_MEANS} Your answer applies to this machine from now on."
 _WAIT_SECONDS = 0.2
 
 

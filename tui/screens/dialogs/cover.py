@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import ClassVar, Literal
 
 from textual import events, on
-from textual._time import get_time  # the clock of the events' own timestamps
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Vertical
 from textual.widgets import Button
 
 from gistpoint.core.readable import duration
+from gistpoint.tui import signs
 from gistpoint.tui.base_screen import BaseScreen
 from gistpoint.tui.keys import key_named
 from gistpoint.tui.screens.dialogs.ask import ON_THEIR_WAY_S
@@ -32,7 +32,7 @@ class PauseCover(BaseScreen[bool]):
 
     def compose(self) -> ComposeResult:
         """Show that the clock is stopped, and why."""
-        with framed(Vertical(classes="cover"), "‖ Paused"):
+        with framed(Vertical(classes="cover"), f"{signs.PAUSED} Paused"):
             yield Plain(f"Reason: {self._reason.replace('_', ' ')}")
             if self._text:
                 yield Plain(self._text)
@@ -68,7 +68,6 @@ class IdleCover(BaseScreen[Literal["worked", "away"]]):
     def __init__(self, idle_ms: int) -> None:
         super().__init__()
         self._idle_ms = idle_ms
-        self._opened_at = get_time()
 
     def compose(self) -> ComposeResult:
         """Show the length of the period without input, and the meaning of the answers."""
@@ -87,7 +86,7 @@ class IdleCover(BaseScreen[Literal["worked", "away"]]):
 
         Events of the first second are ignored, because they were meant for the previous screen.
         """
-        return event.time >= self._opened_at + ON_THEIR_WAY_S
+        return event.time >= self.opened_at + ON_THEIR_WAY_S
 
     @on(Button.Pressed)
     def answer(self, event: Button.Pressed) -> None:

@@ -30,6 +30,7 @@ from gistpoint.core.kinds.registry import declared
 from gistpoint.core.tasks.model import Task
 from gistpoint.core.tools.declaration import Tool
 from gistpoint.core.trees import SourceTree
+from gistpoint.tui import signs
 from gistpoint.tui.keys import KeyScope, bindings_of
 from gistpoint.tui.known import shown_function
 from gistpoint.tui.screens.dialogs.ask import PickDialog
@@ -98,7 +99,7 @@ class TracePane(StatePane):
             for leaf in node.children:
                 read = leaf.data is not None and shown_function(state, leaf.data) is not None
                 label = str(leaf.label)
-                leaf.set_label(plain_cell(f"{'●' if read else '○'}{label[1:]}"))
+                leaf.set_label(plain_cell(f"{signs.FULL if read else signs.EMPTY}{label[1:]}"))
 
     def _fill(self, call: AttemptCall) -> None:
         tree = self.tree_view
@@ -108,10 +109,10 @@ class TracePane(StatePane):
         for path, line, qualname in traced_functions(call.text or "", call.revealed):
             if path not in nodes:
                 nodes[path] = tree.root.add(plain_cell(path), "", expand=True)
-            nodes[path].add_leaf(plain_cell(f"○ {qualname}  :{line}"), f"{path}::{qualname}")
+            nodes[path].add_leaf(plain_cell(f"{signs.EMPTY} {qualname}  :{line}"), f"{path}::{qualname}")
             count += 1
         words = f"Trace {count} functions called after the imports, in the order of first touch"
-        pane_frame(self, "trace", words, "● was read · Enter reads one")
+        pane_frame(self, "trace", words, f"{signs.FULL} was read · Enter reads one")
 
     def on_tree_node_selected(self, event: Tree.NodeSelected[str]) -> None:
         """Read the function at the cursor."""
@@ -296,9 +297,7 @@ class GistPane(EditorPane):
     def frame_note(self) -> Content:
         """Return the size of the text, whether it is saved, and whether it parses."""
         lines = self.editor.document.line_count - (not self.editor.document.get_line(-1))
-        kept = (
-            "saved" if self.code == gist_of(self._state).text else "kept; the next call saves it for 1 step"
-        )
+        kept = "saved" if self.code == gist_of(self._state).text else "kept; the next call saves it (1 step)"
         size = f"{lines} {'line' if lines == 1 else 'lines'}, {kept}  "
         return Content.assemble(plain_line(size), state_words(replace(self.editor.state, added=0, removed=0)))
 

@@ -80,7 +80,7 @@ class ReferencePage(Vertical):
 def _reference_words(answer: GistAnswer) -> str:
     reference = answer.reference
     if reference is None:
-        return "There is no reference gist: gistpoint gist reference makes one."
+        return "There is no reference gist: gistpoint gist reference looks for one."
     if not reference.faithful:
         return f"none that is faithful: {reference.reason}"
     rates = [("ran", reference.line_execution), ("exists", reference.line_existence)]

@@ -15,6 +15,7 @@ from gistpoint.core.corruption.blind import BlindAnswer, BlindItem, ShownVersion
 from gistpoint.core.errors import UserError
 from gistpoint.sessions.annotations.glance_reader import BlindReply, GlanceReader
 from gistpoint.sessions.annotations.glances import Reading
+from gistpoint.tui import signs
 from gistpoint.tui.base_screen import BaseScreen
 from gistpoint.tui.keys import KeyScope, bindings_of
 from gistpoint.tui.screens.dialogs.ask import CommentDialog, show_error
@@ -26,7 +27,7 @@ from gistpoint.tui.widgets.header_bar import HeaderBar, HeaderField
 from gistpoint.tui.widgets.key_bar import KeyBar
 from gistpoint.tui.widgets.plain import Plain
 
-MARK = "●"
+MARK = signs.FULL
 _TICK_S = 0.2
 ANSWERS = {
     BlindAnswer.FAULT: "fault seen",
@@ -292,7 +293,7 @@ class GlanceScreen(BaseScreen[None]):
         if self._phase is _Phase.WAITING:
             self.cover.update(
                 f"Press Enter to see the next function. It is shown for {limit:g} seconds.\n\n"
-                "Mark a line that looks wrong with m, while you see it."
+                "Press m to mark a line that looks wrong, while you see it."
             )
             framed(self.cover, "The next function")
         else:

@@ -13,6 +13,7 @@ from textual.message import Message
 
 from gistpoint.core.generation.progress import KeptTask
 from gistpoint.core.text import visible_line
+from gistpoint.tui import signs
 from gistpoint.tui.base_screen import BaseScreen
 from gistpoint.tui.campaign_view import (
     KEPT_COLUMNS,
@@ -130,5 +131,9 @@ class MakingScreen(BaseScreen[None]):
         """Show lines in a pane; without any lines, hide the pane."""
         if self._drawn.get(pane.id or "") != lines:
             self._drawn[pane.id or ""] = lines
-            pane.update(plain_text("\n".join(lines)).highlight_regex("[█░]+", style="$primary"))
+            pane.update(
+                plain_text("\n".join(lines)).highlight_regex(
+                    f"[{signs.BLOCK}{signs.SHADE}]+", style="$primary"
+                )
+            )
             pane.display = bool(lines)

@@ -27,6 +27,7 @@ from gistpoint.sessions.annotations.reviews import (
 from gistpoint.sessions.annotations.settling import settle
 from gistpoint.sessions.records.model import Step
 from gistpoint.sessions.runs.document import RunDocument
+from gistpoint.tui import signs
 from gistpoint.tui.keys import KEYS, KeyScope, shown_key
 from gistpoint.tui.screens.dialogs.ask import Choices, CommentDialog, PickDialog
 from gistpoint.tui.screens.review.verdicts import OF_AN_AGENT, GivenVerdict, VerdictDialog, form_for
@@ -83,7 +84,7 @@ class LabelDialog(PickDialog):
         """Return the field and the list."""
         return [
             Input(placeholder="A key picks; other letters filter"),
-            LabelChoices(marks=("▸", " ")),
+            LabelChoices(marks=(signs.HERE, " ")),
         ]
 
     def _fill(self, words: str) -> None:
@@ -201,8 +202,8 @@ class ReviewAnnotations:
         review, steps = self.review, self._view.steps
         if review is None:
             return
-        commented = {self._place_of(comment.step): "✎" for comment in review.comments}
-        labelled = {self._place_of(label.step): "⚑" for label in review.labels}
+        commented = {self._place_of(comment.step): signs.COMMENT for comment in review.comments}
+        labelled = {self._place_of(label.step): signs.LABEL for label in review.labels}
         signs = {place: sign for place, sign in {**commented, **labelled}.items() if place is not None}
         self.seen |= {place for key in review.seen if (place := self._place_of(key)) is not None}
         steps.signs, steps.seen = signs, self.seen
@@ -226,12 +227,12 @@ class ReviewAnnotations:
         if self.review is None:
             return []
         labels = [
-            (label.op, f"⚑ {self._label_name(label.label)}")
+            (label.op, f"{signs.LABEL} {self._label_name(label.label)}")
             for label in self.review.labels
             if self._place_of(label.step) == step
         ]
         comments = [
-            (comment.op, f"✎ {comment.text}")
+            (comment.op, f"{signs.COMMENT} {comment.text}")
             for comment in self.review.comments
             if self._place_of(comment.step) == step
         ]

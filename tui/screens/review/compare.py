@@ -20,6 +20,7 @@ from gistpoint.sessions.runs.comparing import RunComparison, Side, compare, read
 from gistpoint.sessions.runs.document import RunDocument
 from gistpoint.sessions.runs.facts import Spent
 from gistpoint.sessions.runs.rendering import row_words
+from gistpoint.tui import signs
 from gistpoint.tui.base_screen import BaseScreen
 from gistpoint.tui.jobs import Job, Jobs
 from gistpoint.tui.keys import KeyScope, bindings_of
@@ -89,7 +90,7 @@ class AlignedList(RecordList):
         side = max(8, (self.sight.width - middle - 4) // 2)
         style = "bold $text-accent" if row.milestones else "$foreground 60%"
         return [
-            ("▸ " if index == self.cursor else "  ", "bold $text-primary"),
+            (f"{signs.HERE} " if index == self.cursor else "  ", "bold $text-primary"),
             (_padded(self._words(0, row.left), side), ""),
             (f" {_padded(names or '·', middle, centred=True)} ", style),
             (_padded(self._words(1, row.right), side), ""),

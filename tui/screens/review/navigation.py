@@ -9,6 +9,7 @@ from textual.timer import Timer
 
 from gistpoint.core.text import whole_number
 from gistpoint.sessions.records.archives import FileBlob, SliceBlob
+from gistpoint.tui import signs
 from gistpoint.tui.screens.review.view import ReviewView, VisibleRun
 
 if TYPE_CHECKING:
@@ -272,7 +273,7 @@ class Navigation:
         self._say_playing()
 
     def _say_playing(self) -> None:
-        state = "▶ plays" if self.player.playing else "‖ paused"
+        state = f"{signs.FORWARD} plays" if self.player.playing else f"{signs.PAUSED} paused"
         self._view.say(f"{state}, {self.player.speed:g} times as fast as recorded; waits are limited to 10 s")
 
     def _seconds(self) -> float:
@@ -284,7 +285,7 @@ class Navigation:
         here = steps.cursor
         steps.action_move(1)
         if steps.cursor == here:
-            self._view.say("▶ The end.")
+            self._view.say(f"{signs.FORWARD} The end.")
         return steps.cursor != here
 
     def follow(self) -> None:

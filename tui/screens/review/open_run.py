@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from gistpoint.sessions.records.model import Run, Step
+from gistpoint.tui.held_action import HeldAction
 from gistpoint.tui.screens.review.gist_scoring import GistScoring
 from gistpoint.tui.screens.review.loading import RunLoader, check_format, is_our_id, title_known
 from gistpoint.tui.screens.review.navigation import Navigation
@@ -50,6 +52,8 @@ class OpenRun:
         """The annotations of the run; None while they are being read."""
         self._early = ""
         """The keys typed before the annotations were read: a verdict among them still counts."""
+        self.once_read = HeldAction(view)
+        """An annotation that was asked for before the annotations were read."""
         self.navigation = Navigation(self, view, opens_at=opens_at)
         self.replay, self.gist = ReplayJob(self, view), GistScoring(self, view)
 
@@ -60,6 +64,7 @@ class OpenRun:
 
     def stop(self) -> None:
         """Stop all work on the run."""
+        self.once_read.give_up()
         for part in (self.loader, self.replay, self.gist, self.navigation.player):
             part.stop()
 
@@ -115,10 +120,11 @@ class OpenRun:
         annotations.read(document)
         return annotations
 
-    def _annotations_read(self, annotations: ReviewAnnotations) -> None:
+    async def _annotations_read(self, annotations: ReviewAnnotations) -> None:
         self.annotations = annotations
         annotations.judge_by_key(self._early)
         annotations.begin(resumes=not self._view.is_at_hit and not self.navigation.opens_at)
+        await self.once_read.ready()
 
     # Keys
 
@@ -138,6 +144,8 @@ class OpenRun:
         """Open the dialog for an annotation or a removal, or switch blind judging."""
         if self.annotations is not None:
             self.annotations.ask(what)
+        else:
+            self.once_read.wait(partial(self.annotate, what))
 
     def annotate_by_key(self, character: str) -> bool:
         """Toggle the label or give the verdict that has a hot key. Return whether there is one.

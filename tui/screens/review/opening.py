@@ -62,7 +62,7 @@ def is_one_run(names: Sequence[str]) -> bool:
     """Return whether the names refer to a single run.
 
     A plain JSON or JSON lines file is first assumed to contain one run, as is a Markdown export of SpecStory
-    or opencode.
+    or opencode. A folder counts only if it contains a journal.
     """
     if len(names) != 1:
         return False

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from gistpoint.core.errors import CancelledError
 from gistpoint.core.running import RunContext, RunProgress
+from gistpoint.tui import signs
 from gistpoint.tui.jobs import Job
 from gistpoint.tui.screens.review.loading import opener
 from gistpoint.tui.screens.review.settings import Replaying
@@ -17,7 +18,7 @@ from gistpoint.tui.screens.review.view_job import ViewJob
 if TYPE_CHECKING:
     from gistpoint.sessions.replay.replaying import Replay, ReplayedCall
 
-GLYPHS = {"differs": "≠", "could not run": "∅", "not recorded": "?", "same": "="}
+GLYPHS = {"differs": signs.DIFFERS, "could not run": signs.NOTHING, "not recorded": "?", "same": "="}
 """The glyph for each outcome of a call, the worst outcome first."""
 
 

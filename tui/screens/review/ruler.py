@@ -17,13 +17,14 @@ from textual.message import Message
 from textual.strip import Strip
 from textual.widget import Widget
 
+from gistpoint.tui import signs
 from gistpoint.tui.widgets.frames import framed
 from gistpoint.tui.widgets.line_canvas import laid_over
 
 if TYPE_CHECKING:
     from gistpoint.tui.screens.review.survey import Survey
 
-BLOCKS = " ▁▂▃▄▅▆▇█"
+BLOCKS = f" {signs.EIGHTHS_UP}"
 GUTTER = 9
 _WIDEST = 4
 """The maximum number of cells that a step takes."""
@@ -161,12 +162,12 @@ class Ruler(Widget):
         name = "marks" if y == 0 else self.series[y - 1][0]
         here = self.column_of(self.cursor)
         gutter = Segment(f"{name[: GUTTER - 2]:>{GUTTER - 2}} ", self.style("$foreground 60%"))
-        segments = [gutter, Segment("▏", self.style(""))]
+        segments = [gutter, Segment(signs.EDGE, self.style(""))]
         for column, (glyph, style) in enumerate(self._rows[y]):
             if column == here:
                 # a reversed bar would look like a bar of another height
                 marked = y == 0 and glyph not in f"{BLOCKS}·"
-                glyph = glyph if marked or y else "▾"
+                glyph = glyph if marked or y else signs.UNFOLDED
                 style += " reverse" if marked else " on $block-cursor-background"
             segments.append(Segment(glyph, self.style(style.strip())))
         return Strip(segments).simplify().crop_extend(0, width, self.style(""))

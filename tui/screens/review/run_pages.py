@@ -87,7 +87,10 @@ class RunPages(Pages):
         self._wanted = None
 
     def begin_again(self) -> None:
-        """Forget the contents and notes of a run before another run is shown."""
+        """Forget the contents and notes of a run before another run is shown.
+
+        Tabs that depend on the run are hidden until it offers them.
+        """
         self.outdate()
         self._notes.clear()
         self.hide_tabs(frozenset(page.name for page in PAGES if page.later))

@@ -15,6 +15,7 @@ from gistpoint.sessions.records.model import Run
 from gistpoint.sessions.runs.cut_files import says_cut
 from gistpoint.sessions.runs.opening import ListedRun
 from gistpoint.sessions.runs.rendering import money, tilde_of
+from gistpoint.tui import signs
 from gistpoint.tui.screens.review.loading import is_our_id, short_task, solver_words
 from gistpoint.tui.tables import Column, Summary
 
@@ -72,7 +73,9 @@ def _outcome(row: RunRow) -> str:
 
 
 def _recorded_outcome(header: Run) -> str:
-    sign = {"solved": "✔ ", AttemptResult.TO_BE_READ: "? ", "unsolved": "✘ "}.get(header.verdict, "")
+    sign = {"solved": f"{signs.GOOD} ", AttemptResult.TO_BE_READ: "? ", "unsolved": f"{signs.BAD} "}.get(
+        header.verdict, ""
+    )
     return f"{sign}{tilde_of(header, 'verdict')}{header.verdict}" if header.verdict else ""
 
 
@@ -172,7 +175,9 @@ def _share_solved(rows: Sequence[RunRow]) -> Summary:
     least, more = outcomes.count(AttemptResult.SOLVED), outcomes.count(AttemptResult.TO_BE_READ)
     if not outcomes:
         return -1, ""
-    return least / len(outcomes), f"✔ {least}{f'-{least + more}' if more else ''} of {len(outcomes)}"
+    return least / len(
+        outcomes
+    ), f"{signs.GOOD} {least}{f'-{least + more}' if more else ''} of {len(outcomes)}"
 
 
 def _judged(rows: Sequence[RunRow]) -> Summary:

@@ -293,7 +293,7 @@ class RunsScreen(BaseScreen[None]):
             framed(table, self._wrong.message, self._wrong.hint)
             return
         ways = [
-            f"by {table.group.name} (medians, Σ in all)" if table.group is not None else "",
+            f"by {table.group.name} (medians, Σ total)" if table.group is not None else "",
             f"sorted by {table.column.name}" if table.column is not None else "",
             f"{len(table.picked)} picked" if table.picked else "",
         ]

@@ -14,6 +14,7 @@ from textual.widgets import Input
 
 from gistpoint.core.errors import UserError
 from gistpoint.core.text import visible_line
+from gistpoint.tui import signs
 from gistpoint.tui.base_screen import WIDE, BaseScreen
 from gistpoint.tui.keys import KeyScope, bindings_of
 from gistpoint.tui.screens.review.families import Family
@@ -242,6 +243,7 @@ class ReviewScreen(BaseScreen[None]):
 
         An error that is not a `UserError` is raised again.
         """
+        self.run.once_read.give_up()
         if not isinstance(error, UserError):
             raise error
         if isinstance(error, SeveralRunsError):
@@ -382,7 +384,9 @@ class ReviewScreen(BaseScreen[None]):
         index, survey = self.run.step.index, self.run.loader.survey
         words = self.run.annotations.words(index)
         self.step_page.show_annotations(words)
-        words += [f"↳ {name} (Enter opens it)" for name in self.others.linked(self.run.step.links)]
+        words += [
+            f"{signs.FOLLOWS} {name} (Enter opens it)" for name in self.others.linked(self.run.step.links)
+        ]
         words += [*(survey.words(index) if survey is not None else ()), self.run.replay.words(index)]
         self.pages.note_for("step", "  ".join([*filter(None, words)] or [self.run.annotations.hint]))
 

@@ -17,6 +17,7 @@ from textual.timer import Timer
 
 from gistpoint.core.text import visible_line
 from gistpoint.sessions.records.model import StepKind
+from gistpoint.tui import signs
 from gistpoint.tui.screens.review.families import FAMILIES, Family
 from gistpoint.tui.screens.review.loading import RowFact
 from gistpoint.tui.widgets.frames import framed
@@ -83,7 +84,12 @@ _ENDING, _FRAME = 2, 3
 """The cells for the symbol of a step's ending, and for the frame with its scroll bar."""
 _STRONG = frozenset({StepKind.EDIT, StepKind.SUBMIT})
 
-BADGE_STYLES = {"=": "$text-success", "≠": "bold $text-error", "∅": "$text-warning", "?": "$foreground 60%"}
+BADGE_STYLES = {
+    "=": "$text-success",
+    signs.DIFFERS: "bold $text-error",
+    signs.NOTHING: "$text-warning",
+    "?": "$foreground 60%",
+}
 
 ALL, EVERY = "all", "hidden too"
 LISTS = (ALL, "edits", "errors", "unseen")
@@ -309,14 +315,14 @@ class StepList(RecordList):
 
     @staticmethod
     def _words(fact: RowFact) -> str:
-        return ("↳ " if fact.starts else "") + fact.words
+        return (f"{signs.FOLLOWS} " if fact.starts else "") + fact.words
 
     def row(self, index: int, width: int) -> list[Piece]:
         """Return the row of a step: its marks, number, symbol, kind, text and, at the right, its ending."""
         fact = self.facts.get(index)
         digits = max(3, len(str(self.count)))
-        here = "▸" if index == self.cursor else " "
-        seen = " " if index in self.seen else "•"
+        here = signs.HERE if index == self.cursor else " "
+        seen = " " if index in self.seen else signs.SEEN
         sign = self.signs.get(index, " ")
         head: list[Piece] = [
             (f"{here}{seen}", "$text-primary"),
@@ -360,10 +366,10 @@ class StepList(RecordList):
 def _ending(fact: RowFact) -> list[Piece]:
     """Return the symbol for the ending of a step; empty if the ending is not known."""
     if fact.error:
-        return [(" ✘", "bold $text-error")]
+        return [(f" {signs.BAD}", "bold $text-error")]
     if fact.unanswered:
         return [(" ?", "$text-warning")]
-    return [(" ✔", "$text-success")] if fact.ended_well else []
+    return [(f" {signs.GOOD}", "$text-success")] if fact.ended_well else []
 
 
 def kind_words(kind: StepKind) -> str:

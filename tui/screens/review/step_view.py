@@ -28,6 +28,7 @@ from gistpoint.sessions.records.model import (
     parts_of,
 )
 from gistpoint.sessions.runs.rendering import UNANSWERED, language_of, step_facts, unanswered
+from gistpoint.tui import signs
 from gistpoint.tui.screens.review.loading import RunLoader
 from gistpoint.tui.widgets.line_view import LineView
 from gistpoint.tui.widgets.syntax import LineTokens, is_quick, tokens_by_line
@@ -166,7 +167,7 @@ def _answered(result: Result) -> str:
     if result.returncode is not None:
         facts.append(f"returned {result.returncode}")
     if result.is_error:
-        facts.append("✘ error")
+        facts.append(f"{signs.BAD} error")
     if result.duration_s is not None:
         facts.append(f"{result.duration_s:.2f} s")
     return "  ".join(facts)
@@ -203,13 +204,13 @@ class _Builder:
         shown = text if whole is None else whole
         kept = shown if whole is not None else _kept(shown)
         folded = len(kept) < len(shown) or (whole is None and isinstance(text, CutText))
-        self.heading(f"── {title}" + ("" if text else "  (nothing)"))
+        self.heading(f"{signs.HEADING} {title}" + ("" if text else "  (nothing)"))
         self._parts.append(StepPart(scope, number, self._offset, len(kept), folded, skipped))
         if kept:
             self._mark_code(scope, kept)
             self._add(kept + "\n")
         if folded:
-            self.heading(f"⋯ folded: {_length(text, shown)}; o shows all")
+            self.heading(f"{signs.FOLDED} folded: {_length(text, shown)}; o shows all")
 
     def call(self, number: int, call: RunCall) -> None:
         """Add a call; if the text before it quotes its only argument, add only the heading."""
@@ -219,7 +220,7 @@ class _Builder:
             quoted = "".join(self._pieces).find(f"\n{value}\n") if value.strip() else -1
             if quoted >= 0:
                 self._add("\n")
-                self.heading(f"── {title}  as quoted above")
+                self.heading(f"{signs.HEADING} {title}  as quoted above")
                 place = StepPart(
                     TextScope.CALL, number, quoted + 1, len(value), skipped=skipped + len(f"{name}: ")
                 )
@@ -234,7 +235,7 @@ class _Builder:
         """Add a heading with lines from outside the record; nothing if there are no lines."""
         if lines:
             self._add("\n")
-            self.heading(f"── {title}")
+            self.heading(f"{signs.HEADING} {title}")
             self._add("\n".join(lines) + "\n")
 
     def _mark_code(self, scope: TextScope, text: str) -> None:

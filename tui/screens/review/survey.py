@@ -11,6 +11,7 @@ from collections.abc import Collection, Iterable
 
 from gistpoint.sessions.records.model import Run, Step, StepKind
 from gistpoint.sessions.runs.facts import Goal, MarkTracker, StepClock, StepMark
+from gistpoint.tui import signs
 from gistpoint.tui.screens.review.families import BY_SOLVERS, FAMILIES, Family, family_of, hidden_at_first
 
 KINDS = tuple(StepKind)
@@ -19,13 +20,13 @@ _BITS = {mark.value: 1 << number for number, mark in enumerate(StepMark)}
 
 GLYPHS: dict[StepMark, tuple[str, str]] = {
     StepMark.SUBMISSION: ("!", "bold $text-accent"),
-    StepMark.FIRST_EDIT_RIGHT_FUNCTION: ("③", "bold $text-success"),
-    StepMark.FIRST_VIEW_RIGHT_FUNCTION: ("②", "bold $text-success"),
-    StepMark.FIRST_READ_RIGHT_FILE: ("①", "bold $text-success"),
-    StepMark.REVERT: ("↶", "bold $text-warning"),
+    StepMark.FIRST_EDIT_RIGHT_FUNCTION: (signs.THREE, "bold $text-success"),
+    StepMark.FIRST_VIEW_RIGHT_FUNCTION: (signs.TWO, "bold $text-success"),
+    StepMark.FIRST_READ_RIGHT_FILE: (signs.ONE, "bold $text-success"),
+    StepMark.REVERT: (signs.REWOUND, "bold $text-warning"),
     StepMark.REPEATED_COMMAND: ("=", "$text-warning"),
     StepMark.REREAD: ("~", "$text-warning"),
-    StepMark.ERROR: ("✘", "$text-error"),
+    StepMark.ERROR: (signs.BAD, "$text-error"),
     StepMark.EDIT: ("e", "$text-primary"),
     StepMark.TEST_RUN: ("t", "$text-secondary"),
 }
@@ -40,7 +41,7 @@ WORDS = {
     StepMark.FIRST_READ_RIGHT_FILE: "first read of the right file",
     StepMark.REVERT: "reverts an earlier edit",
     StepMark.REPEATED_COMMAND: "repeats a command",
-    StepMark.REREAD: "reads again without a change",
+    StepMark.REREAD: "reads the same text again",
     StepMark.ERROR: "error",
     StepMark.EDIT: "edit",
     StepMark.TEST_RUN: "test run",
@@ -199,7 +200,7 @@ def legend(survey: Survey, rare: Collection[StepMark] | None = None) -> list[tup
     """
     if rare is not None:
         return [
-            ("▃", GLYPHS[StepMark.ERROR][1], "share of errors"),
+            (signs.LOW_BLOCK, GLYPHS[StepMark.ERROR][1], "share of errors"),
             *((*GLYPHS[mark], _SHORT[mark]) for mark in rare),
         ]
     shown = set(survey.weights)

@@ -68,6 +68,10 @@ class ReviewView(JobOwner, Protocol):
         """The page of the step itself."""
         ...
 
+    def hold_keys(self, cancel: Callable[[], bool] | None = None) -> Callable[[], None]:
+        """Hold what is typed until the returned function is called; Escape calls `cancel`."""
+        ...
+
     def set_timer(self, delay: float, callback: Callable[[], object]) -> Timer:
         """Call a function once after a number of seconds."""
         ...

@@ -20,6 +20,7 @@ from gistpoint.core.attempts.revealed import Knowledge
 from gistpoint.core.kinds.commandline import QuestionError, parse, spelled
 from gistpoint.core.tools.declaration import Argument, ArgumentKind, Tool
 from gistpoint.core.tools.search_code import as_text, pattern_fault
+from gistpoint.tui import signs
 from gistpoint.tui.base_screen import BaseScreen
 from gistpoint.tui.drafts import DraftPlace
 from gistpoint.tui.keys import KeyScope, bindings_of
@@ -30,10 +31,10 @@ from gistpoint.tui.widgets.plain import Plain
 from gistpoint.tui.widgets.writing_area import WritingLine
 
 SEARCH = "search_code"
-_CALL, _PATTERN = "❯ ", "search ❯ "
+_CALL, _PATTERN = f"{signs.PROMPT} ", f"search {signs.PROMPT} "
 _LINE = "line"
 """The name of the line among the drafts."""
-_PLACEHOLDER = "a tool call, such as search_code total — Tab completes, ↑ repeats"
+_PLACEHOLDER = f"a tool call, such as search_code total — Tab completes, {signs.UP_KEY} repeats"
 
 
 class KnownNames(Suggester):
@@ -201,7 +202,10 @@ class Console(Vertical):
         self.explain_line(event.value.strip())
 
     def explain_line(self, value: str) -> None:
-        """Show the price of the call in a line, or how to call its tool; the tools if the line is empty."""
+        """Show the price of the call in a line, or how to call its tool; the tools if the line is empty.
+
+        While a search is being typed, explain the search instead.
+        """
         if self.searching:
             self._explain_search()
             return
@@ -224,13 +228,13 @@ class Console(Vertical):
     def _explain_search(self) -> None:
         tool = next(tool for tool in self._attempt.tools if tool.name == SEARCH)
         refused = self._refused(self.line.value)
-        takes = " Alt+R takes it as text;" if self.check_action("as_text", ()) else ""
+        takes = " Alt+R finds it as text;" if self.check_action("as_text", ()) else ""
         what = f"{refused}.{takes}" if refused else "Search the repository:"
         self.say(f"{what} {self._price(tool)}. Esc goes back")
 
     def _refused(self, pattern: str) -> str:
         fault = pattern_fault(pattern)
-        return f"✘ not a regular expression: {fault}" if fault else ""
+        return f"{signs.BAD} not a regular expression: {fault}" if fault else ""
 
     def _parsed(self, value: str) -> tuple[Tool, dict[str, str]]:
         return parse(value, self._attempt.offered(), self._attempt.state.knowledge)
@@ -246,7 +250,8 @@ class Console(Vertical):
     def call(self, event: Input.Submitted) -> None:
         """Ask the screen to make the typed call; if the line is unclear, ask about it, at no cost.
 
-        For a tool that submits, ask the screen to submit the editor's content instead.
+        For a tool that submits, ask the screen to submit the editor's content instead. In the search, search
+        for the line. An empty line is ignored.
         """
         event.stop()
         value = event.value.strip()

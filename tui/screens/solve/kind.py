@@ -22,6 +22,7 @@ from gistpoint.core.kinds.commandline import spelled
 from gistpoint.core.kinds.registry import kind_of
 from gistpoint.core.tasks.model import Task
 from gistpoint.core.tools.declaration import ArgumentKind, RefusalError, Tool
+from gistpoint.tui import signs
 from gistpoint.tui.base_screen import BaseScreen
 from gistpoint.tui.keys import key_named
 from gistpoint.tui.known import shown_function
@@ -242,7 +243,7 @@ class SolvingKind:
         tool = next((tool for tool in self._attempt.tools if tool.submits), None)
         if tool is None or not self.editor.buffer:
             nothing = "The editor has no function yet: read one and press e on it."
-            self._refuse("Nothing is submitted in this attempt." if tool is None else nothing)
+            self._refuse("Nothing can be submitted in this attempt." if tool is None else nothing)
             return None
         path, _, qualname = self.editor.buffer.partition("::")
         given = {
@@ -267,14 +268,14 @@ class SolvingKind:
         fault, refused = fault_of(after), ""
         if fault:
             where = fault.after(first_line - 1)
-            refused = f"✘ Python can't read it ({where}): it will be refused, and no test will run."
+            refused = f"{signs.BAD} Python can't read it ({where}): it will be refused, and no test will run."
             price = replace(price, submissions=0, last_submission=False)
         elif not changed.hunks:
             refused = "You have not changed anything: the tests will run on the code as it was given."
         last = self.warning(tool, price)
         figures = f"  {figure_words(changed.added, changed.removed)}".rstrip()
         stays = edits and bool(changed.hunks) and not fault
-        ending = "\nIts changes stay for the rest of the attempt." if stays else ""
+        ending = "\nThe changes stay for the rest of the attempt." if stays else ""
         text = f"{self.editor.buffer}{figures}\n{price_words(price, self._attempt.state)}.{ending}"
         title = "Submit and run the tests?"
         change = (before, after) if changed.hunks else None
@@ -373,7 +374,7 @@ class CallAsking:
         self._kind.ready(partial(self.when_free, self._submit))
 
     def ask_for(self, place: NamedPlace) -> None:
-        """Show the price of reading a place; when asked a second time, make the call."""
+        """Show the price of reading a place; make the call on a second request, or if it is impossible."""
         tool, arguments = call_for(place)
         if self.is_confirmed(tool, arguments, _OPENS, place.name):
             self._place = place

@@ -242,7 +242,7 @@ class PaneArea(Splits):
         self.at_side = not self.at_side
         self.lay_out()
         if self.app.size.width < VERY_WIDE:
-            return f"There is room for the editor next to the code from {VERY_WIDE} columns on."
+            return f"The editor fits next to the code from {VERY_WIDE} columns on."
         where = "next to" if self.at_side else "below"
         return "" if self.editing else f"The editor will open {where} the code."
 

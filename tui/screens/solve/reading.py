@@ -12,6 +12,7 @@ from textual.widgets import Tree
 
 from gistpoint.core.attempts.state import AttemptState
 from gistpoint.core.text import whole_number
+from gistpoint.tui import signs
 from gistpoint.tui.keys import KeyScope, bindings_of
 from gistpoint.tui.known import (
     Shown,
@@ -78,7 +79,11 @@ class FilesPane(StatePane):
             known, suspects=[suspect.name for suspect in state.suspects], use=self._use
         )
         files = sum(kind == "file" for kind in known.entries.values())
-        pane_frame(self, "files", note=f"{len(known.files)} of {files} read" if files else "○ not shown yet")
+        pane_frame(
+            self,
+            "files",
+            note=f"{len(known.files)} of {files} read" if files else f"{signs.EMPTY} not shown yet",
+        )
         self._fit()
 
     @on(Tree.NodeExpanded)
@@ -227,7 +232,7 @@ class CodePane(StatePane):
         last = self._shown.first_line + self.view.line_count - 1
         old = stale(self._state, self._shown)
         lines = f"lines {self._shown.first_line}-{last}" if self._shown.function else f"{last} lines"
-        note = f"⟲ {old}: . reads it again" if old else f"line {self.view.cursor_line} of {last}"
+        note = f"{signs.BACK} {old}: . reads it again" if old else f"line {self.view.cursor_line} of {last}"
         pane_frame(self, "code", f"{self._shown.name}  {lines}", note)
         self.set_class(bool(old), "-stale")
 
@@ -241,7 +246,7 @@ class CodePane(StatePane):
             return
         suspects = {suspect.name for suspect in self._state.suspects}
         starts = {start for name, start, _ in functions_in(self._state, self._shown) if name in suspects}
-        self.view.marks = dict.fromkeys(starts, "⚑")
+        self.view.marks = dict.fromkeys(starts, signs.LABEL)
 
     # Keys
 
@@ -270,7 +275,8 @@ class CodePane(StatePane):
         if not found:
             what = word if meant else "a name on this line"
             self.app.notify(
-                f"No result has shown where {what} is defined. search_code or list_file_functions may."
+                f"No result has shown where {what} is defined. search_code or list_file_functions may show"
+                " it."
             )
         elif len(found) == 1 and (not others or (not meant and shown_function(self._state, found[0]))):
             self.go_to(found[0])
@@ -289,12 +295,9 @@ class CodePane(StatePane):
         self._pick("Functions shown so far", names)
 
     def _pick(self, title: str, names: list[str]) -> None:
+        price = f"{signs.EMPTY} 1 {self._state.of_kind.unit}:"
         choices = [
-            (
-                name,
-                f"{'●' if shown_function(self._state, name) else f'○ 1 {self._state.of_kind.unit}:'} {name}",
-            )
-            for name in names
+            (name, f"{signs.FULL if shown_function(self._state, name) else price} {name}") for name in names
         ]
 
         def answered(name: str | None) -> None:

@@ -19,6 +19,7 @@ from gistpoint.core.attempts.parts import NOTHING_REPLACED
 from gistpoint.core.attempts.state import AttemptCall, AttemptState, Submission
 from gistpoint.core.code.snippet import at_left_margin
 from gistpoint.core.outcomes import Outcome, TestResult
+from gistpoint.tui import signs
 from gistpoint.tui.keys import KeyScope, bindings_of, key_named, shown_key
 from gistpoint.tui.known import shown_sources
 from gistpoint.tui.places import NamedPlace, parts_of_hits, places_in_answer
@@ -242,7 +243,9 @@ class ResultsPane(StatePane):
         )
         words = submission_words(submission) if submission is not None else asked_words(call)
         leads = (
-            f"→ Enter opens: free if shown, else 1 {self._state.of_kind.unit}" if self.answer.places else ""
+            f"{signs.LEADS} Enter opens: free if shown, else 1 {self._state.of_kind.unit}"
+            if self.answer.places
+            else ""
         )
         note = f"[ ] {tabs}" if tabs else leads
         if read_words(call):

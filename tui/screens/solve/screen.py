@@ -18,6 +18,7 @@ from gistpoint.core.errors import UserError
 from gistpoint.core.kinds.registry import kind_of
 from gistpoint.core.kinds.titles import title_in_attempt
 from gistpoint.core.ports import TimeSource
+from gistpoint.tui import signs
 from gistpoint.tui.base_screen import BaseScreen
 from gistpoint.tui.keys import KeyScope, bindings_of
 from gistpoint.tui.known import call_of, last_source, shown_sources
@@ -67,8 +68,8 @@ FLUSH_SECONDS = 1.0
 """Seconds between two writes of counted affordances."""
 
 _BUSY = "A call is under way: wait for it, or cancel it with Esc."
-_PLAYING = "▶ A recorded attempt is playing, with the real tools and tests. Ctrl+L leaves it."
-_BRIEF_FIRST = "Read the task: your time is running. Press F9 afterwards to open the tools."
+_PLAYING = f"{signs.FORWARD} A recorded attempt is playing, with the real tools and tests. Ctrl+L leaves it."
+_BRIEF_FIRST = "Read the task: the clock is running. Press F9 afterwards to open the tools."
 
 
 class SolveScreen(BaseScreen[How]):
@@ -302,7 +303,7 @@ class SolveScreen(BaseScreen[How]):
     def action_find(self) -> None:
         """Search in the focused text, or else in the text being read, if the study allows it."""
         if not allowed(self._attempt.state, "search"):
-            self.app.notify("Searching in the text shown is disabled in this study.")
+            self.app.notify("Searching the visible text is disabled in this study.")
         elif (view := self.area.text_meant(self.focused)) is not None:
             find_in(view)
 
@@ -425,7 +426,7 @@ class SolveScreen(BaseScreen[How]):
         await self.area.make("results")
         await self.results.show_call(call_id)
         first = (call.text or "").split("\n")[0]
-        self.console.say(f"{'✘ ' if call.refused else ''}{first}")
+        self.console.say(f"{signs.BAD + ' ' if call.refused else ''}{first}")
         if (shown := shown_sources(call)) is not None:
             await self.area.make("code")
             self.code.show(shown, line=asked.line_in(shown.path) if asked is not None else None)

@@ -16,6 +16,7 @@ from gistpoint.core.attempts.clock import Clock, Doubt
 from gistpoint.core.readable import duration
 from gistpoint.core.running import RunProgress
 from gistpoint.core.tools.declaration import Tool
+from gistpoint.tui import signs
 from gistpoint.tui.keys import key_named, shown_key
 from gistpoint.tui.screens.solve.controller import Failing
 from gistpoint.tui.widgets.charts import gauge
@@ -87,10 +88,12 @@ class RunLine(OneLine):
             )
         if failed is not None and progress is not None and progress.total:
             passed = progress.done - failed.count
-            signs = Content.assemble(
-                (f"✔ {passed}", "$text-success"), "  ", (f"✘ {failed.count}", "$text-error")
+            counts = Content.assemble(
+                (f"{signs.GOOD} {passed}", "$text-success"),
+                "  ",
+                (f"{signs.BAD} {failed.count}", "$text-error"),
             )
-            parts.append(signs)
+            parts.append(counts)
         parts.append(plain_line(elapsed))
         if failed is not None and failed.first:
             parts.append(plain_line(f"first: {failed.first}"))

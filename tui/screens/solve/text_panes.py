@@ -47,9 +47,12 @@ class BriefPane(Vertical):
         """Show the brief."""
         self.view.show(self._brief)
         self.view.places = places_in_text(self.view.text)
+        self.draw_frame()
 
     def draw_frame(self) -> None:
         """Show in the frame the keys for the next steps, except while only the brief is visible."""
+        for view in self.query("#brief-view").results(MarkdownText):
+            view.leads_on = not self.first
         keys = [key_named(id) for id in _BEGIN]
         words = [f"{shown_key(key.keys.split(',')[0])} {key.description.lower()}" for key in keys]
         pane_frame(self, "brief", note="" if self.first else " · ".join(words))

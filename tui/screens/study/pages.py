@@ -9,7 +9,7 @@ from textual.containers import VerticalScroll
 from textual.widget import Widget
 from textual.widgets import Button, Input
 
-from gistpoint.core.study.declaration import REQUIRED_ITEM, Texts
+from gistpoint.core.study.declaration import REQUIRED_ITEM, Texts, item_words
 from gistpoint.core.study.operations import ERASE, KEEP
 from gistpoint.tui.screens.dialogs.ask import Choices, Dialog, Reasoned
 from gistpoint.tui.screens.study.page import StudyPage, StudyText, paragraphs
@@ -33,7 +33,7 @@ class ConsentPage(StudyPage):
         super().__init__(heading, whose)
         self._texts, self._privacy, self._again = texts, privacy, again
         self._needed = [item.startswith(REQUIRED_ITEM) for item in texts.consent_items]
-        words = [item.removeprefix(REQUIRED_ITEM).strip() for item in texts.consent_items]
+        words = list(map(item_words, texts.consent_items))
         labels = [
             f"{item}   {NEEDED}" if needed else item for item, needed in zip(words, self._needed, strict=True)
         ]
@@ -117,7 +117,7 @@ class BreakPage(StudyPage):
 
     def body(self) -> Iterable[Widget]:
         """Yield a sentence."""
-        words = "Take your time: no clock runs. You can also close the program (Ctrl+Q); it continues here."
+        words = "Take your time: no clock runs. You can also close the program (Ctrl+Q) and continue later."
         yield paragraphs("A break", [words])
 
 

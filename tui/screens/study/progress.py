@@ -114,7 +114,7 @@ class ProgressScreen(BaseScreen[None]):
         if listed:
             self.app.push_screen(PickDialog(f"Attempts of {chosen.task[:12]}", listed))
         else:
-            self.app.notify("There are no attempts of this task yet.")
+            self.app.notify("There are no attempts at this task yet.")
 
     def action_leave(self) -> None:
         """Close the screen."""

@@ -16,6 +16,7 @@ from gistpoint.core.callgraph import CallGraph, FunctionNode
 from gistpoint.core.code.index import index_source
 from gistpoint.core.code.parsing import CodeError
 from gistpoint.core.generation.dossier import Dossier
+from gistpoint.tui import signs
 from gistpoint.tui.keys import KeyScope, bindings_of
 from gistpoint.tui.screens.dialogs.ask import PickDialog
 from gistpoint.tui.screens.validate.task_page import AboutChanged, Showing, TaskPage
@@ -120,7 +121,9 @@ class CodePage(TaskPage, Vertical):
             if target.path == place.path:
                 first = self._dossier.start_line(target, corrupted=place.corrupted)
                 text = target.corrupted if place.corrupted else target.original
-                marks.update(dict.fromkeys(range(first, first + len(text.rstrip().splitlines())), "┃"))
+                marks.update(
+                    dict.fromkeys(range(first, first + len(text.rstrip().splitlines())), signs.THICK_BAR)
+                )
         self.view.marks = marks
 
     # Keys
@@ -139,7 +142,7 @@ class CodePage(TaskPage, Vertical):
             self.app.bell()
 
     def action_outline(self) -> None:
-        """Choose among the functions of the file."""
+        """Choose among the functions of the file; report if the file can't be parsed."""
         place, dossier = self._place, self._dossier
         if place is None or dossier is None:
             return

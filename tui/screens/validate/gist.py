@@ -19,6 +19,7 @@ from gistpoint.core.kinds.gist.original_test import given_test
 from gistpoint.core.kinds.gist.score import GistVerdict, score_record
 from gistpoint.core.kinds.gist.tools import GIST_BUFFER
 from gistpoint.core.kinds.kind import Trial, TrialSubject
+from gistpoint.tui import signs
 from gistpoint.tui.keys import KeyScope, bindings_of
 from gistpoint.tui.screens.editing_pane import EditingPane
 from gistpoint.tui.screens.validate.kind import ValidatingKind
@@ -181,7 +182,7 @@ def reference_words(answer: GistAnswer | None) -> str:
     """Return a text on a task's reference gist: whether it is faithful, and its scores."""
     reference = answer.reference if answer is not None else None
     if reference is None:
-        return "no reference gist: gistpoint gist reference makes one"
+        return "no reference gist: gistpoint gist reference looks for one"
     if not reference.faithful:
         return f"no faithful reference gist: {reference.reason}"
     rates = [("ran", reference.line_execution), ("exists", reference.line_existence)]
@@ -212,6 +213,7 @@ def _task(known: Known, answer: GistAnswer) -> list[Line]:
     ]
     advice = [settings.strategy] if settings.strategy else []
     advice += ["the test is given"] if settings.give_test else []
+    advice += [f"the brief names only the parameter {settings.parameter}"] if settings.parameter else []
     hard = answer.measured
     what = f"{hard.calls:,} calls, {hard.functions} functions, {hard.files} files, depth {hard.depth}"
     return [
@@ -237,7 +239,7 @@ def _recorded(answer: GistAnswer, width: int) -> list[Line]:
     for id, test in list(last.tests.items())[:_MOST_TESTS]:
         good = test.outcome.value == "passed"
         raised = f"  {test.raised.type}: {test.raised.message}" if test.raised is not None else ""
-        sign, style = ("✔ ", GOOD) if good else ("✘ ", BAD)
+        sign, style = (f"{signs.GOOD} ", GOOD) if good else (f"{signs.BAD} ", BAD)
         lines.append(Line(((sign, style), (id, ""), (f"  {test.outcome.value}{raised}", MUTED))))
         lines += _output(test.stdout + test.stderr, width)
     if len(last.tests) > _MOST_TESTS:
@@ -246,7 +248,7 @@ def _recorded(answer: GistAnswer, width: int) -> list[Line]:
 
 
 def _output(text: str, width: int) -> list[Line]:
-    rows = folded(text.rstrip("\n"), width, MUTED, indent="    │ ") if text.strip() else []
+    rows = folded(text.rstrip("\n"), width, MUTED, indent=f"    {signs.BAR} ") if text.strip() else []
     more = [line(f"    … {len(rows) - _MOST_OUTPUT} more rows", MUTED)] if len(rows) > _MOST_OUTPUT else []
     return rows[:_MOST_OUTPUT] + more
 
@@ -258,7 +260,7 @@ def _reference(answer: GistAnswer) -> list[Line]:
     return [
         Line(),
         line("Reference gist (F8)", HEADING, link="page:gist"),
-        Line((("✔ " if good else "~ ", GOOD if good else ODD), (words, "")), link="page:gist"),
+        Line(((f"{signs.GOOD} " if good else "~ ", GOOD if good else ODD), (words, "")), link="page:gist"),
     ]
 
 

@@ -21,6 +21,7 @@ from gistpoint.core.readable import moment
 from gistpoint.core.tasks.model import Task
 from gistpoint.core.text import plural
 from gistpoint.sessions.annotations.validations import CheckMade, TrialMade, Validation
+from gistpoint.tui import signs
 from gistpoint.tui.screens.validate.queue import look_of
 from gistpoint.tui.test_names import spelled_out
 from gistpoint.tui.titles import mode_words
@@ -47,7 +48,7 @@ MAIN_METRICS = (
     "pagerank",
     "betweenness",
 )
-_EIGHTHS = " ▏▎▍▌▋▊▉█"
+_EIGHTHS = f" {signs.EIGHTHS_ACROSS}"
 _SIGNS = {
     DiffLineKind.ADDED: ("+", GOOD),
     DiffLineKind.REMOVED: ("-", BAD),
@@ -128,7 +129,7 @@ def _task(known: Known) -> list[Line]:
         found.append(
             line(
                 f"          {plural(len(task.suite.deselected), 'test')} flaky when the task was"
-                " made, left out",
+                " made, and left out",
                 ODD,
             )
         )
@@ -168,7 +169,7 @@ def about_validators(validations: Sequence[Validation], width: int) -> list[Line
                 words = f"{sign} {kind}{given.verdict.words}"
                 found.append(Line(((f"{validation.reviewer}  ", "bold"), (words, style), (on, MUTED))))
         for comment in validation.comments:
-            found += folded(f"✎ {comment.text}", width, "$text-accent", indent="    ")
+            found += folded(f"{signs.COMMENT} {comment.text}", width, "$text-accent", indent="    ")
     return [*_heading("Verdicts of the validators"), *found] if found else []
 
 
@@ -181,7 +182,7 @@ def about_verdict(validation: Validation, width: int) -> list[Line]:
         evidence = f", on {len(validation.verdict.evidence)} runs and checks"
         found.append(Line((("verdict   ", MUTED), (words, style), (evidence, MUTED))))
     for comment in validation.comments:
-        found += folded(f"✎ {comment.text}", width, "$text-accent", indent="          ")
+        found += folded(f"{signs.COMMENT} {comment.text}", width, "$text-accent", indent="          ")
     return found
 
 
@@ -229,7 +230,11 @@ def _tests(known: Known) -> list[Line]:
         message = message or next(iter(failure.text.strip().splitlines()), "")
         found.append(
             Line(
-                (("✘ ", BAD), (spelled_out(failure.id), ""), (f"  {message}" if message else "", MUTED)),
+                (
+                    (f"{signs.BAD} ", BAD),
+                    (spelled_out(failure.id), ""),
+                    (f"  {message}" if message else "", MUTED),
+                ),
                 link=f"test:{failure.id}",
             )
         )
@@ -244,7 +249,7 @@ def _steady(found: Steadiness) -> list[Line]:
     if not flaky:
         return [
             Line(
-                (("✔ ", GOOD), (f"not flaky: every test had the same result in {runs}", "")),
+                ((f"{signs.GOOD} ", GOOD), (f"not flaky: every test had the same result in {runs}", "")),
                 link="page:tests",
             )
         ]
@@ -346,7 +351,7 @@ def findings(check: CheckMade) -> list[Line]:
     """Return a line for each finding of a check."""
     found = []
     for name, passed, reduced, detail in check.findings:
-        sign, style = ("~", ODD) if reduced else ("✔", GOOD) if passed else ("✘", BAD)
+        sign, style = ("~", ODD) if reduced else (signs.GOOD, GOOD) if passed else (signs.BAD, BAD)
         found.append(Line(((f"{sign} ", style), (f"{name:<20} ", ""), (detail, MUTED if passed else BAD))))
     return found
 
@@ -363,15 +368,15 @@ def trial_line(trial: TrialMade) -> Line:
     if not trial.finished:
         sign, style, words = "!", BAD, trial.status.replace("_", " ")
     elif trial.subject is TrialSubject.REFERENCE:
-        sign, style = ("✔", GOOD) if trial.solved else ("✘", BAD)
+        sign, style = (signs.GOOD, GOOD) if trial.solved else (signs.BAD, BAD)
         words = "faithful" if trial.solved else f"not faithful, {trial.odd_count} differ"
     elif trial.subject is TrialSubject.FIX:
-        sign, style = ("✔", GOOD) if trial.result is AttemptResult.SOLVED else ("✘", ODD)
+        sign, style = (signs.GOOD, GOOD) if trial.result is AttemptResult.SOLVED else (signs.BAD, ODD)
         words = f"score {trial.score:.3f}, {trial.failing} fail" if not trial.solved else "solves the task"
         if trial.suspicious:
             words += f", suspicious: {', '.join(trial.suspicious)}"
     else:
-        sign, style = ("✘", BAD) if trial.odd_count else ("✔", GOOD)
+        sign, style = (signs.BAD, BAD) if trial.odd_count else (signs.GOOD, GOOD)
         odd_tests = plural(trial.odd_count, "test")
         words = f"{odd_tests} different from the task" if trial.odd_count else "as the task says"
         words += f": {trial.passing} pass, {trial.failing} fail"

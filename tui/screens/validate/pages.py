@@ -16,6 +16,7 @@ from textual.widget import Widget
 
 from gistpoint.core.generation.dossier import Dossier
 from gistpoint.core.kinds.registry import kind_of
+from gistpoint.tui import signs
 from gistpoint.tui.screens.editing_pane import EditingPane
 from gistpoint.tui.screens.kinds import screens_of
 from gistpoint.tui.screens.validate.code_page import CodePage
@@ -53,7 +54,7 @@ def _check(known: Known, width: int) -> Iterator[Line]:
         return
     yield line(f"`task check` on {check.backend}: {'clean' if check.clean else 'NOT CLEAN'}", HEADING)
     for name, passed, reduced, detail in check.findings:
-        sign, style = ("~", ODD) if reduced else ("✔", "$text-success") if passed else ("✘", BAD)
+        sign, style = ("~", ODD) if reduced else (signs.GOOD, "$text-success") if passed else (signs.BAD, BAD)
         yield Line(((f"{sign} ", style), (name, "bold")))
         yield from folded(detail, width, MUTED if passed else BAD, indent="    ")
 
@@ -62,7 +63,8 @@ def _trials(known: Known) -> Iterator[Line]:
     yield line(f"Runs of the suite: {len(known.trials)}", HEADING)
     if not known.trials:
         yield line(
-            "r runs the task's tests, O those of the original; R and Alt+O five times, F9 your fix", MUTED
+            "r runs the tests on the task's code, O on the original; R and Alt+O five times; F9 on your fix",
+            MUTED,
         )
     for trial in reversed(known.trials):
         yield trial_line(trial)

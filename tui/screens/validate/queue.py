@@ -5,15 +5,22 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import nan
 
+from textual.content import Content
+from textual.geometry import Size
+
 from gistpoint.core.kinds.registry import kind_of
 from gistpoint.core.kinds.titles import author_title, searched_words
 from gistpoint.core.tasks.model import Task
 from gistpoint.sessions.annotations.validations import TaskVerdict, Validation
+from gistpoint.tui import signs
 from gistpoint.tui.tables import Column
 from gistpoint.tui.titles import mode_words
 from gistpoint.tui.widgets.line_list import BAD, GOOD, MUTED, ODD
 from gistpoint.tui.widgets.record_list import Piece
 from gistpoint.tui.widgets.table import Table
+
+PAGE_WIDTH = 80
+"""The cells that the pages keep beside the queue, however long its titles are."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,13 +63,24 @@ def short_words(verdict: TaskVerdict) -> str:
     return _SHORT.get(verdict, verdict.words)
 
 
+def verdict_keys(row: QueueRow | None, *, wide: bool) -> Content:
+    """Return the keys of the verdicts, with the given verdict marked."""
+    given = row.verdict if row is not None else None
+    parts: list[tuple[str, str]] = []
+    for number, verdict in enumerate(TaskVerdict, 1):
+        name = verdict.words if wide else short_words(verdict)
+        style = "bold reverse" if verdict is given else ""
+        parts += [(f"{number}", "$text-primary"), (f" {name}", style), ("  " if wide else " ", "")]
+    return Content.assemble(*parts[:-1])
+
+
 def look_of(verdict: TaskVerdict | None) -> Piece:
     """Return the symbol for a verdict, with its style."""
     if verdict is None:
         return "·", MUTED
     if verdict is TaskVerdict.ACCEPT:
-        return "✔", f"bold {GOOD}"
-    return ("?", f"bold {ODD}") if verdict is TaskVerdict.NEEDS_DISCUSSION else ("✘", f"bold {BAD}")
+        return signs.GOOD, f"bold {GOOD}"
+    return ("?", f"bold {ODD}") if verdict is TaskVerdict.NEEDS_DISCUSSION else (signs.BAD, f"bold {BAD}")
 
 
 def _verdict_text(row: QueueRow) -> str:
@@ -73,7 +91,7 @@ def _verdict_text(row: QueueRow) -> str:
 COLUMNS: tuple[Column[QueueRow], ...] = (
     Column(
         "seen",
-        lambda r: " " if r.validation.seen else "•",
+        lambda r: " " if r.validation.seen else signs.SEEN,
         width=1,
         style=lambda r: "$text-primary",
         text=lambda r: "",
@@ -91,7 +109,7 @@ COLUMNS: tuple[Column[QueueRow], ...] = (
     ),
     Column(
         "comments",
-        lambda r: f"✎{len(r.validation.comments)}" if r.validation.comments else "",
+        lambda r: f"{signs.COMMENT}{len(r.validation.comments)}" if r.validation.comments else "",
         lambda r: len(r.validation.comments),
         style=lambda r: "$text-accent",
         rank=4,
@@ -108,6 +126,7 @@ COLUMNS: tuple[Column[QueueRow], ...] = (
         text=lambda r: searched_words(r.task),
         rank=5,
         least=30,
+        readable=60,
         keeps_end=True,
     ),
     Column(
@@ -143,3 +162,14 @@ class QueueList(Table[QueueRow]):
 
     def __init__(self) -> None:
         super().__init__(COLUMNS, key=lambda row: row.task.id, id="queue")
+        self._room_wanted = 0
+
+    def get_content_width(self, container: Size, viewport: Size) -> int:
+        """Return the width that the rows need, if the pages beside them keep enough; see `validate.tcss`."""
+        return min(self._room_wanted, viewport.width - PAGE_WIDTH - self.gutter.width)
+
+    def _draw(self, cursor: int | None = None) -> None:
+        super()._draw(cursor)
+        if self._room_wanted != self.full_width:
+            self._room_wanted = self.full_width
+            self.refresh(layout=True)

@@ -10,7 +10,6 @@ from textual import events, on
 from textual.app import ComposeResult
 from textual.binding import BindingType
 from textual.containers import Container
-from textual.content import Content
 from textual.getters import query_one
 from textual.widgets import Input
 
@@ -21,13 +20,9 @@ from gistpoint.core.kinds.kind import TrialSubject
 from gistpoint.core.kinds.titles import author_title
 from gistpoint.core.tasks.model import Task
 from gistpoint.core.text import plural, visible_line
-from gistpoint.sessions.annotations.validations import (
-    TaskVerdict,
-    Validation,
-    ValidationOperation,
-    ValidationOperationKind,
-)
+from gistpoint.sessions.annotations.validations import TaskVerdict, ValidationOperation
 from gistpoint.tui.base_screen import BaseScreen
+from gistpoint.tui.held_action import HeldAction
 from gistpoint.tui.jobs import Jobs
 from gistpoint.tui.keys import KeyScope, bindings_of
 from gistpoint.tui.others import Others, OthersWatch
@@ -35,8 +30,13 @@ from gistpoint.tui.screens.dialogs.ask import CommentDialog, ConsentPrompt, show
 from gistpoint.tui.screens.kinds import screens_of
 from gistpoint.tui.screens.validate.code_page import CodePage
 from gistpoint.tui.screens.validate.pages import TaskPages
-from gistpoint.tui.screens.validate.queue import QueueList, QueueRow, short_words
-from gistpoint.tui.screens.validate.session import ValidationSession
+from gistpoint.tui.screens.validate.queue import QueueList, verdict_keys
+from gistpoint.tui.screens.validate.session import (
+    ValidationSession,
+    advice_on,
+    annotation_words,
+    independence_words,
+)
 from gistpoint.tui.screens.validate.tests_page import TestsPage
 from gistpoint.tui.screens.validate.trials import EvidenceRun, RunEnded, RunMoved, TrialQueue
 from gistpoint.tui.tables import QueryError
@@ -47,22 +47,6 @@ from gistpoint.tui.widgets.key_bar import KeyBar
 from gistpoint.tui.widgets.line_list import LineList
 from gistpoint.tui.widgets.plain import Plain
 from gistpoint.tui.widgets.record_list import RecordList
-
-
-def _advice(given: TaskVerdict, validation: Validation) -> str:
-    """Return what a verdict still needs; empty if nothing."""
-    if given is not TaskVerdict.ACCEPT:
-        return "" if validation.comments else "  c says why."
-    has_evidence = validation.check is not None or bool(validation.trials)
-    return "" if has_evidence else "  Nothing was run here: ! runs the check."
-
-
-def _independence(validation: Validation) -> str:
-    """Return a sentence if a verdict was given after those of others were shown; empty otherwise."""
-    verdict = validation.verdict
-    if verdict is None or verdict == validation.independent:
-        return ""
-    return "  You have seen the verdicts of others, so this one is left out of the agreement."
 
 
 class ValidateScreen(BaseScreen[None]):
@@ -98,6 +82,9 @@ class ValidateScreen(BaseScreen[None]):
         self.dossier: Dossier | None = None
         """The displayed task; None if there is none."""
         self._opening = Jobs(self, "opening")
+        self._being_read = ""
+        """The id of the task that is being read; empty if there is none."""
+        self._once_read, self._once_measured = HeldAction(self), HeldAction(self)
         self._measuring = Jobs(self, "measuring")
         self._naming, self._background = Jobs(self, "naming"), Jobs(self, "others' validations")
         self._watch: OthersWatch | None = None
@@ -196,16 +183,23 @@ class ValidateScreen(BaseScreen[None]):
         """The id of the displayed task; empty if there is none."""
         return self.dossier.task.id if self.dossier is not None else ""
 
-    def _shown(self) -> Dossier | None:
-        """Return the displayed task. If the cursor is on another task, show a message and return None."""
+    def _shown(self, then: Callable[[], object]) -> Dossier | None:
+        """Return the displayed task; None if the cursor is on another one.
+
+        While that one is being read, the action `then`, which asks for it, waits for it.
+        """
         row, dossier = self.queue.chosen, self.dossier
-        if row is None or dossier is None or row.task.id != dossier.task.id:
-            self.say("The task is not shown yet.")
-            return None
-        return dossier
+        if row is not None and dossier is not None and row.task.id == dossier.task.id:
+            return dossier
+        self.say("The task is not shown yet.")
+        if row is not None and row.task.id == self._being_read:
+            self._once_read.wait(then)
+        return None
 
     def _open(self, task: Task) -> None:
         """Read a task. A new request replaces the previous one."""
+        self._once_read.give_up()
+        self._being_read = task.id
         self._opening.do(
             lambda _: self.session.dossier(task),
             self._opened,
@@ -217,7 +211,7 @@ class ValidateScreen(BaseScreen[None]):
         row = self.queue.chosen
         if row is None or row.task.id != dossier.task.id:
             return
-        self.dossier = dossier
+        self.dossier, self._being_read = dossier, ""
         if self.session.live is not None:
             self.session.live.reading(dossier.task.id)
         self.pages.display = True
@@ -226,9 +220,11 @@ class ValidateScreen(BaseScreen[None]):
         if self._tries(lambda: self.session.begin(dossier.task)):
             self._redraw_queue()
         self.pages.refill()
+        await self._once_read.ready()
 
     def _not_opened(self, task: Task, error: Exception) -> None:
-        row = self.queue.chosen
+        row, self._being_read = self.queue.chosen, ""
+        self._once_read.give_up()
         if isinstance(error, CodeError):
             error = TaskError(f"The answer of {task.short_id} does not fit its tree: {error}")
         if not isinstance(error, UserError):
@@ -279,7 +275,7 @@ class ValidateScreen(BaseScreen[None]):
 
     @on(Input.Changed, "#validate-filter")
     def filtered(self, event: Input.Changed) -> None:
-        """Show only the tasks that match the filter."""
+        """Show only the tasks that match the filter; if it is invalid, report why and change nothing."""
         before = self.dossier_id
         try:
             self.queue.narrow(event.value, at=before)
@@ -325,24 +321,24 @@ class ValidateScreen(BaseScreen[None]):
                 HeaderField("set", self.session.tasks.name),
             ],
         )
-        self.verdict_line.update(_verdicts(row, wide=self.size.width >= 120), layout=False)
+        self.verdict_line.update(verdict_keys(row, wide=self.size.width >= 120), layout=False)
 
     # Verdicts
 
     def action_verdict(self, verdict: str) -> None:
         """Record a verdict on the displayed task."""
-        dossier, given = self._shown(), TaskVerdict(verdict)
+        dossier, given = self._shown(partial(self.action_verdict, verdict)), TaskVerdict(verdict)
         if dossier is not None and self._tries(lambda: self.session.judge(dossier.task, given)):
             validation = self.session.validator.validation(dossier.task.id)
             decided = "Decided: " if self.session.adjudicates else ""
-            advice = _independence(validation) or _advice(given, validation)
+            advice = independence_words(validation) or advice_on(given, validation)
             self._changed(
                 f"{decided}{given.words.capitalize()}.{advice}  u goes to the next, Backspace takes it back."
             )
 
     def action_comment(self) -> None:
         """Ask for a comment on the displayed task. Escape saves it as a draft."""
-        dossier = self._shown()
+        dossier = self._shown(self.action_comment)
         if dossier is None:
             return
         task = dossier.task
@@ -359,14 +355,14 @@ class ValidateScreen(BaseScreen[None]):
 
     def action_undo(self) -> None:
         """Take back the last verdict or comment on the displayed task."""
-        dossier = self._shown()
+        dossier = self._shown(self.action_undo)
         gone: list[ValidationOperation | None] = []
         if dossier is not None and self._tries(
             lambda: gone.append(self.session.validator.undo(dossier.task.id))
         ):
             what = gone[0]
             self._changed(
-                f"Taken back: {_annotation_words(what)}." if what else "There is nothing to take back."
+                f"Taken back: {annotation_words(what)}." if what else "There is nothing to take back."
             )
 
     def _changed(self, words: str) -> None:
@@ -380,7 +376,8 @@ class ValidateScreen(BaseScreen[None]):
 
     def action_trial(self, subject: str, count: int) -> None:
         """Run the suite on the task or on the original, `count` times."""
-        dossier, wanted = self._shown(), TrialSubject(subject)
+        dossier = self._shown(partial(self.action_trial, subject, count))
+        wanted = TrialSubject(subject)
         if dossier is None:
             return
         if wanted is not TrialSubject.ORIGINAL:
@@ -394,7 +391,7 @@ class ValidateScreen(BaseScreen[None]):
     def action_trial_fix(self) -> None:
         """Run the suite on the validator's own solution, without recording an attempt."""
         self.flush()
-        dossier = self._shown()
+        dossier = self._shown(self.action_trial_fix)
         if dossier is None:
             return
         kind = screens_of(dossier.task).validating()
@@ -406,7 +403,7 @@ class ValidateScreen(BaseScreen[None]):
 
     def action_check(self) -> None:
         """Run the checks of `gistpoint task check`."""
-        dossier = self._shown()
+        dossier = self._shown(self.action_check)
         if dossier is not None:
             self._run([EvidenceRun(dossier.task, dossier.answer, None)])
 
@@ -450,20 +447,32 @@ class ValidateScreen(BaseScreen[None]):
 
     def _measure(self, then: str) -> None:
         """Measure the displayed task's library, then run an action of the code page, if one is named."""
-        dossier = self._shown()
+        dossier = self._shown(partial(self._measure, then))
         if dossier is None:
             return
         if not dossier.answer.targets:
             self.say("No function was corrupted, so none is ranked.")
             return
         self.say("Reading the library's calls and measuring its functions…")
+        if then:
+            self._once_measured.wait(partial(self._run_on_code_page, then))
         self._measuring.do(
-            lambda _: self.session.study(dossier), lambda _: self._measured(then), key="library"
+            lambda _: self.session.study(dossier),
+            lambda _: self._measured(),
+            failed=self._not_measured,
+            key="library",
         )
 
-    async def _measured(self, then: str) -> None:
+    def _not_measured(self, error: Exception) -> None:
+        self._once_measured.give_up()
+        if not isinstance(error, UserError):
+            raise error
+        show_error(self.app, error)
+
+    async def _measured(self) -> None:
         dossier = self.dossier
         if dossier is None:
+            self._once_measured.give_up()
             return
         graph = self.session.known_graph(dossier.task)
         self.say(f"{len(list(graph.functions())):,} functions measured." if graph is not None else "")
@@ -471,8 +480,12 @@ class ValidateScreen(BaseScreen[None]):
         page = self.pages.made.get("code")
         if isinstance(page, CodePage):
             page.graph = graph
-            if then and graph is not None:
-                await page.run_action(then)
+        await self._once_measured.ready()
+
+    async def _run_on_code_page(self, action: str) -> None:
+        page = self.pages.made.get("code")
+        if isinstance(page, CodePage) and page.graph is not None:
+            await page.run_action(action)
 
     # Saving typed text
 
@@ -508,7 +521,7 @@ class ValidateScreen(BaseScreen[None]):
 
         If there is neither, the code page is shown.
         """
-        dossier, page = self._shown(), self.pages.made.get("tests")
+        dossier, page = self._shown(self.action_source), self.pages.made.get("tests")
         if dossier is None:
             return
         if self.pages.current == "tests" and isinstance(page, TestsPage) and page.current is not None:
@@ -567,25 +580,6 @@ class _CommentDraft:
 
     def write(self, texts: Mapping[str, str]) -> None:
         self._tries(lambda: self._session.draft_comment(self._task, texts.get("answer", "")))
-
-
-def _verdicts(row: QueueRow | None, *, wide: bool) -> Content:
-    """Return the keys of the verdicts, with the given verdict marked."""
-    given = row.verdict if row is not None else None
-    parts: list[tuple[str, str]] = []
-    for number, verdict in enumerate(TaskVerdict, 1):
-        name = verdict.words if wide else short_words(verdict)
-        style = "bold reverse" if verdict is given else ""
-        parts += [(f"{number}", "$text-primary"), (f" {name}", style), ("  " if wide else " ", "")]
-    return Content.assemble(*parts[:-1])
-
-
-def _annotation_words(operation: ValidationOperation) -> str:
-    verdict = operation.text("verdict")
-    if not verdict:
-        return f"the comment {operation.text('text')[:40]!r}"
-    decides = operation.kind == ValidationOperationKind.ADJUDICATION
-    return f"the {'decision' if decides else 'verdict'} {TaskVerdict(verdict).words}"
 
 
 def _result(ended: RunEnded) -> str:

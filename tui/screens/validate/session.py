@@ -23,6 +23,7 @@ from gistpoint.sessions.annotations.validations import (
     TaskVerdict,
     Validation,
     ValidationOperation,
+    ValidationOperationKind,
     progress,
 )
 from gistpoint.sessions.annotations.validator import Draft, Drafts, ValidationStore, Validator
@@ -254,3 +255,28 @@ def _needs_decision(row: TaskProgress) -> bool:
 def _library(task: Task) -> tuple[str, str, str]:
     source = task.source
     return source.kind, source.name, source.revision
+
+
+def advice_on(given: TaskVerdict, validation: Validation) -> str:
+    """Return what a verdict still needs; empty if nothing."""
+    if given is not TaskVerdict.ACCEPT:
+        return "" if validation.comments else "  c says why."
+    has_evidence = validation.check is not None or bool(validation.trials)
+    return "" if has_evidence else "  Nothing was run here: ! runs the check."
+
+
+def independence_words(validation: Validation) -> str:
+    """Return a sentence if a verdict was given after those of others were shown; empty otherwise."""
+    verdict = validation.verdict
+    if verdict is None or verdict == validation.independent:
+        return ""
+    return "  You have seen the verdicts of others, so this one is left out of the agreement."
+
+
+def annotation_words(operation: ValidationOperation) -> str:
+    """Return what an annotation says, such as `the verdict accept`."""
+    verdict = operation.text("verdict")
+    if not verdict:
+        return f"the comment {operation.text('text')[:40]!r}"
+    decides = operation.kind == ValidationOperationKind.ADJUDICATION
+    return f"the {'decision' if decides else 'verdict'} {TaskVerdict(verdict).words}"

@@ -13,6 +13,7 @@ from textual.getters import query_one
 from gistpoint.core.generation.dossier import Dossier
 from gistpoint.core.kinds.kind import Trial, TrialSubject
 from gistpoint.core.kinds.steadiness import Steadiness, TestSteadiness
+from gistpoint.tui import signs
 from gistpoint.tui.screens.validate.task_page import Showing, TaskPage
 from gistpoint.tui.widgets.line_list import BAD, GOOD, ODD
 from gistpoint.tui.widgets.record_list import Piece, RecordList
@@ -40,7 +41,7 @@ class TestRow:
             f"corrupted: passed in {shown.corrupted} of {shown.corrupted_runs} runs",
         ]
         for where, text in self.failures.items():
-            parts += ["", f"── {where} ──", text]
+            parts += ["", f"{signs.HEADING} {where} {signs.HEADING}", text]
         if not self.failures and shown.corrupted < shown.corrupted_runs:
             parts += [
                 "",
@@ -95,7 +96,7 @@ class TestList(RecordList):
         after = BAD if not shown.corrupted else GOOD if shown.corrupted == shown.corrupted_runs else ODD
         return [
             (f" {shown.original:>3}/{shown.original_runs:<3}", before),
-            (f"→{shown.corrupted:>3}/{shown.corrupted_runs:<3}", after),
+            (f"{signs.LEADS}{shown.corrupted:>3}/{shown.corrupted_runs:<3}", after),
             ("! " if shown.flaky else "  ", ODD),
             (shown.id, ""),
         ]
@@ -106,7 +107,7 @@ class TestsPage(TaskPage, Vertical):
 
     __test__ = False
 
-    about = "before → after: passed/runs, original and corrupted"
+    about = f"before {signs.LEADS} after: passed/runs, original and corrupted"
     tests = query_one(TestList)
     text = query_one("#test-text", TextView)
 

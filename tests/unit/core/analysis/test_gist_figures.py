@@ -212,6 +212,15 @@ def test_the_test_given_is_compared_with_conditions_that_are_alike_but_for_it() 
     assert found.numbers["model-x: given and base/test score"].value == pytest.approx(30)
 
 
+def test_a_named_parameter_is_compared_with_conditions_that_are_alike_but_for_it() -> None:
+    study = declared(condition=(Condition(id="all"), Condition(id="one", parameter=True)))
+    rows = [gist(f"t{n}", n < 6, condition="all", pass_rate=90.0) for n in range(10)]
+    rows += [gist(f"t{n}", n < 2, condition="one", pass_rate=40.0) for n in range(10)]
+    found = run("gi-parameter", study_data(rows, study=study))
+    assert found.numbers["model-x: one and all/fidelity"].value == pytest.approx(-40)
+    assert found.numbers["model-x: one and all/pass rate"].value == pytest.approx(-50)
+
+
 def test_two_shared_tasks_are_too_few() -> None:
     study = declared(condition=(Condition(id="base"), Condition(id="given", give_test=True)))
     rows = [gist(f"t{n}", True, condition=c) for n in range(2) for c in ("base", "given")]

@@ -67,10 +67,10 @@ def test_rows_of_models_belong_to_no_person_and_go_with_their_task() -> None:
 def test_too_few_persons_or_tasks_give_no_interval_and_say_so() -> None:
     two_people = share([attempt_row(p, f"t{n}", n < 2) for p in "AB" for n in range(4)])
     assert (two_people.value, two_people.low, two_people.high) == (0.5, None, None)
-    assert two_people.note == "no interval: 2 of at least 3 persons"
+    assert two_people.note == "no interval: at least 3 persons are needed (here: 2)"
     two_tasks = share([attempt_row(p, f"t{n}", n < 1) for p in "ABCD" for n in range(2)])
     assert two_tasks.low is None
-    assert "2 of at least 3 tasks" in two_tasks.note
+    assert "3 tasks are needed (here: 2)" in two_tasks.note
     assert share([attempt_row("A", f"t{n}") for n in range(8)]).low is None, "all solved is no exception"
 
 

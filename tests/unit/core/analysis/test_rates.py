@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
+from msgspec import structs
 from study_rows import World, attempt_row, study_data
 
 from gistpoint.core.analysis.catalogue import analyses, analysis
 from gistpoint.core.analysis.findings import Bars, Findings
 from gistpoint.core.analysis.pooling import groups, shared_tasks, too_few
 from gistpoint.core.study.data import StudyData
+from gistpoint.core.tasks.strata import FAILING_STRATA
 
 
 def run(identity: str, data: StudyData) -> Findings:
@@ -142,3 +146,17 @@ def test_every_analysis_runs_on_an_empty_and_on_a_tiny_study() -> None:
 
 def test_ids_of_analyses_are_unique() -> None:
     assert len({known.id for known in analyses()}) == len(analyses())
+
+
+def test_rates_are_given_by_the_number_of_failing_tests_if_it_differs() -> None:
+    data = study_data([attempt_row(person, f"t{t}", t == 0) for person in "ABC" for t in range(4)])
+    assert not any("failing" in key for key in run("bp-2", data).numbers)
+    failing = {"t0": 1, "t1": 4, "t2": 40, "t3": 41}
+    tasks = {id: structs.replace(task, failing=failing[id]) for id, task in data.tasks.items()}
+    found = run("bp-2", replace(data, tasks=tasks))
+    by_stratum = {key.rpartition(" ")[2]: n for key, n in found.numbers.items() if "failing" in key}
+    assert {name: number.value for name, number in by_stratum.items()} == {
+        "1": 1.0, "2-4": 0.0, "5-40": 0.0, "41+": 0.0,
+    }  # fmt: skip
+    (table,) = [table for table in found.tables if "number of failing tests" in table.title]
+    assert [row[2] for row in table.rows] == list(FAILING_STRATA)

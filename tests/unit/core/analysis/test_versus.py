@@ -78,7 +78,7 @@ def test_each_shared_task_has_the_same_weight() -> None:
     assert isinstance(found, TaskDifference)
     assert found.number.value == 0.5
     assert (found.better, found.equal, found.worse) == (2, 0, 0)
-    assert found.number.note.startswith("no interval: 2 of at least 3 tasks")
+    assert found.number.note.startswith("no interval: at least 3 tasks are needed (here: 2)")
     assert found.sign_p == 0.5
 
 

@@ -273,7 +273,7 @@ def test_the_guide_s_file_of_settings_is_one(gist: Task) -> None:
     guide = (Path(__file__).parents[4] / "docs" / "guide" / "gists.md").read_text(encoding="utf-8")
     text = guide.partition("```toml\n")[2].partition("```")[0]
     assert set(tomllib.loads(text)) == set(KEYS)
-    assert parse_overrides(text.encode(), "f").on(gist, TEST).budgets.tool_uses == 30
+    assert parse_overrides(text.encode(), "f").on(gist, TEST, ("[]", "2")).budgets.tool_uses == 30
 
 
 def test_no_settings_are_the_task_s_own(gist: Task) -> None:

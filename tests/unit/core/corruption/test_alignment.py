@@ -121,6 +121,33 @@ def test_header_docstring_annotations_comments_and_quotes_stay_todays() -> None:
     assert with_changes(TODAY, [found]) == changed(("found: int = 0", "found: int = 1"))
 
 
+CAST = """\
+def f(event: object) -> bool:
+    event = cast(Request, event)
+    if is_ready(typing.cast("Request", event)) and event.size > 4:
+        size: int
+        size = cast(int, event.size)
+        return size > 5
+    return False"""
+
+
+def test_casts_and_bare_annotations_stay_todays() -> None:
+    earlier = """\
+def f(event):
+    if is_ready(event) and event.size > 4:
+        size = event.size
+        return size > 5
+    return False"""
+    assert changes_back(CAST, earlier) == ()
+    (found,) = changes_back(CAST, earlier.replace("size > 5", "size >= 5"))
+    assert with_changes(CAST, [found]) == CAST.replace("size > 5", "size >= 5")
+
+
+def test_what_a_pass_or_another_name_stands_for_is_a_change() -> None:
+    assert changes_back("def f(x):\n    pass", "def f(x):\n    x = y")
+    assert changes_back("def f(x, y):\n    x = cast(int, y)\n    return x", "def f(x, y):\n    return x")
+
+
 def test_a_string_is_spelled_as_today_even_if_only_the_earlier_body_has_it() -> None:
     (found,) = changes_back(TODAY, changed(('rebate == "half"', "rebate == 'quarter'")))
     assert 'rebate == "quarter"' in with_changes(TODAY, [found])

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
+from gistpoint.core.errors import CancelledError
 from gistpoint.core.generation import pipeline
-from gistpoint.core.generation.intake import NoGood, NoTaskError
+from gistpoint.core.generation.intake import NoGood, NoTaskError, require_usable
 from gistpoint.core.generation.remedies import (
     Remedy,
-    last_lines,
     remedy_for_arguments,
     remedy_for_collection,
     remedy_for_failures,
@@ -81,12 +81,22 @@ def test_words_of_the_shell_are_quoted() -> None:
     assert str(found) == """--pytest-args ''"'"'--deselect=tests/a b.py::test_x'"'"''"""
 
 
-def test_the_last_lines_of_an_error_are_those_that_pytest_marks() -> None:
-    assert last_lines(
-        "a.py:3: in <module>\n    import x\nE   ModuleNotFoundError: No module named 'x'\n"
-    ) == ("ModuleNotFoundError: No module named 'x'")
-    assert last_lines("one\n\ntwo\nthree\nfour\n") == "two\nthree\nfour"
-    assert last_lines("") == ""
+def test_a_refusal_shows_the_commonest_errors_of_the_files_that_cannot_be_collected() -> None:
+    alone = "E   FileNotFoundError: 'tools/bench.py'"
+    others = dict.fromkeys(("tests/test_c.py", "tests/test_d.py"), "E   ImportError: no known parent package")
+    with pytest.raises(NoTaskError) as caught:
+        require_usable(
+            report({"tests/test_b.py": alone, **others, "tests/test_e.py": "E   NameError: x"}), 60
+        )
+    assert str(caught.value).startswith("tests/test_b.py and 3 others can't be collected on the original.")
+    assert caught.value.hint.splitlines()[-2:] == [
+        "2 files: ImportError: no known parent package",
+        "1 file: FileNotFoundError: 'tools/bench.py'",
+    ]
+    with pytest.raises(NoTaskError) as caught:
+        require_usable(report({"tests/test_b.py": alone}), 60)
+    assert str(caught.value).startswith("tests/test_b.py can't be collected on the original.")
+    assert caught.value.hint.splitlines()[-1] == "FileNotFoundError: 'tools/bench.py'"
 
 
 def learned_after(
@@ -136,3 +146,21 @@ def test_without_a_safe_remedy_the_source_is_refused_at_once(
 def test_remedies_that_never_help_come_to_an_end(monkeypatch: pytest.MonkeyPatch) -> None:
     tried, notes, end = learned_after(monkeypatch, [Remedy(("-x",), is_safe=True)] * 9)
     assert (len(tried), len(notes), end) == (5, 4, "It fails.")
+
+
+@pytest.mark.parametrize("stop", [CancelledError("Stopped."), KeyboardInterrupt(), SystemExit(143)])
+def test_a_stop_during_the_analysis_is_not_silent(
+    monkeypatch: pytest.MonkeyPatch, stop: BaseException
+) -> None:
+    def learned(*rest: object) -> None:
+        raise stop
+
+    monkeypatch.setattr(pipeline, "_learned", learned)
+    notes: list[str] = []
+    run: Any = SimpleNamespace(note=notes.append)
+    made = pipeline.generate([SourceSpec("x==1")], None, None, None, None, count=1, run=run)  # type: ignore[arg-type]
+    with pytest.raises(type(stop)):
+        next(made)
+    assert notes == [
+        "stopped while x==1 was analysed; finished steps are kept: run the same command again to continue"
+    ]

@@ -10,7 +10,7 @@ from small_trees import tree_of
 from gistpoint.core.code.parsing import CodeError
 from gistpoint.core.errors import SourceError
 from gistpoint.core.generation.intake import Intake, NoGood, NoTaskError
-from gistpoint.core.generation.removal import random_targets, removal_target
+from gistpoint.core.generation.removal import is_class, random_targets, removal_by, removal_target
 from gistpoint.core.pins import EnvironmentPins
 from gistpoint.core.tasks.model import Source
 from gistpoint.core.tasks.repository import Repository
@@ -81,9 +81,50 @@ def test_bare_name_must_be_unique(tmp_path: Path) -> None:
         removal_target(tree, "bad.py::f")
 
 
-def test_class_has_no_body_to_remove(tmp_path: Path) -> None:
-    with pytest.raises(NoTaskError) as caught:
-        removal_target(tree_of(FILES, tmp_path), "pkg/shop.py::Shop")
+def test_a_class_loses_the_bodies_of_its_methods_and_keeps_what_an_import_needs(tmp_path: Path) -> None:
+    module = MODULE.replace('    """A shop."""\n', '    """A shop."""\n\n    open = sorted([9, 8])\n')
+    module = module.replace("def tiny", "class Branch(Shop):\n    hours = Shop.open\n\n\ndef tiny")
+    tree = tree_of({"pkg/shop.py": module}, tmp_path)
+    target = removal_target(tree, "Shop")
+    assert target.name == "pkg/shop.py::Shop"
+    assert is_class(target)
+    assert removal_by(target) == "remove_methods"
+    assert target.corrupted.split("\n") == [
+        "class Shop:",
+        '    """A shop."""',
+        "",
+        "    open = sorted([9, 8])",
+        "",
+        "    def sell(self, thing):",
+        '        """Sell it."""',
+        "        pass",
+        "",
+        "    def buy(self, thing):",
+        "        pass",
+    ]
+    broken = corrupted_tree(tree, (target,))
+    names: dict[str, object] = {}
+    exec(broken.read("pkg/shop.py"), names)
+    assert names["Branch"].hours == [8, 9]  # type: ignore[attr-defined]
+    assert repaired_tree(broken, (target,)).read("pkg/shop.py") == module.encode()
+
+
+def test_inner_classes_lose_their_bodies_too_and_functions_inside_go_with_them(tmp_path: Path) -> None:
+    text = (
+        "class A:\n    class B:\n        @property\n        def x(self):\n            def f():\n"
+        "                return 1\n            return f()\n        @x.setter\n        def x(self, value):\n"
+        "            self._x = value\n    async def g(self): return 3\n"
+    )
+    target = removal_target(tree_of({"a.py": text}, tmp_path), "a.py::A")
+    assert target.corrupted == (
+        "class A:\n    class B:\n        @property\n        def x(self):\n            pass\n        @x.setter\n"
+        "        def x(self, value):\n            pass\n    async def g(self):\n        pass"
+    )
+
+
+def test_a_class_without_methods_has_no_body_to_remove(tmp_path: Path) -> None:
+    with pytest.raises(NoTaskError, match="has no method") as caught:
+        removal_target(tree_of({"a.py": "class A:\n    x = 1\n    y = 2\n"}, tmp_path), "a.py::A")
     assert caught.value.reason is NoGood.NOT_REMOVABLE
 
 

@@ -77,3 +77,35 @@ def test_a_list_of_functions_is_of_one_source(tmp_path: Path) -> None:
 def test_files_of_this_machine_do_not_travel() -> None:
     asked = GenerateTasks(batch="set.toml", seed=4, choice=ChooseFunctions(functions="mine.txt", hard=True))
     assert for_worker(asked) == GenerateTasks(seed=4, choice=ChooseFunctions(hard=True))
+
+
+def test_one_failing_test_is_enough_unless_the_papers_preset_is_chosen() -> None:
+    _, settings, _ = GenerateTasks(sources=(SHOP,)).planned(scripted)
+    assert (settings.min_failing, settings.band, settings.preset) == (1, (1, 40), "")
+    assert NewTask(source=SHOP).settings(scripted)[0].min_failing == 1
+    _, paper, _ = GenerateTasks(sources=(SHOP,), preset="paper", mode=CampaignMode.REMOVE).planned(scripted)
+    assert (paper.min_failing, paper.classes) == (5, True)
+    recorded = paper.to_json()
+    assert (recorded["preset"], recorded["min_failing"], recorded["max_suite_seconds"]) == ("paper", 5, 60.0)
+    assert "preset" not in settings.to_json()
+    assert NewTask(source=SHOP, preset="paper").settings(scripted)[0].min_failing == 5
+    assert not GenerateTasks(sources=(SHOP,), preset="paper").planned(scripted)[1].classes
+
+
+def test_a_preset_is_not_mixed_with_what_it_decides(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="--min-failing says 2"):
+        GenerateTasks(sources=(SHOP,), preset="paper", min_failing=2).planned(scripted)
+    slow = SuiteNeeds(max_suite_seconds=90)
+    for wanted in (
+        lambda: NewTask(source=SHOP, preset="paper", suite=slow).settings(scripted),
+        lambda: GenerateTasks(sources=(SHOP,), preset="paper", suite=slow).planned(scripted),
+    ):
+        with pytest.raises(UserError, match="at most 60 s"):
+            wanted()
+    with pytest.raises(UserError, match="--classes is for --mode remove"):
+        GenerateTasks(sources=(SHOP,), classes=True).planned(scripted)
+
+
+def test_a_model_breaks_two_tests_at_least_as_in_the_paper() -> None:
+    loop = LoopSettings.for_tasks(1)
+    assert (loop.min_failing, loop.most_failing) == (2, 40)

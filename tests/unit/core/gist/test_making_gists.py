@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from gist_tasks import FILES, TRACE, FakeEntrypoints
 
-from gistpoint.core.entrypoints.runs import OriginalRun
+from gistpoint.core.entrypoints.runs import OriginalRun, Raised, TestsRun
 from gistpoint.core.errors import CancelledError, UserError
 from gistpoint.core.kinds.folder import read_task
 from gistpoint.core.kinds.gist.making import (
@@ -23,6 +23,7 @@ from gistpoint.core.kinds.gist.making import (
     make_gists,
 )
 from gistpoint.core.kinds.gist.model import UNLIMITED
+from gistpoint.core.outcomes import RunStatus
 from gistpoint.core.pins import EnvironmentPins
 from gistpoint.core.running import CancelToken, RunContext, RunProgress
 from gistpoint.core.tasks.model import Source, Task
@@ -126,3 +127,37 @@ def test_requests_that_contradict_themselves_are_refused(asked: MakeGists, said:
     with pytest.raises(UserError) as caught:
         asked.named()
     assert said in str(caught.value)
+
+
+class AllRefused(Suite):
+    """Twelve tests that don't run alone: nine for one reason, three for another."""
+
+    def tests(self, *_: Any, **__: Any) -> tuple[str, ...]:
+        return tuple(f"tests/test_prices.py::test_{number}" for number in range(12))
+
+    def run_original(self, *arguments: Any, **options: Any) -> OriginalRun:
+        run = super().run_original(*arguments, **options)
+        entrypoint = arguments[2]
+        if int(entrypoint.qualname.rpartition("_")[2]) % 4 == 0:
+            return replace(run, seconds=1_000.0)
+        error = Raised("ImportError", "Traceback:\nimport nothing\nE   ImportError: no module nothing\n")
+        return replace(run, run=TestsRun(RunStatus.FINISHED, collection_error=error))
+
+
+@pytest.mark.parametrize("draw", [DrawTests(sample=2), DrawTests(hard=3)])
+def test_refusals_of_one_kind_are_explained_after_the_fifth_and_then_only_counted(
+    draw: DrawTests, tmp_path: Path
+) -> None:
+    notes: list[str] = []
+    results = GistResults()
+    asked = MakeGists(draw=draw, reference=ALONE)
+    run = RunContext(progress=lambda progress: notes.append(progress.note))
+    make_gists(asked, asked.named(), fetch, AllRefused(), tmp_path, results, run=run)
+    assert results.reasons == {"fails": 9, "too_slow": 3}
+    told = [note for note in notes if note]
+    assert sum(": fails: " in note for note in told) == 5
+    assert sum(": too_slow: " in note for note in told) == 3
+    (explained,) = [at for at, note in enumerate(told) if "5 tests were refused as fails" in note]
+    assert "--allow-failing" in told[explained]
+    assert told[explained + 1] == "  The last one: ImportError: no module nothing"
+    assert sum(": fails: " in note for note in told[:explained]) == 5

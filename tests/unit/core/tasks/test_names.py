@@ -18,7 +18,7 @@ def ids(count: int, seed: int) -> list[str]:
 
 
 def test_two_thousand_ids_have_names_that_can_be_said_and_differ() -> None:
-    # With 258 million names, one set of 2,000 tasks in 130 has two tasks of one name (decision 128).
+    # With 258 million names, one in 130 sets of 2,000 tasks has two tasks with the same name (decision 128).
     names = [word_name(identity) for identity in ids(2_000, 7)]
     assert all(SPOKEN.fullmatch(name) for name in names)
     assert len(set(names)) == 2_000

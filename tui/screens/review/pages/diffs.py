@@ -8,15 +8,16 @@ from gistpoint.core.diffs import DiffError, FileDiff, compute
 from gistpoint.sessions.records.model import Step
 from gistpoint.sessions.runs.changes import edits_made
 from gistpoint.sessions.runs.repository import Badge, RepositoryState
+from gistpoint.tui import signs
 from gistpoint.tui.jobs import Job
 from gistpoint.tui.screens.review.run_pages import PageContext, RunPage
 from gistpoint.tui.widgets.diff_view import DiffView
 
 BADGES = {
-    Badge.RECORDED: "● recorded",
-    Badge.FROM_EDITS: "◐ derived from the edits",
-    Badge.RE_EXECUTED: "◉ executed again",
-    Badge.UNKNOWN: "○ not fully known",
+    Badge.RECORDED: f"{signs.FULL} recorded",
+    Badge.FROM_EDITS: f"{signs.DERIVED} derived from the edits",
+    Badge.RE_EXECUTED: f"{signs.EXECUTED} executed again",
+    Badge.UNKNOWN: f"{signs.EMPTY} not fully known",
 }
 
 

@@ -10,6 +10,7 @@ from textual.widgets import ContentSwitcher
 
 from gistpoint.core.diffs import FileDiff
 from gistpoint.sessions.runs.repository import RepositoryState
+from gistpoint.tui import signs
 from gistpoint.tui.jobs import Job
 from gistpoint.tui.screens.review.pages.diffs import state_note
 from gistpoint.tui.screens.review.run_pages import PageContext, RunPage
@@ -58,7 +59,7 @@ class FileList(RecordList):
         folder = path.endswith("/")
         depth = path.rstrip("/").count("/")
         name = path.rstrip("/").rpartition("/")[2] + ("/" if folder else "")
-        sign = ("▸ " if path in self.closed else "▾ ") if folder else "  "
+        sign = (f"{signs.HERE} " if path in self.closed else f"{signs.UNFOLDED} ") if folder else "  "
         return [(" " + "  " * depth + sign, "$foreground 60%"), (name, "$foreground 60%" if folder else "")]
 
 

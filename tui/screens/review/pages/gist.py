@@ -1,6 +1,6 @@
 """The page with the gist at a step, with evidence on its lines.
 
-The evidence was recorded, was scored on this screen, or was carried over from an earlier text.
+The evidence was recorded, comes from a score on this screen, or was carried over from an earlier text.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class StepGistPage(RunPage[GistContent], ScoredGist):
         """The displayed gist; empty if there is none."""
 
     def read(self, context: PageContext, job: Job) -> GistContent:
-        """Return the gist after the step, with its evidence."""
+        """Return the gist after the step, with its evidence, or a note on why there is none to show."""
         document, index, loader, scoring = context.document, context.index, context.loader, context.gist
         if not writes_gist(loader):
             return GistContent(note=_NO_GIST)
@@ -95,7 +95,10 @@ def score_of(step: int, data: object) -> StepScore | None:
 
 
 def gist_files(task: Task | None) -> frozenset[str]:
-    """Return the file names that the gist of a run may have."""
+    """Return the file names that the gist of a run may have.
+
+    Without a task whose entrypoint can be parsed, only gistpoint's own name.
+    """
     try:
         return frozenset(
             {OWN_FILE, parse_entrypoint(entrypoint_of(task)).gist_file} if task is not None else {OWN_FILE}

@@ -34,7 +34,7 @@ class OutcomesPage(RunPage[list[TestResult]], OutcomeTable):
         """Show the tests, and return a note on their origin."""
         self.show_results(content)
         return (
-            "As named in the output (derived): only printed tests are listed."
+            "Derived from the output: only the tests that it names are listed."
             if content
             else "The output does not name any tests."
         )

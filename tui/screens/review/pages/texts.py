@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from gistpoint.sessions.records.model import Run
 from gistpoint.sessions.runs.document import RunDocument
 from gistpoint.sessions.runs.rendering import header_lines, header_texts
+from gistpoint.tui import signs
 from gistpoint.tui.jobs import Job
 from gistpoint.tui.screens.review.run_pages import PageContext, RunPage
 from gistpoint.tui.screens.review.settings import Wanted
@@ -20,12 +21,12 @@ if TYPE_CHECKING:
 RAW_SHOWN = 2_000_000
 """The maximum number of bytes of raw records that are shown."""
 _SIGNS = {
-    "•": "not seen yet",
-    "⚑": "labelled",
-    "✎": "commented on",
-    "↳": "started another run",
-    "✔": "the command returned 0",
-    "✘": "an error, or the command returned something else",
+    signs.SEEN: "not seen yet",
+    signs.LABEL: "labelled",
+    signs.COMMENT: "commented on",
+    signs.FOLLOWS: "started another run",
+    signs.GOOD: "the command returned 0",
+    signs.BAD: "an error, or the command returned something else",
     "?": "no result of a call was recorded",
 }
 _HIDDEN = "Raw records are hidden until your verdict: they may name the model."
@@ -123,15 +124,15 @@ def run_text(header: Run, name: str, *, blind: bool) -> str:
         hidden = ("model", "outcome", "suspicious", "confirmation", "score", "end reason", "cost")
         lines = [line for line in lines if not line.startswith(hidden)]
         lines.append(f"{'hidden':<12} model and outcome, until your verdict")
-    lines += ["", "── signs", *signs()]
+    lines += ["", f"{signs.HEADING} signs", *legend()]
     if header.prompt:
-        lines += ["", "── task", header.prompt]
+        lines += ["", f"{signs.HEADING} task", header.prompt]
     if header.submission and not blind:
-        lines += ["", "── submission", header.submission]
+        lines += ["", f"{signs.HEADING} submission", header.submission]
     return "\n".join(lines)
 
 
-def signs() -> list[str]:
+def legend() -> list[str]:
     """Return a line for each symbol of the strip and of the list of steps, with its meaning."""
     from gistpoint.tui.screens.review.survey import GLYPHS, WORDS
 

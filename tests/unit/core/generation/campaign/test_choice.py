@@ -195,7 +195,7 @@ def test_a_choice_that_makes_no_sense_is_refused(settings: dict[str, Any]) -> No
 
 @pytest.mark.parametrize("text", ["degree:up", "degree:", "cyclomatic,degree:x"])
 def test_an_end_is_high_or_low(text: str) -> None:
-    with pytest.raises(UserError, match="one of its ends"):
+    with pytest.raises(UserError, match="followed by :low or :high"):
         read_bars(text)
 
 

@@ -11,15 +11,16 @@ from small_library import write_small_library
 from gistpoint.core.code.index import DefinitionKind, index_source
 from gistpoint.core.corruption.appearance import glance_weights
 from gistpoint.core.corruption.corruptions import enumerate_corruptions, pairs_of
-from gistpoint.core.corruption.evidence import FEW_FAILING, MORE_FAILING, WEIGHTS
+from gistpoint.core.corruption.evidence import ANY_FAILING, FEW_FAILING, MORE_FAILING, WEIGHTS
 from gistpoint.core.corruption.registry import BUILT_IN
 from gistpoint.core.corruption.subject import read_vocabulary
 from gistpoint.core.generation import campaign, candidates, choice
+from gistpoint.core.generation.intake import RUNS_OF_ONE
 from gistpoint.core.generation.settings import RECIPE
 from gistpoint.core.generation.trials import discovery
 from gistpoint.core.trees import SourceTree, write_tree
 
-DIGESTS = {11: "4066d1da7b00a758"}
+DIGESTS = {12: "a44fdfff7684c603"}
 """Hashes of the rules, the operators with priors, and their results on a small library, by recipe."""
 
 
@@ -27,7 +28,7 @@ def rules() -> str:
     numbers = (
         [candidates.HIDEABLE, candidates.USUAL, candidates.DEAR, candidates.LOCATED, choice.REACH],
         [discovery.MOST_PAIRS, discovery.ENOUGH, discovery.PLENTY, campaign.MOST_SHARED, candidates.SUBTLE],
-        [FEW_FAILING, MORE_FAILING, sorted(WEIGHTS.items())],
+        [ANY_FAILING, FEW_FAILING, MORE_FAILING, RUNS_OF_ONE, sorted(WEIGHTS.items())],
         [(operator.family, operator.prior) for operator in BUILT_IN],
         msgspec.to_builtins(glance_weights()),
     )

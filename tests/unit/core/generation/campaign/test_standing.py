@@ -14,14 +14,14 @@ from typing import Any
 import pytest
 from fake_benches import HeldSet, Shop
 
-from gistpoint.core.generation.campaign import Workers, run_campaign
+from gistpoint.core.generation.campaign import CandidateVerdicts, Workers, run_campaign
 from gistpoint.core.generation.candidates import plan
 from gistpoint.core.generation.context import Context, close_contexts
 from gistpoint.core.generation.library import SourceLibrary
 from gistpoint.core.generation.making import WrittenSet
 from gistpoint.core.generation.progress import CampaignMeter, CampaignProgress, TrialBoard, TrialProgress
 from gistpoint.core.generation.settings import CampaignMode, CampaignSettings
-from gistpoint.core.generation.verdicts import CandidateVerdict, StateFile
+from gistpoint.core.generation.verdicts import CandidateVerdict, Reason, StateFile
 from gistpoint.core.kinds.folder import content_sha256, read_task
 
 SETTINGS = CampaignSettings(CampaignMode.DISCOVERY, min_failing=2)
@@ -175,7 +175,7 @@ def test_reports_tell_what_is_tried_and_what_became_of_it(tmp_path: Path) -> Non
             meter = CampaignMeter("shop", 9, len(candidates), state)
 
             def on_progress(found: Any, keys: Any) -> None:
-                report = meter.report(found.verdicts, len(found.accepted), (), place.board.trials(keys))
+                report = meter.report(found.verdicts, len(found.accepted), {}, place.board.trials(keys))
                 if report is not None:
                     reports.append(report)
 
@@ -187,6 +187,23 @@ def test_reports_tell_what_is_tried_and_what_became_of_it(tmp_path: Path) -> Non
     assert sum(last.corruptions.values()) > 0
     assert last.remaining == 0
     assert not list(place.folder.glob("trials/*"))
+
+
+def test_a_current_task_is_not_shown_as_dropped(bench: Bench) -> None:
+    first, second, *_ = bench.verdicts
+    selection = CandidateVerdicts(5, pool=15)
+    with StateFile(bench.state, {}) as state:
+        meter, tasks = CampaignMeter("shop", 5, 3, state), bench.set(state)
+        selection.take(first)
+        selection.take(second)
+        tasks.become(selection.as_if_last())
+        report = meter.report(selection.verdicts, 0, tasks.present, ())
+        assert report is not None
+        assert (report.tried, len(report.kept), dict(report.dropped)) == (2, 2, {})
+        tasks.become(selection.as_if_last()[:1])
+        report = meter.report(selection.verdicts, 0, tasks.present, ())
+        assert report is not None
+        assert (report.tried, len(report.kept), dict(report.dropped)) == (2, 1, {Reason.IN_POOL.value: 1})
 
 
 def test_of_a_candidate_the_newest_line_counts_and_of_others_none(tmp_path: Path) -> None:

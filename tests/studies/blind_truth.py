@@ -1,0 +1,200 @@
+"""Scores two blind readings of packets of functions, half of them corrupted.
+
+    python tests/studies/blind_truth.py KEY.jsonl READER [READER] [--by source|library|set]
+
+READER is a folder with `blind*.jsonl`, answered from the text alone, and `good*.jsonl`, answered after the
+differences and failing tests were shown. The formats of the lines:
+
+    key:   {"id", "library", "source", "set": "seen" | "unseen" | "new", "near": ["7 return x", ...], "glance"}
+    blind: {"id", "named": text or null, "confidence": 0 to 100, "suspects": [...],
+            "remembers": "no" | "yes" | "named"}
+    good:  {"id", "verdict": "good" | "weak" | "bad"}
+
+An uncorrupted function has the source `untouched`. `near` contains the corrupted text's changed lines and the
+lines next to them (where lines were removed, those around the gap), as in `gistpoint glance`, each with its
+number. `remembers` is "named" if the line was named from memory of the library's code.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from gistpoint.core.estimates import cohen_kappa, wilson
+
+UNTOUCHED = "untouched"
+_LEAST_PART = 8
+"""The minimum length of a quoted part of a line that counts as this line."""
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """A function of the packets, as the key describes it."""
+
+    id: str
+    library: str
+    source: str
+    set: str
+    near: frozenset[str]
+    glance: float | None
+
+    @property
+    def corrupted(self) -> bool:
+        return self.source != UNTOUCHED
+
+
+@dataclass(frozen=True, slots=True)
+class Reader:
+    """The answers of one reader by the function's id."""
+
+    name: str
+    blind: dict[str, dict[str, Any]] = field(default_factory=dict)
+    good: dict[str, dict[str, Any]] = field(default_factory=dict)
+
+    def alleges(self, item: Shown) -> bool:
+        """Whether a fault was named, in the right place or not."""
+        return bool(self.blind[item.id].get("named"))
+
+    def names(self, item: Shown) -> bool:
+        """Whether the faulty line was named."""
+        return self.alleges(item) and is_near(self.blind[item.id]["named"], item.near)
+
+    def suspects(self, item: Shown) -> bool:
+        """Whether the faulty line was named or is among the suspects."""
+        lines = self.blind[item.id].get("suspects") or []
+        return self.names(item) or any(is_near(line, item.near) for line in lines)
+
+    def remembers(self, item: Shown) -> bool:
+        """Whether the reader recalls the library's code for this function."""
+        return self.blind[item.id].get("remembers", "no") != "no"
+
+    def verdict(self, item: Shown) -> str:
+        return str(self.good[item.id]["verdict"])
+
+
+def parts_of(line: str) -> tuple[str, str]:
+    """Return the number that stands before a line, empty if there is none, and its text with single spaces."""
+    first, *others = line.split() or [""]
+    number = first.rstrip("|:.")
+    return (number, " ".join(others)) if number.isdigit() and others else ("", " ".join([first, *others]))
+
+
+def is_near(named: str, near: Iterable[str]) -> bool:
+    """Whether a named line is one of the lines: by its number, or by its text or a long enough part of it."""
+    number, wanted = parts_of(named)
+    for place, line in map(parts_of, near):
+        shorter, longer = sorted((wanted, line), key=len)
+        is_part = wanted == line or (len(shorter) >= _LEAST_PART and shorter in longer)
+        if number == place if number and place else is_part:
+            return True
+    return False
+
+
+def lines_of(paths: Iterable[Path]) -> list[dict[str, Any]]:
+    """Return the JSON objects of files with one on each line."""
+    text = "\n".join(path.read_text("utf-8") for path in sorted(paths))
+    return [json.loads(line) for line in text.splitlines() if line.strip()]
+
+
+def key_of(path: Path) -> list[Shown]:
+    """Return the functions of the packets."""
+    plain = [(item, item["id"], item["library"], item["source"]) for item in lines_of([path])]
+    return [
+        Shown(*key, item["set"], frozenset(item.get("near", ())), item.get("glance")) for item, *key in plain
+    ]
+
+
+def reader_of(folder: Path) -> Reader:
+    """Return the answers in a reader's folder; of two answers to one function, the first counts."""
+    found = Reader(folder.name)
+    for answers, pattern in ((found.blind, "blind*.jsonl"), (found.good, "good*.jsonl")):
+        for item in lines_of(folder.glob(pattern)):
+            answers.setdefault(item["id"], item)
+    return found
+
+
+def auc(scored: Sequence[tuple[float, bool]]) -> float | None:
+    """Return the chance that a seen one has a higher score than one that was not seen; ties count half."""
+    above = [score for score, is_seen in scored if is_seen]
+    below = [score for score, is_seen in scored if not is_seen]
+    wins = sum((one > other) + 0.5 * (one == other) for one in above for other in below)
+    return wins / (len(above) * len(below)) if above and below else None
+
+
+def share(items: Sequence[Shown], holds: Callable[[Shown], bool]) -> str:
+    """Return the share of items for which something holds, with its interval, as a cell of a table."""
+    if not items:
+        return "-"
+    count = sum(map(holds, items))
+    low, high = wilson(count, len(items))
+    return f"{count}/{len(items)} = {count / len(items):.0%} ({low:.0%} to {high:.0%})"
+
+
+def figure(value: float | None) -> str:
+    return "-" if value is None else f"{value:.2f}"
+
+
+def rows_of(items: Sequence[Shown], reader: Reader) -> list[str]:
+    """Return the cells of one reader's row; functions without an answer are not counted."""
+    read = [item for item in items if item.id in reader.blind]
+    corrupted = [item for item in read if item.corrupted]
+    judged = [item for item in corrupted if item.id in reader.good]
+    unremembered = [item for item in corrupted if not reader.remembers(item)]
+    scored = [(item.glance, reader.names(item)) for item in corrupted if item.glance is not None]
+    return [
+        share(corrupted, reader.names),
+        share(unremembered, reader.names),
+        share(corrupted, reader.suspects),
+        share([item for item in read if not item.corrupted], reader.alleges),
+        share(judged, lambda item: reader.verdict(item) == "good"),
+        share(judged, lambda item: reader.verdict(item) == "good" and not reader.names(item)),
+        figure(auc(scored)),
+    ]
+
+
+COLUMNS = ("named", "named, not remembered", "suspected", "alarms", "good", "good, not named", "AUC")
+
+
+def table(key: Sequence[Shown], readers: Sequence[Reader], by: str) -> list[str]:
+    """Return the lines of a table with a row for each group and reader, and one for all groups."""
+    names = sorted({getattr(item, by) for item in key})
+    rows = [(name, [item for item in key if getattr(item, by) == name]) for name in names] + [("all", [*key])]
+    lines = [f"| {by} | reader | {' | '.join(COLUMNS)} |", "| --- " * (len(COLUMNS) + 2) + "|"]
+    for name, items in rows:
+        lines += [f"| {name} | {reader.name} | {' | '.join(rows_of(items, reader))} |" for reader in readers]
+    return lines
+
+
+def agreement(key: Sequence[Shown], one: Reader, other: Reader) -> list[str]:
+    """Return lines with Cohen's kappa of two readers, on named or not and on verdicts."""
+    read = [item for item in key if item.corrupted and item.id in one.blind and item.id in other.blind]
+    judged = [item for item in read if item.id in one.good and item.id in other.good]
+    named = cohen_kappa((one.names(item), other.names(item)) for item in read)
+    verdicts = cohen_kappa((one.verdict(item), other.verdict(item)) for item in judged)
+    return [
+        f"kappa, named or not: {figure(named)} of {len(read)}; verdicts: {figure(verdicts)} of {len(judged)}",
+        f"named by both: {share(read, lambda item: one.names(item) and other.names(item))}",
+        f"named by either: {share(read, lambda item: one.names(item) or other.names(item))}",
+        f"good for both: {share(judged, lambda item: one.verdict(item) == other.verdict(item) == 'good')}",
+    ]
+
+
+def main() -> None:
+    raw = argparse.RawDescriptionHelpFormatter
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=raw)
+    parser.add_argument("key", type=Path)
+    parser.add_argument("readers", type=Path, nargs="+", metavar="READER")
+    parser.add_argument("--by", default="source", choices=("source", "library", "set"))
+    options = parser.parse_args()
+    key, readers = key_of(options.key), [reader_of(folder) for folder in options.readers]
+    print("\n".join(table(key, readers, options.by)))
+    if len(readers) == 2:
+        print("\n".join(["", *agreement(key, *readers)]))
+
+
+if __name__ == "__main__":
+    main()

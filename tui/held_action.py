@@ -1,0 +1,47 @@
+"""An action of a key that has to wait for what a thread is reading, with the keys typed after it held."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from inspect import isawaitable
+from typing import Protocol
+
+
+class HoldsKeys(Protocol):
+    """The part of a screen that a held action uses."""
+
+    def hold_keys(self, cancel: Callable[[], bool] | None = None) -> Callable[[], None]:
+        """Hold what is typed until the returned function is called; Escape calls `cancel`."""
+        ...
+
+
+class HeldAction:
+    """An action that is done as soon as what it needs has been read.
+
+    It may open a prompt, so what is typed meanwhile is held (decision 126). Escape gives the action up.
+    """
+
+    def __init__(self, screen: HoldsKeys) -> None:
+        self._screen = screen
+        self._do: Callable[[], object] | None = None
+        self._let_go: Callable[[], None] = lambda: None
+
+    def wait(self, do: Callable[[], object]) -> None:
+        """Do something later, in place of an action that is already waiting."""
+        self.give_up()
+        self._do, self._let_go = do, self._screen.hold_keys(self.give_up)
+
+    async def ready(self) -> None:
+        """Do the waiting action, if there is one, and release the keys for what it has opened."""
+        do, self._do = self._do, None
+        try:
+            if do is not None and isawaitable(done := do()):
+                await done
+        finally:
+            self._let_go()
+
+    def give_up(self) -> bool:
+        """Forget the waiting action, and release the keys. Return whether there was one."""
+        was_waiting, self._do = self._do is not None, None
+        self._let_go()
+        return was_waiting
