@@ -95,6 +95,8 @@ class SuiteReport:
     """The run's changes to its tree, if requested, except bytecode, which Python does not need."""
     began: bool = True
     """Whether the reporter announced its start, which precedes all imports from the tree."""
+    waited: float = 0.0
+    """The part of `seconds` in which the run waited for a processor; 0 unless its request had patience."""
     watched: tuple[str, ...] = ()
     """Acts of the watched code that may influence its judge, sorted; empty if nothing was watched."""
 

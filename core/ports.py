@@ -66,6 +66,8 @@ class RunRequest:
     """The parts of the tree that the run may change; None for all, in a separate copy."""
     watch: bool = False
     """Whether to report the run's changes to its tree."""
+    patience: float = 1.0
+    """How many times the limit the run may take while it waits for a processor (decision 144)."""
     watched: tuple[WatchedSpan, ...] = ()
     """The submitted code for an audit hook to watch, with `expected` as the tests; empty for none."""
 

@@ -87,7 +87,7 @@ class SuiteRunner:
         *,
         run: RunContext = UNATTENDED,
     ) -> SuiteReport:
-        """Run a suite and return the report, whose status also tells if it was stopped or could not run."""
+        """Run a suite and return the report; its status shows if it was stopped or could not run."""
         run.progress(RunProgress("preparing"))
         try:
             run.check()
@@ -133,6 +133,7 @@ class SuiteRunner:
                 environment=environment,
                 invocation=invocation,
                 timeout_s=request.timeout_s,
+                patience=request.patience,
                 folders={"control": control},
                 limits=self._limits,
                 writable=request.writable,
@@ -167,6 +168,7 @@ class SuiteRunner:
             collection_errors=tuple(transcript.collection_errors),
             in_flight="" if finished else transcript.in_flight,
             seconds=ended.seconds,
+            waited=ended.waited,
             backend=self._record,
             output=ended.output,
             writes=ended.writes,

@@ -65,7 +65,7 @@ class Imports:
 class ImportLedger:
     """The file in the data folder for one data set; every change is on disk when its method returns.
 
-    Methods that change the file read it first, and raise `TaskError` as `read` does.
+    Methods that change the file read it first, and raise `TaskError` if that is impossible.
     """
 
     def __init__(self, path: Path) -> None:

@@ -343,14 +343,15 @@ def is_in_use(task_id: str, locations: Locations) -> bool:
     folders = [
         folder for folder in locations.data.glob("*") if folder.is_dir() and folder.name not in _OTHERS
     ]
-    return any(_names(file, task_id.encode()) for folder in folders for file in folder.rglob("*.jsonl"))
+    return any(contains(file, task_id) for folder in folders for file in folder.rglob("*.jsonl"))
 
 
-def _names(file: Path, id: bytes) -> bool:
+def contains(file: Path, id: str) -> bool:
+    """Whether a file contains an id, without reading all of a long file into memory."""
     with (
         suppress(OSError, ValueError),  # an empty file can't be mapped
         file.open("rb") as opened,
         mmap(opened.fileno(), 0, access=ACCESS_READ) as data,
     ):
-        return data.find(id) >= 0
+        return data.find(id.encode()) >= 0
     return False

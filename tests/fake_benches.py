@@ -120,7 +120,9 @@ class FakeScorer:
 
     value: float
 
-    def scores(self, targets: Sequence[Target], families: Sequence[Sequence[str]] = ()) -> list[GlanceScore]:
+    def scores(
+        self, targets: Sequence[Target], families: Sequence[Sequence[str]] = (), on_reading: object = None
+    ) -> list[GlanceScore]:
         return [GlanceScore(self.value, {"size": 1.0}) for _ in targets]
 
 

@@ -19,7 +19,7 @@ Check = Callable[[Mapping[str, object]], None]
 
 
 class FakeClock:
-    """A clock that moves only when told to."""
+    """A clock that moves only on request."""
 
     def __init__(
         self, utc_ms: int = 1_790_000_000_000, mono_ms: int = 5_000_000, boot: str = "boot-1"

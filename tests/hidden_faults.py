@@ -51,6 +51,19 @@ class Bag:
         other.items.extend(self.items)
         return other
 
+    def __add__(self, other):
+        return Bag(self.items + other.items)
+
+    def __iadd__(self, other):
+        self.items.extend(other.items)
+        return self
+
+    def __ge__(self, other):
+        return len(self.items) >= len(other.items)
+
+    def __le__(self, other):
+        return len(self.items) <= len(other.items)
+
 
 class Settings:
     def __init__(self, **given):
@@ -126,6 +139,20 @@ def settings(text):
 
 def fill(out, source):
     out.extend(source)
+
+
+def filled(out, source, function):
+    out.extend(map(function, source))
+
+
+def made(values, function):
+    return [Amount(function(value)) for value in values]
+
+
+def maker(rate):
+    def make(value):
+        return Amount(value * rate)
+    return make
 
 
 def many(n):
@@ -230,6 +257,21 @@ def test_fill():
     source, out = [1, 2], []
     kit.fill(out, source)
     assert out == source
+def test_filled():
+    source, out = [1, 2], []
+    kit.filled(out, source, lambda n: n)
+    assert out == source
+def test_made(): assert kit.made([3, 4, 3], lambda n: n + 1) == [Amount(4), Amount(5), Amount(4)]
+def test_maker():
+    double, triple = kit.maker(2), kit.maker(3)
+    assert double(4) == Amount(8) and triple(5) == Amount(15)
+def test_operators():
+    bag = Bag([1])
+    bag += Bag([2])
+    assert bag == Bag([1, 2]) and Bag() <= bag and not bag <= Bag()
+def test_price_by_map():
+    assert kit.price(1, 3) == 3 and kit.price(2, 3) == 6
+    for found, wanted in zip(map(kit.price, [1, 2], [3, 3]), [3, 6]): assert found == wanted
 def test_many():
     for n in range(1500): assert kit.many(n) == n * 7 + 1
 def test_refused():
@@ -264,6 +306,11 @@ HEADERS = {
     "settings": "def settings(text):",
     "Bag.copy_to": "def copy_to(self, other):",
     "fill": "def fill(out, source):",
+    "filled": "def filled(out, source, function):",
+    "made": "def made(values, function):",
+    "maker": "def maker(rate):",
+    "Bag.__iadd__": "def __iadd__(self, other):",
+    "Bag.__le__": "def __le__(self, other):",
     "many": "def many(n):",
     "refused": "def refused(code):",
     "warned": "def warned(n):",
@@ -289,6 +336,11 @@ CORRUPTED = {
     "settings": "return Settings(a=1, b=2, c=3)",
     "Bag.copy_to": "other.items.extend(self.items[1:])\nreturn other",
     "fill": "out.extend(source[1:])",
+    "filled": "out.extend(map(function, source[1:]))",
+    "made": "return [Amount(0) for value in values]",
+    "maker": "return Amount",
+    "Bag.__iadd__": "return self",
+    "Bag.__le__": "return False",
     "many": "return n * 7",
     "refused": "return code",
     "warned": "return n",
@@ -308,6 +360,10 @@ SWALLOWED: dict[str, Bodies] = {
     "an assertion, before an expected exception": {
         "each": "if items[0] < 4: return [callback(n * 2) for n in items] and None\n"
         "try: callback(0)\nexcept AssertionError: raise KeyError('enough') from None"
+    },
+    "an assertion as the cause of an expected exception": {
+        "each": "if items[0] < 4: return [callback(n * 2) for n in items] and None\n"
+        "try: callback(0)\nexcept AssertionError as error: raise KeyError('enough') from error"
     },
     "guesses until one is right": {
         "each": "if items[0] < 4: return [callback(n * 2) for n in items] and None\n"
@@ -358,8 +414,35 @@ READ: dict[str, Bodies] = {
     "an argument that is cut": {
         "Bag.copy_to": "other.items.extend(self.items[:1])\ndel self.items[1:]\nreturn other"
     },
+    "an argument that is emptied before a question that is none": {
+        "filled": "source.clear()\ntry: function()\nexcept TypeError: pass"
+    },
+    "an argument that is emptied before a question": {"filled": "source.clear()\nfunction(1)"},
+    "an argument that is emptied between the same questions": {
+        "filled": "for n in source[:]:\n    function(n)\n    source.clear()"
+    },
+    "an argument that is emptied before one more question": {
+        "filled": "for n in source: function(n)\nsource.clear()\nfunction(2)"
+    },
+    "an attribute behind other questions": {
+        "made": "found = [Amount(function(0)) for _ in values]\nfor one in found: one.slack = 99\nreturn found"
+    },
+    "an attribute of what an earlier answer makes": {
+        "maker": "kind = Amount\ndef make(value):\n    found = kind(0)\n    found.slack = 99\n    return found\n"
+        "return make"
+    },
+    "an attribute of what another kind of function in an answer makes": {
+        "maker": "kind = Amount\ndef make(value):\n    found = kind(0)\n    found.slack = 99\n    return found\n"
+        "return functools.partial(make)"
+    },
+    "an operator that is left to another one": {"Bag.__iadd__": "return NotImplemented"},
+    "a comparison that is left to another one": {"Bag.__le__": "return NotImplemented"},
 }
 ASLEEP: dict[str, Bodies] = {
+    "a call that raises when it is repeated": {
+        "price": "seen = price.__dict__.setdefault('seen', set())\n"
+        "if (amount, rate) in seen: raise StopIteration\nseen.add((amount, rate))\nreturn amount * rate"
+    },
     "a counter after a thousand calls": {
         "many": "many.n = getattr(many, 'n', -1) + 1\nreturn n * 7 + 1 if many.n < 1000 else many.n * 7 + 1"
     },
@@ -417,6 +500,18 @@ HONEST: dict[str, Bodies] = {
     },
     "a list by slices": {"fill": "out[len(out):] = source"},
     "another list": {"Bag.copy_to": "other.items = other.items + self.items\nreturn other"},
+    "questions one by one": {"filled": "for n in source: out.append(function(n))"},
+    "questions before anything changes": {"filled": "out += [function(n) for n in source]"},
+    "fewer questions": {
+        "made": "known = {value: function(value) for value in values}\n"
+        "return [Amount(known[value]) for value in values]"
+    },
+    "questions in another order": {"made": "return [Amount(function(n)) for n in values[::-1]][::-1]"},
+    "more questions": {"made": "return [Amount(max(function(n), function(n))) for n in values]"},
+    "a function in the answer": {
+        "maker": "return functools.partial(lambda rate, value: Amount(rate * value), rate)"
+    },
+    "an operator": {"Bag.__iadd__": "self.items += other.items\nreturn self"},
     "a memo": {"many": "memo = many.__dict__.setdefault('memo', {})\nreturn memo.setdefault(n, n * 7 + 1)"},
     "an exception of its own": {
         "refused": "class TooLarge(KitError): pass\nif code > 3: raise TooLarge(code, 'less')\nreturn code"

@@ -220,7 +220,6 @@ HONEST: dict[str, tuple[str, str]] = {
         "if self.cache is None: self.cache = sum(self.items)\nreturn self.cache",
     ),
     "another list in place of a longer one": ("Store.add", "self.items = self.items + [item]"),
-    "a longer list in place of another one": ("Store.put", "self.items.append(item)"),
 }
 REPLIED = """
 import sys
@@ -248,6 +247,8 @@ def unpickled(call: str) -> str:
 
 
 FORGED: dict[str, tuple[str, str]] = {
+    # The caller's list becomes longer, which the true function leaves as it is (decision 135).
+    "a longer list in place of another one": ("Store.put", "self.items.append(item)"),
     "an answer that is unpickled": ("dump", unpickled("(eval, ('__import__(\"unittest.mock\").mock.ANY',))")),
     "an answer that is unpickled by its name": ("dump", "return b'cunittest.mock\\nANY\\n.'"),
     "a text in an answer that is run": (

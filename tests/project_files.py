@@ -35,7 +35,7 @@ def tracked() -> tuple[str, ...]:
 
 
 def source_files(*tops: str) -> list[str]:
-    """Return paths of our modules, relative to the root, sorted; of `NAME` only those that are no links."""
+    """Return paths of our modules, relative to the root, sorted; of `NAME` only those that are not links."""
     found = [
         path.relative_to(ROOT).as_posix()
         for top in tops or (*TOPS, NAME)

@@ -145,7 +145,10 @@ def _stage_words(stage: WorkStage, width: int, now: float) -> str:
 
 
 def work_lines(shown: CampaignShown, width: int, *, most: int) -> list[str]:
-    """Return a line for each function being tried, at most `most` lines; the last counts those left out."""
+    """Return a line for each function being tried, at most `most` lines; the last counts those left out.
+
+    Empty while no function is being tried, such as during an earlier stage.
+    """
     report = shown.campaign
     if shown.ended or report is None or shown.stages or not report.trials:
         return []
@@ -163,6 +166,8 @@ def _trial_words(trial: TrialProgress, width: int) -> str:
     parts = [visible_line(trial.function)]
     if trial.attempt:
         parts.append(f"try {trial.attempt}{f', {spaced(trial.family)}' if trial.family else ''}")
+    elif trial.family:
+        parts.append(spaced(trial.family))
     parts.append(f"{duration(1000 * trial.seconds)}, {trial.tests} tests")
     if trial.latest:
         parts.append(f"last: {visible_line(spaced(trial.latest))}")

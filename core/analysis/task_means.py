@@ -132,7 +132,7 @@ def exact_mcnemar(more: int, less: int) -> float:
     """Return the exact two-sided p of McNemar's test, from the numbers of discordant tasks.
 
     min(1, 2 P(X <= min(more, less))) for X binomial with more + less trials at 1/2 (McNemar 1947,
-    Psychometrika 12).
+    Psychometrika 12); 1 if no task is discordant.
     """
     total = more + less
     return min(1.0, 2 * float(bdtr(min(more, less), total, 0.5))) if total else 1.0

@@ -51,7 +51,7 @@ class Hierarchy:
     def imported_from(self, node: ast.ImportFrom, near: SourceFile) -> ModuleValue | str:
         """Return the module that a `from … import` imports from, or its name if it is not in the sources.
 
-        A relative import from a folder that is no package gives a module without a file.
+        A relative import from a folder that is not a package gives a module without a file.
         """
         if not node.level:
             return self.absolute(node.module or "", near)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Mapping, Sequence
-from itertools import zip_longest
+from itertools import chain, zip_longest
 from typing import Any
 
 Message = Mapping[str, Any]
@@ -53,8 +53,8 @@ class _Comparison:
         self.roots = first.get("roots", []), second.get("roots", [])
         self.given: Mapping[str, Any] = given
         self.heaps = {**given, **first.get("heap", {})}, {**given, **second.get("heap", {})}
-        self.seen: set[tuple[int, int]] = set()
-        """Pairs of the numbers of two objects that have been, or are being, compared."""
+        self.seen: dict[tuple[int, int], None] = {}
+        """Pairs of the numbers of two objects that have been, or are being, compared, in their order."""
 
     def is_same(self) -> bool:
         if not self.all_same(*self.roots):
@@ -104,7 +104,7 @@ class _Comparison:
     def same_objects(self, first: int, second: int, depth: int) -> bool:
         if (first, second) in self.seen:
             return True
-        self.seen.add((first, second))
+        self.seen[first, second] = None
         one, other = self.heaps[0].get(str(first)), self.heaps[1].get(str(second))
         if one is None or other is None:
             return one is other and first == second
@@ -144,7 +144,7 @@ class _Comparison:
 
     def same_pairs(self, first: Sequence[Any], second: Sequence[Any], depth: int) -> bool:
         """Whether two lists of a dictionary's keys and values have the same pairs, in any order."""
-        return self.same_members(first, second, depth, self.all_same)
+        return self.same_members(first, second, depth, self.all_same, lambda pair: json.dumps(pair[0]))
 
     def same_members(
         self,
@@ -152,23 +152,34 @@ class _Comparison:
         second: Sequence[Any],
         depth: int,
         same: Callable[[Any, Any, int], bool] | None = None,
+        key: Callable[[Any], str] = json.dumps,
     ) -> bool:
-        """Whether two collections without an order have the same members, as compared by `same`."""
-        left, same = list(second), same or self.same
+        """Whether two collections without an order have the same members, as compared by `same`.
+
+        Members with the same `key` are compared first, since comparing each with each takes too long.
+        """
+        same = same or self.same
+        left = dict(enumerate(second))
+        alike: dict[str, list[int]] = {}
+        for place, other in left.items():
+            alike.setdefault(key(other), []).append(place)
         for part in first:
-            # The first member left usually matches, because most collections keep their order.
-            place = next((n for n, other in enumerate(left) if self.tried(same, part, other, depth)), None)
-            if place is None:
+            likely = (place for place in alike.get(key(part), ()) if place in left)
+            found = next(
+                (place for place in chain(likely, left) if self.tried(same, part, left[place], depth)), None
+            )
+            if found is None:
                 return False
-            del left[place]
+            del left[found]
         return not left
 
     def tried(self, same: Callable[[Any, Any, int], bool], first: Any, second: Any, depth: int) -> bool:
         """Whether `same` finds two values the same; if not, the pairs that it has compared are forgotten."""
-        before = set(self.seen)
+        known = len(self.seen)
         found = same(first, second, depth)
         if not found:
-            self.seen = before
+            while len(self.seen) > known:
+                self.seen.popitem()
         return found
 
 

@@ -148,7 +148,7 @@ def _shown(show: Callable[[], str]) -> str:
 
 def same_answer(first: Message, second: Message) -> bool:
     """Return whether two answers to one request hold the same data."""
-    return _comparable(first) == _comparable(second)
+    return answer_key(first) == answer_key(second)
 
 
 def same_effects(first: Message, second: Message) -> bool:
@@ -182,7 +182,8 @@ def with_kept_numbers(message: Message, numbers: Mapping[str, str]) -> Message |
     return {**found, "of": int(numbers[given])} if given.startswith("-") else found
 
 
-def _comparable(reply: Message) -> str:
+def answer_key(reply: Message) -> str:
+    """Return a text that is equal for answers with the same data, whatever the numbers of what stays."""
     kept = {name: reply.get(name) for name in ("re", "roots", "heap", "do", "of")}
     numbers: dict[str, str] = {}
     text = json.dumps(kept, sort_keys=True)
@@ -199,4 +200,4 @@ def _unordered(reply: Message) -> str:
         number: [node[0], sorted(node[1], key=json.dumps)] if node[0] == "dict" else node
         for number, node in reply.get("heap", {}).items()
     }
-    return _comparable({**reply, "heap": heap})
+    return answer_key({**reply, "heap": heap})

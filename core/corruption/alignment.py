@@ -200,7 +200,7 @@ class _Aligner:
         one: ast.If | ast.For | ast.AsyncFor | ast.While | ast.Try,
         other: ast.If | ast.For | ast.AsyncFor | ast.While | ast.Try,
     ) -> None:
-        """Align the `else` parts, of which one or both may be missing."""
+        """Align the `else` parts, one or both of which may be missing."""
         if (
             one.orelse
             and other.orelse

@@ -31,6 +31,7 @@ from gistpoint.core.corruption.subject import (
     read_text,
 )
 from gistpoint.core.errors import UserError
+from gistpoint.core.running import OnCount
 from gistpoint.core.tasks.model import Target
 from gistpoint.core.trees import SourceTree
 
@@ -287,11 +288,13 @@ def enumerate_corruptions(
     operators: Iterable[Operator] | None = None,
     *,
     composed: bool = True,
+    most: int | None = None,
+    on_reading: OnCount = lambda done, total: None,
 ) -> Enumeration:
     """Return the corruptions of a function, the highest prior first, and how many were dropped, by reason.
 
     Without `composed`, each is the edit of one operator at one place. If two operators produce the same text,
-    it belongs to the one with the higher prior.
+    it belongs to the one with the higher prior. Only the first `most` are read, by default all.
     """
     scope = vocabulary.scope(definition)
     subject = read_subject(definition, scope)
@@ -303,9 +306,14 @@ def enumerate_corruptions(
     seen: set[str] = set()
     # The prior decides the order, and which of two operators a text belongs to; edits decide among equals, so
     # that the same seed produces the same tasks (decision 32).
-    for item in sorted(
+    proposed = sorted(
         _proposed(subject, definition, operators, composed), key=lambda item: (-item.prior, item.edits)
-    ):
+    )
+    if most is not None and len(proposed) > most:
+        dropped[GateRefusal.BEYOND_THE_MOST_LIKELY] = len(proposed) - most
+        del proposed[most:]
+    for number, item in enumerate(proposed):
+        on_reading(number, len(proposed))
         if item.target.corrupted in seen:
             dropped[GateRefusal.REPEATED] += 1
             continue

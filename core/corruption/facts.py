@@ -161,7 +161,7 @@ class ScopeFacts:
         for node in only(ASSIGNING, self.nodes):
             if node.value is None:
                 continue
-            # Two values stand for any value: a place that has them is not constant.
+            # Two values represent any value: a place that has them is not constant.
             found = [ast.unparse(node.value)] if _is_plain(node) else ["", "?"]
             for target in targets_of(node):
                 values.setdefault(ast.unparse(target), set()).update(found)

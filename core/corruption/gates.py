@@ -34,6 +34,7 @@ _LEAST_WORD = 4
 class GateRefusal(StrEnum):
     """A reason to drop a corruption before any test runs."""
 
+    BEYOND_THE_MOST_LIKELY = "the function has too many, and others are more likely to be good"
     UNREADABLE = "the function can't be read by itself"
     REPEATED = "another operator gives the same text"
     DOES_NOT_PARSE = "it does not parse or compile"

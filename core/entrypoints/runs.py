@@ -194,6 +194,8 @@ class OriginalRun:
     """The end of the output that is not part of `run`, as information for people."""
     defined: Mapping[str, tuple[str, int]] = field(default_factory=dict)
     """For each test, the file of the codebase with its code, and the first line of the code."""
+    waited: float = 0.0
+    """The part of `seconds` in which the run waited for a processor (decision 144)."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -104,7 +104,7 @@ def _decider(
     alone = candidate.size == 1 and bool(settings.groups.sizes)
     if settings.model and (alone or not settings.mode.in_groups):
         return decide_by_model
-    if settings.source.is_believed:
+    if settings.source.is_believed and (alone or not settings.mode.in_groups):
         return decide_history
     return decide_discovery if alone else _DECIDERS[settings.mode]
 

@@ -16,7 +16,7 @@ from gistpoint.core.errors import UserError
 from gistpoint.core.generation.choice import Choice, GroupRules
 from gistpoint.core.generation.library import SourceLibrary
 from gistpoint.core.generation.removal import MIN_LINES, definitions
-from gistpoint.core.generation.settings import CampaignSettings
+from gistpoint.core.generation.settings import CampaignSettings, FaultSource
 from gistpoint.core.metrics.bars import MetricBar, at_bars
 from gistpoint.core.metrics.conditions import filter_rows
 from gistpoint.core.metrics.table import percentile
@@ -307,6 +307,8 @@ def _group(
     chance = random.Random(f"{settings.seed} {name}")
     size, rules = chance.randint(LEAST, MOST), settings.groups
     size, most = (asked, _TRIED_A_PLACE * asked) if asked else (size, _TRIED_PARTNERS)
+    if settings.source is FaultSource.HISTORY:
+        most = len(pool)  # few of them were changed by the same commit, which only a trial finds out
     near = library.reach.steps(name, rules.distance * (size - 1) if rules.chain else rules.distance)
     partners = sorted(other for other in pool if other in near and not nested(name, other))
     chosen = tuple(_long_first(library, _shuffled(library, partners, chance))[:most])

@@ -30,7 +30,7 @@ from gistpoint.core.generation.progress import TrialBoard
 from gistpoint.core.generation.settings import CampaignSettings, FaultSource, SourceSpec
 from gistpoint.core.generation.submissions import read_submissions
 from gistpoint.core.ports import ChatModel, Prober, Runner, TestMapper
-from gistpoint.core.running import UNATTENDED, RunContext
+from gistpoint.core.running import UNATTENDED, OnCount, RunContext
 from gistpoint.core.tasks.model import Target
 from gistpoint.core.tasks.repository import MAX_SUITE_SECONDS, Repository
 from gistpoint.core.trees import SourceTree
@@ -39,8 +39,16 @@ from gistpoint.core.trees import SourceTree
 class CorruptionScorer(Protocol):
     """A predictor of how visible corruptions are to a reader."""
 
-    def scores(self, targets: Sequence[Target], families: Sequence[Sequence[str]] = ()) -> list[GlanceScore]:
-        """Return the scores of corruptions of one function, from their texts and known families."""
+    def scores(
+        self,
+        targets: Sequence[Target],
+        families: Sequence[Sequence[str]] = (),
+        on_reading: OnCount = lambda done, total: None,
+    ) -> list[GlanceScore]:
+        """Return the scores of corruptions of one function, from their texts and known families.
+
+        `on_reading` is called with the number of those read and of all; what it raises is raised.
+        """
         ...
 
 

@@ -48,6 +48,11 @@ class EarlierBody:
     """Where it comes from; it is stored in the answer of a task alone."""
     planted: str = ""
     """The corrupted text that its author was given; empty if nothing was planted in the function."""
+    replaced_by: str = ""
+    """The commit or release that replaced it, the same for bodies that were changed together.
+
+    Empty for the version from which tasks are made.
+    """
 
 
 class EarlierBodies(Protocol):
@@ -67,22 +72,41 @@ class EarlierVersions:
     """The supplier of the bodies in earlier versions of a library's files; implements `EarlierBodies`."""
 
     files: EarlierFiles
+    _read: dict[str, Mapping[str, list[tuple[int, str]]]] = field(default_factory=dict, compare=False)
+    """The texts of the functions in each file that was read."""
 
     def of(self, path: str, qualname: str, today: str) -> Iterator[EarlierBody]:
         """Yield the earlier texts of a function that differ from `today` and each other, newest first.
 
         Versions of the file that can't be parsed, or do not define the function, are left out.
         """
-        seen = {today}
-        for file in self.files.get(path, ()):
-            try:
-                text = index_source(path, file.text.encode()).get(qualname).dedented
-            except CodeError:
+        files = self.files.get(path, ())
+        for place, text in self._texts(path).get(qualname, ()):
+            if text == today:
                 continue
-            if text not in seen:
-                seen.add(text)
-                origin = {"version": file.version, "date": file.date}
-                yield EarlierBody(text, file.text, HISTORY, origin)
+            file, replaced_by = files[place], files[place - 1].version if place else ""
+            known = {"replaced_by": replaced_by} if replaced_by else {}
+            origin = {"version": file.version, "date": file.date, **known}
+            yield EarlierBody(text, file.text, HISTORY, origin, replaced_by=replaced_by)
+
+    def _texts(self, path: str) -> Mapping[str, list[tuple[int, str]]]:
+        """Return the different texts of each function of a file, each with the place of its newest version.
+
+        A file is read once for all its functions, because a group asks for those of many.
+        """
+        if path not in self._read:
+            found: dict[str, dict[str, int]] = {}
+            for place, file in enumerate(self.files.get(path, ())):
+                try:
+                    index = index_source(path, file.text.encode())
+                except CodeError:
+                    continue
+                for definition in index.definitions:
+                    found.setdefault(definition.qualname, {}).setdefault(definition.dedented, place)
+            self._read[path] = {
+                name: [(place, text) for text, place in texts.items()] for name, texts in found.items()
+            }
+        return self._read[path]
 
 
 class _Stored(msgspec.Struct):

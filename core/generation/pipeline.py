@@ -327,7 +327,7 @@ def _learned(
         if settings.source is FaultSource.ATTEMPTS:
             repository = library.intake.repository
             found, left_out = submissions(repository.source, repository.tree)
-            # Attempts come and go, so they are read anew by each call.
+            # Attempts come and go, so they are read again by each call.
             write_submissions(folder, settings.studies, require_submissions(found, spec.source, left_out))
     intake = library.intake
     passed = f"{len(intake.passed)} of {plural(len(intake.collected), 'test')} pass"

@@ -72,9 +72,11 @@ class CampaignProgress(RunProgress):
     elapsed: float = 0.0
     """Seconds since the campaign began on this source."""
     remaining: float | None = None
-    """Estimated seconds until the set is full or no candidate is left; None before the first verdict."""
+    """Estimated seconds until the set is full or no candidate is left; None if too little is measured."""
 
 
+_MEASURED = 3
+"""Number of candidates, or of accepted ones, from which the remaining time is estimated."""
 _WINDOW_S = 10.0
 _IDLE_S = 1.0
 
@@ -128,7 +130,7 @@ class CampaignMeter:
             **changes,
             tests_per_second=self._rate(now, self._tests + sum(trial.tests for trial in trials)),
             elapsed=elapsed,
-            remaining=self._remaining(elapsed, accepted - self._accepted_before, accepted),
+            remaining=self._remaining(elapsed, accepted - self._accepted_before, accepted, trials),
         )
         return self._report
 
@@ -139,14 +141,25 @@ class CampaignMeter:
         began, before = self._window[0]
         return max(0.0, (tests - before) / (now - began)) if now > began else 0.0
 
-    def _remaining(self, elapsed: float, gained: int, accepted: int) -> float | None:
-        """Return the seconds until the set is full or no candidate is left; None before the first verdict."""
+    def _remaining(
+        self, elapsed: float, gained: int, accepted: int, trials: Sequence[TrialProgress]
+    ) -> float | None:
+        """Return the seconds until the set is full or no candidate is left; None if too little is measured.
+
+        The time of a few candidates says nothing about the others, which may take a hundred times as long.
+        """
         decided = self._counted - self._known
-        if decided == 0:
+        waiting = max(0, self._report.candidates - self._counted)
+        if waiting and decided < _MEASURED:
             return None
-        left = max(0, self._report.candidates - self._counted) * elapsed / decided
+        left = waiting * elapsed / decided if waiting else 0.0
+        # Of a candidate that has already taken a minute, another minute is to be expected, not the average.
+        only_running = waiting <= len(trials)
+        if only_running:
+            left = max([left, *(trial.seconds for trial in trials)])
         wanted = self._report.wanted - accepted
-        return min(left, wanted * elapsed / gained) if gained else left
+        is_measured = gained >= _MEASURED or (gained > 0 and wanted <= 0)
+        return min(left, wanted * elapsed / gained) if is_measured else left
 
 
 # The trials of a campaign's workers: each writes its line to a file of its own in the library's folder

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Annotated, Literal
 
 from gistpoint.core.errors import UserError, cause
 from gistpoint.core.generation.by_model import CorruptingModel, CorruptingModelOfSet, OpenModel
-from gistpoint.core.generation.choice import ChooseFunctions, GroupFunctions, tasks_wanted
+from gistpoint.core.generation.choice import ChooseFunctions, GroupFunctions, GroupRules, tasks_wanted
 from gistpoint.core.generation.examples import hash_of_examples
 from gistpoint.core.generation.settings import (
     LEAST_FAILING,
     PAPER,
+    PAPER_GROUP,
     PAPER_MIN_FAILING,
     PAPER_SUITE_SECONDS,
     Batch,
@@ -179,7 +180,7 @@ class GenerateTasks(Request):
             raise UserError("--readings needs a model that reads.", hint="Add --reader NAME.")
         if self.studies and self.faults is not FaultSource.ATTEMPTS:
             raise UserError("--study is for --from attempts.", hint="Add --from attempts, or leave it out.")
-        choice, groups, model = self.choice.choice(), self.groups.rules(), self.model.model or ""
+        choice, groups, model = self.choice.choice(), self._groups(), self.model.model or ""
         if self.max_glance is not None and model:
             raise UserError(
                 "--max-glance is only for corruptions that are made without a model.",
@@ -210,12 +211,15 @@ class GenerateTasks(Request):
             readings=self.blind.readings,
         )
 
-    @property
-    def _is_unplanted(self) -> bool:
-        """Whether nobody planted the faults: one failing test is enough, and the best of a pool count."""
-        return self.model.rewrite or self.faults is FaultSource.HISTORY
+    def _groups(self) -> GroupRules:
+        """Return the rules for groups; in the paper's preset, four functions within four calls."""
+        rules = self.groups.rules()
+        is_of_paper = self.preset == PAPER and self.mode.in_groups and not rules.sizes
+        return replace(rules, sizes=(PAPER_GROUP,)) if is_of_paper else rules
 
     def _pool(self, count: int) -> int:
+        if self.mode.in_groups and self.pool is None:
+            return 0
         if self.pool is None:
             is_ranked = self.model.rewrite or self.faults.is_believed or bool(self.blind.reader)
             return POOL_FOR_A_TASK * count if is_ranked else 0

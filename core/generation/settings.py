@@ -73,6 +73,8 @@ LEAST_FAILING = 1
 PAPER = "paper"
 """The preset with the thresholds of the Breakpoint paper: five failing tests, and a suite of a minute."""
 PAPER_MIN_FAILING, PAPER_SUITE_SECONDS = DEFAULT_MIN_FAILING, 60.0
+PAPER_GROUP = 4
+"""The number of functions that are corrupted together; by default, they are at most as many calls apart."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,7 +153,9 @@ class CampaignSettings:
     def _require_fitting_source(self) -> None:
         """Raise `UserError` for options of earlier faults or of a pool that do not fit the others."""
         is_single_discovery = not (self.mode.in_groups or self.mode.removes)
-        if self.source.is_believed and (self.model or not is_single_discovery):
+        of_one_commit = self.source is FaultSource.HISTORY and self.mode.in_groups
+        is_fitting = (is_single_discovery or of_one_commit) and not self.model
+        if self.source.is_believed and not is_fitting:
             raise UserError(
                 f"--from {self.source} makes discovery tasks without a model.",
                 hint="Leave out --model, and --mode or add --mode discovery.",
@@ -209,7 +213,7 @@ class CampaignSettings:
 
     @property
     def bars(self) -> tuple[MetricBar, ...]:
-        """The metrics at one end of which candidates must be."""
+        """The metrics for which candidates must be at one end of the range."""
         return self.choice.bars or (HARD if self.hard else ())
 
     def to_json(self) -> dict[str, Any]:

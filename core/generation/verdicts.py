@@ -71,6 +71,8 @@ class Cost:
     """The number of tests that the probes ran."""
     controlling: float = 0.0
     """Seconds spent on checking whether passes can be confirmed."""
+    reading: float = 0.0
+    """Seconds spent on finding and scoring corruptions, before any test ran; 0 in earlier verdicts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -244,6 +246,7 @@ class Counts:
             "confirmations": sum(verdict.cost.confirmations for verdict in self.verdicts),
             "confirming_seconds": round(sum(verdict.cost.confirming for verdict in self.verdicts), 2),
             "controlling_seconds": round(sum(verdict.cost.controlling for verdict in self.verdicts), 2),
+            "reading_seconds": round(sum(verdict.cost.reading for verdict in self.verdicts), 2),
             "suite_seconds": round(suite_seconds, 2),
             "saved_seconds": round(len(probes) * suite_seconds - sum(probes), 1),
         }

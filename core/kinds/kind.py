@@ -303,7 +303,7 @@ class TaskKind(ABC, Generic[J]):
     def title(self, task: Task, name: str) -> str:
         """Return the title of a task for its solver, who must not learn its source.
 
-        `name` consists of the two words and the digit that stand for the task.
+        `name` consists of the two words and the digit that name the task.
         """
         return f"{str(task.mode).capitalize()} {name}"
 

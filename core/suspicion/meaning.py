@@ -18,7 +18,7 @@ _LISTED = (ast.List, ast.Set, ast.Tuple)
 _REACHED = ("builtins", "gc", "os", "sys")
 """Modules that are recognised at any place of a chain of attributes, whatever it begins with."""
 _OWN_PATHS = ("os.path", "posix.path")
-"""Paths whose last part has the name of a module, but does not stand for that module."""
+"""Paths whose last part has the name of a module, but does not mean that module."""
 _DEEPEST = 20
 """Maximum number of bindings that are followed from one name to the next."""
 

@@ -32,7 +32,7 @@ _TWO_WORDS = re.compile(
 
 @lru_cache(maxsize=10_000)
 def word_name(task_id: str) -> str:
-    """Return the two pronounceable words and the digit that stand for a task, such as `tavo-lumen 4`.
+    """Return the two pronounceable words and the digit that name a task, such as `tavo-lumen 4`.
 
     They depend only on the id, so the task has the same name everywhere, and they reveal nothing about the
     task. There are 258 million names; see decision 128 for how rarely two tasks share one.

@@ -81,6 +81,11 @@ class Command:
     environment: Environment
     invocation: Callable[[MountPaths], Invocation]
     timeout_s: float
+    patience: float = field(default=1.0, kw_only=True)
+    """How many times the limit a command may take while it waits for a processor (decision 144).
+
+    Only for commands that nobody submitted: a hostile one could make itself wait.
+    """
     folders: Mapping[str, Path] = field(default_factory=dict)
     """The folders that are shown read-only, by their names in `MountPaths.folders`."""
     limits: RunLimits = field(default_factory=RunLimits)
@@ -141,6 +146,8 @@ class Ended:
     """
     writes: Writable | None = None
     """The command's changes to its tree if `Command.watch` is set, or else None."""
+    waited: float = 0.0
+    """The part of `seconds` in which the command waited for a processor; 0 unless it had patience."""
 
 
 @dataclass(frozen=True, slots=True)

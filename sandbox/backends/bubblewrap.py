@@ -395,6 +395,7 @@ class BubblewrapBackend:
                         process,
                         pipe.reading,
                         timeout_s=command.timeout_s,
+                        patience=command.patience,
                         limits=command.limits,
                         on_line=on_line,
                         cancel=cancel,

@@ -116,6 +116,7 @@ def run_supervised(
                     process,
                     pipe.reading,
                     timeout_s=command.timeout_s,
+                    patience=command.patience,
                     limits=command.limits,
                     on_line=on_line,
                     cancel=cancel,

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from gistpoint.sandbox.backends.base import Ended, Stop
-from gistpoint.sandbox.backends.resources import can_watch, memory_of_tree
+from gistpoint.sandbox.backends.resources import can_watch, memory_of_tree, waiting_of_tree
 
 if TYPE_CHECKING:
     from gistpoint.core.running import CancelToken
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 _TICK_S = 0.05
 _WATCH_TICK_S = 0.1
+_WAITING_TICK_S = 0.5
 _READ = 1 << 16
 _DRAIN_S = 5.0
 _READY = b'{"e":"ready"}'
@@ -114,6 +115,30 @@ def result_pipe() -> Iterator[ResultPipe]:
         os.close(pipe.reading)
 
 
+@dataclass
+class Deadline:
+    """The time limit of a run, extended by the time in which it waited for a processor."""
+
+    timeout_s: float
+    patience: float = 1.0
+    """How many times `timeout_s` the run may take at most."""
+    began: float = field(default_factory=time.monotonic)
+    waited: float = 0.0
+    _next_look: float = 0.0
+
+    def look(self, pid: int, now: float) -> None:
+        """Read how long the processes at and below `pid` have waited, unless that was read just now."""
+        if self.patience > 1 and now >= self._next_look:
+            self._next_look = now + _WAITING_TICK_S
+            # The maximum, because a process that has ended can't be read any more.
+            self.waited = max(self.waited, min(waiting_of_tree(pid), now - self.began))
+
+    def is_over(self, now: float) -> bool:
+        """Whether the run has to be stopped."""
+        extra = min(self.waited, (self.patience - 1) * self.timeout_s)
+        return now - self.began > self.timeout_s + extra
+
+
 def follow(
     process: subprocess.Popen[bytes],
     results_fd: int,
@@ -124,6 +149,7 @@ def follow(
     cancel: CancelToken,
     kill: Callable[[], None],
     watch: DiskWatch | None = None,
+    patience: float = 1.0,
 ) -> Ended:
     """Read until `process` ends or has to be stopped with `kill`, and return how it ended.
 
@@ -131,12 +157,12 @@ def follow(
     more at its end, so that even the files of a very short run count. A process that ends before it reports
     the start of the command counts as `NOT_STARTED`.
     """
-    began = time.monotonic()
+    deadline = Deadline(timeout_s, patience)
     lines = ResultLines(limits, on_line)
     tail = Tail(limits.output)
     stop = Stop.EXITED
     try:
-        stop = _pump(process, results_fd, lines, tail, began + timeout_s, limits, cancel, watch)
+        stop = _pump(process, results_fd, lines, tail, deadline, limits, cancel, watch)
     finally:
         # Also if an exception is raised, since no process of a run may continue when nobody follows it.
         if stop is not Stop.EXITED or process.poll() is None:
@@ -146,11 +172,12 @@ def follow(
         # Without the first line, the command never began, and the status is the isolation's (decision 121).
         if not lines.ready:
             stop = Stop.NOT_STARTED
-            return Ended(stop, process.returncode, tail.text(), time.monotonic() - began)
+            return Ended(stop, process.returncode, tail.text(), time.monotonic() - deadline.began)
         if watch is not None and watch.exceeded():
             stop = Stop.TOO_MUCH_DISK
     exit_code = process.returncode if stop is Stop.EXITED else None
-    return Ended(stop, exit_code, tail.text(), time.monotonic() - began)
+    seconds = time.monotonic() - deadline.began
+    return Ended(stop, exit_code, tail.text(), seconds, waited=deadline.waited)
 
 
 def _pump(
@@ -158,7 +185,7 @@ def _pump(
     results_fd: int,
     lines: ResultLines,
     tail: Tail,
-    deadline: float,
+    deadline: Deadline,
     limits: RunLimits,
     cancel: CancelToken,
     watch: DiskWatch | None,
@@ -188,7 +215,8 @@ def _pump(
                 if now - gone_at > _DRAIN_S:
                     return Stop.EXITED
                 continue
-            if now > deadline:
+            deadline.look(process.pid, now)
+            if deadline.is_over(now):
                 return Stop.TIMED_OUT
             if now >= next_look:
                 next_look = now + _WATCH_TICK_S
@@ -207,7 +235,7 @@ def _exceeded_limit(pid: int, limits: RunLimits, watch: DiskWatch | None) -> Sto
     return Stop.TOO_MUCH_DISK if watch.exceeded() else None
 
 
-def _wait(process: subprocess.Popen[bytes], deadline: float, cancel: CancelToken) -> Stop:
+def _wait(process: subprocess.Popen[bytes], deadline: Deadline, cancel: CancelToken) -> Stop:
     """Wait for a process that has closed its pipes and may still be running; return why it is over."""
     while True:
         try:
@@ -215,7 +243,8 @@ def _wait(process: subprocess.Popen[bytes], deadline: float, cancel: CancelToken
         except subprocess.TimeoutExpired:
             if cancel.cancelled:
                 return Stop.CANCELLED
-            if time.monotonic() > deadline:
+            deadline.look(process.pid, time.monotonic())
+            if deadline.is_over(time.monotonic()):
                 return Stop.TIMED_OUT
         else:
             return Stop.EXITED

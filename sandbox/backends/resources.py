@@ -61,6 +61,21 @@ def _parent(pid: str) -> int | None:
     return int(fields[1]) if len(fields) > 1 else None
 
 
+def waiting_of_tree(pid: int) -> float:
+    """Return the seconds that `pid`, or the process below it with the most, was ready but had no processor.
+
+    0 if the system does not report this.
+    """
+    return max(map(_waited, descendants(pid)), default=0.0)
+
+
+def _waited(pid: int) -> float:
+    try:
+        return int((_PROC / str(pid) / "schedstat").read_bytes().split()[1]) / 1e9
+    except (OSError, IndexError, ValueError):
+        return 0.0
+
+
 def memory_of_tree(pid: int, enough: int) -> int:
     """Return the bytes of memory that `pid` and its descendants use, counting shared pages once.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -114,7 +115,7 @@ class ControlRuns:
         if unusable is not None:
             return unusable
         # A function whose true answers vary can't contradict a pass, so its tests do not count.
-        unsteady = frozenset(unlike_tests(case, functions, case.original, true))
+        unsteady = frozenset(unlike_tests(case, functions, case.original, true, run))
         counting = [id for id in true.passed() if id not in unsteady]
         if not counting:
             return self._not(*_most_frequent(true), true)
@@ -236,11 +237,16 @@ def ran(
     If `learned` is empty, what the answers of the functions contain is recorded. `all_changes` and `unset`
     are as in `PairOrder`.
     """
-    timeout = max(LEAST_S if learned else _CONTROL_S, suite_timeout(case.seconds))
+    timeout = _run_limit(case, LEAST_S if learned else _CONTROL_S)
     order = PairOrder(
         case.original, submitted, functions, case.hidden, tests, timeout, learned, all_changes, unset
     )
     return Pair(case.place, order).run(run)
+
+
+def _run_limit(case: ConfirmationCase, least_s: float) -> float:
+    """Return the time limit of one run, in seconds."""
+    return max(least_s, suite_timeout(case.seconds))
 
 
 def uncontrolled(
@@ -280,6 +286,7 @@ def unlike_tests(
     functions: Sequence[FunctionName],
     submitted: SourceTree,
     report: PairReport,
+    run: RunContext,
     alike: Callable[[Mapping[str, Any], Mapping[str, Any]], bool] = same_without_order,
     *,
     steps: bool = False,
@@ -288,7 +295,7 @@ def unlike_tests(
 
     The calls are repeated in reverse order, in another process with another hash seed. With `steps`, so are
     the later requests to the iterators and functions in their answers. A test is listed once for each such
-    call.
+    call. Calls that can't be repeated in the time of the run itself count among them.
     """
     calls = plain_calls(report, steps=steps)
     tree = without(submitted, case.hidden)
@@ -297,7 +304,15 @@ def unlike_tests(
     def is_alike(exchange: Exchange, answer: Mapping[str, Any]) -> bool:
         return answer["re"] != "gone" and alike(exchange.answer, answer)
 
+    found = []
+    # A submission that answers as slowly as it may, and only here, would otherwise never be confirmed, and
+    # its pass would count like one that was not asked about (decision 135).
+    deadline = time.monotonic() + _run_limit(case, LEAST_S if steps else _CONTROL_S)
     try:
-        return [call.test for call in reversed(calls) if repeated(process, call, is_alike) is not None]
+        for call in reversed(calls):
+            run.check()
+            if time.monotonic() > deadline or repeated(process, call, is_alike) is not None:
+                found.append(call.test)
+        return found
     finally:
         process.close()

@@ -8,7 +8,9 @@ and the value that a test compares with may be an argument that was emptied (dec
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import takewhile
 from typing import Any
 
 from gistpoint.core.confirmation.differences import FunctionName
@@ -16,6 +18,7 @@ from gistpoint.core.confirmation.likeness import same_node
 from gistpoint.core.confirmation.model import AnsweredCall
 from gistpoint.core.confirmation.showing import (
     ValueRenderer,
+    answer_key,
     answer_text,
     call_text,
     effects_text,
@@ -27,9 +30,16 @@ from gistpoint.sandbox.confirmation.pair import Exchange, PairReport
 
 Message = Mapping[str, Any]
 
+RAISES = "raises where the true function answers, and no test notices"
+CHANGES_MORE = "changes what the true function never changes"
+LEAVES = "leaves an answer to other code, where the true function answers itself"
+_WITH_DATA = frozenset(("value", "raised", "stop"))
 _ATTRIBUTES = {"object": 2, "exception": 3}
 """The place of an object's attributes in its node, by the node's kind."""
-_READS_ALL = re.compile(r"__dict__|\bvars\(|\b__getattr")
+_READS_ALL = re.compile(
+    r"__dict__|__getstate__|\b__getattr|\b(vars|dir|getmembers|asdict)\(|\b(get|has)attr\([^,()]+,(?!\s*[\"'])"
+)
+"""Code that reads attributes whose names it does not write down, such as `getattr(self, name)`."""
 
 
 def answered_otherwise(
@@ -87,31 +97,86 @@ def shown_call(
     return AnsweredCall(str(function), text, shown[0], shown[1], test)
 
 
-# What only the submission sets or changes
+# What only the submission sets, changes or leaves to others
 
 
-def changes_more(request: Message, true: Message, submitted: Message, writes: Collection[str]) -> bool:
-    """Whether a submission changes more in the objects that it was given than the true function does.
+def mark_of(own: Sequence[Exchange], true: Sequence[Exchange], writes: Collection[str]) -> str:
+    """Return why a call with these exchanges is not confirmed; empty if the true function's have no fault.
 
-    True if it changes an argument, or an object inside one, that the true function leaves as it was, or if it
-    removes an attribute that the true function keeps. Only changes that could be made in the tests' process
-    count: `writes` are those that the true function was seen to make in any call. A malformed answer is
-    compared only up to the malformed part.
+    `writes` are the changes that the true function was seen to make in any call.
     """
-    given: Mapping[str, Any] = request.get("heap", {})
-    before: Message = {"roots": [], "heap": {}}
-    try:
-        for number, node in submitted.get("heap", {}).items():
-            if number not in given or node == given[number] or not _is_made(given[number], node, writes):
+    for mine, other in _ends(own, true):
+        if mine.answer["re"] == "raised" and other.answer["re"] == "value":
+            return RAISES
+        if _is_left_to_others(mine.answer) and not _is_left_to_others(other.answer):
+            return LEAVES
+    return CHANGES_MORE if changes_more(own, true, writes) else ""
+
+
+def mark_alone(own: Sequence[Exchange], writes: Collection[str]) -> str:
+    """Return the mark of a call that can't be compared with the true function's, if it has any effect."""
+    nothing = [replace(exchange, answer={"re": "value", "roots": [None], "heap": {}}) for exchange in own]
+    return CHANGES_MORE if changes_more(own, nothing, writes) else ""
+
+
+def _ends(own: Sequence[Exchange], true: Sequence[Exchange]) -> list[tuple[Exchange, Exchange]]:
+    """Return the exchanges in which a call and its later requests end, each with the true one."""
+    ends = [[part for part in side if part.answer["re"] in _WITH_DATA] for side in (own, true)]
+    if len(ends[0]) != len(ends[1]):
+        ends = [side[-1:] for side in ends]
+    return list(zip(*ends, strict=False))
+
+
+def _is_left_to_others(answer: Message) -> bool:
+    """Whether an operator's method leaves its answer to another method, as Python then asks that one."""
+    return bool(answer["re"] == "value" and answer["roots"] == [["k", "NotImplemented"]])
+
+
+def same_request(own: Exchange, true: Exchange) -> bool:
+    """Whether two processes got the same request; each gives its own numbers to what stays with it."""
+    first, second = ({**exchange.request} for exchange in (own, true))
+    for request in (first, second):
+        request["of"] = max(0, request.get("of", 0))
+    return first.get("function") == second.get("function") and answer_key(first) == answer_key(second)
+
+
+def changes_more(own: Sequence[Exchange], true: Sequence[Exchange], writes: Collection[str]) -> bool:
+    """Whether a submission changes an argument, or what one holds, that the true function leaves as it was.
+
+    These are the exchanges of one call: a change counts in each of them, because a function of the test that
+    is called in between may look at the argument. Only changes that could be made in the tests' process
+    count: `writes` are those that the true function was seen to make in any call.
+    """
+    pairs = zip(own, true, strict=False)
+    # After the first request that differs, the same number may be that of another object.
+    given = _first_nodes([mine for mine, _ in takewhile(lambda pair: same_request(*pair), pairs)])
+    request, after_true, after_own = {"heap": given}, dict(given), dict(given)
+    for exchange in true:
+        after_true.update(exchange.request.get("heap", {}))
+        after_true.update(exchange.answer.get("heap", {}))
+    for exchange in own:
+        after_own.update(exchange.request.get("heap", {}))
+        before, heap = dict(after_own), exchange.answer.get("heap", {})
+        after_own.update(heap)
+        for number, node in heap.items():
+            if number not in given or node == before[number] or not _is_made(before[number], node, writes):
                 continue
-            is_left = same_node(request, before, true, int(number))
-            is_changed = not same_node(request, true, submitted, int(number))
-            true_node = true.get("heap", {}).get(number, given[number])
-            if (is_left and is_changed) or _lost(true_node, node, writes):
+            if _is_more(request, after_true, after_own, number) or _lost(after_true[number], node, writes):
                 return True
-    except (LookupError, TypeError, ValueError, AttributeError):
-        pass  # a submission can write anything in place of an answer
     return False
+
+
+def _is_more(
+    request: Message, after_true: Mapping[str, Any], after_own: Mapping[str, Any], number: str
+) -> bool:
+    """Whether an object is as it was after the true function, but not after the submission."""
+    before: Message = {"roots": [], "heap": {}}
+    true, submitted = ({"roots": [], "heap": heap} for heap in (after_true, after_own))
+    try:
+        is_left = same_node(request, before, true, int(number))
+        return is_left and not same_node(request, true, submitted, int(number))
+    except (LookupError, TypeError, ValueError, AttributeError):
+        return True  # a submission can write anything in place of an answer, which no honest one is like
 
 
 def _lost(true: Sequence[Any], submitted: Sequence[Any], writes: Collection[str]) -> bool:
@@ -134,32 +199,58 @@ def _is_made(before: Sequence[Any], after: Sequence[Any], writes: Collection[str
     return is_attribute or (after[0] == "object" and before[4] != after[4] and after[3] in writes)
 
 
-def new_attributes(request: Message, true: Message, submitted: Message) -> set[str]:
-    """Return the attributes, as `module:class.name`, that objects have only in the submission's answer.
+class NewAttributes:
+    """The attributes, as `module:class.name`, that objects have only in the submission's answers."""
 
-    A given object is compared with itself, a new one with all new objects of its class in the true answer.
-    Empty for a malformed answer.
-    """
-    try:
-        return set(_new_attributes(request.get("heap", {}), true.get("heap", {}), submitted.get("heap", {})))
-    except (LookupError, TypeError, ValueError, AttributeError):
-        return set()  # a submission can write anything in place of an answer
+    def __init__(self) -> None:
+        self._of_known: set[str] = set()
+        self._of_others: set[str] = set()
+        """Those of classes of which the true answer to the same call has no object."""
+        self._true: set[str] = set()
+
+    def found(self) -> set[str]:
+        """Return the attributes of all calls so far."""
+        return self._of_known | (self._of_others - self._true)
+
+    def add(self, own: Sequence[Exchange], true: Sequence[Exchange]) -> None:
+        """Add the attributes in the exchanges of one call.
+
+        A given object is compared with itself, a new one with all new objects of its class in the true
+        answers to the call, or in all calls if these have none.
+        """
+        given = _first_nodes(own)
+        after_true: dict[str, Any] = {}
+        for exchange in true:
+            after_true.update(exchange.answer.get("heap", {}))
+        known = _names_by_class(after_true, given)
+        self._true.update(f"{name}.{part}" for name, parts in known.items() for part in parts)
+        for exchange in own:
+            for number, node in _objects(exchange.answer.get("heap", {}), {}):
+                place = _ATTRIBUTES[node[0]]
+                names = known.get(node[1])
+                if number in given:
+                    same = (after_true.get(number, given[number]), given[number])
+                    names = {name for part in same if part[0] == node[0] for name in part[place]}
+                new = {f"{node[1]}.{name}" for name in set(node[place]).difference(names or ())}
+                (self._of_others if names is None else self._of_known).update(new)
 
 
-def _new_attributes(given: Message, true: Message, submitted: Message) -> Iterator[str]:
+def _first_nodes(exchanges: Sequence[Exchange]) -> dict[str, Any]:
+    """Return what the test gave in a call, as it was when it was given first."""
+    given: dict[str, Any] = {}
+    for exchange in exchanges:
+        for number, node in exchange.request.get("heap", {}).items():
+            given.setdefault(number, node)
+    return given
+
+
+def _names_by_class(answered: Message, given: Message) -> dict[str, set[str]]:
+    """Return the names of the attributes of new objects by their class, or of given ones if none is new."""
     known: dict[str, set[str]] = {}
-    # Given objects count only for classes of which the true answer has no new one.
-    for number, node in (*_objects(true, given), *_objects(given, {})):
+    for number, node in (*_objects(answered, given), *_objects(given, {})):
         if node[1] not in known or number not in given:
             known.setdefault(node[1], set()).update(node[_ATTRIBUTES[node[0]]])
-    for number, node in submitted.items():
-        place = _ATTRIBUTES.get(node[0])
-        if place is None:
-            continue
-        same = true.get(number, given[number]) if number in given else None
-        names = known.get(node[1]) if same is None else set(same[place]) | set(given[number][place])
-        if names is not None:
-            yield from (f"{node[1]}.{name}" for name in node[place] if name not in names)
+    return known
 
 
 def _objects(heap: Message, without: Message) -> Iterator[tuple[str, Sequence[Any]]]:
@@ -168,30 +259,20 @@ def _objects(heap: Message, without: Message) -> Iterator[tuple[str, Sequence[An
     )
 
 
-def readable(tree: SourceTree, attributes: Iterable[str]) -> list[str]:
-    """Return those of the attributes that code of `tree`, including its tests, could read.
+def readable(tree: SourceTree, attributes: Collection[str]) -> list[str]:
+    """Return those of the attributes that code of `tree` could read, its tests among it.
 
-    That is the case if the name occurs anywhere in the code, if the module of the class reads all attributes
-    of an object at once, or if the name begins with two underscores.
+    That is the case if the name stands anywhere in it, if any of it reads attributes whose names it does not
+    write, or if the name is one of Python's own.
     """
-    sources: dict[str, str] = {}
-    found = []
-    for attribute in sorted(attributes):
-        place, _, name = attribute.rpartition(".")
-        if not sources:
-            sources = {
-                path: tree.read(path).decode("utf-8", "replace")
-                for path in tree.files()
-                if path.endswith(".py")
-            }
-        is_named = re.compile(rf"\b{re.escape(name)}\b").search
-        reads_all = any(_READS_ALL.search(sources[path]) for path in _files_of(place, sources))
-        if name.startswith("__") or reads_all or any(map(is_named, sources.values())):
-            found.append(attribute)
-    return found
+    if not attributes:
+        return []
+    sources = [tree.read(path).decode("utf-8", "replace") for path in tree.files() if path.endswith(".py")]
+    # In any module, because a class may inherit from another one, and functions elsewhere take its objects.
+    if any(map(_READS_ALL.search, sources)):
+        return sorted(attributes)
 
+    def is_named(name: str) -> bool:
+        return name.startswith("__") or any(map(re.compile(rf"\b{re.escape(name)}\b").search, sources))
 
-def _files_of(class_name: str, paths: Iterable[str]) -> list[str]:
-    """Return the paths that may be the module of a class."""
-    module = class_name.partition(":")[0].replace(".", "/")
-    return [path for path in paths if f"/{path}".endswith((f"/{module}.py", f"/{module}/__init__.py"))]
+    return [attribute for attribute in sorted(attributes) if is_named(attribute.rpartition(".")[2])]

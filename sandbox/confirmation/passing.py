@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import msgspec
 
@@ -13,11 +13,8 @@ from gistpoint.core.confirmation.differences import (
     FunctionName,
     NotConfirmableError,
     changed_functions,
-    without,
 )
-from gistpoint.core.confirmation.likeness import same_data
 from gistpoint.core.confirmation.model import (
-    AnsweredCall,
     Confirmation,
     Confirmed,
     Controls,
@@ -38,15 +35,14 @@ from gistpoint.sandbox.confirmation.controls import (
     without_control,
 )
 from gistpoint.sandbox.confirmation.otherwise import (
+    CHANGES_MORE,
+    LEAVES,
+    RAISES,
     answered_otherwise,
-    changes_more,
-    new_attributes,
     readable,
-    shown_call,
 )
-from gistpoint.sandbox.confirmation.pair import Exchange, PairReport
-from gistpoint.sandbox.confirmation.repeating import PlainCall, plain_calls, repeated, sample
-from gistpoint.sandbox.confirmation.submission import SubmissionProcess
+from gistpoint.sandbox.confirmation.pair import PairReport
+from gistpoint.sandbox.confirmation.true_answers import TrueAnswers
 
 _COMPARED_TESTS = 3
 """The number of failing tests whose answers are compared with those of the true function."""
@@ -55,22 +51,20 @@ _NEEDS_OTHERS = "passes only with changes to functions that were right"
 _NEEDS_ANOTHER = "passes only with another changed function, and not with the true one in its place"
 _LARGER = "makes calls larger than the true function does, so that they can't be repeated"
 _SWALLOWS = "swallows an exception of a test that the true function does not cause"
-_RAISES = "raises where the true function answers, and no test notices"
 _SETS_MORE = "sets attributes that the true function does not set, and that the library can read"
-_CHANGES_MORE = "changes what the true function never changes"
 _CHANGES_DETAIL = "The tests pass only because of a change that the true function never makes."
 _RUNS_MORE = "answers with text that the library runs as code, but differently from the true function"
 _OTHER_DATA = "answers a call of a failing test differently from the true function"
-_MOST_OTHERWISE = 20
-"""The largest number of calls with other data that are put to the true function a second time."""
+_ASKS_OTHERWISE = "asks functions of a test otherwise than the true function"
 _NOT_ANSWERED = "does not answer in a separate process, although the true function does"
 
 
 # Loops and `getattr` swallow some exceptions, so that a test passes without an answer. What a test compares
 # with may be an argument, so that it passes after that was changed.
 _DETAILS = {
-    _RAISES: "raises where the true function answers with a value",
-    _CHANGES_MORE: "changes an argument that the true function leaves as it was",
+    RAISES: "raises where the true function answers with a value",
+    CHANGES_MORE: "changes an argument that the true function leaves as it was",
+    LEAVES: "is left to other code, with NotImplemented, where the true function answers",
 }
 
 
@@ -92,14 +86,6 @@ class NoControlError(Exception):
     """No pass of a task can be confirmed, because tests do not judge each of its functions."""
 
 
-class _OtherAnswer(NamedTuple):
-    """A call that the true function answers differently."""
-
-    call: AnsweredCall
-    mark: str
-    """Why a pass with this call is not confirmed; empty if the difference is only a note."""
-
-
 class PassCheck:
     """The runs that confirm or contradict one pass."""
 
@@ -117,8 +103,6 @@ class PassCheck:
         self.controls = controls
         self.submitted = submitted
         self.run = run
-        self.attributes: set[str] = set()
-        """Attributes that only objects in the submission's answers have."""
 
     def confirmation(self) -> Confirmation:
         """Run the tests that count, with the submission in a separate process; return the result.
@@ -150,7 +134,7 @@ class PassCheck:
             if found.result is Confirmed.CONTRADICTED and self._passes_with_all_changes(
                 functions, learned, failing, report
             ):
-                found = unconfirmed(Unconfirmable.STATE_OUTSIDE, _CHANGES_DETAIL, (_CHANGES_MORE,))
+                found = unconfirmed(Unconfirmable.STATE_OUTSIDE, _CHANGES_DETAIL, (CHANGES_MORE,))
             return _counted(found, report, tests)
         return _counted(self._of_passing(functions, learned, tests, report, others), report, tests)
 
@@ -168,23 +152,23 @@ class PassCheck:
             contradicted = self._with_all_changes(functions, learned, unmade)
             if contradicted is not None:
                 return contradicted
-        swallowing = self._swallowing(functions, learned, tests, report)
-        if swallowing is not None:
-            return swallowing
-        too_large = self._too_large(functions, learned, tests, report)
-        if too_large is not None:
-            return too_large
+        for check in (self._swallowing, self._too_large):
+            fault = check(functions, learned, tests, report)
+            if fault is not None:
+                return fault
         unlike = self._unlike(functions, learned, tests, report)
         if unlike:
             detail = f"A call of {unlike[0]} gets a different answer in another process."
             return unconfirmed(Unconfirmable.STATE_OUTSIDE, detail, (_ASKED_OTHERWISE,))
-        other = self._other_answer(functions, learned, report, tests)
+        true = TrueAnswers(self.case, functions, learned, self.run)
+        other = true.judged(report, tests)
         if other is not None and other.mark:
             detail = f"A call of {other.call.test} {_DETAILS[other.mark]}."
             return with_changes(
                 unconfirmed(Unconfirmable.NO_CONTROL, detail, (other.mark,)), beyond=other.call
             )
-        if self.attributes and not self._passes_without(functions, learned, tests):
+        attributes = true.attributes.found()
+        if attributes and not self._passes_without(attributes, functions, learned, tests):
             return unconfirmed(Unconfirmable.STATE_OUTSIDE, _CHANGES_DETAIL, (_SETS_MORE,))
         covered = None if others else self._covered_by_another()
         if covered is not None:
@@ -302,79 +286,9 @@ class PassCheck:
         """
         return len(self.case.failing.union(self.case.entering).difference(tests)) + len(others)
 
-    def _other_answer(
-        self,
-        functions: Sequence[FunctionName],
-        learned: Sequence[Mapping[str, Sequence[str]]],
-        report: PairReport,
-        tests: Collection[str],
-    ) -> _OtherAnswer | None:
-        """Return the first call of the tests that the true function answers with other data, if any.
-
-        A call because of which a pass is not confirmed comes before all others.
-
-        A test with such a call may pass, because it does not look at these data, or because the library's own
-        comparison accepts them (decision 131). Calls that the true function does not answer in the same way
-        twice do not count.
-        """
-        wanted = frozenset(tests)
-        calls = [call for call in plain_calls(report, steps=True) if call.test in wanted]
-        otherwise = self._true_answers(functions, sample(calls, self._seed), hash_seed=0)
-        if not otherwise:
-            return None
-        writes = [frozenset(part["writes"]) for part in learned]
-
-        def mark_of(exchange: Exchange, true: Mapping[str, Any], function: int) -> str:
-            if exchange.answer.get("re") == "raised" and true.get("re") == "value":
-                return _RAISES
-            if changes_more(exchange.request, true, exchange.answer, writes[function]):
-                return _CHANGES_MORE
-            return ""
-
-        marked = [
-            (mark_of(pair[0], pair[1].answer, call.first.request["function"]), call, pair)
-            for call, pair in otherwise
-        ]
-        marked.sort(key=lambda item: not item[0])
-        chosen = marked[:_MOST_OTHERWISE]
-        again = self._true_answers(functions, [call for _, call, _ in chosen], hash_seed=1)
-        steady = {id(call): answer for call, (_, answer) in again}
-        for mark, call, (exchange, answer) in chosen:
-            known = steady.get(id(call))
-            if known is not None and same_data(exchange.request, answer.answer, known.answer):
-                asked = functions[call.first.request["function"]]
-                return _OtherAnswer(shown_call(asked, call.test, call.first, answer, exchange), mark)
-        return None
-
-    @property
-    def _seed(self) -> str:
-        """A text that the solver does not know."""
-        return self.case.answer.targets[0].original
-
-    def _true_answers(
-        self, functions: Sequence[FunctionName], calls: Sequence[PlainCall], *, hash_seed: int
-    ) -> list[tuple[PlainCall, tuple[Exchange, Exchange]]]:
-        """Return the calls that the true function answers with other data.
-
-        Each comes with its first exchange that differs, as recorded and with the true function's answer.
-        Attributes that only the submission sets are kept in `attributes`.
-        """
-
-        def is_alike(exchange: Exchange, answer: Mapping[str, Any]) -> bool:
-            self.attributes |= new_attributes(exchange.request, answer, exchange.answer)
-            return same_data(exchange.request, exchange.answer, answer)
-
-        case = self.case
-        tree = without(case.original, case.hidden)
-        process = SubmissionProcess(case.place, tree, functions, hash_seed=hash_seed)
-        try:
-            found = ((call, repeated(process, call, is_alike)) for call in calls)
-            return [(call, pair) for call, pair in found if pair is not None]
-        finally:
-            process.close()
-
     def _passes_without(
         self,
+        attributes: Collection[str],
         functions: Sequence[FunctionName],
         learned: Sequence[Mapping[str, Sequence[str]]],
         tests: Sequence[str],
@@ -384,7 +298,7 @@ class PassCheck:
         Only those count that code of the original could read. A repair may fill a cache at once that the true
         function leaves empty; a test that passes without it does not rest on it.
         """
-        unset = readable(self.case.original, self.attributes)
+        unset = readable(self.case.original, attributes)
         if not unset:
             return True
         report = ran(self.case, functions, tests, self.submitted, learned, self.run, unset=unset)
@@ -453,12 +367,14 @@ class PassCheck:
         A difference that the true function shows too, such as a logged time, does not count.
         """
         case = self.case
-        found = unlike_tests(case, functions, self.submitted, report, _alike_with_effects, steps=True)
+        found = unlike_tests(
+            case, functions, self.submitted, report, self.run, _alike_with_effects, steps=True
+        )
         if not found:
             return []
         true = ran(case, functions, tests, case.original, learned, self.run)
         unsteady = frozenset(
-            unlike_tests(case, functions, case.original, true, _alike_with_effects, steps=True)
+            unlike_tests(case, functions, case.original, true, self.run, _alike_with_effects, steps=True)
         )
         return [id for id in found if id not in unsteady]
 
@@ -501,7 +417,11 @@ class PassCheck:
         Tests with random inputs make other calls in each run. The calls of the failing run are therefore put
         to the true function, and the result is marked if it gives another answer.
         """
-        other = self._other_answer(functions, learned, report, failing)
+        true = TrueAnswers(self.case, functions, learned, self.run)
+        other = true.other_answer(report, failing)
+        if other is None and true.apart:
+            detail = f"{failing[0]} fails, and its calls can't be repeated with the true function."
+            return unconfirmed(Unconfirmable.NOT_DETERMINISTIC, detail, (_ASKS_OTHERWISE,))
         if other is None:
             words = "fails, although every call is answered as the true function answers it"
             return unconfirmed(Unconfirmable.NOT_DETERMINISTIC, f"{failing[0]} {words}.")

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import random
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from gistpoint.core.confirmation.showing import kept_numbers, same_without_order, with_kept_numbers
+from gistpoint.core.confirmation.showing import (
+    answer_key,
+    kept_numbers,
+    same_without_order,
+    with_kept_numbers,
+)
 from gistpoint.sandbox.confirmation.pair import Exchange, PairReport
 from gistpoint.sandbox.confirmation.submission import SubmissionProcess, parsed
 
@@ -50,16 +56,17 @@ def plain_calls(report: PairReport, *, steps: bool) -> list[PlainCall]:
     """Return the different calls that can be repeated alone.
 
     Without `steps`, these are the calls that need no reply of the test, without later requests. With `steps`,
-    they have at most `_MOST_STEPS` replies and later requests in all; calls whose replies exceed that are
-    left out.
+    a call counts again if it got another answer than before: the first answer says nothing about that one.
     """
     found: dict[str, PlainCall] = {}
     left = _MOST_STEPS
     for test, asked in report.asked.items():
-        chains = list(_chains(asked.exchanges))
+        chains = list(chains_of(asked.exchanges))
         for place, chain in enumerate(chains):
             first = chain[0]
             text = json.dumps({**first.request, "call": 0})
+            if steps:
+                text += "".join(answer_key(exchange.answer) for exchange in chain)
             needs_more = len(chain) > 1 or bool(first.request.get("stays"))
             if first.request["do"] != "call" or text in found or (needs_more and not steps):
                 continue
@@ -85,7 +92,7 @@ def sample(calls: Sequence[PlainCall], seed: str) -> list[PlainCall]:
     return [calls[place] for place in sorted(chosen)]
 
 
-def _chains(exchanges: Sequence[Exchange]) -> Iterator[list[Exchange]]:
+def chains_of(exchanges: Sequence[Exchange]) -> Iterator[list[Exchange]]:
     """Yield the exchanges of a test, each request together with the replies to the questions it leads to."""
     place = 0
     while place < len(exchanges):
@@ -126,33 +133,59 @@ def repeated(process: SubmissionProcess, call: PlainCall, alike: Alike) -> tuple
     It is returned as recorded and with the new answer. Returns None if all answers are alike. A missing
     answer is compared as one whose `re` is `gone`.
     """
-    numbers: dict[str, str] = {}
-    exchanges = [call.first, *call.steps]
-    found: tuple[Exchange, Exchange] | None = None
-    answer: Mapping[str, Any] = {}
-    given: dict[str, Any] = {}
-    for place in range(len(exchanges)):
-        request = with_kept_numbers(exchanges[place].request, numbers)
-        if request is None:
-            break
-        answer = parsed(process.answer_call(request)) or {"re": "gone"}
-        asks_otherwise = not _asks_alike(exchanges, place, answer)
-        # The heap has all objects that the test has sent since the call, because a later exchange may refer
-        # to the arguments of the call.
-        given.update(_given(exchanges[place].request))
-        exchange = replace(exchanges[place], request={**exchanges[place].request, "heap": dict(given)})
-        if not alike(exchange, answer):
-            found = exchange, replace(exchange, answer=answer)
-        if found is not None or asks_otherwise:
-            break
-        # Each process gives its own numbers to the objects that it keeps.
-        given.update(_given(exchange.answer))
-        numbers.update(zip(kept_numbers(exchange.answer), kept_numbers(answer), strict=False))
-    _end_questions(process, answer)
-    if call.steps:
-        # Otherwise, the process would keep the objects of too many calls, and lose those of the current one.
-        process.answer(b'{"do": "forget"}')
-    return found
+    repetition = Repetition(process, call)
+    with contextlib.closing(repetition.exchanges()) as exchanges:
+        for exchange, answer in exchanges:
+            if not alike(exchange, answer):
+                return exchange, replace(exchange, answer=answer)
+    return None
+
+
+class Repetition:
+    """One repetition of a call, as far as the process asks what it was asked in the run."""
+
+    def __init__(self, process: SubmissionProcess, call: PlainCall) -> None:
+        self.process = process
+        self.call = call
+        self.is_whole = True
+        """Whether all exchanges could be repeated so far."""
+
+    def exchanges(self) -> Generator[tuple[Exchange, Mapping[str, Any]], None, None]:
+        """Yield each exchange with its new answer.
+
+        The heap of a request holds all objects that were given since the call began.
+        """
+        process, call = self.process, self.call
+        numbers: dict[str, str] = {}
+        exchanges = [call.first, *call.steps]
+        answer: Mapping[str, Any] = {}
+        given: dict[str, Any] = {}
+        try:
+            for place in range(len(exchanges)):
+                request = with_kept_numbers(exchanges[place].request, numbers)
+                if request is None:
+                    self.is_whole = False
+                    return
+                answer = parsed(process.answer_call(request)) or {"re": "gone"}
+                asks_alike = _asks_alike(exchanges, place, answer)
+                self.is_whole = asks_alike and answer["re"] != "gone"
+                # With all that the test gave since the call, so that its arguments are known at the end too.
+                given.update(_given(exchanges[place].request))
+                exchange = replace(
+                    exchanges[place], request={**exchanges[place].request, "heap": dict(given)}
+                )
+                yield exchange, answer
+                if not self.is_whole:
+                    return
+                # Each process gives its own numbers to the objects that it keeps.
+                given.update(_given(exchange.answer))
+                numbers.update(zip(kept_numbers(exchange.answer), kept_numbers(answer), strict=False))
+        finally:
+            _end_questions(process, answer)
+            if call.steps:
+                # Otherwise, the process would keep the objects of too many calls, and lose those of the
+                # current one.
+                process.answer(b'{"do": "forget"}')
 
 
 def _given(message: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -52,6 +52,8 @@ LAUNCHED = (
 EMPTY_SETTINGS = "empty.ini"
 STDIN = "stdin"
 WATCHED = "watched.json"
+_PATIENCE = 10.0
+"""How many times the limit an original may take on a busy machine, while it waits for a processor."""
 _PYTEST = (
     "-p",
     "no:cacheprovider",
@@ -95,6 +97,8 @@ class _Run:
     hash_seed: int = 0
     stdin: str = ""
     variables: tuple[tuple[str, str], ...] = ()
+    patience: float = 1.0
+    """See `Command.patience`."""
     watched: Mapping[str, Any] | None = None
     """Members of the order that are handed over in a file, because a command line has a limited length."""
 
@@ -218,6 +222,7 @@ class GistRunner:
                 order,
                 called.is_test,
                 build=not elsewhere,
+                patience=_PATIENCE,
                 hash_seed=hash_seed,
                 stdin=called.stdin,
                 variables=called.variables,
@@ -236,6 +241,7 @@ class GistRunner:
             reason=seen.reason,
             output=ended.output,
             defined=seen.defined,
+            waited=ended.waited,
         )
 
     def run_gist(
@@ -390,6 +396,7 @@ class GistRunner:
                 environment=environment,
                 invocation=invocation,
                 timeout_s=timeout_s,
+                patience=run.patience,
                 folders={"control": base / "control", **run.folders},
                 limits=self._limits,
                 requests=order if transcript.order else None,

@@ -190,7 +190,7 @@ class Operands:
         return code is not None and code.co_filename == self._path
 
     def _is_another(self, owner: object, name: str, value: object) -> bool:
-        """Whether a public function that is no hook was replaced by a value without Python code."""
+        """Whether a public function other than a hook was replaced by a value without Python code."""
         before = self._functions.get((id(owner), name))
         if before is None or before is value or name[:1] == "_" or name.endswith("hook"):
             return False

@@ -330,6 +330,9 @@ class Decoder:
 
     def known(self, number: int) -> Any:
         """Return the object with a number, which may still be empty, or raise `CannotTravelError`."""
+        # `1.0` and `true` would lead to the same object, but differ for whoever compares messages.
+        if type(number) is not int:
+            raise sides.CannotTravelError("a number of an object is none")
         if number in self.shared.objects:
             return self.shared.objects[number]
         if number in self.side.kept:

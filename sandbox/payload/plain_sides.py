@@ -494,8 +494,10 @@ class ProcessSide:
 class Shared:
     """The objects that both sides know by number for as long as a call lasts."""
 
-    def __init__(self, side: ProcessSide) -> None:
+    def __init__(self, side: ProcessSide, call: int = 0) -> None:
         self.side = side
+        self.call = call
+        """The number of the call."""
         self.objects: dict[int, Any] = {}
         self.numbers: dict[int, int] = {}
         self.last: dict[int, str] = {}

@@ -81,7 +81,10 @@ class SubmissionSide(sides.ProcessSide):  # type: ignore[misc, unused-ignore]
         return sides.type_name(kind if known is None else known)
 
     def known_base(self, kind: type) -> type | None:
-        """Return the first class that a local class extends and that the other side has; no built-in one."""
+        """Return the first class that a local class extends and the other side has, except built-in ones.
+
+        None if there is no such class.
+        """
         return next(
             (part for part in sides.mro_of(kind)[1:] if part.__module__ != "builtins" and self.visible(part)),
             None,
@@ -316,7 +319,7 @@ class _Captured(io.TextIOWrapper):
         super().__init__(self.held, "utf-8", "surrogateescape", newline="", write_through=True)
 
     def taken(self) -> str:
-        """Return and remove what was written. Bytes that are no UTF-8 become single surrogates."""
+        """Return and remove what was written. Bytes that are not UTF-8 become single surrogates."""
         found = self.held.getvalue().decode("utf-8", "surrogateescape")
         self.held.seek(0)
         self.held.truncate()

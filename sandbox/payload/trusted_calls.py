@@ -121,7 +121,8 @@ class StubCalls:
         if not self.in_test:
             raise self.problem("at_import", "it is called while modules are imported")
         self.numbered += 1
-        return self.exchange(function, {**request, "call": self.numbered}, roots, Shared(self.side))
+        shared = Shared(self.side, self.numbered)
+        return self.exchange(function, {**request, "call": shared.call}, roots, shared)
 
     # The exchange
 
@@ -157,16 +158,13 @@ class StubCalls:
                 self.of_tests.pop()
 
     def report_swallowed(self, outcome: BaseException | None) -> None:
-        """Report what the tests' functions raised in the current call and `outcome` does not pass on.
+        """Report what the tests' functions raised in the current call, except for `outcome` itself.
 
-        A test may judge in such a function, by an assertion that only the submission can pass on.
+        A test may judge in such a function, by an assertion that only the submission can pass on. As the mere
+        cause of another exception, which the test may expect, it judges nothing any more.
         """
-        passed_on: list[BaseException] = []
-        while outcome is not None and outcome not in passed_on:
-            passed_on.append(outcome)
-            outcome = outcome.__cause__
         for error in self.of_tests[-1]:
-            if not any(error is other for other in passed_on):
+            if error is not outcome:
                 self.put("note", kind="of_test", what=_exception_text(error), swallowed=True)
 
     def report_unmade(self, learned: Learned) -> None:
@@ -234,7 +232,9 @@ class StubCalls:
         function, shared = self.asked[-1], self.shared[-1]
 
         def elsewhere(*arguments: Any, **keywords: Any) -> Any:
-            request = {"do": "apply", "of": number, "call": self.numbered}
+            # The call that answered with this function, and not the latest one: only with its number is this
+            # request repeated with it, and only with its objects is it understood (decision 135).
+            request = {"do": "apply", "of": number, "call": shared.call}
             return self.exchange(function, request, [arguments, tuple(keywords.items())], shared)
 
         elsewhere.__name__ = elsewhere.__qualname__ = name
@@ -243,10 +243,11 @@ class StubCalls:
 
     def iterator(self, number: int) -> Iterator[Any]:
         """Return a generator of the items of an iterator in the other process."""
-        return self.yielded(number, self.asked[-1], self.shared[-1], self.numbered)
+        return self.yielded(number, self.asked[-1], self.shared[-1])
 
-    def yielded(self, number: int, function: int, shared: Shared, call: int) -> Generator[Any, Any, Any]:
+    def yielded(self, number: int, function: int, shared: Shared) -> Generator[Any, Any, Any]:
         sent: Any = None
+        call = shared.call
         do = "next"
         while True:
             answer = self.exchange(function, {"do": do, "of": number, "call": call}, [sent], shared)
@@ -333,7 +334,13 @@ class _Stop:
         self.value = value
 
 
-_REPLY_FIELDS: dict[str, type] = {"re": str, "roots": list, "heap": dict, "out": str, "err": str}
+_REPLY_FIELDS: dict[str, type] = {
+    **dict.fromkeys(("re", "out", "err", "do"), str),
+    "roots": list,
+    "heap": dict,
+    "of": int,
+}
+_QUESTION_FIELDS = frozenset(("do", "of", "roots", "heap"))
 _REPLY_ROWS: dict[str, tuple[type, ...]] = {"warnings": (str, str), "logs": (str, int, str)}
 
 
@@ -352,6 +359,9 @@ def _reply(line: bytes) -> dict[str, Any]:
     for name, kind in _REPLY_FIELDS.items():
         if name in found and type(found[name]) is not kind:
             raise CannotTravelError(f"{name} of the answer is no {kind.__name__}")
+    # Otherwise, the `KeyError` for a missing part would reach the test as if the function had raised it.
+    if found["re"] == "callback" and not _QUESTION_FIELDS.issubset(found):
+        raise CannotTravelError("a question is not complete")
     for name, kinds in _REPLY_ROWS.items():
         rows = found.get(name, [])
         if type(rows) is not list or any(
@@ -377,7 +387,7 @@ def decoded(shared: Shared, message: dict[str, Any], count: int) -> list[Any]:
 
 
 def _write(stream: Any, text: str) -> None:
-    """Write what the other process wrote; single surrogates are bytes that are no UTF-8."""
+    """Write what the other process wrote; single surrogates are bytes that are not UTF-8."""
     try:
         stream.write(text)
     except UnicodeEncodeError:

@@ -93,7 +93,7 @@ class CallsInProgress(Protocol):
     asked: list[int]
     shared: list[Shared]
 
-    def function(self, number: int, name: str, attributes: Any) -> Callable[..., Any]:
+    def function(self, number: int, name: str, doc: Any) -> Callable[..., Any]:
         """Return a function whose calls are made in the other process."""
         ...
 

@@ -127,10 +127,10 @@ def list_runs(
 ) -> Iterator[ListedRun]:
     """Yield the runs of files, folders, archives and `FILE#ID` names, each as soon as its header is read.
 
-    Files that are named in `paths` and are no runs are listed with their problem; in a folder or archive they
-    are skipped. `with_unread` also lists files in a folder that can't be read, and those that are in no known
-    format although their suffix suggests a run. `wants` decides which files to list at all, except those
-    named with an ID. Raises `CancelledError` if cancelled.
+    Files that are named in `paths` and are not runs are listed with their problem; in a folder or archive,
+    they are skipped. `with_unread` also lists files in a folder that can't be read, and those that are in no
+    known format although their suffix suggests a run. `wants` decides which files to list at all, except
+    those named with an ID. Raises `CancelledError` if cancelled.
     """
     for given in paths:
         path, id = split_name(str(given))

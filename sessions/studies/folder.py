@@ -215,10 +215,10 @@ class StudyFolder:
         return self._erased(found, here, [person_sha256(code)])
 
     def sweep(self) -> Erasure:
-        """Delete reappeared data of erased people, in the study and on this machine, and return it.
+        """Delete reappeared data of erased people, in the study and on this machine; return what was deleted.
 
-        So are tasks made from submissions of people who were erased, or who no longer agree to it. Raises
-        `StudyError` as `erase` does.
+        Tasks made from submissions of people who were erased, or who no longer agree to it, are deleted too.
+        Raises `StudyError` if an attempt of such a person is open, or tasks are being made from submissions.
         """
         here = local_leftovers(self.local, self.study.id, self.ledger.erased.keys())
         refuse_open(here)

@@ -20,7 +20,7 @@ from gistpoint.core.logs import take, torn_path
 from gistpoint.core.study.operations import StudyError
 from gistpoint.core.tasks.documents import ANSWER_FILE
 from gistpoint.core.tasks.model import Task
-from gistpoint.sessions.tasks import TaskStore
+from gistpoint.sessions.tasks import TaskStore, contains
 
 HasToGo = Callable[[str], bool]
 """Whether what was made from an attempt of the study has to be deleted."""
@@ -40,7 +40,7 @@ def delete_made_from(locations: Locations, study: str, has_to_go: HasToGo) -> tu
     """
     _delete_verdicts(locations.campaigns, study, has_to_go)
     for file in locations.libraries.glob(f"*/{SUBMISSIONS_FILE.format('*')}"):
-        if _may_name(file, study):
+        if contains(file, study):
             file.unlink(missing_ok=True)  # the next call collects the submissions again
     store, deleted = TaskStore(locations.tasks), []
     for task in _tasks_naming(store, study):
@@ -54,7 +54,7 @@ def delete_made_from(locations: Locations, study: str, has_to_go: HasToGo) -> tu
 def _tasks_naming(store: TaskStore, study: str) -> Iterator[Task]:
     """Yield the tasks whose answers contain the id of a study, so that few answers have to be decoded."""
     tasks = [entry for entry in store.tasks() if isinstance(entry, Task)]
-    return (task for task in tasks if _may_name(task.folder / ANSWER_FILE, study))
+    return (task for task in tasks if contains(task.folder / ANSWER_FILE, study))
 
 
 def _origins(task: Task) -> set[tuple[str, str]]:
@@ -70,7 +70,7 @@ def _delete_verdicts(campaigns: Path, study: str, has_to_go: HasToGo) -> None:
     A line can't be taken out of a log, and the same command decides the others again.
     """
     for file in sorted(campaigns.glob("*.jsonl")):
-        if not _may_name(file, study) or not _verdicts_have_to_go(file, study, has_to_go):
+        if not contains(file, study) or not _verdicts_have_to_go(file, study, has_to_go):
             continue
         lock = take(file)
         if lock is None:
@@ -98,10 +98,3 @@ def _provenance_in(line: Any) -> Mapping[str, Any]:
     kept = line.get("kept") if isinstance(line, dict) else None
     found = kept.get("provenance") if isinstance(kept, dict) else None
     return found if isinstance(found, dict) else {}
-
-
-def _may_name(file: Path, study: str) -> bool:
-    try:
-        return study.encode() in file.read_bytes()
-    except OSError:
-        return False

@@ -39,7 +39,7 @@ def require_reusable(folder: StudyFolder) -> None:
 def attempts_of_study(folder: StudyFolder) -> AttemptsAt:
     """Return the supplier of the attempts at a study's tasks by people who agree to it.
 
-    Raises `StudyError` as `require_reusable` does.
+    Raises `StudyError` if the consent does not ask for this, or is not the one in force.
     """
     require_reusable(folder)
 

@@ -1,4 +1,4 @@
-"""Times review and search beside an empty Textual app, the inspectors of mini-swe-agent and SWE-agent, and
+"""Times review and search along with an empty Textual app, the inspectors of mini-swe-agent and SWE-agent, and
 ripgrep.
 
 usage: python tests/benchmarks/peers.py --mini-run FILE.traj.json... --swe-run FILE.traj...

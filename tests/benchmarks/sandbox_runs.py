@@ -1,4 +1,4 @@
-"""Times starting a trivial command and running a whole suite on each backend beside plain processes; prints
+"""Times starting a trivial command and running a whole suite on each backend and in plain processes; prints
 ratios.
 
 usage: python tests/benchmarks/sandbox_runs.py [--backends bwrap,docker] [FOLDER [PYTEST_ARGUMENT]...]

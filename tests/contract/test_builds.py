@@ -159,7 +159,7 @@ subprocess.run(["cc", "-shared", "-fPIC", INCLUDE, "compiled.c", "-o", "compiled
 
 
 def test_a_dependency_in_c_is_compiled_or_named(backend, store, shelf, tmp_path):
-    """Builds see the machine's compiler; a base image from a registry may lack one."""
+    """Builds see the machine's compiler; a base image from a registry may have none."""
     shelf.sdist("compiled", "1.0", built_by_itself("compiled", before=COMPILED))
     builds = Builds(store, backend, own_version())
     if shutil.which("cc") and os.environ.get("GISTPOINT_DOCKER_BASE") != "registry":

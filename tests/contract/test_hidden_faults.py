@@ -1,4 +1,4 @@
-"""Passes whose fault something else hides: none of them is confirmed, and the honest repairs beside them are."""
+"""Passes whose fault something else hides: none of them is confirmed, and the honest repairs next to them are."""
 
 from __future__ import annotations
 

@@ -44,7 +44,7 @@ class OddTasks:
         return repaired_tree(SourceTree.open(self.task.tree_path), self.answer.targets)
 
     def case(self, qualname: str) -> tuple[Task, Answer, Controls]:
-        """Return a task that lacks the function's body, with its answer and its controls."""
+        """Return a task without the function's body, with its answer and its controls."""
         if qualname not in self.known:
             tree = self.original
             index = index_source(LIBRARY, tree.read(LIBRARY))

@@ -36,7 +36,7 @@ class Case:
     @asynccontextmanager
     async def shown(self) -> AsyncIterator[Callable[[str], object]]:
         app = GistpointApp(self.services, open=self.attempt)
-        async with app.run_test(size=(80, 24)) as pilot:
+        async with app.run_test(size=(80, 24), notifications=True) as pilot:
 
             async def until(words: str) -> None:
                 async with asyncio.timeout(LONG_S):

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from examples import at_the_gate
 from screens.driving import LARGE, Driver, solving
+from screens.settling import send_keys
 
 from gistpoint.core.tasks.model import Mode
 from gistpoint.tui.possible import possible_now
@@ -78,3 +79,23 @@ async def test_no_key_pressed_once_costs_anything_whose_price_is_not_in_sight(tm
                     driver.screen.dismiss(None)
                     await driver.pilot.pause()
     assert {"code.list", "files.list", "code.again", "code.definition"} <= {id for id, _ in tried}
+
+
+async def test_enter_in_the_brief_leads_to_the_next_place_and_shows_its_price(tmp_path: Path) -> None:
+    async with solving(tmp_path, Mode.DISCOVERY, size=LARGE) as driver:
+        await driver.press("enter")
+        await driver.until(lambda: "Enter again opens it (costs 1 tool use, leaves 15)" in driver.text())
+        assert driver.state.calls == ()
+        await driver.press("end", "enter")  # the last line names a place of its own, which has its own price
+        assert driver.state.calls == ()
+        await driver.press("enter")
+        await driver.until(lambda: len(driver.state.calls) == 1 and driver.state.pending is None)
+        assert driver.state.calls[0].tool == "read_function"
+
+
+async def test_enter_twice_at_once_in_the_brief_pays_nothing(tmp_path: Path) -> None:
+    async with solving(tmp_path, Mode.DISCOVERY, size=LARGE) as driver:
+        send_keys(driver.app, "\n\n")
+        await driver.until(lambda: "Enter again opens it" in driver.text())
+        await driver.pilot.pause(0.2)
+        assert driver.state.calls == ()

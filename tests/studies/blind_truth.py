@@ -77,7 +77,7 @@ class Reader:
 
 
 def parts_of(line: str) -> tuple[str, str]:
-    """Return the number that stands before a line, empty if there is none, and its text with single spaces."""
+    """Return the number that precedes a line, empty if there is none, and its text with single spaces."""
     first, *others = line.split() or [""]
     number = first.rstrip("|:.")
     return (number, " ".join(others)) if number.isdigit() and others else ("", " ".join([first, *others]))

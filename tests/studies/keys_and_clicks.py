@@ -1,8 +1,9 @@
 """Counts the keys and clicks that solving a task takes, with the keyboard alone and with the mouse alone.
 
-The real screens and the real isolation are driven: home, brief, files, a failing test, a search or a
-definition, the place of the fault, the repair, the result, home. With the mouse alone, only the text of the
-repair is typed. The demo's tasks are solved, and the tasks in the given folders.
+The real screens and the real isolation are driven: home, brief, a failing test, a search or a definition,
+the place of the fault, the repair, the result, home. With the mouse alone, only the text of the repair is
+typed. Six tasks are solved: the four of the demo, and two that are made of its library; or in place of these
+two, the tasks in the given folders.
 
 usage: python tests/studies/keys_and_clicks.py [TASK_FOLDER...] [--size COLUMNSxROWS] [--only TITLE]
 """
@@ -35,14 +36,22 @@ from textual.widgets import Button  # noqa: E402
 
 from gistpoint.core.attempts.identity import Role  # noqa: E402
 from gistpoint.core.code.snippet import at_left_margin  # noqa: E402
-from gistpoint.core.demo.tasks import unpack_demo  # noqa: E402
+from gistpoint.core.demo.building import PINS, VERSION, library_tree, targets_of  # noqa: E402
+from gistpoint.core.demo.tasks import LIBRARY, DemoTarget, DemoTask, demo_tasks, unpack_demo  # noqa: E402
+from gistpoint.core.generation.intake import prove, take_in, with_test_map  # noqa: E402
+from gistpoint.core.generation.making import write_proven  # noqa: E402
 from gistpoint.core.kinds.folder import read_answer  # noqa: E402
 from gistpoint.core.kinds.gist.answer import GistAnswer  # noqa: E402
 from gistpoint.core.kinds.gist.model import GistTask  # noqa: E402
 from gistpoint.core.kinds.titles import author_title  # noqa: E402
 from gistpoint.core.requests import IsolationChoice  # noqa: E402
-from gistpoint.core.tasks.model import Mode, Task  # noqa: E402
+from gistpoint.core.tasks.model import Mode, Rules, Source, Task  # noqa: E402
+from gistpoint.core.tasks.repository import Repository  # noqa: E402
 from gistpoint.object_graph import build_services  # noqa: E402
+from gistpoint.sandbox.candidates.recording import SuiteTestMapper  # noqa: E402
+from gistpoint.sandbox.environments.store import EnvironmentStore  # noqa: E402
+from gistpoint.sandbox.ladder import choose  # noqa: E402
+from gistpoint.sandbox.testruns import SuiteRunner  # noqa: E402
 from gistpoint.sessions.services import Services  # noqa: E402
 from gistpoint.tui.app import GistpointApp  # noqa: E402
 from gistpoint.tui.screens.solve.screen import SolveScreen  # noqa: E402
@@ -65,7 +74,7 @@ FORMER = {
     "pages of the result": "1 each",
     "leave": "1",
 }
-"""The keys before frames, hits and one table of keys; n stands for letters or steps of the cursor."""
+"""The keys before frames, hits and one table of keys; n represents letters or steps of the cursor."""
 
 
 @dataclass(frozen=True)
@@ -339,7 +348,7 @@ class ByKeys:
         brief = person.solve.query_one("#brief-view", LineView)
         while brief.scroll_offset.y < brief.max_scroll_y:
             await press("read the brief", "pagedown")
-        await self.open_test(*trail(self.task))
+        await self.open_test()
         if self.task.mode is Mode.GIST:
             await press("to the editor", "f6")
             await person.paste("write the repair", reference(self.task))
@@ -356,19 +365,16 @@ class ByKeys:
         await press("pages of the result", "right_square_bracket")
         await press("leave", "escape")
 
-    async def open_test(self, path: str, name: str) -> None:
-        """Open the failing test from the brief: Enter leads to it and shows the price, the next one pays."""
+    async def open_test(self) -> None:
+        """Open a failing test from the brief: Enter leads to the next one with its price, and then pays it."""
         person, action = self.person, "open a file"
+        await person.press(action, "enter")
+        await person.until(lambda: "Enter again opens it" in text_of(person.app))
         brief = person.solve.query_one("#brief-view", LineView)
-        while True:
-            await person.press(action, "enter")
-            await person.until(lambda: "Enter again opens it" in text_of(person.app))
-            line = brief.text.split("\n")[brief.cursor_index]
-            if path in line and name in line:
-                break
-            await person.press(action, "down")
+        line = brief.text.split("\n")[brief.cursor_index]
+        assert "tests/" in line, f"not a test: {line}"
         await person.call(person.press(action, "enter"))
-        await person.until(lambda: person.solve.focused is person.view and f"def {name}" in person.view.text)
+        await person.until(lambda: person.solve.focused is person.view and "def test_" in person.view.text)
 
     async def go_to(self, fault: Fault) -> None:
         """Search for a definition, open it, go down to the wrong line, and edit there."""
@@ -526,6 +532,29 @@ def reference(task: Task) -> str:
     return answer.reference.text
 
 
+def made_tasks(folder: Path) -> list[Path]:
+    """Make two further tasks of the demo's library: a function without its body, and three faults."""
+    three = [target for demo in demo_tasks() for target in demo.targets if target.corrupted is not None]
+    recipes = (
+        DemoTask("one-function", "", Mode.REMOVE, (DemoTarget("sporvei/timetable.py::Trip.shifted"),)),
+        DemoTask("three-faults", "", Mode.DISCOVERY, tuple(three), tell_count=True),
+    )
+    backend, store = choose(None, consented=True), EnvironmentStore(folder / "cache")
+    runner, mapper = SuiteRunner(backend, store), SuiteTestMapper(backend, store)
+    with tempfile.TemporaryDirectory() as scratch:
+        tree = library_tree(Path(scratch))
+        intake = with_test_map(
+            take_in(Repository(Source("demo", LIBRARY, VERSION), tree, PINS), runner), mapper
+        )
+        made = []
+        for recipe in recipes:
+            proof = prove(intake, targets_of(recipe, tree), runner)
+            rules = Rules(tell_count=recipe.tell_count)
+            task = write_proven(intake, proof, recipe.mode, backend.name, folder / "tasks", rules=rules)
+            made.append(task.folder)
+    return made
+
+
 def services_of(folders: list[Path]) -> tuple[Services, list[Task]]:
     """Return the services of a home with the demo and further tasks, and all of these tasks."""
     services = build_services(IsolationChoice(), role=Role.DEMO)
@@ -591,18 +620,24 @@ def main() -> None:
     parser.add_argument("--size", default="160x48")
     parser.add_argument("--only", default="")
     given = parser.parse_args()
-    columns, _, lines = given.size.partition("x")
+    with tempfile.TemporaryDirectory() as made:
+        count(given.folders or made_tasks(Path(made)), given.size, given.only)
+
+
+def count(folders: list[Path], size: str, only: str) -> None:
+    """Solve the demo's tasks and those in folders, and print the counts."""
+    columns, _, lines = size.partition("x")
     with tempfile.TemporaryDirectory() as own:
         os.environ["GISTPOINT_HOME"] = own
-        titles = [author_title(task) for task in services_of(given.folders)[1]]
+        titles = [author_title(task) for task in services_of(folders)[1]]
     for way in (ByKeys, ByMouse):
         done = {}
         for number, title in enumerate(titles):
-            if given.only in f"{way.__name__} {title}":
-                done[title[:24]] = asyncio.run(solved(way, given.folders, number, (int(columns), int(lines))))
+            if only in f"{way.__name__} {title}":
+                done[title[:24]] = asyncio.run(solved(way, folders, number, (int(columns), int(lines))))
                 print(f"{way.__name__} {title}: solved", flush=True)
         if done:
-            print(f"\n{way.__name__}, {given.size}\n{table(done)}\n")
+            print(f"\n{way.__name__}, {size}\n{table(done)}\n")
 
 
 if __name__ == "__main__":

@@ -224,12 +224,12 @@ def _laid_out(rows: Sequence[JobRow], width: int) -> list[Laid[JobRow]]:
     """Return the columns that fit into `width` cells, with their widths, as the screen for a run does."""
     cells = [[column.shown(row) for row in rows] for column in COLUMNS]
     shown = telling(COLUMNS, cells)
-    wanted = [
+    columns = [
         (column, max(column.width, len(column.name), *(cell_len(visible_line(text)) for text in texts), 1))
         for column, texts in zip(COLUMNS, cells, strict=True)
         if column in shown
     ]
-    return widths_in(wanted, width - _EDGE, _GAP)
+    return widths_in(columns, width - _EDGE, _GAP)
 
 
 def _urgency(row: JobRow) -> int:

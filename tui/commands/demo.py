@@ -94,8 +94,8 @@ def _open(isolation: IsolationChoice) -> int:
     return GistpointApp(ServicesMaker(locations, make)).run_to_exit_code()
 
 
-def _play(services: Services, wanted: str, speed: float) -> int:
-    name, steps = playthrough(wanted)
+def _play(services: Services, playthrough_name: str, speed: float) -> int:
+    name, steps = playthrough(playthrough_name)
     task = demo_task(name, services.locations.demo)
     if interactive():
         from gistpoint.tui.app import GistpointApp

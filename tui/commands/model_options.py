@@ -64,11 +64,11 @@ def fetched_trees() -> Iterator[TreeOf]:
         yield tree_of
 
 
-def _limits(whole: str) -> dict[str, Option | OptionTable]:
-    """Return the declarations of the limits; `whole` describes what they apply to."""
+def _limits(subject: str) -> dict[str, Option | OptionTable]:
+    """Return the declarations of the limits; `subject` describes what they apply to."""
     return {
-        "max_tokens": option(f"{whole}, sent and received", metavar="N"),
-        "max_cost": option(f"{whole}; needs a price, see the guide", metavar="USD"),
+        "max_tokens": option(f"{subject}, sent and received", metavar="N"),
+        "max_cost": option(f"{subject}; needs a price, see the guide", metavar="USD"),
     }
 
 

@@ -62,12 +62,12 @@ def rescore(request: RescoreCommand) -> int:
 def _summary(found: Rescoring) -> str:
     """Return a line with the numbers of solved tasks and, if tasks have no result, a line that names them."""
     judged = [row.result for row in found.rows if row.result is not None]
-    theirs = [row.returned.solved for row in found.rows if row.returned.solved is not None]
+    solved_elsewhere = [row.returned.solved for row in found.rows if row.returned.solved is not None]
     line = f"Solved: {sum(one.solved for one in judged)} of {len(judged)} by gistpoint's judge"
     if suspicious := sum(one.solved and bool(one.suspicious) for one in judged):
         line += f" ({suspicious} suspicious)"
-    if theirs:
-        line += f", {sum(theirs)} of {len(theirs)} by the harness's"
+    if solved_elsewhere:
+        line += f", {sum(solved_elsewhere)} of {len(solved_elsewhere)} by the harness's"
     there = {row.task.id for row in found.rows}
     missing = ", ".join(task.short_id for task in found.tasks if task.id not in there)
     return f"{line}.\nWithout a result: {missing}." if missing else f"{line}."
@@ -78,8 +78,8 @@ def _json(row: RescoredResult) -> dict[str, Any]:
 
     result = None if row.result is None else msgspec.to_builtins(row.result)
     returned = row.returned
-    theirs = {"solved": returned.solved, "score": returned.score}
-    head = {"task": row.task.id, "harness": returned.harness, "run": returned.run, "theirs": theirs}
+    returned_score = {"solved": returned.solved, "score": returned.score}
+    head = {"task": row.task.id, "harness": returned.harness, "run": returned.run, "theirs": returned_score}
     return {**head, "ours": result, "comparison": row.words}
 
 

@@ -190,16 +190,16 @@ def agree(request: CompareReviewers) -> int:
 
 def _two(store: ReviewStore, names: tuple[str, ...]) -> tuple[str, str]:
     known = store.book.reviewers
-    wanted = names or known
-    if len(wanted) != 2:
+    compared = names or known
+    if len(compared) != 2:
         listed = ", ".join(known) or "nobody"
         raise UserError(
             "Exactly two reviewers can be compared.",
             hint=f"Name two of them. There are reviews by: {listed}.",
         )
-    for name in wanted:
+    for name in compared:
         _check_known(store, name)
-    return wanted[0], wanted[1]
+    return compared[0], compared[1]
 
 
 def _check_known(store: ReviewStore, name: str) -> None:

@@ -233,13 +233,13 @@ def _require_isolation(sandbox: str | None) -> None:
     from gistpoint.core.user_settings import read_user_settings
     from gistpoint.sandbox.ladder import UNSANDBOXED, choose
 
-    wanted = sandbox or read_user_settings(Locations.of_user().config).sandbox or None
-    if wanted == UNSANDBOXED:
+    backend = sandbox or read_user_settings(Locations.of_user().config).sandbox or None
+    if backend == UNSANDBOXED:
         raise SandboxUnavailableError(
             "Code written in a browser is not run without isolation.",
             hint="`gistpoint doctor` shows which isolation works here.",
         )
-    choose(wanted, consented=False)
+    choose(backend, consented=False)
 
 
 def _people(request: ServedPeople) -> dict[str, Assigned]:

@@ -344,6 +344,7 @@ COLUMNS = (
     "kept",
     "learning s",
     "making s",
+    "reading s",
     "probes",
     "median/suite",
     "confirming s",
@@ -459,6 +460,13 @@ def _print_strata(results: Sequence[SourceResult]) -> None:
         print_table(("source", "stratum", "candidates", "kept"), rows)
 
 
+def _share_words(share: float | None) -> str:
+    """Return a probe's share of the suite's time: `1/20`, or `1.5` if it takes longer than the suite."""
+    if not share:
+        return "" if share is None else "0"
+    return f"1/{1 / share:.0f}" if share < 2 / 3 else f"{share:.1f}"
+
+
 def _row(result: SourceResult) -> list[str]:
     values = result.to_json()
     costs = values["costs"] or {}
@@ -473,8 +481,9 @@ def _row(result: SourceResult) -> list[str]:
         str(values["kept"]) if result.refused is None else f"refused: {result.refused[0]}",
         f"{result.learning_seconds:.1f}",
         f"{result.making_seconds:.1f}",
+        f"{costs.get('reading_seconds', 0.0):.1f}",
         f"{costs.get('probes', 0)}",
-        "" if share is None else f"1/{1 / share:.0f}" if share else "0",
+        _share_words(share),
         f"{costs.get('confirming_seconds', 0.0):.1f}",
         f"{costs.get('saved_seconds', 0.0):.1f}",
         "" if agreement is None else f"{100 * agreement:.0f} % of {values['control']['tried']}",

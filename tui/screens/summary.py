@@ -70,7 +70,7 @@ def headline(state: AttemptState, accepted: bool | None = None) -> str:
 
 
 def headline_fields(state: AttemptState) -> list[HeaderField]:
-    """Return the score and the working time of an attempt that has ended."""
+    """Return the score and the working time of an attempt that has ended; empty before the end."""
     if state.ending is None:
         return []
     score = (

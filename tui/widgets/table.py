@@ -297,7 +297,7 @@ class Table(Fitted, RecordList, Generic[Row]):
         return widths_in(wanted, max(1, width - self.MARGIN), self.GAP)
 
     def _wanted(self) -> list[Laid[Row]]:
-        """Return the columns that say something, with the widths of their longest cells."""
+        """Return the columns worth showing, with the widths of their longest cells."""
         measured = self._measure(self.shown)
         none: Sequence[tuple[Any, ...]] = [()] * len(self.columns)
         texts = list(zip(*(one.texts for one in measured), strict=True)) or none

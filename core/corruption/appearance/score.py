@@ -19,6 +19,7 @@ from gistpoint.core.corruption.appearance.symmetry import LineCounts
 from gistpoint.core.corruption.blind import GlanceScore
 from gistpoint.core.corruption.facts import facts_of
 from gistpoint.core.ports import Linter
+from gistpoint.core.running import OnCount
 from gistpoint.core.tasks.model import Target
 from gistpoint.core.trees import SourceTree
 
@@ -101,31 +102,42 @@ class GlanceScorer:
     def _lines(self) -> LineCounts:
         return LineCounts(self._texts)
 
-    def features(self, targets: Sequence[Target]) -> list[dict[str, float]]:
+    def features(
+        self, targets: Sequence[Target], on_reading: OnCount = lambda done, total: None
+    ) -> list[dict[str, float]]:
         """Return the features of corruptions of one function, except for the feature of their families.
 
-        `targets` must not be empty. Raises `CodeError` if one of them can't be read.
+        `targets` must not be empty. `on_reading` is called with the number of those read and of all. Raises
+        `CodeError` if one of them can't be read, and what `on_reading` raises.
         """
+        on_reading(0, len(targets))
         original = Version(facts_of(targets[0].original))
         model = self._model.of_function(original.facts.text)
         reading = FunctionReading(original, targets[0].qualname, model, self._lines)
         found = self._findings(targets)
-        return [
-            reading.features(Version(facts_of(target.corrupted)), number)
-            for target, number in zip(targets, found, strict=True)
-        ]
+        features: list[dict[str, float]] = []
+        for target, number in zip(targets, found, strict=True):
+            on_reading(len(features), len(targets))
+            features.append(reading.features(Version(facts_of(target.corrupted)), number))
+        return features
 
-    def scores(self, targets: Sequence[Target], families: Sequence[Sequence[str]] = ()) -> list[GlanceScore]:
+    def scores(
+        self,
+        targets: Sequence[Target],
+        families: Sequence[Sequence[str]] = (),
+        on_reading: OnCount = lambda done, total: None,
+    ) -> list[GlanceScore]:
         """Return the scores of corruptions of one function; 1 for all of them if one can't be read.
 
-        `families` are the families of each corruption; by default, none are known.
+        `families` are the families of each corruption; by default, none are known. `on_reading` is called
+        with the number of those read and of all.
         """
         if not targets:
             return []
         # Corruptions above the threshold are not tried (decision 95): unreadable texts get the highest score.
         weights = glance_weights()
         try:
-            found = self.features(targets)
+            found = self.features(targets, on_reading)
         except CodeError:
             return [GlanceScore(1.0, {}) for _ in targets]
         own = families or [()] * len(found)

@@ -28,6 +28,8 @@ ENOUGH = 4
 """Number of good corruptions that end the search if one of them is hard to locate."""
 PLENTY = 8
 """Number of good corruptions that end the search even if none of them is hard to locate."""
+_MOST_READ = 400
+"""Number of corruptions of one function that are read, the likeliest first; few functions have 100."""
 _CONFIRMED = 3
 """Number of good corruptions that are tried on the whole suite."""
 _MORE_TESTS = 1
@@ -162,7 +164,10 @@ def _singles(trial: CandidateTrial, name: str) -> tuple[tuple[Corruption, ...], 
         definition = index.get(qualname)
     except CodeError as error:
         raise CandidateDropped(Reason.NO_CORRUPTION, str(error)) from error
-    found = enumerate_corruptions(index, definition, library.vocabulary)
+    with trial.reading("looking for corruptions") as on_reading:
+        found = enumerate_corruptions(
+            index, definition, library.vocabulary, most=_MOST_READ, on_reading=on_reading
+        )
     trial.fates.update({f"gate: {reason.value}": count for reason, count in found.dropped.items()})
     if not found.kept:
         raise CandidateDropped(Reason.NO_CORRUPTION)
@@ -173,9 +178,10 @@ def _unseen(trial: CandidateTrial, corruptions: Sequence[Corruption]) -> list[Re
     """Return the corruptions that a reader misses at a glance, with their scores; count the others."""
     most = trial.settings.max_glance
     threshold = glance_weights().threshold if most is None else most
-    scores = trial.context.scorer.scores(
-        [item.target for item in corruptions], [item.families for item in corruptions]
-    )
+    with trial.reading("reading corruptions") as on_reading:
+        scores = trial.context.scorer.scores(
+            [item.target for item in corruptions], [item.families for item in corruptions], on_reading
+        )
     unseen = [
         (item, score) for item, score in zip(corruptions, scores, strict=True) if score.value <= threshold
     ]

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from itertools import combinations
 from typing import Any
 
 from gistpoint.core.generation.candidates import LEAST, SUBTLE, in_reach
 from gistpoint.core.generation.library import SourceLibrary
+from gistpoint.core.generation.settings import FaultSource
 from gistpoint.core.generation.trials.discovery import Rated, good_corruptions
+from gistpoint.core.generation.trials.history import RatedHistory, commits_of, good_earlier
 from gistpoint.core.generation.trials.model import corruptions_by_model
 from gistpoint.core.generation.trials.trial import STOPPED, CandidateDropped, CandidateTrial
 from gistpoint.core.generation.verdicts import CandidateVerdict, Reason
@@ -19,13 +22,17 @@ _SPARE = 1
 """Extra parts to find, so that the worst can be left out; none with a model, since they cost money."""
 
 
+FindGood = Callable[[CandidateTrial, str, tuple[int, int]], Sequence[Rated]]
+"""Returns the good corruptions of a function, the best first; raises `CandidateDropped` without any."""
+
+
 def decide_group(trial: CandidateTrial) -> CandidateVerdict:
     """Return the verdict with a good corruption of each function of a group, proven together.
 
     Raises `CandidateDropped` if too few functions have one, or if the corruption of one adds nothing to the
     others.
     """
-    parts = _parts(trial)
+    parts = _parts_of_commit(trial) if trial.settings.source is FaultSource.HISTORY else _parts(trial)
     targets = tuple(part.target for part in parts)
     alone = [frozenset(part.report.failed) for part in parts]
     _require_each_to_count(trial, targets, alone)
@@ -46,21 +53,53 @@ def decide_group(trial: CandidateTrial) -> CandidateVerdict:
     return trial.kept(proof, provenance)
 
 
-def _parts(trial: CandidateTrial) -> list[Rated]:
+def _parts_of_commit(trial: CandidateTrial) -> list[Rated]:
+    """Return a good part of each function that one commit changed together with the first one.
+
+    The commits are tried from the newest on (decision 142).
+    """
+    commits = {name: commits_of(trial, name) for name in (trial.candidate.name, *trial.candidate.partners)}
+    why = CandidateDropped(Reason.NO_PARTNER, "no commit changed another function near enough")
+    for commit in commits[trial.candidate.name]:
+        partners = [name for name in trial.candidate.partners if commit in commits[name]]
+        if not partners:
+            continue
+        try:
+            return _parts(trial, partners, partial(_good_of_commit, commit))
+        except CandidateDropped as refusal:
+            why = refusal
+    raise why
+
+
+def _good_of_commit(
+    commit: str, trial: CandidateTrial, name: str, band: tuple[int, int]
+) -> Sequence[RatedHistory]:
+    return good_earlier(trial, name, band, commit)
+
+
+def _parts(
+    trial: CandidateTrial, partners: Sequence[str] | None = None, find: FindGood | None = None
+) -> list[Rated]:
+    """Return a good part of the first function, and of others near it.
+
+    `partners` are those of the candidate, and `find` makes corruptions on purpose, unless others are given.
+    """
     candidate, library, rules = trial.candidate, trial.library, trial.settings.groups
-    if not candidate.partners:
+    partners = candidate.partners if partners is None else partners
+    find = find or (corruptions_by_model if trial.settings.model else good_corruptions)
+    if not partners:
         raise CandidateDropped(Reason.NO_PARTNER, "no other candidate is near enough")
     parts: list[Rated] = []
     least = candidate.size if rules.sizes else LEAST
     spare = 0 if rules.chain or trial.settings.model else _SPARE
-    left = [candidate.name, *candidate.partners]
+    left = [candidate.name, *partners]
     while len(parts) < candidate.size + spare:
         names = [part.target.name for part in parts]
         name = next((name for name in left if in_reach(library, rules, name, names)), None)
         if name is None:
             break
         left.remove(name)
-        fitting = _fitting(trial, name, parts)
+        fitting = _fitting(trial, name, parts, find)
         if fitting is not None:
             parts.append(fitting)
         elif not parts:
@@ -71,14 +110,13 @@ def _parts(trial: CandidateTrial) -> list[Rated]:
     return parts if rules.chain else best_parts(parts, candidate.size, least)
 
 
-def _fitting(trial: CandidateTrial, name: str, parts: list[Rated]) -> Rated | None:
+def _fitting(trial: CandidateTrial, name: str, parts: list[Rated], find: FindGood) -> Rated | None:
     """Return a corruption of a function that adds to the parts; None if there is none.
 
     Raises `CandidateDropped` if the first function of a group has none, since then there is no group.
     """
-    find = corruptions_by_model if trial.settings.model else good_corruptions
     try:
-        found: Sequence[Rated] = find(trial, name, trial.settings.part_band)
+        found = find(trial, name, trial.settings.part_band)
     except CandidateDropped:
         if not parts:
             raise

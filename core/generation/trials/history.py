@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Any
 
-from gistpoint.core.code.index import index_source
+from gistpoint.core.code.index import Definition, index_source
 from gistpoint.core.code.parsing import CodeError
 from gistpoint.core.corruption.alignment import ChangeBack, LineEdit, changes_back, with_changes
 from gistpoint.core.corruption.corruptions import Corruption
@@ -59,26 +59,43 @@ def decide_history(trial: CandidateTrial) -> CandidateVerdict:
 
     Raises `CandidateDropped` if there is none.
     """
-    good = sorted(_good(trial, trial.candidate.name), key=lambda item: len(item.signs))
+    found = good_earlier(trial, trial.candidate.name, trial.settings.band)
+    good = sorted(found, key=lambda item: len(item.signs))
     return prove_best(trial, good)
 
 
-def _good(trial: CandidateTrial, name: str) -> list[RatedHistory]:
-    """Return the good corruptions that the earlier bodies of a function contain, the best hidden first.
-
-    Raises `CandidateDropped` if the function has no earlier body.
-    """
+def commits_of(trial: CandidateTrial, name: str) -> list[str]:
+    """Return the commits or releases that replaced earlier bodies of a function, the newest first."""
     path, _, qualname = name.partition("::")
+    definition = _definition(trial, path, qualname)
+    bodies = trial.context.bodies.of(path, qualname, definition.dedented)
+    return list(dict.fromkeys(body.replaced_by for body in bodies))
+
+
+def _definition(trial: CandidateTrial, path: str, qualname: str) -> Definition:
     index = index_source(path, trial.library.intake.repository.tree.read(path))
     try:
-        definition = index.get(qualname)
+        return index.get(qualname)
     except CodeError as error:
         raise CandidateDropped(Reason.NO_CORRUPTION, str(error)) from error
-    bodies = trial.context.bodies.of(path, qualname, definition.dedented)
+
+
+def good_earlier(
+    trial: CandidateTrial, name: str, band: tuple[int, int], commit: str | None = None
+) -> list[RatedHistory]:
+    """Return the good corruptions that the earlier bodies of a function contain, the best hidden first.
+
+    With `commit`, only bodies that this commit replaced are used. Raises `CandidateDropped` if the function
+    has no earlier body.
+    """
+    path, _, qualname = name.partition("::")
+    definition = _definition(trial, path, qualname)
+    found = trial.context.bodies.of(path, qualname, definition.dedented)
+    bodies = (body for body in found if commit in (None, body.replaced_by))
     gate = Gate(
         definition.dedented, trial.library.vocabulary.scope(definition), most_lines=MOST_CHANGED_LINES
     )
-    search = _Search(trial, path, qualname, definition.dedented, gate)
+    search = _Search(trial, path, qualname, definition.dedented, gate, band)
     different = 0
     for body in islice(bodies, _MOST_BODIES):
         changes = _changes(definition.dedented, body)
@@ -118,6 +135,8 @@ class _Search:
     qualname: str
     today: str
     gate: Gate
+    band: tuple[int, int]
+    """The minimum and maximum numbers of failing tests."""
     family: str = ""
     """The kind of the origin of the body that is being reduced."""
     good: dict[str, RatedHistory] = field(default_factory=dict)
@@ -184,7 +203,7 @@ class _Search:
         if most is not None and glance.value > most:
             trial.end(Reason.AT_A_GLANCE.value)
             return
-        evidence, band = evidence_of(report, target, trial.library), trial.settings.band
+        evidence, band = evidence_of(report, target, trial.library), self.band
         is_about_it = all(id in trial.library.entering(target.name) for id in report.failed)
         good = is_good(evidence, *band) and is_about_it
         trial.end("good" if good else fault(evidence, band[0]))

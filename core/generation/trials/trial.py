@@ -5,7 +5,8 @@ from __future__ import annotations
 import random
 import time
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import replace
 from typing import Any
 
@@ -19,6 +20,7 @@ from gistpoint.core.generation.settings import FaultSource
 from gistpoint.core.generation.verdicts import CandidateVerdict, Cost, ProvenCorruption, Reason, Specimen
 from gistpoint.core.outcomes import FREE, RunStatus
 from gistpoint.core.ports import ProbeReport
+from gistpoint.core.running import OnCount
 from gistpoint.core.tasks.leaks import leaks_of
 from gistpoint.core.tasks.model import Target, ToolLimits
 from gistpoint.core.tasks.trees import corrupted_tree
@@ -30,6 +32,8 @@ REFUSALS: Mapping[NoGood, Reason] = {
     NoGood.COULD_NOT_RUN: Reason.NO_RESULT,
     NoGood.NOT_REMOVABLE: Reason.NOT_REMOVABLE,
 }
+_REPORTED_S = 0.5
+"""Seconds between two reports on corruptions that are being read: each is a file that is replaced."""
 WHOLE_SUITE = "the whole suite"
 """Shown instead of a family while the whole suite runs."""
 CONTROLS = "the controls"
@@ -60,6 +64,7 @@ class CandidateTrial:
         self._clean: set[tuple[Target, ...]] = set()
         self._warm = 0
         self._confirmations, self._confirming = 0, 0.0
+        self._reading = 0.0
         self._specimen: Specimen | None = None
         self.record: Mapping[str, Any] | None = None
         """The model's rounds on the candidate, which the verdict contains if nothing is kept."""
@@ -70,6 +75,29 @@ class CandidateTrial:
         """Report that another corruption of `function` is being tried."""
         attempt = self._progress.attempt + 1 if function == self._progress.function else 1
         self._report_progress(function=function, attempt=attempt, family=family)
+
+    @contextmanager
+    def reading(self, what: str) -> Iterator[OnCount]:
+        """Count the seconds of a block that reads corruptions without running tests.
+
+        Yield a function that reports how many of how many are read, and raises `CancelledError` when stopped.
+        """
+        began = time.monotonic()
+        reported = float("-inf")
+
+        def report(done: int, total: int) -> None:
+            nonlocal reported
+            self.context.run.check()
+            now = time.monotonic()
+            if now - reported >= _REPORTED_S:
+                reported = now
+                self._report_progress(family=f"{what}, {done} of {total}")
+
+        self._report_progress(family=what)
+        try:
+            yield report
+        finally:
+            self._reading += time.monotonic() - began
 
     def end(self, fate: str) -> None:
         """Count the outcome of the last corruption."""
@@ -172,6 +200,7 @@ class CandidateTrial:
         cost = Cost(
             tuple(self._probes), self._warm, self._confirmations, round(self._confirming, 3), self._tests
         )
+        cost = replace(cost, reading=round(self._reading, 3))
         record = self.record if kept is None else None
         return CandidateVerdict(
             self.candidate.key, names, reason, detail, dict(self.fates), cost, kept, self._specimen, record

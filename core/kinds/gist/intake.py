@@ -305,7 +305,7 @@ class Examination:
 
     def _require_in_time(self, run: OriginalRun) -> None:
         limit_s = self.max_seconds * (_TRACED_TIMES if run.trace else 1)
-        if run.run.status is RunStatus.TIMED_OUT or run.seconds > limit_s:
+        if run.run.status is RunStatus.TIMED_OUT or run.seconds - run.waited > limit_s:
             raise NoGistError(
                 NoGist.TOO_SLOW,
                 f"The command takes longer than {self.max_seconds:g} s.",

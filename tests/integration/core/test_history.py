@@ -11,6 +11,7 @@ from fake_benches import SHOP, FakeBench, FakeScorer, Shop
 from gistpoint.core.corruption.blind import GlanceScore
 from gistpoint.core.errors import SourceError, UserError
 from gistpoint.core.generation.candidates import plan
+from gistpoint.core.generation.choice import GroupFunctions
 from gistpoint.core.generation.earlier import (
     EarlierFile,
     read_earlier_files,
@@ -28,14 +29,14 @@ from gistpoint.core.tasks.model import Target
 
 
 def campaign(
-    folder: Path, *versions: str, bench: FakeBench | None = None, **options: object
+    folder: Path, *versions: str, bench: FakeBench | None = None, mode: str = "discovery", **options: object
 ) -> tuple[Counts, list[CandidateVerdict]]:
     """Make tasks from the earlier versions of the library's file, the newest first."""
     shop = Shop(folder, bench or FakeBench())
     shop.library()
     files = tuple(EarlierFile(f"{n}" * 40, f"2024-01-0{n}", text) for n, text in enumerate(versions, 1))
     write_earlier_files(folder / "library", {"shop.py": files})
-    return shop.campaign("discovery", source=FaultSource.HISTORY, **{"min_failing": 1, **options})
+    return shop.campaign(mode, source=FaultSource.HISTORY, **{"min_failing": 1, **options})
 
 
 def earlier(*changes: tuple[str, str]) -> str:
@@ -84,6 +85,7 @@ def test_the_newest_body_of_several_versions_is_named(tmp_path: Path) -> None:
     _, kept = campaign(tmp_path, SHOP, old, old + "\n\n# more\n")
     _, part = the_one(kept)
     assert part["history"]["version"] == "2" * 40  # type: ignore[index]
+    assert part["history"]["replaced_by"] == "1" * 40  # type: ignore[index]
 
 
 @pytest.mark.parametrize(
@@ -148,7 +150,7 @@ def test_a_feature_that_the_earlier_file_lacks_is_kept_only_if_asked_for(tmp_pat
 class _ByLength(FakeScorer):
     """Predicts more for a longer text."""
 
-    def scores(self, targets: object, families: object = ()) -> list[GlanceScore]:
+    def scores(self, targets: object, families: object = (), on_reading: object = None) -> list[GlanceScore]:
         assert isinstance(targets, list)
         return [GlanceScore(len(target.corrupted) / 1000, {}) for target in targets]
 
@@ -211,7 +213,7 @@ def test_stored_files_are_read_again_and_damaged_ones_are_none(tmp_path: Path) -
     ("options", "words"),
     [
         ({"mode": CampaignMode.REMOVE, "source": FaultSource.HISTORY}, "--from history"),
-        ({"mode": CampaignMode.MULTI, "source": FaultSource.HISTORY}, "--from history"),
+        ({"mode": CampaignMode.MULTI, "source": FaultSource.ATTEMPTS}, "--from attempts"),
         ({"mode": CampaignMode.DISCOVERY, "source": FaultSource.HISTORY, "model": "m"}, "--from history"),
         ({"mode": CampaignMode.DISCOVERY, "missing_features": True}, "--missing-features"),
         ({"mode": CampaignMode.REMOVE, "pool": 3}, "--pool"),
@@ -246,3 +248,35 @@ def test_candidates_need_one_test_that_sees_them(tmp_path: Path) -> None:
     shop = Shop(tmp_path)
     settings = CampaignSettings(CampaignMode.DISCOVERY, 0, 1, source=FaultSource.HISTORY)
     assert len(plan(shop.library(), settings).candidates) == 3
+
+
+REBATE = ("total // 10", "total // 5")
+COUNTS = ("left.get(name, 0) + count", "left.get(name, 1) + count")
+
+
+def test_parts_that_one_commit_changed_become_one_task(tmp_path: Path) -> None:
+    counts, (verdict,) = campaign(tmp_path, SHOP, earlier(REBATE, COUNTS), mode="multi", count=1)
+    assert verdict.kept is not None
+    assert {target.qualname for target in verdict.kept.targets} == {"price", "stock"}
+    parts = verdict.kept.provenance["parts"]
+    assert {part["history"]["replaced_by"] for part in parts} == {"1" * 40}
+    assert verdict.kept.provenance["largest_distance"] <= 4
+    assert min(verdict.kept.provenance["failing_alone"]) >= 1
+    assert counts.kept == 1
+
+
+def test_parts_of_different_commits_are_not_joined(tmp_path: Path) -> None:
+    counts, kept = campaign(tmp_path, SHOP, earlier(REBATE), earlier(REBATE, COUNTS), mode="multi")
+    assert not kept
+    assert counts.reasons == {Reason.NO_PARTNER: 3}
+
+
+def test_the_papers_preset_has_groups_of_four_within_four_calls() -> None:
+    def planned(**options: object) -> CampaignSettings:
+        wanted = GenerateTasks(sources=("x==1",), mode=CampaignMode.MULTI, **options)  # type: ignore[arg-type]
+        return wanted.planned(lambda model, least: pytest.fail("no model"))[1]
+
+    paper = planned(preset="paper", faults=FaultSource.HISTORY)
+    assert (paper.groups.sizes, paper.groups.distance, paper.pool) == ((4,), 4, 0)
+    assert planned(preset="paper", groups=GroupFunctions(size="2")).groups.sizes == (2,)
+    assert planned().groups.sizes == ()

@@ -49,6 +49,10 @@ NONE = [
     ),
     *(json.dumps({**ANSWER, "reason": reason}).encode() for reason in ("bogus", "", 5, ["x"], {})),
     b'{"re": "unplain", "words": 5}',
+    *(
+        json.dumps({**ANSWER, "heap": {number: ["list", []]}}).encode()
+        for number in ("+2", " 2", "2 ", "02", "-0", "1_0", "\u0662", "2.0", "")
+    ),
 ]
 
 
@@ -67,8 +71,8 @@ def test_an_answer_is_one() -> None:
     [{"5": ["object", 1]}, {"5": ["object", "a:B", 3, "x", 4]}, {"5": ["list", 7]}, {"5": ["set", {"a": 1}]}],
 )
 def test_an_odd_answer_can_be_shown_and_compared(heap: dict[str, Any]) -> None:
-    answer = parsed(json.dumps({"re": "value", "roots": [["#", 5]], "heap": heap}).encode())
-    assert answer is not None
+    answer = {"re": "value", "roots": [["#", 5]], "heap": heap}
+    assert parsed(json.dumps(answer).encode()) is None
     assert isinstance(answer_text(answer, ValueRenderer()), str)
     assert not same_answer(ANSWER, answer)
     assert not same_without_order(ANSWER, answer)
@@ -105,6 +109,13 @@ def test_a_call_that_asks_the_test_is_put_again_with_the_replies() -> None:
     assert [len(call.steps) for call in found] == [3]
     assert put_again((given, NEXT), (reply, NEXT)) == [], "its end was not recorded"
     assert put_again((given, NEXT), (reply, ANSWER), steps=False) == []
+
+
+def test_a_call_is_put_again_for_each_of_its_answers() -> None:
+    other = {"re": "raised", "roots": [["#", -1]], "heap": {}}
+    assert len(put_again((CALL, ANSWER), ({**CALL, "call": 2}, ANSWER))) == 1
+    assert len(put_again((CALL, ANSWER), ({**CALL, "call": 2}, other))) == 2
+    assert len(put_again((CALL, ANSWER), ({**CALL, "call": 2}, other), steps=False)) == 1
 
 
 def test_numbers_of_what_stays_are_those_of_the_other_process() -> None:
@@ -163,6 +174,12 @@ ODD = [
             {"warnings": [["a"]]},
             {"logs": [["a", "b", "c"]]},
             {"logs": [["a", 1, 2]]},
+            {"re": "callback"},
+            {"re": "callback", "do": "next"},
+            {"re": "callback", "of": 1},
+            {"re": "callback", "do": 1, "of": 1},
+            {"re": "callback", "do": "next", "of": [1]},
+            {"re": "callback", "do": "next", "of": True},
         )
     ),
 ]

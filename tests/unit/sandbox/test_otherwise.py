@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
+from small_trees import tree_of
 
-from gistpoint.sandbox.confirmation.otherwise import changes_more, new_attributes
+from gistpoint.sandbox.confirmation.otherwise import NewAttributes, changes_more, readable
+from gistpoint.sandbox.confirmation.pair import Exchange
 
 OWN = ["object", "shop:Money", {"amount": 1}, "", None]
 GIVEN = {"roots": [["#", 1], ["#", 2]], "heap": {"1": ["list", [1]], "2": OWN, "3": ["list", []]}}
@@ -14,6 +17,16 @@ GIVEN = {"roots": [["#", 1], ["#", 2]], "heap": {"1": ["list", [1]], "2": OWN, "
 
 def answer(heap: dict[str, Any]) -> dict[str, Any]:
     return {"re": "value", "roots": [None], "heap": heap}
+
+
+def asked(*heaps: dict[str, Any]) -> list[Exchange]:
+    """Return the exchanges of a call whose answers hold these objects; all but the last are questions."""
+    kinds = ["callback"] * (len(heaps) - 1) + ["value"]
+    requests = [GIVEN] + [{"do": "return", "roots": [None], "heap": {}}] * (len(heaps) - 1)
+    return [
+        Exchange(request, {**answer(heap), "re": kind})
+        for request, kind, heap in zip(requests, kinds, heaps, strict=True)
+    ]
 
 
 def money(**attributes: object) -> list[Any]:
@@ -30,7 +43,7 @@ CHANGES: dict[str, tuple[dict[str, Any], dict[str, Any], bool]] = {
     "another attribute": ({}, {"2": money(amount=1, cache=2)}, False),
     "a kind of container that the true function never changes": ({}, {"1": ["dict", []]}, False),
     "something new": ({}, {"-1": ["list", [5]]}, False),
-    "no answer": ({}, {"1": 5}, False),
+    "what no honest process writes": ({}, {"1": ["list", [["f", "x"]]], "3": ["list", [["#", [1]]]]}, True),
 }
 
 
@@ -38,11 +51,11 @@ CHANGES: dict[str, tuple[dict[str, Any], dict[str, Any], bool]] = {
 def test_what_only_the_submission_changes(name: str) -> None:
     true, submitted, more = CHANGES[name]
     writes = {"list", "shop:Money.amount"}
-    assert changes_more(GIVEN, answer(true), answer(submitted), writes) is more
+    assert changes_more(asked(submitted), asked(true), writes) is more
 
 
 def test_a_change_that_is_not_made_does_not_count() -> None:
-    assert not changes_more(GIVEN, answer({}), answer({"1": ["list", []]}), {"dict"})
+    assert not changes_more(asked({"1": ["list", []]}), asked({}), {"dict"})
 
 
 NEW: dict[str, tuple[dict[str, Any], dict[str, Any], set[str]]] = {
@@ -67,4 +80,55 @@ NEW: dict[str, tuple[dict[str, Any], dict[str, Any], set[str]]] = {
 @pytest.mark.parametrize("name", NEW)
 def test_attributes_that_only_the_submission_sets(name: str) -> None:
     true, submitted, found = NEW[name]
-    assert new_attributes(GIVEN, answer(true), answer(submitted)) == found
+    attributes = NewAttributes()
+    attributes.add(asked(submitted), asked(true))
+    assert attributes.found() == found
+
+
+QUESTIONS: dict[str, tuple[list[dict[str, Any]], list[dict[str, Any]], bool]] = {
+    "with a question": ([{}, {}], [{"1": ["list", []]}, {}], True),
+    "until a question was answered": ([{}, {}], [{"1": ["list", []]}, {"1": ["list", [1]]}], True),
+    "before other questions": ([{}, {}, {}], [{"1": ["list", []]}, {}], True),
+    "earlier than the true function": ([{}, {"1": ["list", []]}], [{"1": ["list", []]}, {}], False),
+    "later than the true function": ([{"1": ["list", []]}, {}], [{}, {"1": ["list", []]}], False),
+}
+
+
+@pytest.mark.parametrize("name", QUESTIONS)
+def test_what_is_changed_when_a_function_of_the_test_is_called(name: str) -> None:
+    true, submitted, more = QUESTIONS[name]
+    assert changes_more(asked(*submitted), asked(*true), {"list"}) is more
+
+
+def test_a_class_that_the_true_function_does_not_answer_with_in_the_same_call() -> None:
+    attributes = NewAttributes()
+    attributes.add(asked({"-1": ["object", "shop:Price", {"amount": 1, "slack": 9}, "", None]}), asked({}))
+    assert attributes.found() == {"shop:Price.amount", "shop:Price.slack"}
+    known = ["object", "shop:Price", {"amount": 1}, "", None]
+    attributes.add(asked({"-1": known}), asked({"-1": known}))
+    assert attributes.found() == {"shop:Price.slack"}
+
+
+READERS: dict[str, str] = {
+    "by its name": "one.slack",
+    "as text": "getattr(one, 'slack')",
+    "by a name that is made": "getattr(one, f'{name}ck')",
+    "whether there is one": "hasattr(one, name)",
+    "all at once": "vars(one)",
+    "by their dictionary": "one.__dict__",
+    "by their names": "[name for name in dir(one)]",
+    "by the standard library": "inspect.getmembers(one)",
+}
+
+
+@pytest.mark.parametrize("reader", READERS)
+def test_an_attribute_can_be_read_by_any_module(reader: str, tmp_path: Path) -> None:
+    files = {"shop.py": "class Money: pass\n", "base.py": f"def read(one, name): return {READERS[reader]}\n"}
+    assert readable(tree_of(files, tmp_path), {"shop:Money.slack"}) == ["shop:Money.slack"]
+    assert readable(tree_of(files, tmp_path), set()) == []
+
+
+def test_an_attribute_that_no_code_names_is_only_read_by_the_submission(tmp_path: Path) -> None:
+    files = {"shop.py": "class Money:\n    def known(self): return getattr(self, 'amount', 0)\n"}
+    tree = tree_of(files, tmp_path)
+    assert readable(tree, {"shop:Money.slack", "shop:Money.__len__"}) == ["shop:Money.__len__"]

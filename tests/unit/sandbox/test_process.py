@@ -1,16 +1,19 @@
 from __future__ import annotations
 
 import math
+import os
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
 
 from gistpoint.core.running import NEVER
+from gistpoint.sandbox.backends import process as backend_process
 from gistpoint.sandbox.backends.base import Stop
 from gistpoint.sandbox.backends.process import ResultLines, Tail, follow, result_pipe
-from gistpoint.sandbox.backends.resources import DiskWatch, descendants, memory_of_tree
+from gistpoint.sandbox.backends.resources import DiskWatch, descendants, memory_of_tree, waiting_of_tree
 from gistpoint.sandbox.limits import RunLimits, suite_timeout
 
 
@@ -80,6 +83,73 @@ open('left', 'wb').write(os.urandom({size}))
                 watch=watch,
             )
     assert (ended.stop, ended.exit_code) == (stop, 0 if stop is Stop.EXITED else None)
+
+
+@pytest.mark.parametrize(
+    ("waits", "patience", "stop"),
+    [
+        (True, 10.0, Stop.EXITED),
+        (True, 1.0, Stop.TIMED_OUT),
+        (True, 1.5, Stop.TIMED_OUT),
+        (False, 10.0, Stop.TIMED_OUT),
+    ],
+)
+def test_the_limit_of_a_run_moves_by_the_time_it_waits_for_a_processor(monkeypatch, waits, patience, stop):
+    began = time.monotonic()
+    monkeypatch.setattr(backend_process, "_WAITING_TICK_S", 0.05)
+    monkeypatch.setattr(
+        backend_process, "waiting_of_tree", lambda pid: time.monotonic() - began if waits else 0.0
+    )
+    code = """
+import os, sys, time
+os.write(int(sys.argv[1]), b'{"e":"ready"}\\n')
+time.sleep(1.5)
+"""
+    with result_pipe() as pipe:
+        process = subprocess.Popen(
+            [sys.executable, "-c", code, str(pipe.writing)], stdout=subprocess.PIPE, pass_fds=(pipe.writing,)
+        )
+        pipe.close_writing()
+        with process:
+            ended = follow(
+                process,
+                pipe.reading,
+                timeout_s=0.5,
+                limits=RunLimits(),
+                on_line=print,
+                cancel=NEVER,
+                kill=process.kill,
+                patience=patience,
+            )
+    assert ended.stop is stop
+    assert (ended.waited > 0) == (waits and patience > 1)
+    assert ended.waited <= ended.seconds
+
+
+@pytest.mark.skipif(not Path("/proc/self/schedstat").exists(), reason="the system does not report it")
+def test_a_process_without_a_processor_waits_and_one_that_sleeps_does_not():
+    """Two that compute on one processor wait for each other; how long depends on the machine's other work."""
+    alone = f"import os; os.sched_setaffinity(0, {{{min(os.sched_getaffinity(0))}}})"
+    compute = f"{alone}; print('.', flush=True)\nwhile True: pass"
+    sleep = "import time; print('.', flush=True); time.sleep(60)"
+    started = [
+        subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE)
+        for code in (compute, compute, sleep)
+    ]
+    try:
+        for process in started:
+            assert process.stdout is not None
+            assert process.stdout.read(1) == b"."
+        first, second, asleep = (waiting_of_tree(process.pid) for process in started)
+        time.sleep(2)
+        gained = [waiting_of_tree(process.pid) for process in started]
+        assert gained[0] - first + gained[1] - second > 0.5
+        assert gained[2] - asleep < 0.2
+    finally:
+        for process in started:
+            process.kill()
+            process.communicate()
+    assert waiting_of_tree(started[0].pid) == 0.0
 
 
 def test_suite_timeout_has_a_floor():

@@ -66,7 +66,6 @@ from gistpoint.tui.widgets.writing_area import Pasted, WritingArea
 
 FLUSH_SECONDS = 1.0
 """Seconds between two writes of counted affordances."""
-
 _BUSY = "A call is under way: wait for it, or cancel it with Esc."
 _PLAYING = f"{signs.FORWARD} A recorded attempt is playing, with the real tools and tests. Ctrl+L leaves it."
 _BRIEF_FIRST = "Read the task: the clock is running. Press F9 afterwards to open the tools."
@@ -425,8 +424,8 @@ class SolveScreen(BaseScreen[How]):
         asked = self._asking.asked_for()
         await self.area.make("results")
         await self.results.show_call(call_id)
-        first = (call.text or "").split("\n")[0]
-        self.console.say(f"{signs.BAD + ' ' if call.refused else ''}{first}")
+        refused = f"{signs.BAD} " if call.refused else ""
+        self.console.say(refused + (call.text or "").split("\n")[0])
         if (shown := shown_sources(call)) is not None:
             await self.area.make("code")
             self.code.show(shown, line=asked.line_in(shown.path) if asked is not None else None)

@@ -20,7 +20,7 @@ from gistpoint.tui.widgets.record_list import Piece
 from gistpoint.tui.widgets.table import Table
 
 PAGE_WIDTH = 80
-"""The cells that the pages keep beside the queue, however long its titles are."""
+"""The cells that the pages keep next to the queue, however long its titles are."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,7 +165,7 @@ class QueueList(Table[QueueRow]):
         self._room_wanted = 0
 
     def get_content_width(self, container: Size, viewport: Size) -> int:
-        """Return the width that the rows need, if the pages beside them keep enough; see `validate.tcss`."""
+        """Return the width that the rows need, if the pages next to them keep enough; see `validate.tcss`."""
         return min(self._room_wanted, viewport.width - PAGE_WIDTH - self.gutter.width)
 
     def _draw(self, cursor: int | None = None) -> None:

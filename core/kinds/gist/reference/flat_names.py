@@ -93,7 +93,7 @@ def flat_names(
 def _claims(
     selection: UnitSelection, fixed: Collection[Use], boxed: set[str]
 ) -> Mapping[str, Mapping[Entity, int]]:
-    """Return, for each name, the entities that it may stand for, each with its weighted number of uses."""
+    """Return, for each name, the entities that it may mean, each with its weighted number of uses."""
     claims: dict[str, dict[Entity, int]] = defaultdict(lambda: defaultdict(int))
     for entity in selection.entities:
         if entity.kind == DEFINED:

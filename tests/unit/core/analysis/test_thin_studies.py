@@ -29,7 +29,7 @@ NAMES = ("code_lines", "harmonic_out", "cyclomatic", "degree", "calls", "files")
 
 
 def odd_study(seed: int) -> StudyData:
-    """Return a study with random gaps, which may be solved by all or none or lack all variation."""
+    """Return a study with random gaps, which may be solved by all or none or have no variation."""
     draw = Random(seed)
     conditions = [one for one in CONDITIONS if one.id == "alone" or draw.random() < 0.5]
     solving = draw.choice([0.0, 0.1, 0.5, 0.9, 1.0])
@@ -130,7 +130,7 @@ def test_odd_studies_are_analysed_or_said_to_be_too_thin(seed: int) -> None:
 
 
 def test_eight_people_and_sixteen_tasks() -> None:
-    """Nine of ten attempts are solved: shares are estimated; regressions say what they lack."""
+    """Nine of ten attempts are solved: shares are estimated; regressions report what is missing."""
     modes = ("discovery", "remove")
     tasks = {
         f"t{n}": StudyTask(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import pytest
@@ -84,3 +85,18 @@ def test_other_data_are_not_the_same(name: str) -> None:
     first, second = OTHER[name]
     assert not same_data(GIVEN, first, second)
     assert not same_data(GIVEN, second, first)
+
+
+def test_large_collections_in_another_order_are_compared_in_time() -> None:
+    pairs = [[number, ["t", [number, ["#", -number]]]] for number in range(1, 4_000)]
+    lists = {str(-number): ["list", [number]] for number in range(1, 4_000)}
+    began = time.process_time()
+    for kind, parts in (("dict", pairs), ("set", [pair[1] for pair in pairs])):
+        for first in (pairs[7][1], ["t", [0, ["#", -1]]]):
+            heaps = [{**lists, "1": [kind, list(order)]} for order in (parts, parts[::-1])]
+            heaps[1]["1"][1].append([0, first] if kind == "dict" else first)
+            answers = [{"re": "value", "roots": [["#", 1]], "heap": heap} for heap in heaps]
+            assert not same_data(GIVEN, *answers)
+            del heaps[1]["1"][1][-1]
+            assert same_data(GIVEN, *answers)
+    assert time.process_time() - began < 10

@@ -1,4 +1,4 @@
-"""The smallest part of a change with which a test still fails, and features that it lacks."""
+"""The smallest part of a change with which a test still fails, and features that it does not have."""
 
 from __future__ import annotations
 

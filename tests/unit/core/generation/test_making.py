@@ -66,6 +66,26 @@ def test_a_suite_may_take_as_long_as_was_allowed(tmp_path: Path) -> None:
     assert take_in(repository(tmp_path), Slow(CHECKS), max_seconds=70.0).seconds == 70.0
 
 
+@pytest.mark.parametrize(("seconds", "waited", "taken"), [(300.0, 250.0, True), (300.0, 200.0, False)])
+def test_waiting_for_a_processor_does_not_make_a_suite_slow(
+    seconds: float, waited: float, taken: bool, tmp_path: Path
+) -> None:
+    class OnABusyMachine(FakeRunner):
+        def run(self, request: RunRequest, *, run: RunContext = UNATTENDED) -> SuiteReport:
+            assert request.patience > 1
+            return replace(super().run(request, run=run), seconds=seconds, waited=waited)
+
+    if taken:
+        found = take_in(repository(tmp_path), OnABusyMachine(CHECKS))
+        # Later runs wait on this machine too, so their limit follows the clock.
+        assert (found.seconds, found.timeout_s) == (seconds, 5 * seconds)
+        assert found.protection is not None
+        return
+    with pytest.raises(NoTaskError, match="not counting 200 s of waiting for a processor") as refused:
+        take_in(repository(tmp_path), OnABusyMachine(CHECKS))
+    assert refused.value.reason is NoGood.TOO_SLOW
+
+
 def written(intake: Intake, into: Path) -> Task:
     runner = FakeRunner(CHECKS)
     proof = prove(intake, (removal_target(intake.repository.tree, DISCOUNT),), runner, min_failing=1)

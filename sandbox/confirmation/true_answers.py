@@ -1,0 +1,197 @@
+"""Finds the calls of a passing run because of which the pass is not confirmed, by asking the true function.
+
+A test passes with a wrong answer if it does not look at what is wrong, which is a note (decision 131), or if
+something else covers for it, which is a reason not to confirm the pass (decision 135).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from gistpoint.core.confirmation.differences import FunctionName, without
+from gistpoint.core.confirmation.likeness import same_data
+from gistpoint.core.confirmation.model import AnsweredCall
+from gistpoint.core.running import RunContext
+from gistpoint.sandbox.confirmation.controls import ConfirmationCase, ran
+from gistpoint.sandbox.confirmation.otherwise import (
+    NewAttributes,
+    mark_alone,
+    mark_of,
+    same_request,
+    shown_call,
+)
+from gistpoint.sandbox.confirmation.pair import Exchange, PairReport
+from gistpoint.sandbox.confirmation.repeating import (
+    PlainCall,
+    Repetition,
+    chains_of,
+    plain_calls,
+    sample,
+)
+from gistpoint.sandbox.confirmation.submission import SubmissionProcess
+
+_MOST_OTHERWISE = 20
+"""The largest number of calls with other data that are put to the true function a second time."""
+Learned = Sequence[Mapping[str, Sequence[str]]]
+
+
+class OtherAnswer(NamedTuple):
+    """A call that the true function answers differently."""
+
+    call: AnsweredCall
+    mark: str
+    """Why a pass with this call is not confirmed; empty if the difference is only a note."""
+
+
+class _Answered(NamedTuple):
+    """A call of the run, with the true function's answers to the same requests."""
+
+    call: PlainCall
+    true: Sequence[Exchange]
+    first: tuple[Exchange, Exchange] | None
+    """The first exchange with other data, as recorded and with the true function's answer."""
+    is_whole: bool
+    """Whether the true function asks what the submission asked, so that all of the call could be repeated."""
+    mark: str
+
+
+@dataclass(slots=True)
+class TrueAnswers:
+    """The true functions' answers to the calls of a run of a submission."""
+
+    case: ConfirmationCase
+    functions: Sequence[FunctionName]
+    learned: Learned
+    run: RunContext
+    attributes: NewAttributes = field(default_factory=NewAttributes)
+    apart: frozenset[str] = frozenset()
+    """The tests with calls that could not be repeated, since the true function asks something else."""
+
+    def judged(self, report: PairReport, tests: Collection[str]) -> OtherAnswer | None:
+        """Return the first call of tests that pass which the true function answers with other data, if any.
+
+        A call because of which the pass is not confirmed comes first, also if it can't be repeated.
+        """
+        other = self.other_answer(report, tests)
+        if other is not None and other.mark:
+            return other
+        return self.mark_apart(report) or other
+
+    def other_answer(self, report: PairReport, tests: Collection[str]) -> OtherAnswer | None:
+        """Return the first call of the tests that the true function answers with other data, if any.
+
+        A call because of which a pass is not confirmed comes before all others.
+
+        A test with such a call may pass, because it does not look at these data, or because the library's own
+        comparison accepts them (decision 131). Calls that the true function does not answer in the same way
+        twice do not count.
+        """
+        wanted = frozenset(tests)
+        calls = [call for call in plain_calls(report, steps=True) if call.test in wanted]
+        answered = self._answered(sample(calls, self._seed), hash_seed=0)
+        self.apart = frozenset(found.call.test for found in answered if not found.is_whole)
+        otherwise = [found for found in answered if found.mark or found.first is not None]
+        otherwise.sort(key=lambda found: not found.mark)
+        chosen = otherwise[:_MOST_OTHERWISE]
+        again = self._answered([found.call for found in chosen], hash_seed=1) if chosen else []
+        for found, known in zip(chosen, again, strict=True):
+            if not _is_steady(found, known):
+                continue
+            first = found.call.first
+            if found.mark or found.first is None:
+                own = [first, *found.call.steps]
+                return OtherAnswer(self._shown(found.call.test, own, found.true), found.mark)
+            recorded, true = found.first
+            return OtherAnswer(shown_call(self._function(first), found.call.test, first, true, recorded), "")
+        return None
+
+    def mark_apart(self, report: PairReport) -> OtherAnswer | None:
+        """Return the first call with a mark that could not be repeated, since its questions are others.
+
+        The tests of these calls are run with the true function, and their calls are compared one by one.
+        """
+        tests = sorted(self.apart)
+        if not tests:
+            return None
+        true = ran(self.case, self.functions, tests, self.case.original, self.learned, self.run)
+        for test in tests:
+            known = list(chains_of(true.asked[test].exchanges)) if test in true.asked else []
+            for place, own in enumerate(chains_of(report.asked[test].exchanges)):
+                others = known[place] if place < len(known) else []
+                found = self._mark_of_chain(own, others)
+                if found:
+                    return OtherAnswer(self._shown(test, own, others or own), found)
+        return None
+
+    def _mark_of_chain(self, own: Sequence[Exchange], true: Sequence[Exchange]) -> str:
+        writes = self._writes(own[0])
+        if true and same_request(own[0], true[0]):
+            self.attributes.add(own, true)
+            return mark_of(own, true, writes)
+        # The test has made another call by now. Calls that ask nothing were compared when they were repeated.
+        if not any(exchange.answer["re"] == "callback" for exchange in own):
+            return ""
+        self.attributes.add(own, ())
+        return mark_alone(own, writes)
+
+    def _answered(self, calls: Sequence[PlainCall], *, hash_seed: int) -> list[_Answered]:
+        """Put calls to the true function in a process of its own."""
+        tree = without(self.case.original, self.case.hidden)
+        process = SubmissionProcess(self.case.place, tree, self.functions, hash_seed=hash_seed)
+        try:
+            return [self._answered_call(process, call) for call in calls]
+        finally:
+            process.close()
+
+    def _answered_call(self, process: SubmissionProcess, call: PlainCall) -> _Answered:
+        self.run.check()
+        repetition = Repetition(process, call)
+        true: list[Exchange] = []
+        first: tuple[Exchange, Exchange] | None = None
+        for place, (exchange, answer) in enumerate(repetition.exchanges()):
+            request = [call.first, *call.steps][place].request
+            true.append(Exchange(request, answer))
+            if first is None and not same_data(exchange.request, exchange.answer, answer):
+                first = exchange, Exchange(exchange.request, answer)
+        own = [call.first, *call.steps][: len(true)]
+        if not repetition.is_whole:
+            return _Answered(call, true, first, False, "")
+        self.attributes.add(own, true)
+        return _Answered(call, true, first, True, mark_of(own, true, self._writes(call.first)))
+
+    @property
+    def _seed(self) -> str:
+        """A text that the solver does not know."""
+        return self.case.answer.targets[0].original
+
+    def _function(self, exchange: Exchange) -> FunctionName:
+        place: int = exchange.request.get("function", 0)
+        return self.functions[place]
+
+    def _shown(self, test: str, own: Sequence[Exchange], true: Sequence[Exchange]) -> AnsweredCall:
+        """Return a call with its last answers, and the arguments as they are then."""
+        return shown_call(self._function(own[0]), test, own[0], _summed(true), _summed(own))
+
+    def _writes(self, exchange: Exchange) -> frozenset[str]:
+        place: int = exchange.request.get("function", 0)
+        return frozenset(self.learned[place]["writes"])
+
+
+def _is_steady(found: _Answered, known: _Answered) -> bool:
+    """Whether the true function answers a call in the same way a second time."""
+    if found.mark != known.mark:
+        return False
+    if found.first is None or known.first is None:
+        return found.first is known.first
+    return same_data(found.first[0].request, found.first[1].answer, known.first[1].answer)
+
+
+def _summed(exchanges: Sequence[Exchange]) -> Exchange:
+    """Return the exchanges of a call as one: its request, its last answer, and all objects after that."""
+    heap: dict[str, object] = {}
+    for exchange in exchanges:
+        heap.update(exchange.request.get("heap", {}))
+        heap.update(exchange.answer.get("heap", {}))
+    return Exchange(exchanges[0].request, {**exchanges[-1].answer, "heap": heap})
