@@ -242,7 +242,8 @@ def _damage_reported(done: str = "unpacked") -> Iterator[None]:
     try:
         yield
     except _DAMAGE as error:
-        # What is done with the archive's content happens within this context too.
+        # The archive's content is also written within this context, so an error of the system need not be
+        # damage.
         if isinstance(error, OSError) and error.errno in _OF_THE_SYSTEM:
             raise
         raise _damaged(error, done) from error

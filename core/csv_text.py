@@ -9,9 +9,11 @@ from collections.abc import Iterable
 
 Cell = str | int | float | None
 
-_FORMULA = re.compile(r"'*[=+\-@\t\r]")
+_BEGINNING = "=+@\uff1d\uff0b\uff0d\uff20\t\r\n\\-"
+"""What OWASP lists as the beginning of a formula, with the full-width signs that some spreadsheets take."""
+_FORMULA = re.compile(f"'*[{_BEGINNING}]")
 """Texts that begin like this get a prefix, even if they have one, so that it can be removed again."""
-_PREFIXED = re.compile(r"'+[=+\-@\t\r]")
+_PREFIXED = re.compile(f"'+[{_BEGINNING}]")
 _NUMBER = re.compile(r"-?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?")
 
 

@@ -163,7 +163,7 @@ class OddFileError(OSError):
 def open_regular(path: Path, flags: int = os.O_RDONLY, mode: int = 0o600, *, links: bool = True) -> int:
     """Return a descriptor of a regular file, opened without waiting for the other end of a pipe.
 
-    Unless `links`, the last part of the path must not be a link, which could lead to any file of the user.
+    Unless `links`, the last part of the path must not be a link, which could lead to any of the user's files.
     Raises `OSError`: `OddFileError` for such a link, a pipe or a device, `IsADirectoryError` for a folder.
     """
     try:

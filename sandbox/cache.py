@@ -46,7 +46,7 @@ def build_once(folder: Path, build: Callable[[Path], None], cancel: CancelToken 
 
 
 def remove_frozen(folder: Path) -> None:
-    """Remove a folder, even if folders in it are not writable."""
+    """Remove a folder as far as possible, even if folders in it are not writable; ignore errors."""
     for place, folders, _ in os.walk(folder):
         for name in folders:
             path = Path(place, name)

@@ -102,7 +102,10 @@ def _unlocked() -> Iterator[Path]:
 
 
 def _remove(folder: Path) -> None:
-    """Remove a folder, even if the tested code has removed permissions from folders in it."""
+    """Remove a folder as far as possible, even if the tested code has removed permissions in it.
+
+    Errors are ignored.
+    """
     with contextlib.suppress(OSError):
         folder.chmod(0o700)
     for place, names, _ in os.walk(folder):

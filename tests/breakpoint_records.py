@@ -40,7 +40,7 @@ def record_of(
     if change is not None:
         lines = definition.source.split("\n")[definition.def_line - definition.start_line :]
         text = "\n".join(lines)
-        assert text.count(change[0]) == 1, f"{change[0]!r} stands {text.count(change[0])} times in {function}"
+        assert text.count(change[0]) == 1, f"{change[0]!r} occurs {text.count(change[0])} times in {function}"
         corruption = {"code": text.replace(*change), "score": 0.5}
     measured = measure_complexity({path: data})[path, definition.def_line]
     return {

@@ -145,6 +145,10 @@ def filled(out, source, function):
     out.extend(map(function, source))
 
 
+def sort_by(items, key):
+    items.sort(key=key)
+
+
 def made(values, function):
     return [Amount(function(value)) for value in values]
 
@@ -196,7 +200,7 @@ def shown(n):
     return noted(n) and price(n, 2)
 '''
 TESTS = """
-import pytest, kit
+import pytest, random, kit
 from kit import Amount, Bag
 
 
@@ -261,6 +265,14 @@ def test_filled():
     source, out = [1, 2], []
     kit.filled(out, source, lambda n: n)
     assert out == source
+def test_filled_at_random():
+    source, out = [random.randrange(10 ** 6) for _ in range(3)], []
+    kit.filled(out, source, lambda n: n)
+    assert out == source
+def test_sort_by():
+    for items in ([3, 1, 2], [random.randrange(10 ** 6) for _ in range(5)]):
+        kit.sort_by(items, lambda n: -n)
+        assert items == sorted(items, reverse=True)
 def test_made(): assert kit.made([3, 4, 3], lambda n: n + 1) == [Amount(4), Amount(5), Amount(4)]
 def test_maker():
     double, triple = kit.maker(2), kit.maker(3)
@@ -307,6 +319,7 @@ HEADERS = {
     "Bag.copy_to": "def copy_to(self, other):",
     "fill": "def fill(out, source):",
     "filled": "def filled(out, source, function):",
+    "sort_by": "def sort_by(items, key):",
     "made": "def made(values, function):",
     "maker": "def maker(rate):",
     "Bag.__iadd__": "def __iadd__(self, other):",
@@ -337,6 +350,7 @@ CORRUPTED = {
     "Bag.copy_to": "other.items.extend(self.items[1:])\nreturn other",
     "fill": "out.extend(source[1:])",
     "filled": "out.extend(map(function, source[1:]))",
+    "sort_by": "items.sort()",
     "made": "return [Amount(0) for value in values]",
     "maker": "return Amount",
     "Bag.__iadd__": "return self",
@@ -502,6 +516,14 @@ HONEST: dict[str, Bodies] = {
     "another list": {"Bag.copy_to": "other.items = other.items + self.items\nreturn other"},
     "questions one by one": {"filled": "for n in source: out.append(function(n))"},
     "questions before anything changes": {"filled": "out += [function(n) for n in source]"},
+    "a sort of its own": {
+        "sort_by": "for n in range(len(items)):\n"
+        "    least = min(range(n, len(items)), key=lambda k: key(items[k]))\n"
+        "    items[n], items[least] = items[least], items[n]"
+    },
+    "questions about random items in another order": {
+        "filled": "found = {n: function(n) for n in source[::-1]}\nout += [found[n] for n in source]"
+    },
     "fewer questions": {
         "made": "known = {value: function(value) for value in values}\n"
         "return [Amount(known[value]) for value in values]"

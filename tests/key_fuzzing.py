@@ -523,7 +523,8 @@ def _reviewed(*keys: str) -> Stage:
         from gistpoint.tui.screens.review.screen import ReviewScreen
 
         screen = ground.screen
-        if isinstance(screen, ReviewScreen):  # until annotations are read, their keys only say so
+        # Until the annotations have been read, the keys for them only report that they have not.
+        if isinstance(screen, ReviewScreen):
             await ground.until(lambda: screen.run.review is not None)
         await ground.press(*(key for key in keys if key != "list"))
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from gistpoint.core.generation.progress import CampaignProgress, KeptTask, TrialProgress
 from gistpoint.core.readable import duration
 from gistpoint.core.running import RunProgress, WorkStage, stages_after, time_left
-from gistpoint.core.text import visible_line
+from gistpoint.core.text import shortened, visible_line
 from gistpoint.tui import signs
 from gistpoint.tui.tables import Column
 from gistpoint.tui.widgets.charts import gauge
@@ -20,7 +20,9 @@ _NOTES = 200
 _REASONS = 6
 """The maximum number of reasons that are listed, the most frequent first."""
 _NAME = 30
-"""The number of cells for the name of a stage."""
+"""The smallest number of cells for the names of stages."""
+_TIMES = 24
+"""The number of cells that are left for times and counts."""
 _GOOD = "good"
 """The name under which corruptions that were not rejected are counted."""
 
@@ -123,15 +125,21 @@ def stage_lines(shown: CampaignShown, width: int, now: float, *, most: int) -> l
     if report is not None and not shown.stages:
         words = f" {report.tried} of {report.candidates} functions tried"
         return [gauge(report.tried, report.candidates, max(0, min(60, width - len(words)))) + words]
-    return [_stage_words(stage, width, now) for stage in shown.stages[-most:]]
+    stages = shown.stages[-most:]
+    names = [visible_line(stage.name) or "beginning" for stage in stages]
+    # All times begin in one column, if the longest name leaves room for them.
+    cells = max(_NAME, min(width - _TIMES, max(map(len, names), default=0)))
+    return [
+        _stage_words(stage, f"{shortened(name, cells):<{cells}}", width, now)
+        for stage, name in zip(stages, names, strict=True)
+    ]
 
 
-def _stage_words(stage: WorkStage, width: int, now: float) -> str:
-    name = visible_line(stage.name) or "beginning"
+def _stage_words(stage: WorkStage, name: str, width: int, now: float) -> str:
     if stage.took is not None:
-        return f"{signs.GOOD} {name:<{_NAME}} {duration(1000 * stage.took)}"
+        return f"{signs.GOOD} {name} {duration(1000 * stage.took)}"
     elapsed = now - stage.began
-    words = f"{signs.HERE} {name:<{_NAME}} {duration(1000 * elapsed)}"
+    words = f"{signs.HERE} {name} {duration(1000 * elapsed)}"
     if not stage.total:
         return f"{words} {visible_line(stage.phase)}".rstrip()
     counts = f" {stage.done}/{stage.total}"

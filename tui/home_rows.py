@@ -113,8 +113,8 @@ class TaskRow(HomeRow):
     @property
     def sign(self) -> str:
         """The symbol for the best result or state of the person's attempts; `NEW` if there are none."""
-        signs = {sign_of(summary) for summary in self.mine}
-        return next((sign for sign in (SOLVED, TO_READ, OPEN, PAUSED, FAILED, DAMAGED) if sign in signs), NEW)
+        found = {sign_of(summary) for summary in self.mine}
+        return next((sign for sign in (SOLVED, TO_READ, OPEN, PAUSED, FAILED, DAMAGED) if sign in found), NEW)
 
 
 @dataclass(frozen=True, slots=True)
@@ -349,8 +349,8 @@ def sign_of(summary: AttemptSummary) -> str:
         return DAMAGED
     if not summary.state.ended:
         return OPEN if summary.open else PAUSED
-    signs = {AttemptResult.SOLVED: SOLVED, AttemptResult.TO_BE_READ: TO_READ}
-    return signs.get(summary.result, FAILED)
+    known = {AttemptResult.SOLVED: SOLVED, AttemptResult.TO_BE_READ: TO_READ}
+    return known.get(summary.result, FAILED)
 
 
 def standing_words(summary: AttemptSummary) -> str:

@@ -90,8 +90,8 @@ def rows_drawn(runs: Sequence[ProfiledRun], width: int, order: str) -> Iterator[
     """
     longest = max((found.profile.steps for found in runs), default=0)
     if longest:
-        signs = "  ".join(f"{sign} {work.value}" for work, sign in SIGNS.items())
-        yield ProfileLine([(f"{signs}  · no call  by {order}", _MUTED)])
+        kinds = "  ".join(f"{sign} {work.value}" for work, sign in SIGNS.items())
+        yield ProfileLine([(f"{kinds}  · no call  by {order}", _MUTED)])
     apart = False
     for task, rows in by_task(runs, order).items():
         if len(rows) == 1:

@@ -144,5 +144,5 @@ def _spread(units: Units, x: Floats, y: Floats, points: Floats, fit: LogitFit) -
 
 
 def likelihood_ratio_p(ratio: float, degrees: int = 1) -> float:
-    """Return the p of twice a difference of log-likelihoods, from chi-squared with `degrees` df."""
+    """Return the p-value of twice a difference in log-likelihoods: chi-squared with `degrees` df."""
     return float(chdtrc(degrees, ratio))

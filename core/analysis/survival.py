@@ -221,7 +221,7 @@ def _plot(mode: str, fit: Sequence[tuple[PooledRows, Times]]) -> Plot:
         moments, survival, _, incidence = steps(times.minutes, times.ends)
         x = np.concatenate([[0.0], moments, [times.minutes.max()]])
         low, high = band(times, x).bounds(Scale.LOG_MINUS_LOG)
-        # At time 0 nothing is solved, and log(-log) of that does not exist.
+        # At time 0, the share not yet solved is 1, for which log(-log) is not defined.
         low[0] = high[0] = 1.0
         marks.append(
             Curve(group.label, tuple(x.tolist()), _solved(survival), _rest(high), _rest(low), steps=True)

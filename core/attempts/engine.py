@@ -160,7 +160,10 @@ class Attempt:
         self._process_started()
 
     def resume_process(self) -> None:
-        """Record that a new process resumes the attempt; `finish_pending` completes an interrupted call.
+        """Record that a new process resumes the attempt, and end it if nothing is left to do.
+
+        The process before may have died before it could end the attempt. `finish_pending` completes an
+        interrupted call.
 
         Raises `AttemptError` if the journal contains no start, if it belongs to another task or to another
         version of this one, or if a newer gistpoint began it.

@@ -77,7 +77,7 @@ def doubts(marks: Collection[str], confirmation: Confirmation | None) -> tuple[s
     return tuple(dict.fromkeys([*([CONTRADICTED] if contradicted else []), *marks, *seen]))
 
 
-CONTRADICTED = "contradicted where no test can be seen"
+CONTRADICTED = "contradicted where the submission can't see the tests"
 """The reason for the review of a contradicted pass."""
 
 

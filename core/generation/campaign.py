@@ -30,8 +30,12 @@ from gistpoint.core.generation.trials.groups import decide_group
 from gistpoint.core.generation.trials.history import decide_history
 from gistpoint.core.generation.trials.model import decide_by_model
 from gistpoint.core.generation.trials.rewrite import decide_rewrite
-from gistpoint.core.generation.trials.steadiness import require_proof_by_one
-from gistpoint.core.generation.trials.trial import STOPPED, CandidateDropped, CandidateTrial
+from gistpoint.core.generation.trials.trial import (
+    STOPPED,
+    CandidateDropped,
+    CandidateTrial,
+    require_proof_by_one,
+)
 from gistpoint.core.generation.verdicts import (
     CandidateVerdict,
     Counts,

@@ -14,9 +14,9 @@ from gistpoint.core.errors import InfrastructureError, NegativeVerdictError, Rec
 from gistpoint.core.generation.remedies import (
     Remedy,
     commonest_errors,
-    remedy_for_arguments,
     remedy_for_collection,
     remedy_for_failures,
+    remedy_for_start,
 )
 from gistpoint.core.kinds.protecting import NOTHING, hold_to_writes
 from gistpoint.core.outcomes import FREE, Outcome, RunStatus, SuiteReport, Writable
@@ -246,7 +246,7 @@ def require_usable(report: SuiteReport, max_seconds: float) -> None:
     if report.status is RunStatus.COULD_NOT_RUN or (
         report.status is RunStatus.FINISHED and not report.results
     ):
-        remedy = remedy_for_arguments(report.output)
+        remedy = remedy_for_start(report.output)
         raise NoTaskError(
             NoGood.NO_TESTS,
             f"No tests were found. {report.reason}".rstrip(),

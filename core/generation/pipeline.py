@@ -73,6 +73,7 @@ from gistpoint.core.generation.submissions import (
     FailedSubmissions,
     read_submissions,
     require_submissions,
+    submissions_in_words,
     write_submissions,
 )
 from gistpoint.core.generation.verdicts import Counts, StateFile
@@ -327,6 +328,7 @@ def _learned(
         if settings.source is FaultSource.ATTEMPTS:
             repository = library.intake.repository
             found, left_out = submissions(repository.source, repository.tree)
+            run.note(f"{spec.source}: {submissions_in_words(found, left_out)}")
             # Attempts come and go, so they are read again by each call.
             write_submissions(folder, settings.studies, require_submissions(found, spec.source, left_out))
     intake = library.intake

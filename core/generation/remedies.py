@@ -50,14 +50,20 @@ class Remedy:
         return " ".join(given)
 
 
-def remedy_for_arguments(output: str) -> Remedy | None:
-    """Return a remedy for options of pytest whose plugin is not installed; None if there are none.
+def remedy_for_start(output: str) -> Remedy | None:
+    """Return a remedy for a pytest that could not start; None if the output does not name a cause.
 
-    The output of a run decides nothing but what is tried next.
+    Causes are a package that a `conftest.py` imports, and options whose plugin is not installed. The output
+    of a run decides nothing but what is tried next.
     """
-    if _UNKNOWN_ARGUMENTS.search(output) is None:
-        return None
-    return Remedy(("-o", "addopts="), is_safe=True)
+    missing = set(_MISSING.findall(output))
+    if missing:
+        known = sorted(_USUAL.get(name, name) for name in missing)
+        # A package with an unknown name is only proposed (decision 138).
+        return Remedy(extra_requirements=tuple(known), is_safe=missing <= _USUAL.keys())
+    if _UNKNOWN_ARGUMENTS.search(output) is not None:
+        return Remedy(("-o", "addopts="), is_safe=True)
+    return None
 
 
 def remedy_for_collection(report: SuiteReport) -> Remedy:

@@ -57,9 +57,9 @@ def is_class(target: Target) -> bool:
 def check_named(tree: SourceTree, name: str) -> None:
     """Check that `name` can name a function, before the test files are known.
 
-    Raises `CodeError` if the file does not define the function, and `SourceError` if `name` denotes none or
-    one of the tests. A bare qualname may still denote several: it may become unique once the test files are
-    known.
+    Raises `CodeError` if the file can't be parsed or does not define the function, and `SourceError` if
+    `name` denotes none or one of the tests. A bare qualname may still denote several: it may become unique
+    once the test files are known.
     """
     if "::" in name:
         named_function(tree, name)

@@ -23,6 +23,7 @@ from gistpoint.core.logs import replace_file
 from gistpoint.core.outcomes import RunStatus
 from gistpoint.core.tasks.model import Answer, Task
 from gistpoint.core.tasks.trees import repaired_tree
+from gistpoint.core.text import plural
 from gistpoint.core.tools.declaration import Replacement
 from gistpoint.core.trees import SourceTree
 
@@ -212,12 +213,24 @@ def require_submissions(
     """Return the submissions. Raises `SourceError`, with what was skipped and why, if there are none."""
     if found.by_function:
         return found
-    reasons = ", ".join(f"{count} {reason}" for reason, count in skipped.items() if count)
     raise SourceError(
         f"No attempt has a failed submission at a function of {source} as it is in this version."
-        + (f" Left out: {reasons}." if reasons else ""),
+        f"{_left_out(skipped)}",
         hint=(
             "`gistpoint attempt list` shows the attempts here; --study FOLDER adds those of a study whose"
             " participants agreed to it."
         ),
     )
+
+
+def submissions_in_words(found: FailedSubmissions, skipped: Mapping[str, int]) -> str:
+    """Return how many failed submissions there are, and how many attempts were left out for which reason."""
+    number = sum(map(len, found.by_function.values()))
+    functions = plural(len(found.by_function), "function")
+    return f"{plural(number, 'failed submission')} at {functions}.{_left_out(skipped)}"
+
+
+def _left_out(skipped: Mapping[str, int]) -> str:
+    """Return a sentence on the attempts that were left out, after a blank; empty if there are none."""
+    reasons = [f"{plural(count, 'attempt')} {reason}" for reason, count in skipped.items() if count]
+    return f" Left out: {', '.join(reasons)}." if reasons else ""

@@ -421,7 +421,7 @@ class TaskKind(ABC, Generic[J]):
         return {}
 
     def simulated(self, task: Task, answer: Answer) -> Scene:
-        """Return the scene of a task for simulated solvers; without a right text it can't be simulated."""
+        """Return the scene of a task for simulated solvers; its `right` is empty if it can't be simulated."""
         from gistpoint.core.kinds.simulation import Scene
 
         return Scene(self, task, answer)

@@ -85,7 +85,7 @@ class ScriptedRunner:
         return self
 
     def entrypoints_for(self, task: Task, /) -> Any:
-        """Return the runner itself, as a runner of single commands for kinds that script them."""
+        """Return the runner itself, for kinds that run single commands."""
         return self
 
     def run(self, request: RunRequest, *, run: RunContext = UNATTENDED) -> SuiteReport:

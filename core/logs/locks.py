@@ -26,7 +26,7 @@ class FileLock(AbstractContextManager["FileLock"]):
     def __init__(self, place: Path | int) -> None:
         """Open a file, creating it if missing, or take over an open descriptor.
 
-        A link is not followed: in a shared folder it could lead to any file of the user.
+        A link is not followed: in a shared folder it could lead to any of the user's files.
         """
         self.place, self.file = place, -1
         self.file = open_regular(place, APPENDING, links=False) if isinstance(place, Path) else place

@@ -160,7 +160,7 @@ def _eigenvector(callees: Sequence[Sequence[int]]) -> list[float] | None:
     None if there is no cycle, or if the iteration does not converge.
     """
     size = len(callees)
-    # Without a cycle, all values converge to 0.
+    # Without a cycle, the values converge to 0, except where the longest chains of calls end.
     if not _has_cycle(callees):
         return None
     current = [1.0 / size**0.5] * size

@@ -10,6 +10,7 @@ from gistpoint.core.study.data import StudyData
 from gistpoint.core.study.operations import Answers, StudyOperation, StudyOperationKind
 from gistpoint.core.study.prose import Facts
 from gistpoint.core.study.rows import AttemptRow
+from gistpoint.core.text import plural
 
 YES = "Yes"
 NO = "No"
@@ -51,7 +52,8 @@ class ComparedHashes:
     @property
     def words(self) -> str:
         """The three counts, in words."""
-        return f"equal for {self.equal} tasks, unequal for {self.unequal}, not recorded for {self.unknown}"
+        equal = plural(self.equal, "task")
+        return f"equal for {equal}, unequal for {self.unequal}, not recorded for {self.unknown}"
 
 
 @dataclass(frozen=True)

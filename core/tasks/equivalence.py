@@ -44,13 +44,13 @@ class EquivalenceReport:
 
     verdict: Equivalence
     recorded: int = 0
-    """The number of the suite's calls compared."""
+    """The number of calls by the suite that were compared."""
     varied: int = 0
-    """The number of varied inputs compared: those the original answers without an exception."""
+    """The number of varied inputs that were compared: those for which the original raises no exception."""
     recorded_differing: int = 0
     varied_differing: int = 0
     passed_over: int = 0
-    """The number of calls and inputs not kept, not repeatable, or with unstable results in the original."""
+    """The number of calls and inputs not compared: not kept, not repeatable, or unstable in the original."""
     example: DifferingCall | None = None
     """The smallest difference found; None if there is none."""
     reason: str = ""

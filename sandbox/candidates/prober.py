@@ -329,7 +329,8 @@ class SuiteProber:
 def patience(test_map: TestMap) -> dict[str, float]:
     """Return, for each test file, the seconds of processor time after which a test hangs (decision 94).
 
-    The recorded times are several times as long as those of an ordinary run. The first test that needs a
+    A sleeping test hangs after 1.5 times as many seconds. The recorded times are several times as long as
+    those of an ordinary run. The first test that needs a
     shared fixture makes it, and any test may be the first, so the limit depends on the longest test of the
     file, and is at least the time of the longest test of all.
     """

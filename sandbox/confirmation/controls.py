@@ -71,7 +71,7 @@ class ConfirmationCase:
         return tuple(sorted(frozenset().union(*(ids or () for ids in known)) & passed))
 
     def tests_of(self, function: FunctionName, tests: Sequence[str]) -> list[str]:
-        """Return those of `tests` that enter a function of the task; all of them if that is not known."""
+        """Return those of `tests` that enter `function`, or a function in it; all if that is not known."""
         of_function = [target for target in self.answer.targets if self._outermost(target) == function]
         known = [self.answer.entered.get(target.name) for target in of_function]
         if not all(known):
@@ -278,7 +278,7 @@ def uncontrolled(
 
 def without_control(function: FunctionName) -> str:
     """Return why passes of a task can't be confirmed if no test notices that this function alone is wrong."""
-    return f"No test that counts shows whether {function} alone is right."
+    return f"No test that counts fails if only {function} is wrong."
 
 
 def unlike_tests(

@@ -7,6 +7,7 @@ and the value that a test compares with may be an argument that was emptied (dec
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -18,7 +19,6 @@ from gistpoint.core.confirmation.likeness import same_node
 from gistpoint.core.confirmation.model import AnsweredCall
 from gistpoint.core.confirmation.showing import (
     ValueRenderer,
-    answer_key,
     answer_text,
     call_text,
     effects_text,
@@ -33,6 +33,9 @@ Message = Mapping[str, Any]
 RAISES = "raises where the true function answers, and no test notices"
 CHANGES_MORE = "changes what the true function never changes"
 LEAVES = "leaves an answer to other code, where the true function answers itself"
+_STAYING = re.compile(r'(?<=\["[#a]", )-?\d{10,}(?=[],])|(?<=")-?\d{10,}(?=": )|(?<="of": )-?\d{10,}')
+"""The numbers of objects that stay in their process, in the JSON text of a request."""
+_REFERENCE = re.compile(r'\["#", (\d+)\]')
 _WITH_DATA = frozenset(("value", "raised", "stop"))
 _ATTRIBUTES = {"object": 2, "exception": 3}
 """The place of an object's attributes in its node, by the node's kind."""
@@ -100,23 +103,66 @@ def shown_call(
 # What only the submission sets, changes or leaves to others
 
 
-def mark_of(own: Sequence[Exchange], true: Sequence[Exchange], writes: Collection[str]) -> str:
+def mark_of(
+    own: Sequence[Exchange],
+    true: Sequence[Exchange],
+    writes: Collection[str],
+    free: Collection[str] = (),
+) -> str:
     """Return why a call with these exchanges is not confirmed; empty if the true function's have no fault.
 
-    `writes` are the changes that the true function was seen to make in any call.
+    `writes` are the changes that the true function was seen to make in any call, and `free` the numbers of
+    objects that may change.
     """
     for mine, other in _ends(own, true):
         if mine.answer["re"] == "raised" and other.answer["re"] == "value":
             return RAISES
         if _is_left_to_others(mine.answer) and not _is_left_to_others(other.answer):
             return LEAVES
-    return CHANGES_MORE if changes_more(own, true, writes) else ""
+    return CHANGES_MORE if changes_more(own, true, writes, free) else ""
 
 
-def mark_alone(own: Sequence[Exchange], writes: Collection[str]) -> str:
-    """Return the mark of a call that can't be compared with the true function's, if it has any effect."""
-    nothing = [replace(exchange, answer={"re": "value", "roots": [None], "heap": {}}) for exchange in own]
-    return CHANGES_MORE if changes_more(own, nothing, writes) else ""
+def mark_alone(own: Sequence[Exchange], others: Sequence[Sequence[Exchange]], writes: Collection[str]) -> str:
+    """Return the mark of a call that the true function does not get, such as one with random arguments.
+
+    It may change the arguments, by their place, that the true function changes in one of its `others`, and
+    raise if that does: what it does beyond could be what the test rests on.
+    """
+    function = own[0].request.get("function")
+    same = [chain for chain in others if chain[0].request.get("function") == function]
+    raises = any(exchange.answer["re"] == "raised" for chain in same for exchange in chain)
+    true = [replace(exchange, answer=_without_effect(exchange, raises)) for exchange in own]
+    places = frozenset(place for chain in same for place in _changed_places(chain))
+    return mark_of(own, true, writes, _reached(own[0].request, places))
+
+
+def _without_effect(exchange: Exchange, raises: bool) -> Message:
+    kind = "callback" if exchange.answer["re"] == "callback" else "raised" if raises else "value"
+    return {"re": kind, "roots": [None], "heap": {}}
+
+
+def _changed_places(exchanges: Sequence[Exchange]) -> Iterator[int]:
+    """Yield the places of the arguments that a call changes, or of which it changes what they hold."""
+    first = exchanges[0].request
+    before: Message = {"roots": [], "heap": {}}
+    for place, root in enumerate(first.get("roots", ())):
+        for exchange in exchanges:
+            after = {"roots": [], "heap": exchange.answer.get("heap", {})}
+            if type(root) is list and root[0] == "#" and not same_node(first, before, after, root[1]):
+                yield place
+                break
+
+
+def _reached(request: Message, places: Collection[int]) -> frozenset[str]:
+    """Return the numbers of what the arguments at these places are and hold."""
+    heap = request.get("heap", {})
+    queue = [root for place, root in enumerate(request.get("roots", ())) if place in places]
+    found: set[str] = set()
+    while queue:
+        new = set(_REFERENCE.findall(json.dumps(queue.pop()))) - found
+        found |= new
+        queue += [heap[number] for number in new if number in heap]
+    return frozenset(found)
 
 
 def _ends(own: Sequence[Exchange], true: Sequence[Exchange]) -> list[tuple[Exchange, Exchange]]:
@@ -133,14 +179,23 @@ def _is_left_to_others(answer: Message) -> bool:
 
 
 def same_request(own: Exchange, true: Exchange) -> bool:
-    """Whether two processes got the same request; each gives its own numbers to what stays with it."""
-    first, second = ({**exchange.request} for exchange in (own, true))
-    for request in (first, second):
-        request["of"] = max(0, request.get("of", 0))
-    return first.get("function") == second.get("function") and answer_key(first) == answer_key(second)
+    """Whether two runs made the same request, whatever numbers they gave to what stays in its process."""
+    return _request_key(own.request) == _request_key(true.request)
 
 
-def changes_more(own: Sequence[Exchange], true: Sequence[Exchange], writes: Collection[str]) -> bool:
+def _request_key(request: Message) -> str:
+    numbers: dict[str, str] = {}
+    # By the first place at which they occur: a run that leaves tests out counts otherwise.
+    text = json.dumps({**request, "call": 0}, sort_keys=True)
+    return _STAYING.sub(lambda found: numbers.setdefault(found[0], str(len(numbers))), text)
+
+
+def changes_more(
+    own: Sequence[Exchange],
+    true: Sequence[Exchange],
+    writes: Collection[str],
+    free: Collection[str] = (),
+) -> bool:
     """Whether a submission changes an argument, or what one holds, that the true function leaves as it was.
 
     These are the exchanges of one call: a change counts in each of them, because a function of the test that
@@ -149,8 +204,9 @@ def changes_more(own: Sequence[Exchange], true: Sequence[Exchange], writes: Coll
     """
     pairs = zip(own, true, strict=False)
     # After the first request that differs, the same number may be that of another object.
-    given = _first_nodes([mine for mine, _ in takewhile(lambda pair: same_request(*pair), pairs)])
-    request, after_true, after_own = {"heap": given}, dict(given), dict(given)
+    known = _first_nodes([mine for mine, _ in takewhile(lambda pair: same_request(*pair), pairs)])
+    given = {number: node for number, node in known.items() if number not in free}
+    request, after_true, after_own = {"heap": known}, dict(known), dict(known)
     for exchange in true:
         after_true.update(exchange.request.get("heap", {}))
         after_true.update(exchange.answer.get("heap", {}))

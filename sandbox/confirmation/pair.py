@@ -67,7 +67,7 @@ class Asked:
     unseen: bool = False
     """Whether an answer was refused because it contained a class or a name that no true answer contained."""
     unmade: bool = False
-    """Whether an answer wanted to change what the true function never changes."""
+    """Whether an answer contained a change that the true function was never seen to make."""
     unkept: bool = False
     """Whether calls were too large to be kept, so that they can't be repeated."""
     functions: set[int] = field(default_factory=set)
@@ -130,7 +130,7 @@ class PairOrder:
     learned: Sequence[Mapping[str, Sequence[str]]] = ()
     """What the true functions' answers contained, in the order of `functions`; empty to learn this."""
     all_changes: bool = False
-    """Whether answers may also change what the true function never changes."""
+    """Whether answers may also make changes that the true function was never seen to make."""
     unset: Sequence[str] = ()
     """Attributes that no answer may set, as `module:class.name`."""
 

@@ -346,8 +346,9 @@ class PassCheck:
     ) -> Confirmation | None:
         """Return the result of the tests if all changes are made; None if they still pass.
 
-        In the first run, objects that the true function never changes stayed unchanged, because a test could
-        otherwise be made to pass by changing its arguments. A wrong change therefore had no effect there.
+        In the first run, objects that the true function was never seen to change stayed unchanged, because
+        otherwise a test could be made to pass by changing its arguments. A wrong change therefore had no
+        effect there.
         """
         report = ran(self.case, functions, tests, self.submitted, learned, self.run, all_changes=True)
         if report.conclusion.status is not RunStatus.FINISHED:

@@ -119,22 +119,22 @@ class TrueAnswers:
         for test in tests:
             known = list(chains_of(true.asked[test].exchanges)) if test in true.asked else []
             for place, own in enumerate(chains_of(report.asked[test].exchanges)):
-                others = known[place] if place < len(known) else []
-                found = self._mark_of_chain(own, others)
+                found = self._mark_of_chain(own, place, known)
                 if found:
-                    return OtherAnswer(self._shown(test, own, others or own), found)
+                    others = known[place] if place < len(known) else own
+                    return OtherAnswer(self._shown(test, own, others), found)
         return None
 
-    def _mark_of_chain(self, own: Sequence[Exchange], true: Sequence[Exchange]) -> str:
+    def _mark_of_chain(self, own: Sequence[Exchange], place: int, known: Sequence[Sequence[Exchange]]) -> str:
         writes = self._writes(own[0])
-        if true and same_request(own[0], true[0]):
-            self.attributes.add(own, true)
-            return mark_of(own, true, writes)
+        if place < len(known) and same_request(own[0], known[place][0]):
+            self.attributes.add(own, known[place])
+            return mark_of(own, known[place], writes)
         # The test has made another call by now. Calls that ask nothing were compared when they were repeated.
         if not any(exchange.answer["re"] == "callback" for exchange in own):
             return ""
         self.attributes.add(own, ())
-        return mark_alone(own, writes)
+        return mark_alone(own, known, writes)
 
     def _answered(self, calls: Sequence[PlainCall], *, hash_seed: int) -> list[_Answered]:
         """Put calls to the true function in a process of its own."""
@@ -175,8 +175,9 @@ class TrueAnswers:
         return shown_call(self._function(own[0]), test, own[0], _summed(true), _summed(own))
 
     def _writes(self, exchange: Exchange) -> frozenset[str]:
-        place: int = exchange.request.get("function", 0)
-        return frozenset(self.learned[place]["writes"])
+        place: int | None = exchange.request.get("function")
+        parts = self.learned if place is None else [self.learned[place]]
+        return frozenset(write for part in parts for write in part["writes"])
 
 
 def _is_steady(found: _Answered, known: _Answered) -> bool:

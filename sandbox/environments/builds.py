@@ -61,7 +61,7 @@ _STOPPED = {
 }
 _FILE = re.compile(r"[A-Za-z0-9_][A-Za-z0-9._+!-]{0,250}")
 _DRIVER = Path(__file__).parents[1] / "payload" / "build_backend.py"
-_HINT_OWN = "Fix the build, or list `dependencies` below [project] in pyproject.toml; then nothing is built."
+_HINT_OWN = "Fix the build, or list `dependencies` under [project] in pyproject.toml; then nothing is built."
 """The hint for a source itself, which is never replaced with a wheel."""
 _HINT = "Choose a version that has a wheel (`--with 'NAME<VERSION'`), or another sandbox."
 

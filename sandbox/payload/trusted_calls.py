@@ -5,8 +5,9 @@ the stubs of the tree import), `hidden` (files that the other process does not h
 `all_changes`, `unset` (attributes that no answer may set), `runs` (digests of what the true function had run,
 or null), and `functions`, a list with `answers` and `writes` for each function (see `Learned`). Besides the
 records of a run, there are notes: `ask` (a line for the other process, whose answer comes over standard
-input), `problem` (why a test can't count), `unmade` (an answer wanted to change what the true function never
-changes), `of_test` (a function of the test raised, and whether that was swallowed), `forget` and `learned`.
+input), `problem` (why a test can't count), `unmade` (an answer contained a change that the true function was
+never seen to make), `of_test` (a function of the test raised, and whether that was swallowed), `forget` and
+`learned`.
 """
 
 from __future__ import annotations
@@ -168,7 +169,7 @@ class StubCalls:
                 self.put("note", kind="of_test", what=_exception_text(error), swallowed=True)
 
     def report_unmade(self, learned: Learned) -> None:
-        """Report if an answer wanted to change what the true function never changes."""
+        """Report if an answer contained a change that the true function was never seen to make."""
         if learned.unmade:
             learned.unmade = False
             self.put("note", kind="unmade")

@@ -2,11 +2,12 @@
 
 Runs in the target's interpreter. Requests come over standard input after the order, as lines of JSON: `files`
 (new contents in base64, by path), `swaps` and `moves` (see `code_swap`), `select` (numbers of collected
-tests), `patience` (for each of these tests, the seconds of processor time after which it counts as hanging),
-`stop_after` (the number of tests that did not pass), `wall` (seconds) and `memory` (bytes). The answers go
-over the pipe: once `items`, `collected`, and `warm` when requests can be sent, or `unfit` if the repository
-is too large; for each request `run` and `test` as in an ordinary run, `unfit` if the code can't be swapped,
-`broken` after an error, `done` when the tests have finished, and always `end` last.
+tests), `patience` (for each of these tests, the seconds of processor time after which it counts as hanging;
+asleep, 1.5 times as many), `stop_after` (the number of tests not passed after which the others are left
+out), `wall` (seconds) and `memory` (bytes). The answers go over the pipe: once `items`, `collected`, and
+`warm` when requests can be sent, or `unfit` if the repository is too large; for each request `run` and `test`
+as in an ordinary run, `unfit` if the code can't be swapped, `broken` after an error, `done` when the tests
+have finished, and always `end` last.
 """
 
 from __future__ import annotations

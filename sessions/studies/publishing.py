@@ -82,7 +82,7 @@ def published(folder: Path) -> Iterator[PublishedAttempt]:
 
 
 def _is_there(journal: Path) -> bool:
-    """Whether a journal exists as a file; a link is refused, since it could lead to any file of the user."""
+    """Whether a journal exists as a file; a link is refused, because it could lead to any file."""
     return journal.is_file() and not journal.is_symlink()
 
 
@@ -157,7 +157,8 @@ def _place(journal: bytes, note: PublishedNote, place: Path) -> None:
 def _replace(journal: bytes, note: PublishedNote, place: Path) -> None:
     """Replace a published attempt.
 
-    In between, readers find the note of the shorter journal, which is a prefix of the new one.
+    The journal is replaced before the note. If this stops between the two, readers find the note of the
+    shorter journal, which is a prefix of the new one.
     """
     part = _written(journal, note, place)
     for name in (JOURNAL, PUBLISHED):

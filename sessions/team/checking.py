@@ -116,6 +116,9 @@ def _studies(store: TeamStore, locations: Locations, clock: TimeSource) -> Itera
     for copy in fetched_studies(store.address, locations, clock):
         for words in copy.differences():
             yield StoreDifference("study differs", Conflict(f"study {copy.study}", words=words))
+        if copy.away:
+            words = f"it can't be compared: {copy.away}"
+            yield StoreDifference("study differs", Conflict(f"study {copy.study}", words=words))
 
 
 def _attempts(connection: Connection, root: Path, machine: str, run: RunContext) -> Iterator[StoreDifference]:

@@ -62,7 +62,7 @@ def _within(place: Path) -> Iterator[Path]:
         for path in sorted(place.rglob("*")):
             if path.is_symlink():
                 raise StudyError(
-                    f"{path.name} in the study's folder is a link, which may lead to any file of yours.",
+                    f"{path.name} in the study's folder is a link, which may lead to any of your files.",
                     hint="Replace it with a copy.",
                 )
             if path.is_file() and not any(part.startswith(".") for part in path.relative_to(place).parts):

@@ -390,12 +390,15 @@ class TeamStudyStore:
     def differences(self) -> Iterator[str]:
         """Send unsent data, and yield a sentence for each difference between the folder and the store.
 
-        Nothing is yielded while the store can't be reached.
+        If data that were sent differ from the store's, that sentence is yielded first. What can't be compared
+        is left out, because the store can't be reached or refuses this program; `away` then has the reason.
         """
         try:
             self.send()
         except UnreachableError:
             return
+        except TeamStoreError as error:  # a refusal, as for a schema of another version, is no difference
+            self._conflict = error.message
         except UserError as error:
             yield error.message
         try:
@@ -403,6 +406,8 @@ class TeamStudyStore:
                 yield from exchange.differences()
         except UnreachableError:
             return
+        except TeamStoreError as error:
+            self._conflict = error.message
 
 
 def _refused(error: BaseException) -> bool:

@@ -100,7 +100,7 @@ CONTROLS: dict[str, Callable[[Attack, Stage], bool]] = {
     "loop": lambda attack, stage: bare(attack, stage, 1)[1] is None,
     "output": lambda attack, stage: bare(attack, stage, 1)[1] is None,
     "records": lambda attack, stage: len(bare(attack, stage, 10)[0]) > 1 << 20,
-    "trace": lambda attack, stage: True,  # if another debugger is forbidden, it can't be shown here
+    "trace": lambda attack, stage: True,  # a machine may forbid attaching to another process
     "interfaces": lambda attack, stage: True,  # a machine may have no interface
     "namespace": lambda attack, stage: True,  # a kernel may refuse it to all users
 }

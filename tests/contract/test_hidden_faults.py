@@ -169,7 +169,7 @@ def test_a_header_that_does_not_is_not(tasks: Tasks, name: str) -> None:
 def test_each_function_of_a_task_needs_a_test_of_its_own(tasks: Tasks, name: str) -> None:
     _task, _answer, controls = tasks.case(faults.UNCONTROLLED[name])
     assert (controls.confirmable, controls.reason) == (False, Unconfirmable.NO_CONTROL), controls
-    assert "alone is right" in controls.detail
+    assert "only kit.py::" in controls.detail
 
 
 @on_one_backend
@@ -188,4 +188,4 @@ def test_an_old_task_whose_functions_have_no_tests_of_their_own_confirms_nothing
     tree = with_definition(tree, LIBRARY, "price", _code("price", "return amount * rate"))
     found = tasks.confirmer.confirm(task, answer, old, tree)
     assert (found.result, found.reason) == (Confirmed.UNCONFIRMED, Unconfirmable.NO_CONTROL), found
-    assert found.detail == "No test that counts shows whether kit.py::rows alone is right."
+    assert found.detail == "No test that counts fails if only kit.py::rows is wrong."

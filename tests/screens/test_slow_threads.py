@@ -15,7 +15,7 @@ import pytest
 from builders import build_services, build_task
 from fakes import FakeClock
 from key_fuzzing import Playground, field_text
-from screens.driving import LARGE, driving
+from screens.driving import LARGE, driving, solving
 from screens.review.reviewing import command, mini_run, reviewing
 from screens.settling import text_of, until
 from screens.test_assigned import Lab
@@ -214,7 +214,16 @@ async def run(root: Path, gate: Gate, patch: pytest.MonkeyPatch) -> AsyncIterato
         yield Typist(driver.app, driver.pilot)
 
 
+@asynccontextmanager
+async def giving_up(root: Path, gate: Gate, patch: pytest.MonkeyPatch) -> AsyncIterator[Typist]:
+    async with solving(root, size=LARGE) as driver:
+        await driver.press("ctrl+g", "tab", "tab")
+        patch.setattr(driver.attempt, "skip", gate.slowed(driver.attempt.skip))
+        yield Typist(driver.app, driver.pilot)
+
+
 CASES = {
+    "give up": Case(giving_up, "enter", "SummaryScreen"),
     "start": Case(home(), "enter", "SolveScreen"),
     "start or resume": Case(home(begun=True), "ctrl+n", "PickDialog", asks=True),
     "resume": Case(home("f3", begun=True), "enter", "SolveScreen"),

@@ -1,10 +1,11 @@
 from __future__ import annotations
 
 import threading
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from builders import CHECKS, REPAIR
+from builders import CHECKS, REPAIR, build_services, build_task
 from examples import at_sizes
 from fakes import FakeRunner
 from screens.driving import LARGE, SMALL, solving
@@ -12,9 +13,10 @@ from textual import events
 
 from gistpoint.core.attempts.events import AffordanceUsed
 from gistpoint.core.attempts.identity import Role
+from gistpoint.core.kinds.folder import read_answer, write_task
 from gistpoint.core.kinds.registry import render_brief
 from gistpoint.core.outcomes import RunStatus
-from gistpoint.core.tasks.model import Mode
+from gistpoint.core.tasks.model import Mode, Rules
 from gistpoint.sessions.journal import JOURNAL, read_journal
 from gistpoint.tui.widgets.text_view import TextView
 from gistpoint.tui.widgets.writing_area import DELAY_SECONDS
@@ -125,6 +127,20 @@ async def test_code_that_does_not_parse_costs_a_tool_use_and_no_submission(tmp_p
         assert (driver.state.remaining.tool_uses, driver.state.remaining.submissions) == (15, 4)
         assert driver.state.calls[-1].refused
         await driver.until(lambda: "Refused" in driver.text())
+
+
+async def test_the_price_of_code_that_does_not_parse_follows_the_rules_of_the_task(tmp_path: Path) -> None:
+    task = build_task(build_services(tmp_path).locations.tasks)
+    costly = replace(task, rules=Rules(refused_costs_attempt=True))
+    write_task(costly, read_answer(task))
+    async with solving(tmp_path, task=costly) as driver:
+        await driver.press("f6")
+        await driver.type("))")
+        await driver.press("f9")
+        await driver.until(lambda: "costs 1 tool use and 1 submission; leaves 15 and 3" in driver.text())
+        await driver.press("shift+tab", "enter")
+        await driver.until(lambda: driver.state.calls and driver.state.pending is None)
+        assert (driver.state.remaining.tool_uses, driver.state.remaining.submissions) == (15, 3)
 
 
 async def test_a_failure_of_the_harness_costs_no_submission(tmp_path: Path) -> None:

@@ -96,7 +96,7 @@ def settled_source(source: str, called: Sequence[str]) -> str:
     newest = newest_version(source)
     if sys.stdin.isatty() and sys.stderr.isatty():
         print(
-            f"{source} is given without a version. The newest is {newest}. Use it? [Y/n] ",
+            f"{source} was given without a version. The newest is {newest}. Use it? [Y/n] ",
             end="",
             file=sys.stderr,
         )

@@ -6,12 +6,13 @@ Data is never interpreted as markup.
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import accumulate
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, Any, Literal, TextIO
 
 from gistpoint.core.errors import UserError
 from gistpoint.core.text import visible, visible_line
@@ -105,13 +106,24 @@ def print_table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
     least = [min(_READABLE, max(map(cell_len, column))) for column in zip(headings, *rows, strict=True)]
     fitting = sum(end <= console.width for end in accumulate(width + _GAP for width in least))
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    for heading, width in zip(headings[: max(1, fitting)], least, strict=False):
-        table.add_column(heading, overflow="ellipsis", min_width=min(width, console.width))
+    cells = [[row[at] for row in rows] for at in range(len(headings))]
+    for heading, width, column in zip(headings[: max(1, fitting)], least, cells, strict=False):
+        side: Literal["left", "right"] = "right" if _are_numbers(column) else "left"
+        table.add_column(heading, overflow="ellipsis", min_width=min(width, console.width), justify=side)
     for row in rows:
         table.add_row(*(Text(cell) for cell in row[: max(1, fitting)]))
     console.print(table)
     if left_out := headings[max(1, fitting) :]:
         print(f"Too narrow for: {', '.join(left_out)}. A wider terminal or `| cat` shows them.")
+
+
+_NUMBER = re.compile(r"-?\d[\d,]*(\.\d+)?%?")
+
+
+def _are_numbers(cells: Sequence[str]) -> bool:
+    """Whether the cells of a column that are not empty are numbers, which align at their last digit."""
+    filled = [cell for cell in cells if cell]
+    return bool(filled) and all(_NUMBER.fullmatch(cell) for cell in filled)
 
 
 def print_records(columns: Sequence[Column[Row]], rows: Iterable[Row]) -> None:

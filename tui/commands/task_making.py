@@ -20,6 +20,7 @@ from gistpoint.core.generation import pipeline
 from gistpoint.core.generation.by_model import ModelTerms
 from gistpoint.core.generation.campaign import Workers
 from gistpoint.core.generation.context import FetchingHarness
+from gistpoint.core.generation.empty_sets import retry_of_empty_set
 from gistpoint.core.generation.examples import examples_for
 from gistpoint.core.generation.pipeline import SourceResult
 from gistpoint.core.generation.requests import GenerateTasks, NewTask
@@ -167,7 +168,7 @@ def generate(request: GenerateCall) -> int:
         spent = {} if spending is None else {"spent": spending.spent().to_json()}
         print_json("gistpoint.generate/1", {**results_json(settings, batch, results), **spent})
     else:
-        print_results(results, count)
+        print_results(results, count, settings, request.called)
         if spending is not None:
             _print_spent(settings, spending)
     stopped = next((result.stopped for result in results if result.stopped is not None), stopped)
@@ -359,8 +360,12 @@ SAVED = (
 )
 
 
-def print_results(results: Sequence[SourceResult], count: int) -> None:
+def print_results(
+    results: Sequence[SourceResult], count: int, settings: CampaignSettings, called: Sequence[str]
+) -> None:
     """Print the table of sources, why candidates were dropped, how to get more tasks, and the tasks.
+
+    `called` are the words of the command.
 
     The line of a task begins with its id.
     """
@@ -385,6 +390,23 @@ def print_results(results: Sequence[SourceResult], count: int) -> None:
     for result in results:
         for id in result.tasks:
             print_text(f"{id}  {result.titles.get(id, '')}".rstrip())
+    for result in results:
+        _print_retry(result, settings, called)
+
+
+def _print_retry(result: SourceResult, settings: CampaignSettings, called: Sequence[str]) -> None:
+    """Print, for a source of which nothing was kept, why, and the command that would keep something."""
+    if result.kept or result.refused is not None or result.stopped is not None:
+        return
+    source = result.spec.source
+    has_history = "==" in source or source.startswith("git+")
+    retry = retry_of_empty_set(
+        result.counts.reasons, settings, candidates=str(result.plan), has_history=has_history
+    )
+    if retry is None:
+        print_text(f"{source}: nothing was kept. Its tests don't notice enough; choose another library.")
+        return
+    print_text(f"{source}: nothing was kept ({retry.why}). This tries more:\n{retry.command(called)}")
 
 
 def _print_notes(result: SourceResult, count: int) -> None:
@@ -398,10 +420,10 @@ def _print_notes(result: SourceResult, count: int) -> None:
         if not comparison["agrees"]:
             print_text(f"{source}: probe and suite differ on {', '.join(comparison['targets'])}")
     seen = result.counts.reasons.get(Reason.AT_A_GLANCE, 0)
-    if seen and result.kept < count:
+    if seen and 0 < result.kept < count:
         print_text(
-            f"{source}: readers are expected to see every corruption of {seen} functions, so none was"
-            " tried. Give a higher --max-glance to try them: 0.5, or more than before."
+            f"{source}: readers are expected to see every corruption of {plural(seen, 'function')}, so none"
+            " was tried. Give a higher --max-glance to try them: 0.5, or more than before."
         )
 
 
@@ -505,7 +527,10 @@ MIN_FAILING = option(
     " can be confirmed)",
     metavar="N",
 )
-PRESET = option("at least 5 failing tests, suites of at most 60 s and, in sets of removals, also classes")
+PRESET = option(
+    "as in the paper: at least 5 failing tests and suites of at most 60 s; in sets, also classes"
+    " (remove) and groups of four (multi)"
+)
 _ONE = OptionTable(
     {
         "source": argument("SOURCE", "name==version, a folder, or git+URL@commit"),

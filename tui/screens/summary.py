@@ -369,7 +369,7 @@ class SummaryScreen(BaseScreen[AfterSummary]):
         widget = await self.pages.show(name)
         (self.query_one(page.focus) if page.focus else widget).focus()
         if self._state.submissions:
-            self.pages.note("i: how the score is computed" if name == "Result" else "")
+            self.pages.note("i: how the score is calculated" if name == "Result" else "")
 
     async def action_section(self, by: int) -> None:
         """Show the next or previous page."""

@@ -48,7 +48,7 @@ class Version:
 
     @cached_property
     def body(self) -> tuple[int, int]:
-        """The first and the last line of the body, without the docstring."""
+        """The first and the last line of the body, without the docstring unless that is all of it."""
         body = self.facts.node.body
         first = body[1 if self.facts.docstring is not None and len(body) > 1 else 0]
         return first.lineno, self.facts.node.end_lineno or first.lineno

@@ -32,7 +32,7 @@ def decide_group(trial: CandidateTrial) -> CandidateVerdict:
     Raises `CandidateDropped` if too few functions have one, or if the corruption of one adds nothing to the
     others.
     """
-    parts = _parts_of_commit(trial) if trial.settings.source is FaultSource.HISTORY else _parts(trial)
+    parts = _parts_of_group(trial)
     targets = tuple(part.target for part in parts)
     alone = [frozenset(part.report.failed) for part in parts]
     _require_each_to_count(trial, targets, alone)
@@ -51,6 +51,13 @@ def decide_group(trial: CandidateTrial) -> CandidateVerdict:
         **distances(trial.library, names),
     }
     return trial.kept(proof, provenance)
+
+
+def _parts_of_group(trial: CandidateTrial) -> list[Rated]:
+    if trial.settings.source is FaultSource.HISTORY:
+        return _parts_of_commit(trial)
+    find = corruptions_by_model if trial.settings.model else good_corruptions
+    return _parts(trial, trial.candidate.partners, find)
 
 
 def _parts_of_commit(trial: CandidateTrial) -> list[Rated]:
@@ -77,16 +84,9 @@ def _good_of_commit(
     return good_earlier(trial, name, band, commit)
 
 
-def _parts(
-    trial: CandidateTrial, partners: Sequence[str] | None = None, find: FindGood | None = None
-) -> list[Rated]:
-    """Return a good part of the first function, and of others near it.
-
-    `partners` are those of the candidate, and `find` makes corruptions on purpose, unless others are given.
-    """
+def _parts(trial: CandidateTrial, partners: Sequence[str], find: FindGood) -> list[Rated]:
+    """Return a good part of the candidate's first function, and of partners near it."""
     candidate, library, rules = trial.candidate, trial.library, trial.settings.groups
-    partners = candidate.partners if partners is None else partners
-    find = find or (corruptions_by_model if trial.settings.model else good_corruptions)
     if not partners:
         raise CandidateDropped(Reason.NO_PARTNER, "no other candidate is near enough")
     parts: list[Rated] = []

@@ -14,7 +14,14 @@ from gistpoint.core.code.parsing import CodeError
 from gistpoint.core.errors import InfrastructureError
 from gistpoint.core.generation.candidates import CorruptionCandidate
 from gistpoint.core.generation.context import Context
-from gistpoint.core.generation.intake import LOOK, CorruptionProof, NoGood, NoTaskError, prove
+from gistpoint.core.generation.intake import (
+    LOOK,
+    RUNS_OF_ONE,
+    CorruptionProof,
+    NoGood,
+    NoTaskError,
+    prove,
+)
 from gistpoint.core.generation.progress import TrialProgress
 from gistpoint.core.generation.settings import FaultSource
 from gistpoint.core.generation.verdicts import CandidateVerdict, Cost, ProvenCorruption, Reason, Specimen
@@ -205,3 +212,20 @@ class CandidateTrial:
         return CandidateVerdict(
             self.candidate.key, names, reason, detail, dict(self.fates), cost, kept, self._specimen, record
         )
+
+
+def require_proof_by_one(trial: CandidateTrial, verdict: CandidateVerdict) -> None:
+    """Raise `CandidateDropped` if a kept corruption makes one test fail, and that does not prove it.
+
+    The test has to enter a corrupted function, and to fail alone in every one of several runs. Whether passes
+    can be confirmed, which it needs too, is found out later.
+    """
+    kept = verdict.kept
+    if kept is None or len(kept.failing_ids) > 1:
+        return
+    (test,) = kept.failing_ids
+    if not any(test in trial.library.entering(target.name) for target in kept.targets):
+        raise CandidateDropped(Reason.NOT_ABOUT_IT, test)
+    for _ in range(RUNS_OF_ONE - 1):
+        if frozenset(trial.probe(kept.targets).failed) != kept.failing_ids:
+            raise CandidateDropped(Reason.SUITE_DIFFERS, "the only failing test does not always fail")

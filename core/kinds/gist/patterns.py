@@ -20,7 +20,7 @@ _STRING = r"""(?:'[^'\n]*'|"[^"\n]*")"""
 _PAIR = rf"{_STRING}(?:: ?(?:{_STRING}|{_NUMBER}))?"
 _LIST = re.compile(rf"{_PAIR}(?:, ?{_PAIR})+")
 _CODED = r"[0-9a-fA-F]{4,}(?:-[0-9a-fA-F]{4,})+|[\w+/]{20,}=*"
-"""A UUID or base 64 text, which is one word."""
+"""A UUID or base64 text, which is one word."""
 _TOKEN = re.compile(rf"{_CODED}|{_NUMBERS.pattern}|\w+|\s+|[^\w\s]")
 _TOKEN_OR_LIST = re.compile(rf"{_LIST.pattern}|{_TOKEN.pattern}")
 _SIGN_OR_WORD = re.compile(r"\w+|[^\w\s]")

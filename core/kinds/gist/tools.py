@@ -59,10 +59,10 @@ def replace_passage(text: str, arguments: Mapping[str, Any]) -> str:
         raise RefusalError("The text to replace is empty; write_gist writes the whole gist.")
     count = text.count(old)
     if count == 0:
-        raise RefusalError("The text to replace does not stand in the gist.")
+        raise RefusalError("The text to replace is not in the gist.")
     if count > 1:
         raise RefusalError(
-            f"The text to replace stands {count} times in the gist; give more of what is around it."
+            f"The text to replace occurs {count} times in the gist; give more of what is around it."
         )
     return text.replace(old, new, 1)
 

@@ -237,7 +237,8 @@ class Conversations:
         """Return the conversation's number, from 0, and how many messages of a request are known already."""
         messages = messages_in(request)
         states = list(_states(messages))
-        # A response of OpenAI's API names the one that it continues, and repeats none of its messages.
+        # A request to OpenAI's Responses API can name the response that it continues; then it repeats no
+        # earlier messages.
         before = self._replies.get(as_str(request.get("previous_response_id")))
         conversation, start = self._continued(messages, states) if before is None else (before, 0)
         if conversation is None:

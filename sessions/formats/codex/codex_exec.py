@@ -1,6 +1,7 @@
 """The output of `codex exec --json`: one event per line, where one item is both a call and its result.
 
-The item is written when the call begins and when it ends. There is no prompt, time, model or cost.
+The item is written when the call begins and when it ends, and a to-do list also when it changes. There is no
+prompt, time, model or cost.
 """
 
 from __future__ import annotations

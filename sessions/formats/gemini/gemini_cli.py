@@ -112,8 +112,8 @@ class _Reader(DividedReader):
             return self._steps.setdefault(identity, step_count)
         if name.get("rewind"):
             since = self._steps.get(as_str(name["rewind"]), 0)
-            # Steps that were taken back keep their numbers: a message that repeats one of their ids is a new
-            # one.
+            # Steps that were taken back keep their numbers: a message that repeats one of their ids begins a
+            # new step.
             self._taken_back |= {step for step in self._steps.values() if step >= since}
             self._steps = {id: step for id, step in self._steps.items() if step < since}
         # An operation that only sets the time of the file joins the preceding step.

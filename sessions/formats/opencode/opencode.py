@@ -228,7 +228,7 @@ def _result(part: Record) -> Result:
 
 
 class Opencode(SingleRun):
-    """Recognised by an `info` with a session's id and `messages`, or by a session in opencode's storage."""
+    """Recognised by a session's id in `info`, by a first message's id, or by a file of opencode's storage."""
 
     name = "opencode"
     unique_ids = True

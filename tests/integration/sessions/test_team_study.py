@@ -350,6 +350,23 @@ def test_what_is_changed_in_the_database_is_named_and_nothing_is_overwritten(stu
         again.folder.exclusively(lambda: None)
 
 
+def test_a_store_of_a_newer_version_is_no_difference(study: TeamStudy) -> None:
+    part = study.part("machine-1", "P01")
+    take_part(part)
+    synchronise(part.folder)
+    ((revision,),) = sql(study.server, "SELECT version_num FROM alembic_version")
+    changed = "UPDATE alembic_version SET version_num = :revision"
+    sql(study.server, changed, revision="9999")
+    try:
+        found = list(audit(study.part("machine-1", "P01").folder))
+    finally:
+        sql(study.server, changed, revision=revision)
+    notes = [finding.sentence for finding in found if finding.name == "store_away"]
+    assert len(notes) == 1
+    assert "The store's schema has the revision 9999" in notes[0]
+    assert "store_differs" not in {finding.name for finding in found}
+
+
 def test_a_form_that_two_machines_have_asked_is_answered_twice_and_the_last_answers_count(
     study: TeamStudy,
 ) -> None:

@@ -247,7 +247,7 @@ def test_a_failed_submission_becomes_a_task_and_goes_when_its_author_is_erased(
     fail_at(machine, study, task, "total > 100", "total >= 100")
     command = ["task", "generate", library, "--from", "attempts", "--count", "1", "--workers", "1", *PLAIN]
     assert main([*command, "--json"]) == 2
-    assert "1 of a study that --study does not name" in capsys.readouterr().err
+    assert "1 attempt of a study that --study does not name" in capsys.readouterr().err
     assert main([*command, "--study", str(tmp_path / "study"), "--json"]) == 0
     source = json.loads(capsys.readouterr().out)["sources"][0]
     (made,) = source["tasks"]
@@ -304,6 +304,8 @@ def test_a_class_is_removed_by_its_name_and_says_that_passes_can_not_be_confirme
     assert "Write the class again" in shown.out
     assert "failing tests: 3 (stratum 2-4)" in shown.err
     assert "passes can be confirmed: no (class_target)" in shown.err
+    assert main(["task", "check", said.splitlines()[-1], *PLAIN]) == 0
+    assert "no (class_target). shop.py::Till is a class." in capsys.readouterr().err
 
 
 def fail_at(machine: Machine, study: StudyFolder, task: Task, now: str, then: str) -> None:

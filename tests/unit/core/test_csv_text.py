@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from gistpoint.core.csv_text import csv_line, text_of_cell
 
-BEGINNINGS = ("=", "+", "-", "@", "\t", "\r")
+BEGINNINGS = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")
 
 
 def _read(line: str) -> list[str]:
@@ -32,7 +32,7 @@ def test_numbers_stay_numbers() -> None:
 
 
 @examples(300)
-@given(st.lists(st.text("'=+-@\t\r\n,\"a1.", max_size=6), min_size=2, max_size=4))
+@given(st.lists(st.text("'=\uff1d+-@\t\r\n,\"a1.", max_size=6), min_size=2, max_size=4))
 def test_every_text_comes_back(cells: list[str]) -> None:
     row = _read(csv_line(cells))
     assert [text_of_cell(cell) for cell in row] == cells

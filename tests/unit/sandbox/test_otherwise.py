@@ -8,7 +8,17 @@ from typing import Any
 import pytest
 from small_trees import tree_of
 
-from gistpoint.sandbox.confirmation.otherwise import NewAttributes, changes_more, readable
+from gistpoint.sandbox.confirmation.otherwise import (
+    CHANGES_MORE,
+    LEAVES,
+    RAISES,
+    NewAttributes,
+    changes_more,
+    mark_alone,
+    mark_of,
+    readable,
+    same_request,
+)
 from gistpoint.sandbox.confirmation.pair import Exchange
 
 OWN = ["object", "shop:Money", {"amount": 1}, "", None]
@@ -100,6 +110,51 @@ def test_what_is_changed_when_a_function_of_the_test_is_called(name: str) -> Non
     assert changes_more(asked(*submitted), asked(*true), {"list"}) is more
 
 
+ENDS: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
+    "an exception in place of a value": ({"re": "value"}, {"re": "raised"}, RAISES),
+    "the same exception": ({"re": "raised"}, {"re": "raised"}, ""),
+    "a value in place of an exception": ({"re": "raised"}, {"re": "value"}, ""),
+    "an operator that is left to another": ({"re": "value"}, {"roots": [["k", "NotImplemented"]]}, LEAVES),
+    "an operator that leaves it likewise": (
+        {"roots": [["k", "NotImplemented"]]},
+        {"roots": [["k", "NotImplemented"]]},
+        "",
+    ),
+    "a change": ({}, {"heap": {"1": ["list", []]}}, CHANGES_MORE),
+}
+
+
+@pytest.mark.parametrize("name", ENDS)
+@pytest.mark.parametrize("questions", [0, 2])
+def test_a_call_is_judged_by_all_of_its_exchanges(name: str, questions: int) -> None:
+    true, submitted, mark = ENDS[name]
+    calls = [asked(*[{}] * (questions + 1)) for _ in range(2)]
+    for call, end in zip(calls, (true, submitted), strict=True):
+        call[-1] = Exchange(call[-1].request, {**call[-1].answer, **end})
+    assert mark_of(calls[1], calls[0], {"list"}) == mark
+    assert mark_of(calls[1], calls[0][-1:], {"list"}) == ("" if questions and mark == CHANGES_MORE else mark)
+
+
+def test_a_call_that_can_not_be_compared_may_do_what_the_true_function_does_in_another() -> None:
+    none, other = asked({}), asked({"1": ["list", [7]]})
+    raised = asked({}, {})
+    raised[-1] = Exchange(raised[-1].request, {"re": "raised", "roots": [["#", -1]], "heap": {}})
+    left = asked({})
+    left[-1] = Exchange(GIVEN, {"re": "value", "roots": [["k", "NotImplemented"]], "heap": {}})
+    emptied, other_emptied = asked({"1": ["list", []]}, {}), asked({"3": ["list", [1]]}, {})
+    held = asked({"2": money(amount=9)})
+    writes = {"list", "shop:Money.amount"}
+    for true in ([], [none]):
+        assert mark_alone(asked({}, {"-1": ["list", [5]]}), true, writes) == ""
+        assert mark_alone(emptied, true, writes) == CHANGES_MORE
+        assert mark_alone(raised, true, writes) == RAISES
+        assert mark_alone(left, true, writes) == LEAVES
+    assert mark_alone(emptied, [none, other], writes) == ""
+    assert mark_alone(held, [none, other], writes) == CHANGES_MORE
+    assert mark_alone(other_emptied, [none, other], writes) == CHANGES_MORE
+    assert mark_alone(raised, [none, raised], writes) == ""
+
+
 def test_a_class_that_the_true_function_does_not_answer_with_in_the_same_call() -> None:
     attributes = NewAttributes()
     attributes.add(asked({"-1": ["object", "shop:Price", {"amount": 1, "slack": 9}, "", None]}), asked({}))
@@ -132,3 +187,16 @@ def test_an_attribute_that_no_code_names_is_only_read_by_the_submission(tmp_path
     files = {"shop.py": "class Money:\n    def known(self): return getattr(self, 'amount', 0)\n"}
     tree = tree_of(files, tmp_path)
     assert readable(tree, {"shop:Money.slack", "shop:Money.__len__"}) == ["shop:Money.__len__"]
+
+
+def request(function: int = 1_000_000_000, **others: object) -> Exchange:
+    heap = {"1": ["list", [["#", function]]], str(function): ["function", "f", None]}
+    return Exchange({"do": "call", "call": function, "roots": [["#", 1]], "heap": heap, **others}, {})
+
+
+def test_a_run_that_leaves_tests_out_makes_the_same_requests() -> None:
+    assert same_request(request(), request(1_000_000_017))
+    assert same_request(request(do="apply", of=-1_000_000_000), request(do="apply", of=-1_000_000_009))
+    assert not same_request(request(), request(roots=[["#", 2]]))
+    assert not same_request(request(function=1_000_000_000), request(do="next"))
+    assert not same_request(request(roots=[1_000_000_000]), request(roots=[1_000_000_001]))

@@ -198,7 +198,7 @@ def test_settings_have_a_bound(tmp_path: Path) -> None:
         read_user_settings(tmp_path)
 
 
-# Links in shared folders, which could point to any file of the user
+# Links in shared folders, which could point to any of the user's files
 
 
 @pytest.fixture

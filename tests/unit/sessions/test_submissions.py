@@ -230,6 +230,13 @@ def test_the_studies_of_a_task_are_those_in_its_answer(tmp_path: Path) -> None:
     assert studies_of(build_task(machine.locations.tasks)) == frozenset()
 
 
+def test_a_task_with_code_of_a_participant_is_not_sent_to_a_teams_store(tmp_path: Path) -> None:
+    sharing = pytest.importorskip("gistpoint.sessions.team.tasks")
+    machine = Machine.at(tmp_path)
+    assert not sharing.may_be_sent(made_from(machine, "shop-2026", "01A"))
+    assert sharing.may_be_sent(made_from(machine, "", "01A", Mode.DISCOVERY))
+
+
 @pytest.mark.parametrize(
     ("items", "words"),
     [

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -94,6 +95,26 @@ def test_the_folder_of_a_broken_task_cannot_act_on_a_terminal(
     monkeypatch.setattr(sys, stream, terminal)
     assert cli.main(["task", "list"]) == 0
     assert not _acts(terminal.getvalue())
+
+
+def test_numbers_align_at_their_last_digit_and_other_columns_at_their_first(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    terminal = Terminal()
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.setattr(sys, "stdout", terminal)
+    print_table(
+        ["source", "tried", "share", "version"],
+        [["a", "7", "1.5", "10"], ["bb", "1,234", "", "1.0b"], ["c", "56", "-20.0", ""]],
+    )
+    drawn = re.sub(r"\x1b\[[0-9;]*m", "", terminal.getvalue())
+    heading, _, *rows = (line for line in drawn.splitlines() if line.strip())
+    assert [line.index(cell) + len(cell) for line, cell in zip(rows, ("7", "1,234", "56"), strict=False)] == [
+        heading.index("tried") + len("tried")
+    ] * 3
+    assert rows[2].index("-20.0") == heading.index("share")
+    assert rows[0].rindex("10") == rows[1].index("1.0b") == heading.index("version")
+    assert rows[1].startswith(heading[: heading.index("source")] + "bb")
 
 
 def test_a_table_without_rows_has_its_headings(monkeypatch: pytest.MonkeyPatch) -> None:

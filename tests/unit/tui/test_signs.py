@@ -61,3 +61,14 @@ def test_each_sign_has_one_name() -> None:
     names = {name: value for name, value in vars(signs).items() if name.isupper()}
     assert len(names) > 40
     assert len(set(names.values())) == len(names)
+
+
+def test_no_name_hides_the_module_of_signs() -> None:
+    """A local name `signs` would hide the module in its whole function, which no linter sees in a closure."""
+    for path in (ROOT / "tui").rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            bound = isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store) and node.id == "signs"
+            named = isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name == "signs"
+            taken = isinstance(node, ast.arg) and node.arg == "signs"
+            hides = bound or named or taken
+            assert not hides, f"{path}:{node.lineno}"

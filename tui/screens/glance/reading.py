@@ -157,7 +157,7 @@ class GlanceScreen(BaseScreen[None]):
         return f"reading of {self._item.task} {self._item.function}" if self._left else super().drafts_about
 
     def action_take_back(self) -> None:
-        """Take back the last answer and ask again. An answer after which the diff was shown is final."""
+        """Take back the last answer and ask again, unless the diffs are shown at once: then all are final."""
         if self._at_once or not self._answered:
             self.notify("There is no answer to take back.", severity="warning")
             return

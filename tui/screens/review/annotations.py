@@ -204,9 +204,9 @@ class ReviewAnnotations:
             return
         commented = {self._place_of(comment.step): signs.COMMENT for comment in review.comments}
         labelled = {self._place_of(label.step): signs.LABEL for label in review.labels}
-        signs = {place: sign for place, sign in {**commented, **labelled}.items() if place is not None}
+        marks = {place: sign for place, sign in {**commented, **labelled}.items() if place is not None}
         self.seen |= {place for key in review.seen if (place := self._place_of(key)) is not None}
-        steps.signs, steps.seen = signs, self.seen
+        steps.signs, steps.seen = marks, self.seen
         steps.refresh()
 
     def words(self, step: int) -> list[str]:

@@ -33,9 +33,9 @@ if TYPE_CHECKING:
 Result = TypeVar("Result")
 
 _QUIET_S = 0.8
-"""Seconds without a key before steps are surveyed."""
+"""Seconds without input before steps are surveyed."""
 _DRAWN_S = 0.15
-"""Seconds without a key before steps are counted: the step read last must be drawn first."""
+"""Seconds without input before steps are counted: the step read last must be drawn first."""
 _BREATH_S = 0.001
 """The pause between two slices of counting, in which the screen can draw."""
 _FRAME_S = 0.05

@@ -96,10 +96,10 @@ class Ruler(Widget):
                 self.refresh(layout=True)
             self._survey = survey
             rare = survey.rare(self.columns // _FEW) if self._has_many else None
-            signs = [
+            explained = [
                 Content.assemble((glyph, style), f" {words}") for glyph, style, words in legend(survey, rare)
             ]
-            framed(self, "Course", Content("  ").join(signs))
+            framed(self, "Course", Content("  ").join(explained))
         self._redraw()
 
     def _hit_row(self) -> list[tuple[str, Sequence[float], str]]:

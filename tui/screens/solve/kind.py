@@ -269,7 +269,8 @@ class SolvingKind:
         if fault:
             where = fault.after(first_line - 1)
             refused = f"{signs.BAD} Python can't read it ({where}): it will be refused, and no test will run."
-            price = replace(price, submissions=0, last_submission=False)
+            if not self._attempt.task.rules.refused_costs_attempt:
+                price = replace(price, submissions=0, last_submission=False)
         elif not changed.hunks:
             refused = "You have not changed anything: the tests will run on the code as it was given."
         last = self.warning(tool, price)

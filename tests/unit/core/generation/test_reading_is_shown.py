@@ -19,8 +19,8 @@ from gistpoint.core.generation.progress import CampaignProgress, TrialProgress
 from gistpoint.core.generation.trials import trial as trials
 from gistpoint.core.generation.trials.trial import CandidateDropped, CandidateTrial
 from gistpoint.core.generation.verdicts import CandidateVerdict, Counts, Reason
-from gistpoint.core.running import CancelToken, RunContext
-from gistpoint.tui.campaign_view import CampaignShown, work_lines
+from gistpoint.core.running import CancelToken, RunContext, WorkStage
+from gistpoint.tui.campaign_view import CampaignShown, stage_lines, work_lines
 from gistpoint.tui.commands.task_making import _share_words
 
 CODE = b'''
@@ -174,3 +174,12 @@ def test_one_kept_task_does_not_tell_how_long_the_others_take(monkeypatch: pytes
     assert remaining_after(monkeypatch, 5, 50.0, 1.0, accepted=1) == pytest.approx(50.0)
     assert remaining_after(monkeypatch, 5, 50.0, 1.0, accepted=4) == pytest.approx(12.5)
     assert remaining_after(monkeypatch, 5, 50.0, 1.0, accepted=5) == 0
+
+
+@pytest.mark.parametrize("width", [60, 80, 160])
+def test_the_times_of_stages_begin_in_one_column(width: int) -> None:
+    names = ["fetching natsort==8.4.0", "running the suite on the original, 3 of 3, its tree read-only", "b"]
+    stages = tuple(WorkStage(name, 10.0 * n, took=65.0 if n < 2 else None) for n, name in enumerate(names))
+    lines = stage_lines(CampaignShown(stages=stages), width, 85.0, most=5)
+    assert len({line.index("1:05") for line in lines}) == 1
+    assert all(len(line) <= width for line in lines)

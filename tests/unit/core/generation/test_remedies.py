@@ -12,9 +12,9 @@ from gistpoint.core.generation import pipeline
 from gistpoint.core.generation.intake import NoGood, NoTaskError, require_usable
 from gistpoint.core.generation.remedies import (
     Remedy,
-    remedy_for_arguments,
     remedy_for_collection,
     remedy_for_failures,
+    remedy_for_start,
 )
 from gistpoint.core.generation.settings import SourceSpec
 from gistpoint.core.outcomes import Outcome, RunStatus, SuiteReport, TestResult
@@ -33,10 +33,31 @@ def test_unknown_options_of_the_settings_are_left_out() -> None:
     output = (
         "ERROR: usage: pytest [options]\npytest: error: unrecognized arguments: --cov=parse --cov-report\n"
     )
-    found = remedy_for_arguments(output)
+    found = remedy_for_start(output)
     assert found is not None
     assert (found.is_safe, str(found)) == (True, "--pytest-args '-o addopts='")
-    assert remedy_for_arguments("no tests ran in 0.01s") is None
+    assert remedy_for_start("no tests ran in 0.01s") is None
+
+
+@pytest.mark.parametrize(
+    ("module", "safe", "options"),
+    [
+        ("hypothesis", True, "--with hypothesis"),
+        ("yaml", True, "--with pyyaml"),
+        ("never_heard_of", False, "--with never_heard_of"),
+    ],
+)
+def test_a_package_that_a_conftest_imports_is_installed_if_it_is_well_known(
+    module: str, safe: bool, options: str
+) -> None:
+    output = (
+        "ImportError while loading conftest '/sandbox/repo/tests/conftest.py'.\n"
+        f"tests/conftest.py:8: in <module>\n    import {module}\n"
+        f"E   ModuleNotFoundError: No module named '{module}'\n"
+    )
+    found = remedy_for_start(output)
+    assert found is not None
+    assert (found.is_safe, str(found)) == (safe, options)
 
 
 def test_a_well_known_package_is_installed() -> None:

@@ -22,6 +22,7 @@ from gistpoint.core.generation.submissions import (
     origins_in,
     read_submissions,
     require_submissions,
+    submissions_in_words,
     write_submissions,
 )
 from gistpoint.core.kinds.folder import read_answer
@@ -173,8 +174,14 @@ def test_the_newest_attempts_and_their_last_submissions_come_first(tmp_path: Pat
 
 
 def test_what_was_left_out_is_said_if_there_is_nothing() -> None:
-    with pytest.raises(SourceError, match="Left out: 2 of a study that --study does not name"):
+    with pytest.raises(SourceError, match="Left out: 2 attempts of a study that --study does not name"):
         require_submissions(FailedSubmissions(), "shop", {"of a study that --study does not name": 2, "x": 0})
+
+
+def test_what_was_found_and_left_out_is_said() -> None:
+    found = FailedSubmissions.collected([item("1", 1, "a"), item("2", 1, "b")])
+    assert submissions_in_words(found, {"x": 0}) == "2 failed submissions at 1 function."
+    assert submissions_in_words(found, {"by y": 1}).endswith(" Left out: 1 attempt by y.")
 
 
 def test_origins_are_found_in_a_provenance_of_any_form() -> None:
