@@ -26,7 +26,7 @@ _PLACE = re.compile(r" \(at line \d+, column \d+\)")
 
 
 class EndpointTable(msgspec.Struct, frozen=True):
-    """The table `llm`: a chat model's endpoint."""
+    """The tables `llm` and `reader`: the endpoint of a chat model."""
 
     base_url: Text = ""
     model: Text = ""
@@ -49,6 +49,8 @@ class UserSettings(msgspec.Struct, frozen=True):
     keys: Annotated[dict[str, Key], Meta(description="a table")] = {}
     """The keys by binding id, such as `attempt.submit = "f9,ctrl+r"`; ids are checked elsewhere."""
     llm: Annotated[EndpointTable, Meta(description="a table")] = EndpointTable()
+    reader: Annotated[EndpointTable, Meta(description="a table")] = EndpointTable()
+    """What is different for a blind reader; with an address, nothing of `llm` applies to it."""
 
 
 def read_user_settings(config: Path) -> UserSettings:
@@ -62,7 +64,8 @@ def read_user_settings(config: Path) -> UserSettings:
     values = _parsed(path)
     for id, key in _table(values, "keys").items():
         _checked(path, f"keys.{id}", key, Key)
-    _check_table(path, "llm.", _table(values, "llm"), EndpointTable)
+    for name in ("llm", "reader"):
+        _check_table(path, f"{name}.", _table(values, name), EndpointTable)
     _check_table(path, "", values, UserSettings)
     if values.get("sandbox") == "":
         raise SettingsError(

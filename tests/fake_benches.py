@@ -201,6 +201,9 @@ class FakeBench:
     def model(self, name: str) -> ChatModel:
         raise EndpointError(f"There is no endpoint for {name}.", hint="Corrupt without a model.")
 
+    def reader(self, name: str) -> ChatModel:
+        raise EndpointError(f"There is no endpoint for {name}.", hint="Make a set that nobody reads.")
+
     @property
     def runs(self) -> int:
         return sum(runner.runs for runner in self.runners)

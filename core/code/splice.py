@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from bisect import bisect_right
 from collections.abc import Sequence
 from dataclasses import replace
 from difflib import SequenceMatcher
@@ -314,6 +315,49 @@ def remove_methods(index: FileIndex, definition: Definition) -> str:
         method = index.get(ref.qualname)
         index = index_source(index.path, replace_definition(index, method, remove_body(index, method)))
     return index.get(definition.qualname).dedented
+
+
+def with_body_of(index: FileIndex, definition: Definition, code: str) -> str:
+    """Return a function's decorators, signature and docstring, with the body of `code`, at the left margin.
+
+    `code` is one definition with the same name. Raises `CodeError` for any other code, and if its body is
+    empty.
+    """
+    new = read_snippet(code)
+    _check_name(definition, new.definition)
+    head, _, stub = remove_body(index, definition).rpartition("\n")
+    return "\n".join([head, *_body_at(leading_space(stub), new)])
+
+
+def _body_at(unit: str, new: Snippet) -> list[str]:
+    """Return the lines of a definition's body below its docstring, indented by `unit`."""
+    found, node = new.definition, new.node
+    statements = node.body[1:] if found.layout.docstring else node.body
+    if not statements:
+        raise CodeError("The definition has no body.", hint="Send the whole definition.")
+    lines = in_unit(code_lines(found.document, found.start_line, found.end_line), unit)
+    _, header_end = found.header_range
+    above = found.layout.docstring[2] if found.layout.docstring else _line_of(found.document, header_end)
+    if statements[0].lineno == above:
+        raise CodeError("The body is on the same line as what is above it.", hint="Put it below.")
+    body = lines[above + 1 - found.start_line :]
+    margin = leading_space(body[statements[0].lineno - above - 1].shown)
+    return [_reindented(line, margin, unit) for line in body]
+
+
+def _reindented(line: CodeLine, margin: str, unit: str) -> str:
+    """Return a line of a body at `unit` instead of `margin`; lines inside strings stay as they are."""
+    if line.in_string:
+        return line.raw
+    if line.shown.startswith(margin):
+        return unit + line.shown.removeprefix(margin)
+    code = line.shown.lstrip()  # a comment may stand further to the left
+    return unit + code if code else ""
+
+
+def _line_of(document: SourceText, offset: int) -> int:
+    """Return the line that contains an offset, counted from 1."""
+    return bisect_right(document.line_starts, offset)
 
 
 def _body_indentation(index: FileIndex, definition: Definition, header_end: int) -> str:

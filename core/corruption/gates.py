@@ -110,6 +110,21 @@ class Gate:
         reason, _ = next(self._shown(before, after, changed), (None, ""))
         return reason
 
+    def unusable(self, corrupted: str) -> GateRefusal | None:
+        """Return why a text can't run or does what the original does; None if neither is the case.
+
+        Unlike `check`, this accepts anything that a reader may notice.
+        """
+        before, after = self._before, _facts(corrupted)
+        if before is None:
+            return GateRefusal.UNREADABLE
+        if after is None:
+            return GateRefusal.DOES_NOT_PARSE
+        if same_tree(before.node, after.node):
+            return GateRefusal.SAME_TREE
+        unknown = self._name_refusal(before, after) is GateRefusal.UNKNOWN_NAME
+        return GateRefusal.UNKNOWN_NAME if unknown else _code_refusal(before, after)
+
     def broken(self, corrupted: str) -> tuple[str, ...]:
         """Return the descriptions of all rules by which a reader notices a text; `check` returns only one.
 

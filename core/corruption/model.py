@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 from gistpoint.core.canonical import sha256_of_text
 from gistpoint.core.chat import (
@@ -46,7 +46,7 @@ from gistpoint.core.ports import ChatModel
 from gistpoint.core.running import NEVER, CancelToken
 from gistpoint.core.tasks.model import Target
 from gistpoint.core.tools.browsing import LIST_DIRECTORY, LIST_FILE_FUNCTIONS, READ_FILE, READ_FUNCTION
-from gistpoint.core.tools.declaration import Argument, ArgumentKind, RefusalError, ToolContext
+from gistpoint.core.tools.declaration import Argument, ArgumentKind, RefusalError, Tool, ToolContext
 from gistpoint.core.tools.replacing import MAX_CODE_CHARACTERS, SUBMIT_ATTEMPT
 from gistpoint.core.tools.search_code import SEARCH_CODE
 
@@ -108,6 +108,11 @@ class ModelLoop:
     cancel: CancelToken = NEVER
     read: Reader = unread
     meter: Meter | None = None
+
+    _asked_again: ClassVar[str] = ASKED_AGAIN
+    """The text after a refused or stopped reply."""
+    _gated: ClassVar[SubmissionVerdict] = SubmissionVerdict.CLUE
+    """The verdict on a submission that the gate drops."""
 
     def __post_init__(self) -> None:
         self._messages = [ChatMessage("user", self.prompt)]
@@ -176,10 +181,7 @@ class ModelLoop:
         return None
 
     def _turn(self) -> tuple[End, str] | None:
-        # If there is no submission yet, the last call can only be a submission.
-        last_call = self._calls + 1 >= self.settings.tool_calls and not self._tried
-        tools = [SUBMIT] if last_call else list(OFFERED.values())
-        schemas: list[Mapping[str, Any]] = [tool.json_schema() for tool in tools]
+        schemas: list[Mapping[str, Any]] = [tool.json_schema() for tool in self._offered()]
         reply = self.model.complete(self._messages, schemas, cancel=self.cancel)
         self.cancel.check()
         self._requests += 1
@@ -194,6 +196,16 @@ class ModelLoop:
             self._models[reply.model] = None
         if reply.refusal or reply.finish == "content_filter":
             return self._refused(reply)
+        return self._answered(reply)
+
+    def _offered(self) -> list[Tool]:
+        """Return the tools of the next request."""
+        # If there is no submission yet, the last call can only be a submission.
+        last_call = self._calls + 1 >= self.settings.tool_calls and not self._tried
+        return [SUBMIT] if last_call else list(OFFERED.values())
+
+    def _answered(self, reply: ChatReply) -> tuple[End, str] | None:
+        """Go on after a reply that is no refusal; return the end and its reason, or None."""
         if not reply.message.tool_calls:
             return self._nothing_called(reply)
         self._empty = 0
@@ -204,7 +216,7 @@ class ModelLoop:
         if self._refusals >= MOST_REFUSALS:
             words = reply.refusal or reply.message.content or "Its reply was stopped by a content filter."
             return End.REFUSED, words[:500]
-        self._ask_again(reply, ASKED_AGAIN)
+        self._ask_again(reply, self._asked_again)
         return None
 
     def _nothing_called(self, reply: ChatReply) -> tuple[End, str] | None:
@@ -222,7 +234,7 @@ class ModelLoop:
         content = reply.message.content or reply.refusal
         if content:
             self._messages.append(ChatMessage("assistant", content))
-        self._messages.append(ChatMessage("user", f"{text}\n{self._remaining()}"))
+        self._messages.append(ChatMessage("user", f"{text}\n{self._remaining()}".rstrip()))
 
     def _answer_calls(self, reply: ChatReply) -> tuple[End, str] | None:
         """Answer every call of a reply, as the protocol requires; calls beyond the limit are refused.
@@ -283,13 +295,17 @@ class ModelLoop:
             detail = f"The code has {len(code)} characters; at most {MAX_CODE_CHARACTERS} are taken."
             return Round(number, self._calls, "", SubmissionVerdict.NO_DEFINITION, detail)
         try:
-            target = replaced_target(self.context.tree, self.function, code)
+            target = self._target_of(code)
         except CodeError as error:
             refused = Round(number, self._calls, recorded, SubmissionVerdict.NO_DEFINITION, str(error))
             # A repeated text is counted as repeated even if it was never a definition.
             return self._earlier_round(code.strip(), refused) or refused
         done = Round(number, self._calls, recorded, SubmissionVerdict.UNCHANGED, target=target)
         return self._earlier_round(target.corrupted, done) or self._decided(done, target)
+
+    def _target_of(self, code: str) -> Target:
+        """Return the target with the code of a submission. Raises `CodeError` if it is not the definition."""
+        return replaced_target(self.context.tree, self.function, code)
 
     def _earlier_round(self, text: str, done: Round) -> Round | None:
         """Return the round with the earlier result of the same text; None if it is new."""
@@ -308,7 +324,7 @@ class ModelLoop:
         if unchanged:
             return replace(done, detail=detail)
         if detail:
-            return replace(done, verdict=SubmissionVerdict.CLUE, detail=detail)
+            return replace(done, verdict=self._gated, detail=detail)
         trial = self._counted(self.try_out(target))
         return replace(
             done, verdict=trial.verdict, detail=trial.detail, trial=trial, appearance=self.read(target)

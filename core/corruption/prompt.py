@@ -1,4 +1,4 @@
-"""The prompt of a corrupting model: the template of the paper, filled in."""
+"""The prompts of a model that corrupts or rewrites a function: templates, filled in."""
 
 from __future__ import annotations
 
@@ -8,19 +8,18 @@ from importlib.resources import files
 from gistpoint.core.canonical import sha256_of_text
 
 TEMPLATE = "breakpoint-appendix-b"
+REWRITE_TEMPLATE = "rewrite-1"
 _FIELDS = re.compile(r"\{(function_path|func_code|test_examples|self\.test_budget|self\.max_iterations)\}")
 
 
-def template_text() -> str:
-    """Return the template of the prompt."""
-    return (
-        files("gistpoint.core.corruption").joinpath("templates", f"{TEMPLATE}.md").read_text(encoding="utf-8")
-    )
+def template_text(name: str = TEMPLATE) -> str:
+    """Return a template of a prompt. A template never changes: another text gets another name."""
+    return files("gistpoint.core.corruption").joinpath("templates", f"{name}.md").read_text(encoding="utf-8")
 
 
-def template_sha256() -> str:
-    """Return the hash of the template, which every record of a corruption contains."""
-    return sha256_of_text(template_text())
+def template_sha256(name: str = TEMPLATE) -> str:
+    """Return the hash of a template, which every record of a corruption contains."""
+    return sha256_of_text(template_text(name))
 
 
 def render_template(
@@ -45,3 +44,10 @@ def render_template(
     }
     text = _FIELDS.sub(lambda found: values[found.group(1)], template_text())
     return f"{text.rstrip()}\n\n{examples}\n" if examples else text
+
+
+def render_rewrite(path: str, qualname: str, file: str) -> str:
+    """Return the prompt for rewriting a function; `file` is the text of its file without the body."""
+    values = {"{function_path}": path, "{qualname}": qualname, "{file}": file.rstrip()}
+    fields = re.compile("|".join(map(re.escape, values)))
+    return fields.sub(lambda found: values[found.group()], template_text(REWRITE_TEMPLATE))

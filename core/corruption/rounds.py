@@ -69,6 +69,8 @@ class SubmissionVerdict(StrEnum):
     BREAKS_COLLECTION = "breaks_collection_only"
     HANGS = "hangs_or_exhausts_memory"
     COULD_NOT_RUN = "suite_could_not_run"
+    UNUSABLE = "unusable"
+    """A rewrite that can't run, such as one with unknown names."""
 
     @property
     def tried(self) -> bool:
@@ -77,6 +79,7 @@ class SubmissionVerdict(StrEnum):
             SubmissionVerdict.NO_DEFINITION,
             SubmissionVerdict.UNCHANGED,
             SubmissionVerdict.CLUE,
+            SubmissionVerdict.UNUSABLE,
         )
 
 
@@ -87,6 +90,8 @@ class End(StrEnum):
     STOPPED_BY_MODEL = "stopped_by_model"
     TOOL_CALLS = "tool_calls_used_up"
     NO_TOOL_CALL = "no_tool_call"
+    NO_DEFINITION = "no_definition"
+    """No reply contained the definition that a rewriting model was asked for."""
     SENT_AGAIN = "sent_the_same_again"
     TRUNCATED = "truncated_replies"
     REFUSED = "refused"
@@ -105,7 +110,10 @@ class End(StrEnum):
     REJECTED = ChatProblem.REJECTED.value
 
 
-_FAULTS = (End.NO_TOOL_CALL, End.TRUNCATED, End.REFUSED, End.SENT_AGAIN, End.MALFORMED_REPLY, End.REJECTED)
+_FAULTS = (
+    *(End.NO_TOOL_CALL, End.NO_DEFINITION, End.TRUNCATED, End.REFUSED),
+    *(End.SENT_AGAIN, End.MALFORMED_REPLY, End.REJECTED),
+)
 """Ends that are faults of the model or its endpoint even if a submission was tried.
 
 Without a tried submission, all ends are faults.
@@ -237,6 +245,7 @@ class LoopResult:
     """Number of repeated requests, by kind of failure."""
     chosen: int | None = None
     """The number of the submission that is kept in place of the one that the settings choose, or None."""
+    template: str = TEMPLATE
 
     @property
     def kept(self) -> Round | None:
@@ -274,8 +283,9 @@ class LoopResult:
         # A cap of the whole set, or a missing price, is no fault of the model or its endpoint.
         if self.kept is not None or self.end in (End.SET_CAP, End.COST_UNKNOWN):
             return ""
-        tried = any(item.verdict.tried for item in self.rounds)
-        return self.end.value.replace("_", " ") if not tried or self.end in _FAULTS else ""
+        # A rewrite that equals the original is final, although nothing had to be run.
+        of_use = self.end is End.FINAL_SUBMISSION or any(item.verdict.tried for item in self.rounds)
+        return self.end.value.replace("_", " ") if not of_use or self.end in _FAULTS else ""
 
     def as_json(self) -> dict[str, Any]:
         """Return the record that a task stores, as a JSON object."""
@@ -283,8 +293,8 @@ class LoopResult:
         return {
             "model": self.model,
             "answered_as": list(self.models),
-            "template": TEMPLATE,
-            "template_sha256": template_sha256(),
+            "template": self.template,
+            "template_sha256": template_sha256(self.template),
             "prompt_sha256": self.prompt_sha256,
             "settings": msgspec.to_builtins(self.settings),
             "end": self.end.value,

@@ -159,6 +159,9 @@ def rating(entering: int, least: int, most: int) -> Rate:
 
 
 KIND = "model"
+REWRITE = "rewrite"
+"""The kind of a function that a model rewrote without seeing its body."""
+_MADE = {KIND: "acceptable corruption", REWRITE: "usable rewrite"}
 MOST_EXAMPLES = 5
 _EXAMPLE_CHARACTERS = 4_000
 
@@ -172,6 +175,7 @@ class ModelCorruption:
     result: LoopResult
     examples: str = ""
     """The examples that the model was shown."""
+    kind: str = KIND
 
     @property
     def target(self) -> Target | None:
@@ -186,8 +190,7 @@ class ModelCorruption:
         if result.rounds:
             tried += f", the last one: {_words(result.rounds[-1].verdict)}"
         text = (
-            f"{result.model} made no acceptable corruption of {self.function} ({tried};"
-            f" {_words(result.end)})."
+            f"{result.model} made no {_MADE[self.kind]} of {self.function} ({tried}; {_words(result.end)})."
         )
         return f"{text} {result.detail}".rstrip()
 
@@ -195,7 +198,7 @@ class ModelCorruption:
         """Return the record that a task stores and that `replay_model_record` needs."""
         shown = {"examples_sha256": sha256_of_text(self.examples)} if self.examples else {}
         return {
-            "kind": KIND,
+            "kind": self.kind,
             "function": str(self.function),
             "original_sha256": self.original_sha256,
             "corrupted": self.target.corrupted if self.target else "",
@@ -206,10 +209,14 @@ class ModelCorruption:
     def provenance(self) -> dict[str, Any]:
         """Return the provenance for a task: the record, and the subtlety of the kept corruption."""
         trial = self.result.kept.trial if self.result.kept else None
-        rated = {} if trial is None else {"subtlety": {"value": trial.subtlety, "parts": dict(trial.parts)}}
+        rated: dict[str, Any] = {}
+        if trial is not None:
+            rated["subtlety"] = {"value": trial.subtlety, "parts": dict(trial.parts)}
         if self.result.kept is not None and self.result.kept.appearance.glance is not None:
             rated["glance"] = self.result.kept.appearance.glance.to_json()
-        return {"record": self.record(), "families": [KIND], **rated}
+        if self.kind == REWRITE and self.result.kept is not None:
+            rated["signs"] = list(self.result.kept.appearance.rules)
+        return {"record": self.record(), "families": [self.kind], **rated}
 
 
 def replay_model_record(record: Mapping[str, Any], tree: SourceTree) -> Target:
@@ -282,7 +289,7 @@ def corrupt_by_model(
         settings,
         on_round,
         run.cancel,
-        _reader(definition.dedented, read_vocabulary(tree, test_files).scope(definition), score),
+        reading(definition.dedented, read_vocabulary(tree, test_files).scope(definition), score),
         None if terms.spending is None else terms.spending.conversation(),
     )
     return ModelCorruption(ref, sha256_of_text(definition.dedented), loop.run(), terms.examples)
@@ -307,7 +314,7 @@ def example_texts(tree: SourceTree, ids: Iterable[str]) -> str:
     return "\n\n".join(f"# {name}\n{source}" for name, source in texts.items())
 
 
-def _reader(original: str, scope: NamesInReach, score: ScoreOf | None) -> Reader:
+def reading(original: str, scope: NamesInReach, score: ScoreOf | None) -> Reader:
     """Return a function that reports, as advice, which rules for corruptions without a model are broken.
 
     With `score`, it also reports how visible the corruption is.
@@ -383,8 +390,12 @@ class CorruptingModel(Request):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CorruptingModelOfSet(CorruptingModel):
-    """A request for a model that corrupts the functions of a set, with limits for all of them together."""
+    """A request for a model that corrupts the functions of a set, with limits for all of them together.
 
+    With `rewrite`, the model rewrites each function without seeing its body, and learns nothing of faults.
+    """
+
+    rewrite: bool = False
     max_tokens_per_function: Count | None = None
     max_cost_per_function: Positive | None = None
 
@@ -392,16 +403,38 @@ class CorruptingModelOfSet(CorruptingModel):
         """Return the token limit and the cost limit in US dollars for one function; None means no limit."""
         return self.max_tokens_per_function, self.max_cost_per_function
 
-    def require_model(self) -> None:
-        """Raise `UserError` if there are options for a model, but no model."""
+    def require_model(self, *, reads: bool = False) -> None:
+        """Raise `UserError` if there are options for a model, but no model, or that fit no rewrite.
+
+        The limits of the set also apply to a model that only `reads`.
+        """
+        if self.rewrite:
+            self._require_fit_for_rewriting()
         limits = ("examples", "max_tokens", "max_cost", "max_tokens_per_function", "max_cost_per_function")
-        given = [name for name in limits if getattr(self, name) is not None]
+        of_readers = ("max_tokens", "max_cost") if reads else ()
+        given = [name for name in limits if getattr(self, name) is not None and name not in of_readers]
         if given and not self.model:
             option = f"--{given[0].replace('_', '-')}"
             raise UserError(
                 f"{option} applies only to corruption by a model, but no model was given.",
                 hint="Add --model NAME.",
             )
+
+    def _require_fit_for_rewriting(self) -> None:
+        if not self.model:
+            raise UserError("--rewrite needs a model that writes the functions.", hint="Add --model NAME.")
+        usual = CorruptingModelOfSet()
+        for name in ("keep", "rounds", "max_tool_calls", "examples"):
+            if getattr(self, name) != getattr(usual, name):
+                raise UserError(
+                    f"--{name.replace('_', '-')} is for a model that corrupts functions, not for --rewrite.",
+                    hint="Leave out one of them.",
+                )
+
+    def loop(self, min_failing: int, max_tokens: int | None, max_cost: float | None) -> LoopSettings:
+        """Return the limits of each conversation; for a rewrite, without test feedback."""
+        usual = CorruptingModel.loop(self, min_failing, max_tokens, max_cost)
+        return replace(usual, feedback_rounds=0) if self.rewrite else usual
 
 
 OpenModel = Callable[[CorruptingModel, int], tuple[ChatModel, LoopSettings]]

@@ -10,8 +10,8 @@ from __future__ import annotations
 import random
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, wait
 from dataclasses import dataclass, field, replace
+from functools import partial
 from statistics import mean
 from typing import Any, Protocol
 
@@ -21,12 +21,15 @@ from gistpoint.core.generation.candidates import LOCATED, SUBTLE, CorruptionCand
 from gistpoint.core.generation.confirmable import with_controls
 from gistpoint.core.generation.context import Context, opened
 from gistpoint.core.generation.intake import LOOK, NoTaskError
+from gistpoint.core.generation.pending import Executor, Pending
+from gistpoint.core.generation.readings import read_pool, with_readings
 from gistpoint.core.generation.removal import removal_by, removal_target
 from gistpoint.core.generation.settings import CampaignMode, CampaignSettings
 from gistpoint.core.generation.trials.discovery import decide_discovery
 from gistpoint.core.generation.trials.groups import decide_group
 from gistpoint.core.generation.trials.history import decide_history
 from gistpoint.core.generation.trials.model import decide_by_model
+from gistpoint.core.generation.trials.rewrite import decide_rewrite
 from gistpoint.core.generation.trials.trial import (
     STOPPED,
     CandidateDropped,
@@ -40,6 +43,7 @@ from gistpoint.core.generation.verdicts import (
     Specimen,
     StateFile,
     glance_of,
+    reader_record,
 )
 from gistpoint.core.outcomes import FREE, Outcome, RunStatus
 from gistpoint.core.ports import RunRequest
@@ -99,6 +103,8 @@ def decide(context: Context, candidate: CorruptionCandidate) -> CandidateVerdict
 def _decider(
     settings: CampaignSettings, candidate: CorruptionCandidate
 ) -> Callable[[CandidateTrial], CandidateVerdict]:
+    if settings.rewrite:
+        return decide_rewrite
     alone = candidate.size == 1 and bool(settings.groups.sizes)
     if settings.model and (alone or not settings.mode.in_groups):
         return decide_by_model
@@ -143,6 +149,11 @@ class CandidateVerdicts:
     def full(self) -> bool:
         """Whether the set has enough tasks."""
         return len(self._groups) == self.count
+
+    @property
+    def pooled(self) -> tuple[CandidateVerdict, ...]:
+        """The proven corruptions that wait for a decision."""
+        return tuple(self._waiting.values())
 
     @property
     def is_decided(self) -> bool:
@@ -199,6 +210,10 @@ class CandidateVerdicts:
             len(self.verdicts) - 1, Reason.LOCATED if _subtlety(verdict) >= SUBTLE else Reason.NOT_SUBTLE
         )
         self._accept_waiting(at_last=False)
+
+    def read_again(self, read: Callable[[CandidateVerdict], CandidateVerdict]) -> None:
+        """Give the waiting verdicts what their blind readings showed."""
+        self._waiting = {place: read(verdict) for place, verdict in self._waiting.items()}
 
     def fill(self) -> None:
         """Accept as many waiting verdicts as are still wanted, after the last candidate."""
@@ -269,24 +284,24 @@ def _subtlety(verdict: CandidateVerdict) -> float:
     return mean(values) if values else 1.0
 
 
-def _preference(verdict: CandidateVerdict) -> tuple[int, float, float]:
-    """Return the sort key of a waiting verdict: the least noticeable first, then the most subtle."""
+_UNREAD = 0.5
+"""The rate of a corruption without readings: it comes after those that were mostly missed."""
+
+
+def _preference(verdict: CandidateVerdict) -> tuple[float, int, float, float]:
+    """Return the sort key of a waiting verdict: the least noticed first, then the most subtle.
+
+    The rate of a blind reader decides before what is only expected of readers (decision 140).
+    """
     assert verdict.kept is not None
+    read = reader_record(verdict)
+    named = read["named"] / read["read"] if read and read["read"] else _UNREAD
     signs = sum(len(part.get("signs", ())) for part in verdict.kept.provenance.get("parts", ()))
-    return signs, glance_of(verdict) or 0.0, -_subtlety(verdict)
+    return named, signs, glance_of(verdict) or 0.0, -_subtlety(verdict)
 
 
 _AHEAD = 2
 """Candidates submitted per worker before the first one is decided."""
-_POLL_S = 0.2
-
-
-class Executor(Protocol):
-    """The part of `concurrent.futures.Executor` that a campaign needs; Dask's executor has it too."""
-
-    def submit(self, fn: Callable[..., Any], /, *args: Any) -> Future[Any]:
-        """Call `fn` in a worker, and return the future of its result."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -338,7 +353,8 @@ def run_campaign(
         stratum=stratum,
         left=Counter(stratum.values()),
     )
-    turns = _Turns(list(candidates), state, selection)
+    read = partial(with_readings, context.settings, state)
+    turns = _Turns(list(candidates), state, selection, read)
 
     def on_poll(keys: Collection[str], came: bool) -> None:
         if came:
@@ -348,9 +364,12 @@ def run_campaign(
     context.board.open()
     try:
         for verdict in _in_order(context, turns, workers, state, on_poll):
-            selection.take(verdict)
+            selection.take(read(verdict))
             if selection.is_decided:
                 break
+        if context.settings.reader:
+            read_pool(context, selection.pooled, workers.executor, _AHEAD * workers.size, state)
+            selection.read_again(read)
     finally:
         context.board.close()
     selection.fill()
@@ -367,6 +386,7 @@ class _Turns:
     left: list[CorruptionCandidate]
     state: StateFile
     selection: CandidateVerdicts
+    read: Callable[[CandidateVerdict], CandidateVerdict]
 
     def pop(self) -> CorruptionCandidate | None:
         """Return the next wanted candidate and remove it; None if there is none."""
@@ -384,7 +404,7 @@ class _Turns:
     def known(self) -> Iterator[CandidateVerdict]:
         """Yield the verdicts that came before their turn, in the order of the candidates."""
         return (
-            self.state.verdicts[candidate.key]
+            self.read(self.state.verdicts[candidate.key])
             for candidate in self.left
             if candidate.key in self.state.verdicts
         )
@@ -410,7 +430,7 @@ def _in_order(
     If a model or its endpoint fails, no more work is started. The other workers' work was paid for, so their
     results are awaited before the error is raised.
     """
-    pending = _Pending(context)
+    pending = Pending(context.run)
     came = bool(state.verdicts)
     failed: EndpointError | None = None
     try:
@@ -438,34 +458,6 @@ def _in_order(
         pending.drop()
 
 
-class _Pending:
-    """The work submitted to the workers; `keys` maps the future of each result to the candidate's key."""
-
-    def __init__(self, context: Context) -> None:
-        self._run = context.run
-        self.keys: dict[Future[Any], str] = {}
-
-    @property
-    def busy(self) -> frozenset[str]:
-        """The keys of the candidates that workers are trying."""
-        return frozenset(self.keys.values())
-
-    def done(self) -> Iterator[tuple[str, Any]]:
-        """Wait up to 0.2 seconds, and yield the key and the result of all work that is done.
-
-        An error in a worker is raised if no result arrived with it. Raises `CancelledError` when stopped.
-        """
-        done, _ = wait(self.keys, timeout=_POLL_S, return_when=FIRST_COMPLETED)
-        self._run.check()
-        results = [future for future in done if future.exception() is None]
-        for future in results or done:
-            yield self.keys.pop(future), future.result()
-
-    def drop(self) -> None:
-        """Cancel and forget work that no worker has started."""
-        self.keys = {future: key for future, key in self.keys.items() if not future.cancel()}
-
-
 def run_controls(
     context: Context,
     verdicts: tuple[CandidateVerdict, ...],
@@ -479,7 +471,7 @@ def run_controls(
 
     `on_comparison` is called with the number of comparisons made and the number of all.
     """
-    chosen, pending = sample(verdicts, count, context.settings.seed), _Pending(context)
+    chosen, pending = sample(verdicts, count, context.settings.seed), Pending(context.run)
     for verdict in chosen:
         if verdict.key not in state.controls and verdict.specimen is not None:
             pending.keys[workers.executor.submit(control, context, verdict.specimen)] = verdict.key

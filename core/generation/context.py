@@ -81,6 +81,13 @@ class Harness(Protocol):
         """
         ...
 
+    def reader(self, name: str) -> ChatModel:
+        """Return the blind reader with that name, which may have an endpoint of its own.
+
+        Raises `EndpointError` if this machine has no endpoint for it.
+        """
+        ...
+
     def prober(self, library: SourceLibrary) -> Prober:
         """Return the prober for candidates of this library, which the caller closes."""
         ...
@@ -177,6 +184,14 @@ class Context:
             # Not cached: a worker of a cluster outlives the call that collected them.
             return read_submissions(self.folder, self.settings.studies)
         return self._versions
+
+    @cached_property
+    def reader(self) -> ChatModel | None:
+        """The blind reader of proven corruptions; None if the settings name none.
+
+        Raises `EndpointError` if this machine has no endpoint for it.
+        """
+        return self.harness.reader(self.settings.reader) if self.settings.reader else None
 
     @cached_property
     def _versions(self) -> EarlierVersions:

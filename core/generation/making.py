@@ -20,8 +20,14 @@ from gistpoint.core.generation.library import SourceLibrary
 from gistpoint.core.generation.progress import KeptTask
 from gistpoint.core.generation.removal import is_class
 from gistpoint.core.generation.settings import CampaignSettings
-from gistpoint.core.generation.verdicts import CandidateVerdict, ProvenCorruption, StateFile, glance_of
-from gistpoint.core.kinds.folder import folders_of_content, read_task, write_task
+from gistpoint.core.generation.verdicts import (
+    READER,
+    CandidateVerdict,
+    ProvenCorruption,
+    StateFile,
+    glance_of,
+)
+from gistpoint.core.kinds.folder import folders_of_content, put_provenance, read_task, write_task
 from gistpoint.core.kinds.titles import author_title
 from gistpoint.core.outcomes import Outcome, RunStatus, SuiteReport, TestResult
 from gistpoint.core.tasks.brief import template_sha256
@@ -330,6 +336,8 @@ class WrittenSet:
     in_use: InUse = lambda id: False
     present: dict[str, KeptTask] = field(default_factory=dict)
     """The current tasks by the key of their verdict, in the order of their acceptance."""
+    read: dict[str, Mapping[str, Any]] = field(default_factory=dict)
+    """What a blind reader's readings showed, by the id of the task."""
 
     def become(self, kept: Sequence[CandidateVerdict]) -> None:
         """Write the new tasks, then remove the tasks that they replace."""
@@ -342,6 +350,7 @@ class WrittenSet:
                 known = self._write(verdict, leaving[0].id if leaving else "")
                 leaving = leaving[1:]
             self.present[verdict.key] = known
+            self._record_readings(known.id, verdict)
         stand = {task.id for task in self.present.values()}
         for id in sorted(self.state.provisional - stand):
             self._withdraw(id)
@@ -368,6 +377,14 @@ class WrittenSet:
         title = author_title(task)
         self.note(f"  {task.short_id} {title}: {', '.join(functions)}, {tests}{instead}")
         return KeptTask(task.id, functions, failing, glance_of(verdict), replaces, title)
+
+    def _record_readings(self, id: str, verdict: CandidateVerdict) -> None:
+        """Write what a blind reader's readings showed into the task's answer, and remember it."""
+        assert verdict.kept is not None
+        record = verdict.kept.provenance.get(READER)
+        if record is not None and self.read.get(id) != record:
+            put_provenance(read_task(self.folder / id, verify=False), {READER: record})
+            self.read[id] = record
 
     def _withdraw(self, id: str) -> None:
         removed = remove_task(self.folder / id, self.in_use)

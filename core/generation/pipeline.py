@@ -123,6 +123,8 @@ class SourceResult:
     """The tasks' titles for their author, by id."""
     glance: Mapping[str, float | None] = field(default_factory=dict)
     """The predicted rates at which readers see the tasks' corruptions, by id; None without a prediction."""
+    readings: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    """What a blind reader's readings showed, by id; without tasks that were not read."""
     counts: Counts = field(default_factory=Counts)
     stopped: EndpointError | CancelledError | None = None
     """The error that stopped the source early; None if nothing did.
@@ -166,6 +168,7 @@ class SourceResult:
             "titles": dict(self.titles),
             "glance": dict(self.glance),
             "failing": self.counts.failing,
+            **({"readings": dict(self.readings)} if self.readings else {}),
             "dropped": self.counts.reasons,
             "confirmable": self.counts.confirmable,
             "corruptions": self.counts.fates,
@@ -385,6 +388,9 @@ def _make(
             result.tasks = [task.id for task in tasks.present.values()]
             result.titles = {task.id: task.title for task in tasks.present.values()}
             result.glance = {task.id: task.glance for task in tasks.present.values()}
+            result.readings = {
+                task.id: tasks.read[task.id] for task in tasks.present.values() if task.id in tasks.read
+            }
             if result.stopped is not None:
                 kept = f"{plural(len(tasks.present), 'task')}, {plural(len(state.verdicts), 'verdict')}"
                 run.note(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Annotated, Literal
@@ -26,7 +26,7 @@ from gistpoint.core.generation.settings import (
     read_batch,
 )
 from gistpoint.core.ports import ChatModel
-from gistpoint.core.requests import LOCAL, Count, Natural, Request, Share
+from gistpoint.core.requests import LOCAL, Count, Natural, Request, Share, ValueBounds
 
 Preset = Literal["paper"]
 """The thresholds of the Breakpoint paper, in one word."""
@@ -98,8 +98,21 @@ class NewTask(Request):
         )
 
 
+MOST_READINGS = 100
 POOL_FOR_A_TASK = 3
-"""The number of proven faults from the history among which one is chosen."""
+"""The number of proven faults among which one is chosen if nobody planted them, or if a model reads them."""
+
+
+OpenReader = Callable[[str], ChatModel]
+"""Returns the blind reader with a name. Raises `EndpointError` if its endpoint is not configured."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BlindReader(Request):
+    """A request for a model that reads proven corruptions blind, `readings` times each."""
+
+    reader: str | None = None
+    readings: Annotated[int, ValueBounds(least=1, most=MOST_READINGS)] = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -131,24 +144,30 @@ class GenerateTasks(Request):
     studies: Annotated[tuple[str, ...], LOCAL] = ()
     """The folders of studies whose failed submissions are used as well, with --from attempts."""
     missing_features: bool = False
-    """Whether earlier bodies without a feature of today are kept too."""
+    """Whether bodies without a feature of today are kept too."""
     pool: Count | None = None
     """The number of proven corruptions of which the least visible become tasks.
 
-    None for three times the tasks with faults from the history; otherwise, each is decided by itself.
+    None for three times the tasks with faults that nobody planted or with a blind reader; otherwise, each is
+    decided by itself.
     """
     choice: ChooseFunctions = field(default_factory=ChooseFunctions)
     groups: GroupFunctions = field(default_factory=GroupFunctions)
     suite: SuiteNeeds = field(default_factory=SuiteNeeds)
     model: CorruptingModelOfSet = field(default_factory=CorruptingModelOfSet)
+    blind: BlindReader = field(default_factory=BlindReader)
 
-    def planned(self, open_model: OpenModel) -> tuple[Batch, CampaignSettings, int]:
+    def planned(
+        self, open_model: OpenModel, open_reader: OpenReader | None = None
+    ) -> tuple[Batch, CampaignSettings, int]:
         """Return the sources, the settings, and the number of tasks per source, before any costly work.
 
         Raises `UserError` for a request that contradicts itself or a file that can't be used, and
-        `EndpointError` if the model's endpoint is not configured.
+        `EndpointError` if the endpoint of the model or of the reader is not configured.
         """
         batch, settings = self._batch(), self._settings(open_model)
+        if settings.reader and open_reader is not None:
+            open_reader(settings.reader)
         count = tasks_wanted(self.count, settings.choice, settings.groups)
         require_paper_suites(self.preset, batch.sources)
         if settings.choice.functions and len(batch.sources) > 1:
@@ -156,7 +175,9 @@ class GenerateTasks(Request):
         return batch, settings, count
 
     def _settings(self, open_model: OpenModel) -> CampaignSettings:
-        self.model.require_model()
+        self.model.require_model(reads=bool(self.blind.reader))
+        if self.blind.readings != BlindReader().readings and not self.blind.reader:
+            raise UserError("--readings needs a model that reads.", hint="Add --reader NAME.")
         if self.studies and self.faults is not FaultSource.ATTEMPTS:
             raise UserError("--study is for --from attempts.", hint="Add --from attempts, or leave it out.")
         choice, groups, model = self.choice.choice(), self._groups(), self.model.model or ""
@@ -185,6 +206,9 @@ class GenerateTasks(Request):
             self._pool(tasks_wanted(self.count, choice, groups)),
             classes=classes,
             preset=self.preset or "",
+            rewrite=self.model.rewrite,
+            reader=self.blind.reader or "",
+            readings=self.blind.readings,
         )
 
     def _groups(self) -> GroupRules:
@@ -197,7 +221,8 @@ class GenerateTasks(Request):
         if self.mode.in_groups and self.pool is None:
             return 0
         if self.pool is None:
-            return POOL_FOR_A_TASK * count if self.faults.is_believed else 0
+            is_ranked = self.model.rewrite or self.faults.is_believed or bool(self.blind.reader)
+            return POOL_FOR_A_TASK * count if is_ranked else 0
         if self.pool < count:
             raise UserError(
                 f"--pool must be at least the number of tasks, {count}.", hint="Raise it, or lower --count."

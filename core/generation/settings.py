@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 import tomllib
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any
@@ -66,8 +66,8 @@ class FaultSource(StrEnum):
         return self in (FaultSource.HISTORY, FaultSource.ATTEMPTS)
 
 
-MOST_FAILING_OF_HISTORY = MORE_FAILING[1]
-"""The most failing tests of an earlier fault, whatever the least number is."""
+MOST_FAILING_UNPLANTED = MORE_FAILING[1]
+"""The most failing tests of a fault that nobody planted, whatever the least number is."""
 LEAST_FAILING = 1
 """The least number of failing tests that is enough if nothing else is asked for (decision 142)."""
 PAPER = "paper"
@@ -120,6 +120,12 @@ class CampaignSettings:
     """Whether bodies are removed from whole classes too."""
     preset: str = ""
     """The name of the preset that decided some of the settings; empty if there was none."""
+    rewrite: bool = False
+    """Whether the model rewrites functions without seeing their bodies, and learns nothing of faults."""
+    reader: str = ""
+    """The model that reads proven corruptions blind, to choose the least visible; empty for none."""
+    readings: int = 3
+    """The number of readings of each corruption."""
 
     def __post_init__(self) -> None:
         if self.groups != GroupRules() and not self.mode.in_groups:
@@ -154,22 +160,47 @@ class CampaignSettings:
                 f"--from {self.source} makes discovery tasks without a model.",
                 hint="Leave out --model, and --mode or add --mode discovery.",
             )
-        if self.missing_features and not self.source.is_believed:
+        if self.rewrite and not is_single_discovery:
             raise UserError(
-                "--missing-features is for --from history and --from attempts.", hint="Leave it out."
+                "--rewrite makes discovery tasks.", hint="Leave out --mode, or add --mode discovery."
             )
-        if self.pool and (self.model or self.choice.plane or not is_single_discovery):
+        if self.missing_features and not self.is_unplanted:
             raise UserError(
-                "--pool is for discovery tasks with one function that are neither made by a model nor spread"
-                " over metrics.",
+                "--missing-features is for --from history, --from attempts and --rewrite.",
+                hint="Leave it out.",
+            )
+        self._require_fitting_pool(is_single_discovery)
+
+    def _require_fitting_pool(self, is_single_discovery: bool) -> None:
+        """Raise `UserError` for a pool, or a reader of a pool, that does not fit the other options."""
+        is_ordered = bool(self.choice.plane) or not is_single_discovery
+        if self.reader and is_ordered:
+            raise UserError(
+                "--reader is for discovery tasks that are not spread over metrics.", hint="Leave it out."
+            )
+        # Whoever makes the corruptions knows what was changed (decision 140).
+        if self.reader and self.model and _bare(self.reader) == _bare(self.model):
+            raise UserError(
+                f"{self.reader} makes the corruptions, so it can't be their blind reader.",
+                hint="Give --reader another model than --model.",
+            )
+        is_planted_by_model = bool(self.model) and not (self.rewrite or self.reader)
+        if self.pool and (is_planted_by_model or is_ordered):
+            raise UserError(
+                "--pool is for discovery tasks that no model corrupts and that are not spread over metrics.",
                 hint="Leave it out.",
             )
 
     @property
+    def is_unplanted(self) -> bool:
+        """Whether nobody planted the faults: whoever wrote these bodies believed them to be right."""
+        return self.rewrite or self.source.is_believed
+
+    @property
     def band(self) -> tuple[int, int]:
         """The minimum and maximum numbers of failing tests for a good corruption."""
-        if self.source.is_believed:
-            return self.min_failing, max(MOST_FAILING_OF_HISTORY, 4 * self.min_failing)
+        if self.is_unplanted:
+            return self.min_failing, max(MOST_FAILING_UNPLANTED, 4 * self.min_failing)
         return band(self.min_failing)
 
     @property
@@ -190,25 +221,12 @@ class CampaignSettings:
         values = {**msgspec.to_builtins(self), "recipe": RECIPE}
         if not self.model:
             del values["model"], values["loop"]
-        if not self.examples:
-            del values["examples"]
-        if self.max_glance is None:
-            del values["max_glance"]
-        if not self.confirmable:
-            del values["confirmable"]
-        if self.source is FaultSource.OPERATORS:
-            del values["source"]
-        if not self.missing_features:
-            del values["missing_features"]
-        if not self.pool:
-            del values["pool"]
-        if not self.studies:
-            del values["studies"]
-        if not self.classes:
-            del values["classes"]
-        if not self.preset:
-            del values["preset"]
-        else:
+        if not self.reader:
+            del values["reader"], values["readings"]
+        for key, default in _LEFT_OUT.items():
+            if getattr(self, key) == default:
+                del values[key]
+        if self.preset:
             values["max_suite_seconds"] = PAPER_SUITE_SECONDS
         parts = {"choice": self.choice.to_json(), "groups": self.groups.to_json()}
         values = {key: value for key, value in values.items() if key not in parts}
@@ -218,7 +236,10 @@ class CampaignSettings:
         """Return the settings that decide a candidate's verdict, not those that choose candidates."""
         values = self.to_json()
         # The limit of the suite decides whether a library is used at all.
-        for key in ("hard", "choice", "groups", "pool", "classes", "preset", "max_suite_seconds"):
+        for key in (
+            *("hard", "choice", "groups", "pool", "classes", "preset", "max_suite_seconds"),
+            *("reader", "readings"),
+        ):
             values.pop(key, None)
         groups = self.groups.to_json()
         for key in ("wanted", "tell_count", "sizes"):
@@ -226,6 +247,26 @@ class CampaignSettings:
         if self.groups.sizes:
             groups["exact"] = True
         return values | {"groups": groups} if groups else values
+
+
+_LEFT_OUT: Mapping[str, object] = {
+    "examples": "",
+    "max_glance": None,
+    "confirmable": False,
+    "source": FaultSource.OPERATORS,
+    "missing_features": False,
+    "pool": 0,
+    "studies": (),
+    "classes": False,
+    "preset": "",
+    "rewrite": False,
+}
+"""Settings that are stored only if they differ from these values, so that earlier sets keep their keys."""
+
+
+def _bare(model: str) -> str:
+    """Return the name of a model without its vendor, since endpoints differ in whether they name it."""
+    return model.strip().rpartition("/")[2].casefold()
 
 
 _HINT = (

@@ -15,6 +15,7 @@ from typing import Any
 import msgspec
 
 from gistpoint.core.confirmation.model import Controls, Unconfirmable
+from gistpoint.core.corruption.blind import PacketReading
 from gistpoint.core.errors import UserError
 from gistpoint.core.logs import AppendLog, LogKind, take
 from gistpoint.core.tasks.identity import SECRET_BYTES, new_secret
@@ -158,6 +159,15 @@ def glance_of(verdict: CandidateVerdict) -> float | None:
     return mean(values) if values else None
 
 
+READER = "reader"
+"""The key of a blind reader's results in the provenance of a task."""
+
+
+def reader_record(verdict: CandidateVerdict) -> Mapping[str, Any] | None:
+    """Return what a blind reader's readings of a corruption showed; None if it was not read."""
+    return None if verdict.kept is None else verdict.kept.provenance.get(READER)
+
+
 _ROWS = {"targets": Target.__slots__, "failing": Failure.__slots__}
 """Members of a corruption whose items are stored as lists of their values."""
 
@@ -265,6 +275,8 @@ class StateFile:
         self.path = path
         self.verdicts: dict[str, CandidateVerdict] = {}
         self.controls: dict[str, dict[str, Any]] = {}
+        self.readings: dict[str, dict[int, PacketReading]] = {}
+        """The blind readings of proven corruptions by the verdict's key and the reading's number."""
         self.provisional: set[str] = set()
         """The ids of tasks that this campaign wrote and may remove again."""
         self.secret = b""
@@ -311,6 +323,11 @@ class StateFile:
         self._append({"type": "control", "key": key, "comparison": dict(comparison)})
         self.controls[key] = dict(comparison)
 
+    def add_reading(self, key: str, reading: PacketReading) -> None:
+        """Store a blind reading of the corruption with this key; it is on disk on return."""
+        self._append({"type": "reading", "key": key, "reading": msgspec.to_builtins(reading)})
+        self.readings.setdefault(key, {})[reading.number] = reading
+
     def add_task(self, id: str) -> None:
         """Record that a task is about to be written."""
         self._append({"type": "task", "id": id})
@@ -343,6 +360,9 @@ class StateFile:
                     self.verdicts[verdict.key] = verdict
                 elif value["type"] == "control":
                     self.controls[value["key"]] = value["comparison"]
+                elif value["type"] == "reading":
+                    reading = msgspec.convert(value["reading"], PacketReading)
+                    self.readings.setdefault(value["key"], {})[reading.number] = reading
                 elif value["type"] == "task":
                     self.provisional.add(value["id"])
                 elif value["type"] == "dropped_task":

@@ -238,6 +238,19 @@ def add_provenance(task: Task, entries: Mapping[str, Any]) -> None:
     replace_file(file, json_text(document).encode("ascii"), durable=False)
 
 
+def put_provenance(task: Task, entries: Mapping[str, Any]) -> None:
+    """Put entries into the provenance in a task's answer, in place of those with the same keys.
+
+    Nothing is written if they are there. Raises `TaskError` if the answer is missing or damaged.
+    """
+    file = task.folder / ANSWER_FILE
+    document = dict(read_document(file).values)
+    known = document.get("provenance", {})
+    if any(known.get(key) != value for key, value in entries.items()):
+        document["provenance"] = {**known, **entries}
+        replace_file(file, json_text(document).encode("ascii"), durable=False)
+
+
 @dataclass(frozen=True, slots=True)
 class _Tree:
     sha256: Sha256

@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import NoReturn
 from urllib.parse import unquote, urlsplit
 
+import msgspec
+
 from gistpoint.core.chat import Sampling
 from gistpoint.core.errors import EndpointError
 from gistpoint.core.locations import SETTINGS_FILE
@@ -84,6 +86,7 @@ OPENAI = "https://api.openai.com/v1"
 URL_NAME = "OPENAI_BASE_URL"
 KEY_NAME = "OPENAI_API_KEY"
 MODEL_NAME = "GISTPOINT_MODEL"
+READER_KEY_NAME = "GISTPOINT_READER_API_KEY"
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,7 +173,32 @@ def endpoint_settings(
     Raises `EndpointError` or `SettingsError` if a setting is missing or wrong; no message contains one of the
     user's values.
     """
-    given = read_user_settings(config).llm
+    return _settings_of(read_user_settings(config).llm, "llm", environment, model)
+
+
+def reader_settings(config: Path, environment: Mapping[str, str], name: str) -> EndpointSettings:
+    """Return the settings of the blind reader with that name: those of the table `reader` of the file.
+
+    If the table has an address, neither the environment's nor the table `llm`'s settings apply, since a key
+    must not reach another host; `GISTPOINT_READER_API_KEY` may hold the key. Otherwise the reader is at the
+    same endpoint as other models, with the table's other settings. Raises `EndpointError` or `SettingsError`
+    like `endpoint_settings`.
+    """
+    user = read_user_settings(config)
+    own = user.reader
+    if own.base_url:
+        key = environment.get(READER_KEY_NAME, "")
+        return _settings_of(own, "reader", {KEY_NAME: key}, name)
+    changed = {
+        key: value for key, value in msgspec.structs.asdict(own).items() if value not in ("", None, False)
+    }
+    return _settings_of(msgspec.structs.replace(user.llm, **changed), "llm", environment, name)
+
+
+def _settings_of(
+    given: EndpointTable, table: str, environment: Mapping[str, str], model: str | None
+) -> EndpointSettings:
+    """Return the settings in a table of the file, which the environment overrides."""
     name = model or environment.get(MODEL_NAME, "").strip() or given.model
     if not name:
         raise EndpointError("No model was given.", hint=f"Give --model NAME, or set {MODEL_NAME}.")
@@ -192,7 +220,7 @@ def endpoint_settings(
         base_url=url,
         key=ApiKey(key),
         timeout_s=given.timeout_s or 300.0,
-        prices=_prices(given),
+        prices=_prices(given, table),
         max_tokens=int(most_tokens) if most_tokens is not None else None,
         max_cost_usd=given.max_cost_usd,
         echo_reasoning=bool(given.echo_reasoning),
@@ -218,13 +246,13 @@ def _is_web_address(url: str) -> bool:
     return parts.scheme in ("http", "https") and bool(parts.hostname)
 
 
-def _prices(given: EndpointTable) -> Prices | None:
+def _prices(given: EndpointTable, table: str) -> Prices | None:
     prompt = given.usd_per_million_prompt_tokens
     completion = given.usd_per_million_completion_tokens
     if prompt is None and completion is None:
         return None
     if prompt is None or completion is None:
         raise EndpointError(
-            f"{SETTINGS_FILE}: [llm] gives a price for one side only.", hint="Give both, or none."
+            f"{SETTINGS_FILE}: [{table}] gives a price for one side only.", hint="Give both, or none."
         )
     return Prices(prompt, completion)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
-from itertools import combinations
+from itertools import combinations, product
 from typing import Any
 
 from gistpoint.core.corruption.blind import BlindAnswer, BlindItem, ShownVersion
@@ -150,10 +150,17 @@ def rate_rows(book: GlanceBook, items: Iterable[BlindItem]) -> Iterator[RateRow]
 
 
 def agreements(book: GlanceBook, tasks: Iterable[str]) -> list[GlanceAgreement]:
-    """Return the agreements of pairs of people who read the same functions, and of people with themselves."""
+    """Return the agreements of pairs who read the same functions: of people, and of a person and a model.
+
+    The agreement of each person with themselves is returned too.
+    """
     chosen = list(tasks)
     people = _people(book)
-    pairs = [*combinations(people, 2), *((name, name) for name in people)]
+    pairs = [
+        *combinations(people, 2),
+        *((name, name) for name in people),
+        *product(people, _models(book)),
+    ]
     found = (glance_agreement(book, chosen, first, second) for first, second in pairs)
     return [agreed for agreed in found if agreed.functions or agreed.verdicts]
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import count
 from pathlib import Path
@@ -18,13 +18,18 @@ from gistpoint.core.corruption.blind import (
     JudgeRequest,
     JudgeResult,
     ModelAnswer,
+    Named,
+    PacketReading,
     ShownVersion,
+    blind_items,
     judge,
     prompt_sha256,
     questions,
 )
+from gistpoint.core.generation.verdicts import READER
 from gistpoint.core.ports import ChatModel, TimeSource
 from gistpoint.core.running import UNATTENDED, RunContext, RunProgress
+from gistpoint.core.tasks.model import Answer, Task
 from gistpoint.sessions.annotations.glances import (
     CODEC,
     MODEL,
@@ -87,11 +92,16 @@ class GlanceReader:
         return self.store.book.state(task, self.name)
 
     def read(
-        self, item: BlindItem, answer: BlindReply, version: ShownVersion | None = None
+        self,
+        item: BlindItem,
+        answer: BlindReply,
+        version: ShownVersion | None = None,
+        hit: bool | None = None,
     ) -> GlanceOperation:
         """Record an answer about a function; unless `version` is given, the seed decided which was shown.
 
-        Of its words, at most `LONGEST_WORDS` characters are stored.
+        Unless `hit` is given, a line next to a changed one counts as named. Of its words, at most
+        `LONGEST_WORDS` characters are stored.
         """
         shown = version or item.version(self.seed)
         data = ReadingData(
@@ -102,7 +112,7 @@ class GlanceReader:
             seed=self.seed,
             round=self.round,
             line=answer.line,
-            hit=shown is ShownVersion.CORRUPTED and item.is_hit(answer.line),
+            hit=shown is ShownVersion.CORRUPTED and item.is_hit(answer.line) if hit is None else hit,
             words=answer.words.strip()[:LONGEST_WORDS],
             limit_s=self.limit_s,
             looked_ms=answer.looked_ms,
@@ -164,3 +174,29 @@ def read_by_model(
         run.progress(RunProgress(f"{reader.name} on {question.item.function}", next(answers), len(missing)))
 
     return judge(missing, model, keep, max_cost_usd=max_cost_usd, cancel=run.cancel), len(missing)
+
+
+IN_A_SET = " (in a set)"
+"""The end of a model's name as a reader of packets: it read other texts than the model that reads alone."""
+
+
+def record_packet_readings(store: GlanceStore, task: Task, answer: Answer) -> None:
+    """Record the readings that the answer of a task contains, unless they are known (decision 140)."""
+    record, items = answer.provenance.get(READER), blind_items(task, answer)
+    if not isinstance(record, Mapping) or len(items) != 1:
+        return
+    (item,) = items
+    reader = GlanceReader(store, f"{record['model']}{IN_A_SET}", by_model=True)
+    for values in record["readings"]:
+        reading = msgspec.convert(values, PacketReading)
+        if reading.named is None or reader.glances(task.id).reading(item.function, reading.number, 1):
+            continue
+        reader.seed = reading.number
+        is_fault = reading.named in (Named.CHANGED, Named.ELSEWHERE)
+        given = BlindReply(
+            BlindAnswer.FAULT if is_fault else BlindAnswer.NOTHING,
+            reading.line,
+            reading.words,
+            prompt_sha256=str(record.get("template_sha256", "")),
+        )
+        reader.read(item, given, ShownVersion.CORRUPTED, reading.named is Named.CHANGED)

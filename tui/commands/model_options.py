@@ -6,6 +6,7 @@ import os
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 from gistpoint.core.corruption.rounds import LoopSettings
@@ -15,7 +16,7 @@ from gistpoint.core.locations import Locations
 from gistpoint.core.ports import ChatModel
 from gistpoint.core.trees import SourceTree, write_tree
 from gistpoint.object_graph import refuse_exposed_key
-from gistpoint.sandbox.endpoints.settings import EndpointSettings, endpoint_settings
+from gistpoint.sandbox.endpoints.settings import EndpointSettings, endpoint_settings, reader_settings
 from gistpoint.tui.commands.options import Option, OptionTable, option
 
 
@@ -38,6 +39,13 @@ def open_model(
     settings = endpoint_settings(Locations.of_user().config, os.environ, request.model)
     refuse_exposed_key(settings, exposed)
     return chat_model(settings), request.loop(min_failing, settings.max_tokens, settings.max_cost_usd)
+
+
+def open_reader(name: str, *, exposed: Callable[[], bool] = lambda: False) -> ChatModel:
+    """Return the blind reader with that name. Raises the errors of `open_model`."""
+    settings = reader_settings(Locations.of_user().config, os.environ, name)
+    refuse_exposed_key(settings, exposed)
+    return chat_model(settings)
 
 
 @contextmanager
@@ -82,8 +90,31 @@ MODEL = OptionTable(
         "config.toml."
     ),
 )
-MODEL_OF_SET = MODEL.with_options(
-    **_limits("for the whole set"),
-    max_tokens_per_function=option("default: 500000", "--max-tokens-per-function", metavar="N"),
-    max_cost_per_function=option("", "--max-cost-per-function", metavar="USD"),
+MODEL_OF_SET = replace(
+    MODEL,
+    options={
+        "model": MODEL.options["model"],
+        "rewrite": option(
+            "have the model rewrite each function without seeing its body or hearing of faults"
+        ),
+        **MODEL.options,
+        **_limits("for the whole set"),
+        "max_tokens_per_function": option("default: 500000", "--max-tokens-per-function", metavar="N"),
+        "max_cost_per_function": option("", "--max-cost-per-function", metavar="USD"),
+    },
+)
+READER = OptionTable(
+    {
+        "reader": option(
+            "have this model, which must not be the one of --model, read proven corruptions among untouched"
+            " functions; those that it misses are chosen first",
+            metavar="NAME",
+        ),
+        "readings": option("readings of each corruption (default: {default})", metavar="N"),
+    },
+    title="reading by a model",
+    description=(
+        "The endpoint is that of --model, or the table [reader] of config.toml. --max-tokens and --max-cost"
+        " limit both models together."
+    ),
 )

@@ -28,6 +28,7 @@ from gistpoint.core.generation.settings import Batch, CampaignSettings, FaultSou
 from gistpoint.core.generation.spending import SetSpending
 from gistpoint.core.generation.verdicts import Reason
 from gistpoint.core.kinds.confirming import confirmable_words
+from gistpoint.core.kinds.folder import read_answer, read_task
 from gistpoint.core.kinds.titles import author_title
 from gistpoint.core.locations import Locations
 from gistpoint.core.metrics.table import Cell
@@ -37,12 +38,20 @@ from gistpoint.core.running import RunContext
 from gistpoint.core.tasks.names import word_name
 from gistpoint.core.text import plural
 from gistpoint.object_graph import build_runner, runs_as_user
+from gistpoint.sessions.annotations.glance_reader import GlanceStore, record_packet_readings
 from gistpoint.sessions.attempts import AttemptStore
 from gistpoint.sessions.tasks import TaskStore, is_in_use
 from gistpoint.tui.commands.arguments import ISOLATION, PLAIN, SUITE, settled_source
 from gistpoint.tui.commands.choosing import CHOICE, GROUPS
 from gistpoint.tui.commands.command import DONE, NEGATIVE
-from gistpoint.tui.commands.model_options import MODEL, MODEL_OF_SET, fetched_trees, open_model
+from gistpoint.tui.commands.model_options import (
+    MODEL,
+    MODEL_OF_SET,
+    READER,
+    fetched_trees,
+    open_model,
+    open_reader,
+)
 from gistpoint.tui.commands.options import CALLED, CliCommand, OptionTable, argument, option
 from gistpoint.tui.commands.output import print_json, print_table, print_text, spelled
 from gistpoint.tui.commands.progress import long_work, orderly_end
@@ -118,12 +127,7 @@ def generate(request: GenerateCall) -> int:
     """
     from gistpoint.sandbox.pools import SandboxHarness
 
-    batch, settings, count = request.planned(_opening(request.isolation))
-    if not request.batch:
-        settled = (
-            replace(spec, source=settled_source(spec.source, request.called)) for spec in batch.sources
-        )
-        batch = replace(batch, sources=tuple(settled))
+    batch, settings, count = _planned(request)
     submissions, studies = _submissions(request)
     settings = replace(settings, studies=studies)
     harness = SandboxHarness.on(build_runner(request.isolation).backend)
@@ -159,17 +163,31 @@ def generate(request: GenerateCall) -> int:
             watched(work, isolation=request.isolation, plain=request.plain, quiet=request.json, kept=_GOES_ON)
         except CancelledError as error:
             stopped = error
+    _keep_readings(results)
     if request.json:
         spent = {} if spending is None else {"spent": spending.spent().to_json()}
         print_json("gistpoint.generate/1", {**results_json(settings, batch, results), **spent})
     else:
         print_results(results, count, settings, request.called)
         if spending is not None:
-            _print_spent(settings.model, spending)
+            _print_spent(settings, spending)
     stopped = next((result.stopped for result in results if result.stopped is not None), stopped)
     if stopped is not None:
         raise CancelledError(f"Stopped. {_GOES_ON}") if isinstance(stopped, CancelledError) else stopped
     return DONE if results and all(result.kept >= count for result in results) else NEGATIVE
+
+
+def _planned(request: GenerateCall) -> tuple[Batch, CampaignSettings, int]:
+    """Return the sources, the settings and the number of tasks per source, before any costly work."""
+    # Only code that a model writes could look for the key of an endpoint (decision 122).
+    exposed = partial(runs_as_user, request.isolation) if request.model.model else lambda: False
+    batch, settings, count = request.planned(
+        _opening(request.isolation), partial(open_reader, exposed=exposed)
+    )
+    if request.batch:
+        return batch, settings, count
+    settled = (replace(spec, source=settled_source(spec.source, request.called)) for spec in batch.sources)
+    return replace(batch, sources=tuple(settled)), settings, count
 
 
 def _submissions(request: GenerateCall) -> tuple[pipeline.SubmissionsOf, tuple[str, ...]]:
@@ -192,8 +210,8 @@ def _submissions(request: GenerateCall) -> tuple[pipeline.SubmissionsOf, tuple[s
 
 
 def _spending(request: GenerateCall, settings: CampaignSettings, batch: Batch) -> SetSpending | None:
-    """Return the record of what the model costs for the set; None without a model."""
-    if not settings.model:
+    """Return the record of what the models cost for the set; None without a model."""
+    if not (settings.model or settings.reader):
         return None
     campaigns, model = Locations.of_user().campaigns, request.model
     return SetSpending.of(campaigns, settings, batch.taken, model.max_tokens, model.max_cost)
@@ -210,8 +228,9 @@ def _terms(examples: str | None, spending: SetSpending | None) -> Callable[[str]
     return lambda library: ModelTerms(examples_for(examples, library, fetched_trees), spending)
 
 
-def _print_spent(model: str, spending: SetSpending) -> None:
-    """Print what the model has cost for the set so far."""
+def _print_spent(settings: CampaignSettings, spending: SetSpending) -> None:
+    """Print what the models have cost for the set so far."""
+    models = " and ".join(filter(None, (settings.model, settings.reader)))
     spent, caps = spending.spent(), []
     if spending.max_tokens is not None:
         caps.append(plural(spending.max_tokens, "token"))
@@ -222,7 +241,18 @@ def _print_spent(model: str, spending: SetSpending) -> None:
     about = " (estimated in part)" if usage.estimated else ""
     most = f"; at most {' and '.join(caps)}" if caps else ""
     used = f"{plural(spent.requests, 'request')}, {plural(usage.tokens, 'token')}"
-    print_text(f"{model}: {used}{about}{cost} for this set{most}")
+    print_text(f"{models}: {used}{about}{cost} for this set{most}")
+
+
+def _keep_readings(results: Sequence[SourceResult]) -> None:
+    """Record the blind readings of the sets' tasks with the readings of people and other models."""
+    locations = Locations.of_user()
+    ids = [id for result in results for id in result.tasks if id in result.readings]
+    store = GlanceStore(locations.glances, SystemTime()) if ids else None
+    for id in ids:
+        assert store is not None
+        task = read_task(locations.tasks / id, verify=False)
+        record_packet_readings(store, task, read_answer(task))
 
 
 _GOES_ON = "The tasks made so far are kept: the same command continues from there."
@@ -354,6 +384,7 @@ def print_results(
     _print_confirmable(results)
     _print_failing(results)
     _print_expected(results)
+    _print_read(results)
     for result in results:
         _print_notes(result, count)
     for result in results:
@@ -404,6 +435,18 @@ def _print_expected(results: Sequence[SourceResult]) -> None:
             print_text(
                 f"{result.spec.source}: readers are expected to name {mean(scores):.0%} of the faults at a"
                 f" glance ({min(scores):.2f} to {max(scores):.2f})"
+            )
+
+
+def _print_read(results: Sequence[SourceResult]) -> None:
+    """Print how often a blind reader named the faults of each set, and untouched functions."""
+    for result in results:
+        records = [result.readings[task] for task in result.tasks if task in result.readings]
+        read, named, alarms = (sum(record[key] for record in records) for key in ("read", "named", "alarms"))
+        if read:
+            print_text(
+                f"{result.spec.source}: {records[0]['model']} named {named / read:.0%} of the faults in"
+                f" {plural(read, 'reading')} ({alarms} named an untouched function)"
             )
 
 
@@ -537,11 +580,12 @@ _SET = OptionTable(
             metavar="FOLDER",
         ),
         "missing_features": option(
-            "with --from history or attempts, also keep bodies that lack a feature of the present one"
+            "with --from history or attempts, or --rewrite, also keep bodies that lack a feature of the"
+            " present one"
         ),
         "pool": option(
             "number of proven corruptions, of which the least visible become tasks (default with --from"
-            " history or attempts: 3 per task)",
+            " history or attempts, --rewrite or --reader: 3 per task)",
             metavar="N",
         ),
         "seed": option("seed of the order and the corruptions (default: {default})"),
@@ -563,6 +607,7 @@ _SET = OptionTable(
         "plain": PLAIN,
         "suite": SUITE,
         "model": MODEL_OF_SET,
+        "blind": READER,
         "isolation": ISOLATION,
         "called": CALLED,
     }

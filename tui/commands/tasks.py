@@ -10,8 +10,9 @@ from math import nan
 from typing import Any
 
 from gistpoint.core.attempts.clock import SystemTime
-from gistpoint.core.errors import AttemptError, UserError
+from gistpoint.core.errors import AttemptError, TaskError, UserError
 from gistpoint.core.generation.intake import BaselineDifference, differences, record_baseline
+from gistpoint.core.generation.verdicts import READER
 from gistpoint.core.kinds.checking import check_task
 from gistpoint.core.kinds.confirming import confirmable_row, confirmable_words
 from gistpoint.core.kinds.folder import read_answer
@@ -162,11 +163,17 @@ class NamedTask(Request):
 def show(wanted: NamedTask) -> int:
     """Print the brief of a task, exactly as a solver gets it."""
     task = _store().find(wanted.task)
+    read = _read_by_model(task)
     if wanted.json:
         failing = [asdict(failure) for failure in task.brief.failing]
         print_json(
             "gistpoint.task/1",
-            {**_row(task, _glance_rates()), "brief": render_brief(task), "failing_tests": failing},
+            {
+                **_row(task, _glance_rates()),
+                **({"reader": read} if read else {}),
+                "brief": render_brief(task),
+                "failing_tests": failing,
+            },
         )
     else:
         print(f"{titled_id(task)}, called {word_name(task.id)} before its solvers", file=sys.stderr)
@@ -175,7 +182,27 @@ def show(wanted: NamedTask) -> int:
             print(f"passes can be confirmed: {words}", file=sys.stderr)
         number = len(task.brief.failing)
         print(f"failing tests: {number} (stratum {failing_stratum(number)})", file=sys.stderr)
+        if read:
+            print(
+                f"read blind by {visible_line(str(read['model']))}: the fault was named in {read['named']} of"
+                f" {plural(int(read['read']), 'reading')}",
+                file=sys.stderr,
+            )
     return DONE
+
+
+_READ = ("model", "read", "named", "elsewhere", "alarms")
+
+
+def _read_by_model(task: Task) -> dict[str, Any]:
+    """Return how often a blind reader named the fault, without the readings; empty if it is unknown."""
+    try:
+        record = read_answer(task).provenance.get(READER)
+    except TaskError:
+        return {}
+    if not isinstance(record, Mapping) or not record.keys() >= set(_READ):
+        return {}
+    return {key: record[key] for key in _READ}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

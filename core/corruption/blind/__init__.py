@@ -16,6 +16,15 @@ from gistpoint.core.corruption.blind.judging import (
     questions,
     read_answer_of,
 )
+from gistpoint.core.corruption.blind.packets import (
+    PACKET_TEMPLATE,
+    UNTOUCHED,
+    Named,
+    Packet,
+    PacketReading,
+    packet_prompt,
+    packet_sha256,
+)
 from gistpoint.core.corruption.blind.reading import (
     BlindAnswer,
     BlindItem,
@@ -29,6 +38,8 @@ from gistpoint.core.corruption.blind.reading import (
 __all__ = [
     "BREAKER",
     "MOST_TIMES",
+    "PACKET_TEMPLATE",
+    "UNTOUCHED",
     "BlindAnswer",
     "BlindItem",
     "GlanceScore",
@@ -37,11 +48,16 @@ __all__ = [
     "JudgeRequest",
     "JudgeResult",
     "ModelAnswer",
+    "Named",
+    "Packet",
+    "PacketReading",
     "ShownVersion",
     "blind_items",
     "in_order",
     "judge",
     "judging_prompt",
+    "packet_prompt",
+    "packet_sha256",
     "prompt_sha256",
     "questions",
     "read_answer_of",

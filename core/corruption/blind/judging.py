@@ -164,11 +164,23 @@ def read_answer_of(text: str) -> tuple[ModelAnswer | None, str]:
 
     Only the last `_LONGEST_REPLY` characters and the last `_MOST_OBJECTS` objects are searched.
     """
+    for value in objects_in(text):
+        try:
+            return msgspec.convert(value, ModelAnswer, strict=False), ""
+        except (ValueError, RecursionError):
+            continue
+    return None, f"The reply holds no answer: {' '.join(text.split())[:100] or 'it is empty'}."
+
+
+def objects_in(text: str) -> Iterator[object]:
+    """Yield the JSON values that begin at a brace in a reply, from the last one.
+
+    Only the last `_LONGEST_REPLY` characters and the last `_MOST_OBJECTS` braces are searched.
+    """
     shown, decoder = text[-_LONGEST_REPLY:], json.JSONDecoder()
     # From the last object: a model may think aloud before it answers.
     for begins in reversed([found.start() for found in re.finditer(r"\{", shown)][-_MOST_OBJECTS:]):
         try:
-            return msgspec.convert(decoder.raw_decode(shown, begins)[0], ModelAnswer, strict=False), ""
+            yield decoder.raw_decode(shown, begins)[0]
         except (ValueError, RecursionError):
             continue
-    return None, f"The reply holds no answer: {' '.join(text.split())[:100] or 'it is empty'}."

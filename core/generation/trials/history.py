@@ -34,8 +34,8 @@ MOST_PROBES = 24
 _PROBES_AT_IMPORT = 4
 """The same for a function that runs while modules are imported: each probe is a run in a separate process."""
 _MOST_BODIES = 6
-_GONE = frozenset({"NameError", "UnboundLocalError", "AttributeError", "ImportError", "ModuleNotFoundError"})
-"""Errors of a body that uses what the library no longer has."""
+GONE = frozenset({"NameError", "UnboundLocalError", "AttributeError", "ImportError", "ModuleNotFoundError"})
+"""Errors of a body that uses what the library does not have."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,7 +170,7 @@ class _Search:
         report = self._report(text)
         if report.status is not RunStatus.FINISHED or not report.failed:
             return False
-        return not any(failure.error_type in _GONE for failure in report.failed.values())
+        return not any(failure.error_type in GONE for failure in report.failed.values())
 
     def _report(self, text: str) -> ProbeReport:
         if text not in self._probed:

@@ -13,14 +13,14 @@ from gistpoint.core.corruption.edits import edits_between
 from gistpoint.core.corruption.evidence import Evidence, Subtlety, is_good, subtlety
 from gistpoint.core.corruption.rounds import End, LoopSettings, ModelTrial, SubmissionVerdict
 from gistpoint.core.errors import EndpointError
-from gistpoint.core.generation.by_model import KIND, ModelCorruption, corrupt_by_model
+from gistpoint.core.generation.by_model import KIND, REWRITE, ModelCorruption, corrupt_by_model
 from gistpoint.core.generation.spending import SetStoppedError
 from gistpoint.core.generation.trials.discovery import Rated, as_json
 from gistpoint.core.generation.trials.evidence import evidence_of
 from gistpoint.core.generation.trials.trial import STOPPED, CandidateDropped, CandidateTrial
 from gistpoint.core.generation.verdicts import CandidateVerdict, Reason
 from gistpoint.core.outcomes import RunStatus
-from gistpoint.core.ports import ProbeReport
+from gistpoint.core.ports import ChatModel, ProbeReport
 from gistpoint.core.tasks.model import Failure, Target
 
 _OF_THE_FUNCTION = (End.REJECTED, End.MALFORMED_REPLY, End.CONTEXT_FULL)
@@ -64,11 +64,8 @@ def corruptions_by_model(
     Raises `CandidateDropped` if there is none, and `EndpointError` if every function would fail in the same
     way, or the set has spent its budget.
     """
-    probing, spending = _Probing(trial, band), trial.context.terms.spending
-    model = trial.context.model
-    assert model is not None
-    if spending is not None:
-        spending.check()
+    probing = ModelProbing(trial, band)
+    model = asked_model(trial)
     loop = trial.settings.loop or LoopSettings.for_tasks(trial.settings.min_failing)
     made = corrupt_by_model(
         trial.library.intake,
@@ -82,18 +79,36 @@ def corruptions_by_model(
         score=lambda target: trial.context.scorer.scores([target])[0],
         run=trial.context.run,
     )
+    require_kept(trial, made)
+    return [probing.rated(replace(made, result=result)) for result in made.result.in_turn]
+
+
+def asked_model(trial: CandidateTrial) -> ChatModel:
+    """Return the model of the set. Raises `SetStoppedError` if it is of no use or the set has stopped."""
+    model, spending = trial.context.model, trial.context.terms.spending
+    assert model is not None
+    if spending is not None:
+        spending.check()
+    return model
+
+
+def require_kept(trial: CandidateTrial, made: ModelCorruption) -> None:
+    """Count a conversation that ended, and store its record in case the candidate is dropped.
+
+    Raises `CandidateDropped` if nothing was kept of it, and `EndpointError` if every function would fail in
+    the same way, or the set has spent its budget.
+    """
+    spending, kept = trial.context.terms.spending, made.result.kept
     trial.record = _with_record(trial.record, made.record())
-    trial.fates.update(f"model: {item.verdict.value}" for item in made.result.rounds)
-    found = [probing.rated(replace(made, result=result)) for result in made.result.in_turn]
-    if not found and (stop := _stopping_error(made)) is not None:
+    trial.fates.update(f"{made.kind}: {item.verdict.value}" for item in made.result.rounds)
+    if kept is None and (stop := _stopping_error(made)) is not None:
         if spending is not None:
             spending.stop(stop)
         raise stop
     if spending is not None:
-        spending.ended(name, made.result.fault, made.result.detail)
-    if not found:
+        spending.ended(str(made.function), made.result.fault, made.result.detail)
+    if kept is None:
         raise CandidateDropped(Reason.NONE_GOOD, made.reason)
-    return found
 
 
 def _with_record(known: Mapping[str, Any] | None, record: dict[str, Any]) -> dict[str, Any]:
@@ -115,7 +130,10 @@ def _stopping_error(made: ModelCorruption) -> EndpointError | None:
                 " --max-tokens to continue."
             ),
         )
-    if end.value in set(ChatProblem) and (first or end not in _OF_THE_FUNCTION):
+    # The first request of a rewrite contains the function's whole file.
+    is_long_file = made.kind == REWRITE and end is End.CONTEXT_FULL
+    of_function = is_long_file or (end in _OF_THE_FUNCTION and not first)
+    if end.value in set(ChatProblem) and not of_function:
         return EndpointError(
             f"The model no longer answers: {made.result.detail}",
             hint="The results so far are kept: run the same command again when the endpoint answers.",
@@ -123,7 +141,7 @@ def _stopping_error(made: ModelCorruption) -> EndpointError | None:
     return None
 
 
-class _Probing:
+class ModelProbing:
     """A function that tries submissions with the prober, and keeps their results by corrupted text."""
 
     def __init__(self, trial: CandidateTrial, band: tuple[int, int]) -> None:
@@ -138,12 +156,13 @@ class _Probing:
         assert target is not None
         assert glance is not None
         report, evidence, rated = self._found[target.corrupted]
-        corruption = Corruption(target, edits_between(target.original, target.corrupted), (KIND,), 1.0)
+        corruption = Corruption(target, edits_between(target.original, target.corrupted), (made.kind,), 1.0)
         return RatedModelCorruption(
             corruption, report, evidence, rated, glance, is_good(evidence, *self._band), made
         )
 
     def __call__(self, target: Target) -> ModelTrial:
+        """Run the tests that can see a submission, and return the results."""
         self._trial.next(target.name, self._trial.settings.model)
         report = self._trial.probe((target,))
         if report.status is not RunStatus.FINISHED:

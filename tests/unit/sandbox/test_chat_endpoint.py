@@ -23,7 +23,14 @@ from gistpoint.core.running import CancelToken
 from gistpoint.sandbox.endpoints import openai_compatible
 from gistpoint.sandbox.endpoints.openai_compatible import OpenAICompatibleModel, retry_after
 from gistpoint.sandbox.endpoints.retrying import Backoff, RetryingModel
-from gistpoint.sandbox.endpoints.settings import OPENAI, ApiKey, EndpointSettings, Prices, endpoint_settings
+from gistpoint.sandbox.endpoints.settings import (
+    OPENAI,
+    ApiKey,
+    EndpointSettings,
+    Prices,
+    endpoint_settings,
+    reader_settings,
+)
 
 KEY = "sk-secret-0123456789/abc"
 HELLO = [ChatMessage("user", "Hello.")]
@@ -369,6 +376,24 @@ def test_settings_from_the_environment_win_over_the_file(tmp_path: Path) -> None
     settings = endpoint_settings(tmp_path, environment)
     assert (settings.model, settings.base_url, settings.key.reveal()) == ("env", "https://env/v1", "env-key")
     assert endpoint_settings(tmp_path, environment, "asked").model == "asked"
+
+
+def test_a_reader_has_its_own_endpoint_or_that_of_other_models(tmp_path: Path) -> None:
+    environment = {"OPENAI_BASE_URL": "https://env/v1", "OPENAI_API_KEY": "env-key", "GISTPOINT_MODEL": "env"}
+    settings = reader_settings(tmp_path, environment, "r")
+    assert (settings.model, settings.base_url, settings.key.reveal()) == ("r", "https://env/v1", "env-key")
+    llm = '[llm]\napi_key = "llm-key"\ntimeout_s = 9\nusd_per_million_prompt_tokens = 1\n'
+    llm += "usd_per_million_completion_tokens = 2\n"
+    prices = "[reader]\nusd_per_million_prompt_tokens = 5\nusd_per_million_completion_tokens = 6\n"
+    (tmp_path / "config.toml").write_text(llm + prices)
+    settings = reader_settings(tmp_path, environment, "r")
+    assert (settings.base_url, settings.timeout_s, settings.prices) == ("https://env/v1", 9.0, Prices(5, 6))
+    (tmp_path / "config.toml").write_text(llm + '[reader]\nbase_url = "http://own/v1"\n')
+    settings = reader_settings(tmp_path, environment, "r")
+    assert (settings.base_url, settings.key.reveal(), settings.prices) == ("http://own/v1", "", None)
+    environment["GISTPOINT_READER_API_KEY"] = "reader-key"
+    assert reader_settings(tmp_path, environment, "r").key.reveal() == "reader-key"
+    assert endpoint_settings(tmp_path, environment).key.reveal() == "env-key"
 
 
 @pytest.mark.parametrize(

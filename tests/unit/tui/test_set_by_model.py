@@ -3,33 +3,20 @@
 from __future__ import annotations
 
 import json
-import os
 import re
-from collections.abc import Callable, Iterator, Mapping
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from threading import Event
 from typing import Any
 
 import pytest
-from fake_benches import CHECKS, ENTERED, SHOP, FakeBench
+from endpoint_benches import EndpointBench, threads
+from fake_benches import CHECKS, ENTERED, SHOP
 from fakes import FakeRunner
 from scripted_endpoint import Answer, completion, endpoint
-from small_trees import tree_of
 
-from gistpoint.core.generation.campaign import Workers
-from gistpoint.core.generation.context import close_contexts
-from gistpoint.core.generation.settings import SourceSpec
 from gistpoint.core.kinds.folder import read_answer, read_task
 from gistpoint.core.locations import Locations
-from gistpoint.core.pins import EnvironmentPins
-from gistpoint.core.tasks.model import Source
-from gistpoint.core.tasks.repository import Repository
-from gistpoint.sandbox.endpoints.openai_compatible import OpenAICompatibleModel
-from gistpoint.sandbox.endpoints.retrying import RetryingModel
-from gistpoint.sandbox.endpoints.settings import endpoint_settings
 from gistpoint.tui import cli
 from gistpoint.tui.commands import task_making
 
@@ -40,33 +27,6 @@ CHANGES = {
     "stock": ("left.get(name, 0)", "left.get(name, 1)"),
     "bill": ("count >= 1", "count >= 2"),
 }
-
-
-@dataclass(eq=False)
-class EndpointBench(FakeBench):
-    """A bench that creates the little library and takes its models from the environment's endpoint."""
-
-    source: str = SHOP
-
-    def key(self, spec: SourceSpec, scratch: Path) -> str:
-        return spec.source
-
-    def fetch(self, spec: SourceSpec, scratch: Path, run: object, look: object = None) -> Repository:
-        files = {"shop.py": self.source, "tests/test_shop.py": "def test_price(): ...\n"}
-        return Repository(Source("sdist", "shop", "1"), tree_of(files, scratch), EnvironmentPins())
-
-    def model(self, name: str) -> RetryingModel:
-        settings = endpoint_settings(Locations.of_user().config, os.environ, name)
-        return RetryingModel(OpenAICompatibleModel(settings), sleep=lambda seconds, cancel: None)
-
-
-@contextmanager
-def threads(size: int) -> Iterator[Workers]:
-    try:
-        with ThreadPoolExecutor(size) as pool:
-            yield Workers(pool, size)
-    finally:
-        close_contexts()
 
 
 @pytest.fixture
