@@ -21,6 +21,7 @@ from gistpoint.core.study.operations import Enrolled, Fact, StudyOperation, Stud
 from gistpoint.core.study.soundness import faults_with_tasks, training_tasks, unwritten_texts
 from gistpoint.core.tasks.leaks import CheckFinding
 from gistpoint.core.tasks.model import Task
+from gistpoint.core.text import plural
 from gistpoint.sessions.studies.exposures import other_studies
 from gistpoint.sessions.studies.folder import StudyFolder
 from gistpoint.sessions.studies.help_gists import read_help, wants_help, write_help
@@ -212,7 +213,7 @@ def _unproven(task: Task) -> str:
         return "has a baseline on which none of the tests fails"
     runs = kind.originals(answer)
     if runs is not None and runs < LEAST_RUNS:
-        return f"was run only {runs} times"
+        return f"was run only {plural(runs, 'time')}"
     return ""
 
 

@@ -20,6 +20,7 @@ from gistpoint.core.study.measuring import measured
 from gistpoint.core.study.operations import STUDY, StudyError, attempt, person
 from gistpoint.core.study.ports import PublishedAttempt
 from gistpoint.core.study.rows import AttemptRow
+from gistpoint.core.text import plural
 from gistpoint.sessions.annotations.keys import attempt_key
 from gistpoint.sessions.annotations.reviewer import ReviewStore
 from gistpoint.sessions.annotations.reviews import ExcludeReason, ReviewBook, RunVerdict
@@ -65,7 +66,8 @@ def load_study(folder: StudyFolder, report: Callable[[str], None] = lambda words
     to_read = sum(any(flag.flag == "suspicious_names" for flag in row.flags) for row in rows)
     if to_read:
         problems.append(
-            f"A reviewer must read {to_read} passes before they count as solved (`gistpoint review`)."
+            f"A reviewer must read {plural(to_read, 'pass', 'passes')} before"
+            f" {'it counts' if to_read == 1 else 'they count'} as solved (`gistpoint review`)."
         )
     people = [row.attempt for row in rows if not row.solver]
     decisions = tuple(one for attempt in people for one, _ in _decisions(book, attempt))

@@ -188,7 +188,7 @@ def _verdicts_of(reviewer: str) -> Column[TaskProgress]:
 
 def _print_agreement(found: VerdictAgreement) -> None:
     first, second = visible_line(found.first), visible_line(found.second)
-    print(f"{first} and {second}: {found.tasks} tasks judged by both")
+    print(f"{first} and {second}: {plural(found.tasks, 'task')} judged by both")
     print_table(
         ["on", "agreed", "share", "kappa"],
         [
