@@ -162,11 +162,8 @@ class Attempt:
     def resume_process(self) -> None:
         """Record that a new process resumes the attempt, and end it if nothing is left to do.
 
-        The process before may have died before it could end the attempt. `finish_pending` completes an
-        interrupted call.
-
-        Raises `AttemptError` if the journal contains no start, if it belongs to another task or to another
-        version of this one, or if a newer gistpoint began it.
+        `finish_pending` completes an interrupted call. Raises `AttemptError` if the journal has no start, if
+        it belongs to another task or to another version of this one, or if a newer gistpoint began it.
         """
         if not self.state.started:
             raise AttemptError(

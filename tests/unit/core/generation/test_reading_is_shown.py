@@ -21,7 +21,7 @@ from gistpoint.core.generation.trials.trial import CandidateDropped, CandidateTr
 from gistpoint.core.generation.verdicts import CandidateVerdict, Counts, Reason
 from gistpoint.core.running import CancelToken, RunContext, WorkStage
 from gistpoint.tui.campaign_view import CampaignShown, stage_lines, work_lines
-from gistpoint.tui.commands.task_making import _share_words
+from gistpoint.tui.commands.set_results import share_words
 
 CODE = b'''
 def total(prices, discount, limit):
@@ -120,7 +120,7 @@ def test_the_screen_says_what_is_read_before_the_first_try() -> None:
     ("share", "words"), [(None, ""), (0.0, "0"), (0.02, "1/50"), (0.4, "1/2"), (0.9, "0.9"), (3.14, "3.1")]
 )
 def test_a_probe_s_share_of_the_suite_is_never_one_of_nothing(share: float | None, words: str) -> None:
-    assert _share_words(share) == words
+    assert share_words(share) == words
 
 
 # The remaining time
