@@ -153,7 +153,7 @@ class TaskStore:
         return next((name for name in found if name != task.id), "")
 
     def _opened(self, folder: Path) -> Task:
-        """Return the task in a folder, or the stored task with its id if they differ."""
+        """Return the task in a folder or, with a note, the stored task with its id if they differ."""
         task = read_task(folder)
         here = (root / task.id for root in self.roots)
         known = next(
@@ -243,8 +243,8 @@ def repeated(tasks: Iterable[Task]) -> dict[str, Task]:
 def read_set(names: Iterable[str], store: TaskStore, *, distinct: bool = False) -> TaskSet:
     """Return the tasks that the names select; without names, all tasks of the store.
 
-    A name is a task (id, prefix of an id, folder or `.tar.zst`), a folder of task folders, or a text file
-    with one of these per line; in the file `#` begins a comment, and paths are relative to the file. With
+    A name is that of a task (see `TaskStore.find`), a folder of task folders, or a text file with one of
+    these per line; in the file `#` begins a comment, and paths are relative to the file. With
     `distinct`, of tasks with the same content only the first is returned, and a sentence for each of the
     others. Raises `TaskError` for a name that selects nothing.
     """

@@ -43,7 +43,7 @@ def with_ancestors(node: MessagePump | None) -> Iterator[MessagePump]:
 
 
 def is_being_removed(node: MessagePump | None) -> bool:
-    """Whether a widget, or something that it is in, is being removed.
+    """Return whether a widget, or something that it is in, is being removed.
 
     It still handles the messages that are in its queue, while its own parts go one by one.
     """

@@ -100,7 +100,7 @@ def _empty(function: _Function) -> None:
 
 
 def _suits_same_calls(old: ast.arguments, new: ast.arguments) -> bool:
-    """Whether a function with the parameters `new` takes each call of one with `old` in the same way.
+    """Return whether a function with the parameters `new` takes each call of one with `old` in the same way.
 
     It may have further parameters at the end, with defaults, and defaults where there were none.
     """

@@ -487,7 +487,7 @@ def _compiled(node: FunctionNode) -> CodeType | None:
 
 
 def same_code(first: CodeType, second: CodeType) -> bool:
-    """Return whether two code objects are equal apart from positions, after constants are folded."""
+    """Whether two code objects are equal apart from positions, after constants are folded."""
     if _without_constants(first) != _without_constants(second):
         return False
     same_number = len(first.co_consts) == len(second.co_consts)

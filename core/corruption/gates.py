@@ -365,7 +365,7 @@ def comment_explains(
     hunks: Iterable[tuple[int, int]],
     fresh: Sequence[str],
 ) -> bool:
-    """Return whether a comment reveals what the changed lines did.
+    """Whether a comment reveals what the changed lines did.
 
     `remarks` are the comments with their lines; `hunks` are the changed lines of the original, as start and
     end, counted from 0; `fresh` are the new lines. A comment reveals them if it is right below the changed

@@ -356,7 +356,7 @@ def _equal(first: ast.AST, second: ast.AST) -> bool:
 
 
 def is_empty_collection(value: ast.expr) -> bool:
-    """Return whether a value is a list, set, tuple or dict without elements."""
+    """Whether a value is a list, set, tuple or dict without elements."""
     match value:
         case (
             ast.Call(func=ast.Name(id="list" | "set" | "dict"), args=[])

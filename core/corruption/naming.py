@@ -78,7 +78,7 @@ def given_away_by_name(function: str, before: Counter[str], after: Counter[str])
 
 
 def _loses_part(own: Set[str], lost: Iterable[str]) -> bool:
-    """Whether a lost name consists of some, but not all, words of the function's own name."""
+    """Return whether a lost name consists of some, but not all, words of the function's own name."""
     parts = filter(None, (set(words(name)) for name in lost))
     return any(part < own for part in parts)
 

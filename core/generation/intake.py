@@ -189,9 +189,9 @@ def _require_lasting_ids(runs: Sequence[Collection[str]]) -> None:
 
 
 def _agrees(report: SuiteReport, others: list[SuiteReport]) -> bool:
-    """Whether each test has an outcome that it also has in another run; without others, whether none fails.
+    """Return whether each test has an outcome that it also has in another run.
 
-    False for a run that did not finish, or that has errors of collection.
+    Without other runs, no test may fail. False for a run that did not finish, or that has errors of collection.
     """
     if report.status is not RunStatus.FINISHED or report.collection_errors:
         return False

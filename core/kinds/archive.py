@@ -42,7 +42,7 @@ def pack_task(folder: Path, archive: Path, *, with_answer: bool = True) -> None:
 def pack_files(folder: Path, names: Sequence[str], archive: Path, *, level: int) -> None:
     """Pack the files `names` of a task's folder into `archive`; `level` is the compression level of zstd.
 
-    Raises OSError for a file that can't be read or written, or that is too large.
+    Raises `OSError` for a file that can't be read or written, or that is too large.
     """
     import zstandard
 

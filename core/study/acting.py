@@ -52,7 +52,7 @@ class Performance:
     turns: int = field(default=0, init=False)
 
     def person(self, after_brief: Callable[[], None] = lambda: None) -> None:
-        """Work as a person; `after_brief` is called after the brief has been read."""
+        """Work as a person, and end the attempt; `after_brief` is called when the brief has been read."""
         attempt = self.attempt
         course = self.course
         attempt.view(Pane.BRIEF)
@@ -82,7 +82,7 @@ class Performance:
         self._end()
 
     def model(self, model: ModelBehaviour) -> None:
-        """Work as a model: one call per turn."""
+        """Work as a model, with one call per turn, and end the attempt."""
         course = self.course
         self.attempt.view(Pane.MODEL)
         submissions = list(self._submissions())

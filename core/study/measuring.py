@@ -172,7 +172,7 @@ def reviewers_exclude(decisions: Iterable[ReviewerDecision], rule: DisputeRule) 
 
 
 def _by_design(evidence: AttemptEvidence) -> str:
-    """Return why the design does not count an attempt; empty if it does."""
+    """Return why an attempt does not count by the design; empty if it does."""
     state = evidence.state
     header = evidence.header
     if not state.ended:
@@ -190,7 +190,7 @@ def _by_design(evidence: AttemptEvidence) -> str:
 
 
 def _not_assigned(evidence: AttemptEvidence) -> str:
-    """Return why a person's attempt is not the first at an assignment of this study; empty if it is."""
+    """Return why a person's attempt is not a first one at an assignment that counts; empty if it is."""
     person = evidence.person
     header = evidence.header
     if header.study != evidence.study.id or evidence.assignment is None:

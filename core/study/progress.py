@@ -77,7 +77,7 @@ class StudyProgress:
     people: PeopleProgress
     tasks: tuple[TaskCoverage, ...]
     open_cells: int
-    """The number of pairs of a task and a condition with fewer attempts than the target."""
+    """The number of pairs of a task and a condition with fewer counted attempts than the target."""
     people_needed: int
     """The number of further people who would close the open cells, if each attempts a full set of tasks."""
     rows: tuple[AttemptRow, ...] = field(default=(), repr=False)

@@ -30,8 +30,8 @@ class AttemptRepair:
     def key(self) -> str:
         """The hash shared by all repairs of a task with the same code; it reveals nothing about the author.
 
-        It has 32 hex digits. Blanks at the ends of lines are ignored; if a function is replaced twice, only
-        the last code counts.
+        It has 32 hex digits. White space around the code and at the ends of its lines is ignored; if
+        a function is replaced twice, only the last code counts.
         """
         parts = [self.task]
         for name, code in sorted(self._code.items()):

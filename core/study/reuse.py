@@ -8,7 +8,7 @@ from gistpoint.core.study.operations import ERASE
 
 
 def agrees(study: Study, protocol: str, person: Person) -> bool:
-    """Whether a person lets failed submissions become tasks, and takes part or has finished.
+    """Return whether a person lets failed submissions become tasks, and takes part or has finished.
 
     `protocol` is the hash of `study`. The ticks of a consent belong to the items of its own protocol, so a
     consent to another one allows nothing.
@@ -26,10 +26,10 @@ def _ticked(study: Study, protocol: str, person: Person) -> bool | None:
 
 
 def has_to_go(study: Study, protocol: str, ledger: Ledger, attempt: str) -> bool:
-    """Whether a task made from this attempt has to be deleted.
+    """Return whether a task made from this attempt has to be deleted.
 
     That is so if its author was erased, wants to be, or has not ticked the item again. The log of a person
-    who was erased is gone, so what it assigned to nobody else belonged to one of those who were erased.
+    who was erased is gone, so an attempt that nobody in the log has begun belonged to such a person.
     """
     for person in ledger.people.values():
         if any(fact.attempt == attempt for facts in person.begun.values() for fact in facts):

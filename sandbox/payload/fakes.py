@@ -21,7 +21,7 @@ _VARIABLE = 0x04
 
 
 def equals_anything(frame: FrameType) -> bool | None:
-    """Return whether the function that begins in `frame` reports itself equal to everything.
+    """Whether the function that begins in `frame` reports itself equal to everything.
 
     To test the function, it is called again with other values as its last argument, the other operand. It is
     tested only if its name is that of a special method for `==`, `in`, `isinstance` or `issubclass`, or if

@@ -259,13 +259,16 @@ class AgentRun:
         self.jobs = folded(_read_operations(self.folder / JOBS_FILE))
 
     def add(self, jobs: Iterable[AgentJob], utc_ms: int) -> int:
-        """Queue the jobs that the run does not have; return their number."""
+        """Queue the jobs that the run does not have; return their number.
+
+        Raises `OSError` if they can't be written.
+        """
         new = [job for job in jobs if job.key not in self.jobs]
         self.append([JobQueued(job=job.key, utc_ms=utc_ms, task=job.task, repeat=job.repeat) for job in new])
         return len(new)
 
     def append(self, operations: Sequence[JobOperation]) -> None:
-        """Write operations and wait until they are on disk. Raises OSError if they can't be written."""
+        """Write operations and wait until they are on disk. Raises `OSError` if they can't be written."""
         if not operations:
             return
         lines = b"".join(msgspec.json.encode(operation) + b"\n" for operation in operations)
@@ -279,7 +282,7 @@ class AgentRun:
 
     @contextmanager
     def held(self) -> Iterator[None]:
-        """Lock the run for this process, read it again, and discard any request to stop it.
+        """Lock the run for this process, read it again, and discard requests to stop it, also at the end.
 
         Raises `AgentRunError` if another process has locked it, or if it can't be locked or read.
         """
@@ -349,7 +352,7 @@ class AgentRunStore:
     def open_or_create(self, name: str, settings: RunSettings, utc_ms: int, version: str) -> AgentRun:
         """Return the run with this name; create it if there is none.
 
-        Raises `AgentRunError` for an invalid name, and for a run with other settings.
+        Raises `AgentRunError` for an invalid name, and for a run that has other settings or can't be read.
         """
         if not _NAME.fullmatch(name):
             raise AgentRunError(

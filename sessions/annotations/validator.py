@@ -74,7 +74,7 @@ class Drafts:
     def write(self, task: str, draft: Draft) -> None:
         """Replace the draft of a task; the file of an empty draft is removed.
 
-        Raises OSError if it can't be written.
+        Raises `OSError` if it can't be written.
         """
         path = self._path(task)
         if not draft.comment and not draft.fixes:

@@ -58,7 +58,7 @@ class FormDrafts:
             return FormDraft()
 
     def write(self, form: str, assignment: str, draft: FormDraft) -> None:
-        """Replace the draft of a form. Raises OSError if it can't be written."""
+        """Replace the draft of a form. Raises `OSError` if it can't be written."""
         text = json.dumps(msgspec.to_builtins(draft))  # escapes lone surrogates
         self.folder.mkdir(parents=True, exist_ok=True)
         replace_file(self._path(form, assignment), text.encode("ascii"), durable=False)

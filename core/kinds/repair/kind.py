@@ -86,7 +86,7 @@ class Repair(TaskKind["RepairJudge"]):
         return mode
 
     def searched(self, mode: str) -> bool:
-        """Whether the brief does not name the corrupted functions."""
+        """Return whether the brief does not name the corrupted functions."""
         return searched(mode)
 
     def measured(self, attempt: MeasuredAttempt) -> Mapping[str, Any]:
