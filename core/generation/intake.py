@@ -191,7 +191,7 @@ def _require_lasting_ids(runs: Sequence[Collection[str]]) -> None:
 def _agrees(report: SuiteReport, others: list[SuiteReport]) -> bool:
     """Return whether each test has an outcome that it also has in another run.
 
-    Without other runs, no test may fail. False for a run that did not finish, or that has errors of collection.
+    Without other runs, no test may fail. False for a run that did not finish or has errors of collection.
     """
     if report.status is not RunStatus.FINISHED or report.collection_errors:
         return False

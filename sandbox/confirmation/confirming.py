@@ -186,7 +186,7 @@ def _checked(
 def watched_marks(
     suites: Runner, task: Task, answer: Answer, submitted: SourceTree, run: RunContext
 ) -> tuple[str, ...]:
-    """Return what the submission does in another, watched run of the suite and the original does not.
+    """Return marks for what only the submission, not the original, does in another, watched run of the suite.
 
     A mark is added if a test that the original passes again does not. Empty if the original can't be watched.
     """

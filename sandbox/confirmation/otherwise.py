@@ -1,4 +1,4 @@
-"""Finds what the true function answers differently, sets or changes, and shows calls with both answers.
+"""Finds what a submission answers, sets or changes unlike the true function, and shows both answers.
 
 A test may pass only because of what a submission sets or changes, although no part of the answer that both
 functions have differs: a comparison of the library may read an attribute that the true function never sets,
@@ -109,7 +109,7 @@ def mark_of(
     writes: Collection[str],
     free: Collection[str] = (),
 ) -> str:
-    """Return why a call with these exchanges is not confirmed; empty if the true function's have no fault.
+    """Return the mark that keeps a call with these exchanges from being confirmed; empty if there is none.
 
     `writes` are the changes that the true function was seen to make in any call, and `free` the numbers of
     objects that may change.
@@ -292,7 +292,7 @@ class NewAttributes:
 
 
 def _first_nodes(exchanges: Sequence[Exchange]) -> dict[str, Any]:
-    """Return what the test gave in a call, as it was when it was given first."""
+    """Return the nodes that a test passed in a call, each as it was when it was first passed."""
     given: dict[str, Any] = {}
     for exchange in exchanges:
         for number, node in exchange.request.get("heap", {}).items():
@@ -318,7 +318,7 @@ def _objects(heap: Message, without: Message) -> Iterator[tuple[str, Sequence[An
 def readable(tree: SourceTree, attributes: Collection[str]) -> list[str]:
     """Return those of the attributes that code of `tree` could read, its tests among it.
 
-    That is the case if the name stands anywhere in it, if any of it reads attributes whose names it does not
+    That is the case if the name occurs anywhere in it, if any of it reads attributes whose names it does not
     write, or if the name is one of Python's own.
     """
     if not attributes:

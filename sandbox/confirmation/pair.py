@@ -29,7 +29,7 @@ from gistpoint.sandbox.verdict import Conclusion, Transcript
 
 MOST_CALLS = 20_000
 _MOST_STARTS = 5
-"""How often the true function's process may be started, since it is started again if it fails to answer.
+"""The maximum number of starts of the true function's process, which is restarted if it fails to answer.
 
 A submission's process is started only once.
 """

@@ -229,8 +229,8 @@ class PassCheck:
     ) -> Confirmation | None:
         """Return why a pass rests on exceptions of tests that the submission swallows; None if it does not.
 
-        A test may judge in a function that it passes on. What that raises reaches the test only through the
-        submission, unless the true function lets it raise the same in this test.
+        A test may judge in a function that it passes on. Its exceptions reach the test only through the
+        submission, unless the true function lets it raise the same ones in this test.
         """
         suspected = [id for id in tests if report.asked[id].swallowed]
         if not suspected:
