@@ -67,7 +67,7 @@ class RunRequest:
     watch: bool = False
     """Whether to report the run's changes to its tree."""
     patience: float = 1.0
-    """How many times the limit the run may take while it waits for a processor (decision 144)."""
+    """The multiple of the limit that the run may take while it waits for a processor (decision 144)."""
     watched: tuple[WatchedSpan, ...] = ()
     """The submitted code for an audit hook to watch, with `expected` as the tests; empty for none."""
 

@@ -45,14 +45,14 @@ STRIKES = 3
 SKEW_MS = 2_000
 """The largest difference between clocks, in ms, that is not reported, beyond the measurement's error."""
 GRACE_S = 20.0
-"""How long jobs may take to end after they are asked to."""
+"""The time in which jobs may end after they are asked to, in seconds."""
 _LAST_S = 5.0
 _CONNECT_S = 20
 _LOOK_S = 2.0
 _POLL_S = 0.02
 _FETCH_S = 60
 _WAIT_S = 60.0
-"""How long to wait for the first worker of a cluster."""
+"""The longest time to wait for the first worker of a cluster, in seconds."""
 _AHEAD = 2
 """The number of jobs submitted for each thread of a worker, so that no thread has to wait for a job."""
 _MOST_CHARACTERS = 1_000
@@ -140,9 +140,9 @@ class ClusterWorkerPool:
     tell: Callable[[str], None]
     """Called with a sentence on each worker that is not trusted or gets no more jobs, and on clocks."""
     most: int | None = None
-    """The largest number of jobs at once; None for `_AHEAD` times the number of threads."""
+    """The maximum number of jobs at once; None for `_AHEAD` times the number of threads."""
     interrupts: int = 0
-    """How often Ctrl+C has been pressed."""
+    """The number of times that Ctrl+C has been pressed."""
     _start: str = field(default_factory=lambda: secrets.token_hex(8))
     _numbers: Iterator[int] = field(default_factory=count)
     _workers: dict[str, ClusterWorker] = field(default_factory=dict)
@@ -206,7 +206,7 @@ class ClusterWorkerPool:
 
     @property
     def places(self) -> int:
-        """How many jobs may be with workers at the same time."""
+        """The number of jobs that may be with workers at the same time."""
         ahead = _AHEAD * sum(self._workers[address].threads for address in self._fit())
         return ahead if self.most is None else min(self.most, ahead)
 

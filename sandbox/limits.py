@@ -24,9 +24,9 @@ class RunLimits:
     workspace: int = 512 * _MIB
     temporary: int = 256 * _MIB
     output: int = _MIB
-    """How many of the last bytes of standard output and error are kept."""
+    """The number of bytes at the end of standard output and error that are kept."""
     results: int = 64 * _MIB
-    """How many bytes may come over the result pipe; a run that exceeds this is stopped."""
+    """The maximum number of bytes over the result pipe; a run that exceeds it is stopped."""
     result_line: int = _MIB
 
     @property

@@ -141,7 +141,7 @@ class Transcript:
 
     @property
     def done(self) -> int:
-        """How many tests have ended."""
+        """The number of tests that have ended."""
         return sum(self._ran.values())
 
     def _take(self, line: bytes) -> TestResult | None:

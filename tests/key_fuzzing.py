@@ -60,7 +60,7 @@ PLAIN = (
 )
 NEVER = ("app.quit", "editor.external")
 POLLS = 5_000
-"""How often a condition is checked; not a time limit, because the machine may be busy with other work."""
+"""The number of checks of a condition; not a time limit, because the machine may be busy with other work."""
 PRICES = ("costs 1", "−1 tool use", "−1 step", "○ 1 tool use", "○ 1 step", "Submit", "Spend", "Hand in")
 """Texts of which at least one is shown while an input can accept a price."""
 

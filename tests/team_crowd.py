@@ -55,7 +55,7 @@ class CrowdFigures:
     unfinished: list[str] = field(default_factory=list)
     kills: int = 0
     waited: int = 0
-    """How often a person was informed that the next task can't begin now."""
+    """The number of times that a person was informed that the next task can't begin now."""
     taken_back: int = 0
     """The number of plans and beginnings that the server never received."""
     wrong: list[str] = field(default_factory=list)

@@ -82,7 +82,7 @@ class Command:
     invocation: Callable[[MountPaths], Invocation]
     timeout_s: float
     patience: float = field(default=1.0, kw_only=True)
-    """How many times the limit a command may take while it waits for a processor (decision 144).
+    """The multiple of the limit that a command may take while it waits for a processor (decision 144).
 
     Only for commands that nobody submitted: a hostile one could make itself wait.
     """

@@ -121,7 +121,7 @@ class Deadline:
 
     timeout_s: float
     patience: float = 1.0
-    """How many times `timeout_s` the run may take at most."""
+    """The multiple of `timeout_s` that the run may take at most."""
     began: float = field(default_factory=time.monotonic)
     waited: float = 0.0
     _next_look: float = 0.0

@@ -330,9 +330,9 @@ def patience(test_map: TestMap) -> dict[str, float]:
     """Return, for each test file, the seconds of processor time after which a test hangs (decision 94).
 
     A sleeping test hangs after 1.5 times as many seconds. The recorded times are several times as long as
-    those of an ordinary run. The first test that needs a
-    shared fixture makes it, and any test may be the first, so the limit depends on the longest test of the
-    file, and is at least the time of the longest test of all.
+    those of an ordinary run. The first test that needs a shared fixture makes it, and any test may be the
+    first, so the limit depends on the longest test of the file, and is at least the time of the longest test
+    of all.
     """
     longest: dict[str, float] = {}
     for id, seconds in test_map.tests.items():

@@ -186,7 +186,7 @@ def _frozen(items: Iterable[tuple[str, set[str]]]) -> dict[str, frozenset[str]]:
 
 
 SLOWER = 15
-"""How many times as long as the suite a recorded run may take."""
+"""The multiple of the suite's time that a recorded run may take."""
 TIMEOUT_S = SLOWER * MAX_SUITE_SECONDS
 _RESULTS = 1 << 30
 _FILES = {

@@ -46,7 +46,7 @@ from gistpoint.sandbox.verdict import (
 )
 
 _NEAR = 0.8
-"""A process that died above this share of its memory limit is assumed to have run out of memory."""
+"""The share of its memory limit above which a process that died is assumed to have run out of memory."""
 
 
 class _Warm(ReportRecord, tag="warm"):
@@ -173,7 +173,7 @@ class Move:
     below: int
     """The function's last line in the original file."""
     lines: int
-    """By how many lines the function is longer; negative if it is shorter."""
+    """The number of lines by which the function is longer; negative if it is shorter."""
 
 
 @dataclass(frozen=True, slots=True)

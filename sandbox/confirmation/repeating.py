@@ -19,11 +19,11 @@ from gistpoint.sandbox.confirmation.pair import Exchange, PairReport
 from gistpoint.sandbox.confirmation.submission import SubmissionProcess, parsed
 
 MOST_COMPARED = 2_000
-"""The largest number of calls that are put to the true function; of more, it is a sample."""
+"""The maximum number of calls that are put to the true function; of more, it is a sample."""
 _MOST_STEPS = 20_000
-"""The largest number of later requests that are repeated with the calls of a run."""
+"""The maximum number of later requests that are repeated with the calls of a run."""
 _MOST_QUESTIONS = 100
-"""How often a process that was stopped in a call may ask another question before it is given up."""
+"""The maximum number of questions of a process that was stopped in a call, before it is given up."""
 _STEPS = frozenset(("next", "throw", "close", "apply"))
 _REPLIES = frozenset(("return", "raise", "stop"))
 _WITH_DATA = frozenset(("value", "raised", "stop"))

@@ -33,7 +33,7 @@ from gistpoint.sandbox.confirmation.repeating import (
 from gistpoint.sandbox.confirmation.submission import SubmissionProcess
 
 _MOST_OTHERWISE = 20
-"""The largest number of calls with other data that are put to the true function a second time."""
+"""The maximum number of calls with other data that are put to the true function a second time."""
 Learned = Sequence[Mapping[str, Sequence[str]]]
 
 

@@ -44,7 +44,7 @@ from gistpoint.sandbox.layout import MountPaths, run_folder
 from gistpoint.sandbox.limits import RunLimits
 
 MOST_NESTED = 4
-"""How many builds may be nested, since a package that a build needs may have no wheel either."""
+"""The maximum number of nested builds, since a package that a build needs may have no wheel either."""
 MOST_BYTES = 128 << 20
 """The largest wheel that a build may return, in bytes."""
 MOST_METADATA = 4 << 20

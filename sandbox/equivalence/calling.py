@@ -40,7 +40,7 @@ _OF_REPLAYER = {
     "gistpoint_sides.py": "plain_sides.py",
 }
 MOST_CALLS = 500
-"""The largest number of different calls of a function that are recorded."""
+"""The maximum number of different calls of a function that are recorded."""
 CALL_LIMIT_S = 2.0
 """The time limit of one repeated call."""
 

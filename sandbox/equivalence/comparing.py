@@ -33,9 +33,9 @@ from gistpoint.sandbox.limits import RunLimits
 from gistpoint.sandbox.testruns import EnvironmentSource
 
 VARIED = 600
-"""The largest number of varied inputs for each function."""
+"""The maximum number of varied inputs for each function."""
 _SLOWER = 4
-"""How many times its usual time limit a suite may take while its calls are recorded."""
+"""The multiple of its usual time limit that a suite may take while its calls are recorded."""
 _STEPS = 12
 _BATCH = 120
 _SHOWN = 300

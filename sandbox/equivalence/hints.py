@@ -13,7 +13,7 @@ from gistpoint.sandbox.equivalence.encoded import Encoded, spread
 
 _MOST_LITERALS = 60
 _MOST_OF_A_CONSTANT = 20
-"""The largest number of values that are taken from one constant of a module, such as a table."""
+"""The maximum number of values that are taken from one constant of a module, such as a table."""
 _LONGEST_TEXT = 80
 _LONGEST = 64
 """The largest number in a source that may be meant as a length."""

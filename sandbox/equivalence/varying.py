@@ -123,7 +123,7 @@ class _Drawing:
     def __init__(self, hints: Hints) -> None:
         self.hints = hints
         self.within = 0
-        """How many objects there are around the value whose strategy is being made."""
+        """The number of objects around the value whose strategy is being made."""
 
     def strategy(self, values: Sequence[Encoded]) -> SearchStrategy[Encoded]:
         """Return a strategy for values like the recorded ones of one parameter, including these."""

@@ -53,7 +53,7 @@ EMPTY_SETTINGS = "empty.ini"
 STDIN = "stdin"
 WATCHED = "watched.json"
 _PATIENCE = 10.0
-"""How many times the limit an original may take on a busy machine, while it waits for a processor."""
+"""The multiple of the limit that an original may take on a busy machine, while it waits for a processor."""
 _PYTEST = (
     "-p",
     "no:cacheprovider",

@@ -61,7 +61,7 @@ else:
 _DEPTH = 8
 _ITEMS = 2_000
 _MOST_ATTRIBUTES = 300
-"""The largest number of attributes of objects that are described for one call."""
+"""The maximum number of attributes of objects that are described for one call."""
 _SHOWN = 20_000
 _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
 _SCALARS: tuple[Any, ...] = (int, float, str, bytes)

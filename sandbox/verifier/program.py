@@ -35,7 +35,7 @@ from gistpoint.sandbox.testruns import SuiteRunner
 from gistpoint.sandbox.verifier.container import ContainerBackend
 
 _PATIENCE = 3
-"""How many times as long as in gistpoint a run may take, because the machine is a different one."""
+"""The multiple of its time in gistpoint that a run may take, because the machine is a different one."""
 _MOST = 16 << 20
 """The size in bytes of the largest file that is taken over from a solver's folder."""
 _MOST_PRINTED = 8 << 20

@@ -35,7 +35,7 @@ class GlanceShare:
 
 @dataclass(frozen=True, slots=True)
 class GlanceRate:
-    """How often a group of readers noticed faults in a set of functions."""
+    """The rates at which a group of readers noticed faults in a set of functions."""
 
     seen: GlanceShare
     """The share of readings of a corrupted version that named the fault, certainly, at the right line."""

@@ -37,7 +37,7 @@ UNPACKED = 4 << 30
 """Bytes that one compressed member may unpack to."""
 
 RATIO = 300
-"""How many times its packed size a member may unpack to.
+"""The maximum ratio of a member's unpacked size to its packed size.
 
 Recorded runs reach 5 to 60, bombs at least 1,000.
 """

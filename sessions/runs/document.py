@@ -45,7 +45,7 @@ _ENDING = 256
 
 @dataclass(frozen=True, slots=True)
 class IndexProgress:
-    """How far an index has been built: bytes read, bytes in all, steps found, and whether it is complete."""
+    """The progress of an index: bytes read, bytes in all, steps found, and whether it is complete."""
 
     done: int
     total: int
@@ -205,7 +205,7 @@ class RunDocument:
 
     @property
     def progress(self) -> IndexProgress:
-        """How far the index has been built."""
+        """The progress of the index."""
         total = self._size()
         done = total
         if not self._finished:

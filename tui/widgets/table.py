@@ -37,7 +37,7 @@ _LONGEST = 500
 _MARK = "bold underline $text-warning"
 """The style of emphasised parts of a cell, which is visible without colours."""
 _LONGEST_WORD = 24
-"""The largest number of characters of a word that is left out as a whole where an excerpt is cut."""
+"""The maximum number of characters of a word that is left out as a whole where an excerpt is cut."""
 _INDENT = "  "
 """The indent of the rows below the heading of a group. A row that is alone in its group has none."""
 
