@@ -152,7 +152,7 @@ class ClusterWorkerPool:
     _at_work: dict[Any, _Sent] = field(default_factory=dict)
     _again: deque[ClusterJob] = field(default_factory=deque)
     _avoid: dict[str, dict[str, str]] = field(default_factory=dict)
-    """By the key of a job, the workers that lied about it or could not do it, each with the reason."""
+    """The workers that lied about a job or could not do it, each with the reason, by the job's key."""
     _stop: int = 0
     """1 after workers have been asked to finish their jobs, 2 after they have been asked to abandon them."""
     _stop_sent: int = 0

@@ -455,7 +455,7 @@ class _Quotes:
     """The style of the strings in today's text."""
 
     spelled: dict[str, str]
-    """By the text of a string: how today's function spells it."""
+    """The spelling of each string in today's function, by its text."""
     usual: str
 
     @classmethod

@@ -128,7 +128,7 @@ class Stop(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """How a command ended.
+    """The end of a command.
 
     `exit_code` is negative for a signal, and None if the command was stopped from outside or did not start.
     """

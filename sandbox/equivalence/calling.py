@@ -118,7 +118,7 @@ class _CallRecord(msgspec.Struct, tag_field="e", tag="call"):
 
 
 class _PassedOverRecord(msgspec.Struct, tag_field="e", tag="passed_over"):
-    """By target: the number of calls that were passed over, and the reason for the last of them."""
+    """The number of calls passed over for each target, and the reason for the last of them."""
 
     counts: list[int]
     why: list[str]

@@ -17,7 +17,7 @@ _PLAIN_OBJECT = 4
 """The length of an encoded object without its attributes."""
 _BRACKETS = {"l": ("[", "]"), "t": ("(", ")"), "e": ("{", "}"), "z": ("frozenset({", "})")}
 _EMPTY = {"e": "set()", "z": "frozenset()"}
-"""How empty containers are written if their brackets alone would mean another type: `{}` is a dictionary."""
+"""The notation of empty containers whose brackets alone mean another type: `{}` is a dictionary."""
 
 
 def spread(values: Sequence[_Item], most: int) -> Sequence[_Item]:

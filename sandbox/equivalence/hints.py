@@ -72,9 +72,9 @@ NO_HINTS = Hints()
 
 
 def hints_of(trees: Iterable[SourceTree], path: str, qualname: str) -> Hints:
-    """Return what the function with this name suggests in all trees; the first is the original.
+    """Return the hints of the function with this name in all trees; the first tree is the original.
 
-    A tree in which there is no such function suggests nothing. At most 60 literals are kept.
+    A tree without such a function adds none. At most 60 literals are kept.
     """
     literals: dict[str, Encoded] = {}
     kinds: set[str] = set()

@@ -18,7 +18,7 @@ _KIND = "result"
 
 
 class Comparison(StrEnum):
-    """How another harness's figure compares with gistpoint's verdict."""
+    """The result of comparing another harness's figure with gistpoint's verdict."""
 
     SAME = "same"
     DIFFERS = "differs"

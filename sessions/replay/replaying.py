@@ -86,7 +86,7 @@ _COMPARED_IN_FULL = 200_000
 
 @dataclass(frozen=True, slots=True)
 class ResultComparison:
-    """How a result differs from the recorded one."""
+    """The comparison of a result with the recorded one."""
 
     diff: str = ""
     """A unified diff from the recorded to the new result, both normalised; empty if they are the same."""

@@ -156,7 +156,7 @@ def goals_of(answer: Answer) -> tuple[Goal, ...]:
 
 
 class StepMark(StrEnum):
-    """What a step does or achieves in its run."""
+    """The purpose or effect of a step in its run."""
 
     SUBMISSION = "submission"
     ERROR = "error"

@@ -17,7 +17,7 @@ from gistpoint.sessions.runs.edited_tree import EditedTree, FileState
 
 
 class Badge(StrEnum):
-    """How the state of the repository at a step is known."""
+    """The source from which the state of the repository at a step is known."""
 
     RECORDED = "recorded"
     """The run recorded the state, as a cumulative diff."""

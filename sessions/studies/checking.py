@@ -37,7 +37,7 @@ _NAMED = 3
 
 @dataclass(frozen=True, slots=True)
 class Balance:
-    """How evenly tasks are spread over people; each pair is the minimum and maximum number of attempts."""
+    """The spread of tasks over people; each pair is the minimum and maximum number of attempts."""
 
     people: int
     per_task: tuple[int, int]

@@ -23,7 +23,7 @@ _SHELLS = {
     "zsh": 'eval "$(gistpoint admin completion zsh)" in ~/.zshrc, after compinit',
     "fish": "gistpoint admin completion fish > ~/.config/fish/completions/gistpoint.fish",
 }
-"""How to enable completion in each shell."""
+"""The steps that enable completion in each shell."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -201,7 +201,7 @@ def follow(conversation: Conversation, course: Course, *, deadline: float, cance
 
 
 class _End(msgspec.Struct):
-    """How the command ended, from `payload/container_entry.py`."""
+    """The end of the command, as `payload/container_entry.py` reports it."""
 
     exit: int
     writes: Writable | None = None

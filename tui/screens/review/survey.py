@@ -85,7 +85,7 @@ class Survey:
         self.calls_left = array("f")
         self.submissions_left = array("f")
         self.others: dict[int, tuple[tuple[StepMark, int], ...]] = {}
-        """By step: its marks that refer to another step, each with the index of the other step."""
+        """The marks that refer to another step, each with the index of that step, by the step they are on."""
         self.families = array("B")
         """The family of each step, numbered from 1 in `FAMILIES`; 0 for none."""
         self.turns = array("B")

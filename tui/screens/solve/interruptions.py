@@ -21,7 +21,7 @@ from gistpoint.tui.screens.solve.controller import AttemptController
 from gistpoint.tui.screens.solve.terms import OUTSIDE_OF_A_STUDY, Terms
 
 How = Literal["ended", "left"]
-"""How the solve screen is left: the attempt has ended, or it can be resumed."""
+"""The ways to leave the solve screen: the attempt has ended, or it can be resumed."""
 
 _REASONS = {
     PauseReason.BREAK: "A break",
