@@ -60,7 +60,7 @@ class GlanceRate:
 
 
 def rate_of(readings: Iterable[Reading]) -> GlanceRate:
-    """Return how often these readings noticed faults; all of them count."""
+    """Return the rates at which these readings noticed faults; all of them count."""
     known = list(readings)
     corrupted = [reading for reading in known if reading.version is ShownVersion.CORRUPTED]
     untouched = [reading for reading in known if reading.version is ShownVersion.ORIGINAL]

@@ -129,7 +129,7 @@ class StepKey:
 
     @classmethod
     def parse(cls, text: str) -> StepKey:
-        """Return the key from its written form. Raises ValueError if the text is not a key."""
+        """Return the key from its written form. Raises `ValueError` if the text is not a key."""
         digits, _, id = text.partition(":")
         number = whole_number(digits)
         if number is None or len(digits) > 9:

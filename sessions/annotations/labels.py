@@ -80,8 +80,8 @@ def read_label_sets(config: Path) -> tuple[LabelSet, ...]:
     """Return the user's sets in the file's order, and then the default set unless one of them has its name.
 
     The file `labels.toml` in `config` contains `[[set]]` tables with `name`, and `[[set.label]]` tables with
-    `id` and optional `name`, `key` and `description`. Raises `LabelsError` if it can't be read
-    or its content is invalid.
+    `id` and optional `name`, `key` and `description`. Raises `LabelsError` if it can't be read or its content
+    is invalid.
     """
     path = config / FILE
     try:
