@@ -69,7 +69,7 @@ def reference(request: ReferenceRequest) -> int:
             sys.stdout.writelines(for_output(found.text.splitlines(keepends=True)))
         rates = f"execution {found.line_execution or 0:.1f}, existence {found.line_existence or 0:.1f}"
         outcome = f"faithful, {rates}" if found.faithful else f"not faithful: {found.reason}"
-        summary = f"{judge.task.short_id}: {outcome} ({runs} runs, {found.seconds:.0f} s)"
+        summary = f"{judge.task.short_id}: {outcome} ({plural(runs, 'run')}, {found.seconds:.0f} s)"
         print(visible_line(summary), file=sys.stderr if request.show else sys.stdout)
     return DONE if found.faithful else NEGATIVE
 

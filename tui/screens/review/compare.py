@@ -14,7 +14,7 @@ from textual.containers import Vertical
 from textual.getters import query_one
 
 from gistpoint.core.readable import duration
-from gistpoint.core.text import shortened, visible_line
+from gistpoint.core.text import plural, shortened, visible_line
 from gistpoint.sessions.records.model import Step
 from gistpoint.sessions.runs.comparing import RunComparison, Side, compare, read_side
 from gistpoint.sessions.runs.document import RunDocument
@@ -289,9 +289,11 @@ def budget_words(spent: Spent | None) -> list[str]:
     """Return the used and the remaining budgets as texts; empty if nothing is known."""
     if spent is None:
         return []
-    words = [f"{spent.calls} calls" + (f", {spent.calls_left} left" if spent.calls_left is not None else "")]
+    words = [
+        plural(spent.calls, "call") + (f", {spent.calls_left} left" if spent.calls_left is not None else "")
+    ]
     left = f", {spent.submissions_left} left" if spent.submissions_left is not None else ""
-    words.append(f"{spent.submissions} submissions{left}")
+    words.append(plural(spent.submissions, "submission") + left)
     if spent.elapsed_s is not None:
         words.append(duration(1000 * spent.elapsed_s))
     return words

@@ -122,8 +122,8 @@ def _task(known: Known) -> list[Line]:
     found = [head(task, mode_words(task))]
     for target in answer.targets:
         found.append(Line((("function  ", MUTED), (target.name, "bold")), link=f"code:{target.name}"))
-    uses = f"{task.budgets.tool_uses} tool uses, {task.budgets.submissions} submissions"
-    suite = f"{task.suite.tests} tests, {task.suite.seconds:.1f} s"
+    uses = f"{plural(task.budgets.tool_uses, 'tool use')}, {plural(task.budgets.submissions, 'submission')}"
+    suite = f"{plural(task.suite.tests, 'test')}, {task.suite.seconds:.1f} s"
     found.append(Line((("budget    ", MUTED), (uses, ""), ("   suite  ", MUTED), (suite, ""))))
     if task.suite.deselected:
         found.append(
@@ -157,6 +157,10 @@ def head(task: Task, mode: str) -> Line:
     return Line(((f"{author_title(task)}  ", HEADING), (source, ""), (f"  {task.short_id}", MUTED)))
 
 
+def _runs_and_checks(evidence: Sequence[str]) -> str:
+    return plural(len(evidence), "run or check", "runs and checks")
+
+
 def about_validators(validations: Sequence[Validation], width: int) -> list[Line]:
     """Return lines on all validators' verdicts and comments, and on the decision; empty if there are none."""
     found: list[Line] = []
@@ -165,7 +169,7 @@ def about_validators(validations: Sequence[Validation], width: int) -> list[Line
         for kind, given in (("", verdict), ("decided: ", decision)):
             if given is not None:
                 sign, style = look_of(given.verdict)
-                on = f", on {len(given.evidence)} runs and checks, {moment(given.utc_ms)}"
+                on = f", on {_runs_and_checks(given.evidence)}, {moment(given.utc_ms)}"
                 words = f"{sign} {kind}{given.verdict.words}"
                 found.append(Line(((f"{validation.reviewer}  ", "bold"), (words, style), (on, MUTED))))
         for comment in validation.comments:
@@ -179,7 +183,7 @@ def about_verdict(validation: Validation, width: int) -> list[Line]:
     if validation.verdict is not None:
         sign, style = look_of(validation.verdict.verdict)
         words = f"{sign} {validation.verdict.verdict.words}, {moment(validation.verdict.utc_ms)}"
-        evidence = f", on {len(validation.verdict.evidence)} runs and checks"
+        evidence = f", on {_runs_and_checks(validation.verdict.evidence)}"
         found.append(Line((("verdict   ", MUTED), (words, style), (evidence, MUTED))))
     for comment in validation.comments:
         found += folded(f"{signs.COMMENT} {comment.text}", width, "$text-accent", indent="          ")
