@@ -83,21 +83,21 @@ class ListTasks(Request):
     ids: bool = False
 
 
-def listing(wanted: ListTasks) -> int:
+def listing(request: ListTasks) -> int:
     """Print the stored tasks with their sources, as a view for organisers."""
     rates = _glance_rates()
-    columns = (*COLUMNS, CONFIRMABLE, *([_rate_column(rates)] if rates or wanted.where else []))
-    fits = parse_query(_BLANKS.sub(r"\1", wanted.where), columns).matches
+    columns = (*COLUMNS, CONFIRMABLE, *([_rate_column(rates)] if rates or request.where else []))
+    fits = parse_query(_BLANKS.sub(r"\1", request.where), columns).matches
     entries = list(_store().tasks())
     tasks = list(filter(fits, [entry for entry in entries if isinstance(entry, Task)]))
     broken = [entry for entry in entries if isinstance(entry, BrokenTask)]
-    if wanted.json:
+    if request.json:
         same = {id: earlier.id for id, earlier in repeated(tasks).items()}
         json_rows = [{**_row(task, rates), **_figured(task), "same_as": same.get(task.id)} for task in tasks]
         problems = [{"folder": item.folder.name, "problem": item.problem} for item in broken]
         print_json("gistpoint.tasks/1", {"tasks": json_rows, "broken": problems})
         return DONE
-    if wanted.ids:
+    if request.ids:
         print("".join(f"{task.id}\n" for task in tasks), end="")
     elif not entries:
         print("There are no tasks yet. `gistpoint demo` adds four; `gistpoint task new SOURCE` makes one.")
@@ -160,11 +160,11 @@ class NamedTask(Request):
     json: bool = False
 
 
-def show(wanted: NamedTask) -> int:
+def show(request: NamedTask) -> int:
     """Print the brief of a task, exactly as a solver gets it."""
-    task = _store().find(wanted.task)
+    task = _store().find(request.task)
     read = _read_by_model(task)
-    if wanted.json:
+    if request.json:
         failing = [asdict(failure) for failure in task.brief.failing]
         print_json(
             "gistpoint.task/1",
@@ -213,20 +213,20 @@ class DeleteTask(Request):
     yes: bool = False
 
 
-def delete(wanted: DeleteTask) -> int:
+def delete(request: DeleteTask) -> int:
     """Delete a task of the user, after a question.
 
     Raises `AttemptError` if an attempt at the task is open, and `UserError` if the answer is not yes.
     """
     store, attempts = _store(), attempt_store()
-    task = store.find(wanted.task)
+    task = store.find(request.task)
     tried = [summary for summary in attempts.outlines() if summary.task_id == task.id]
     if opened := next((summary.attempt_id for summary in tried if summary.open), ""):
-        raise AttemptError(f"Attempt {opened} of this task is open.", hint="Close it first.")
+        raise AttemptError(f"Attempt {opened} at this task is open.", hint="Close it first.")
     if tried:
         kept = f"{len(tried)} {'attempt' if len(tried) == 1 else 'attempts'}"
-        print(f"{kept} of this task can still be read, but not resumed.", file=sys.stderr)
-    if not (wanted.yes or _agreed(f"Delete task {titled_id(task)}? Type yes: ")):
+        print(f"{kept} at this task can still be read, but not resumed.", file=sys.stderr)
+    if not (request.yes or _agreed(f"Delete task {titled_id(task)}? Type yes: ")):
         raise UserError("Nothing was deleted.", hint="Without a terminal, confirm with --yes.")
     store.remove(task)
     print(f"{task.short_id}: deleted")
@@ -253,19 +253,19 @@ class CheckTask(NamedTask):
     isolation: IsolationChoice = field(default_factory=IsolationChoice)
 
 
-def check(wanted: CheckTask) -> int:
+def check(request: CheckTask) -> int:
     """Print the findings of all checks. Return 1 if one of them failed."""
-    task = _store().find(wanted.task)
-    judge = build_services(wanted.isolation).judge_for(task)
+    task = _store().find(request.task)
+    judge = build_services(request.isolation).judge_for(task)
     findings = []
-    with ProgressLine(quiet=wanted.json) as progress:
+    with ProgressLine(quiet=request.json) as progress:
         for finding in check_task(judge, read_answer(task), run=RunContext(progress=progress.making)):
             findings.append(finding)
-            if not wanted.json:
+            if not request.json:
                 word = "reduced" if finding.reduced else "ok" if finding.passed else "FAILED"
                 progress.line(f"{word:>8}  {finding.name}: {finding.detail}", stamped=False)
     good = all(finding.passed for finding in findings)
-    if wanted.json:
+    if request.json:
         rows = [asdict(finding) for finding in findings]
         verdict = {"passed": good, "backend": judge.backend.name, "checks": rows}
         print_json("gistpoint.check/1", {"id": task.id, "title": author_title(task), **verdict})
@@ -284,22 +284,22 @@ class RecordBaseline(CheckTask):
     runs: int = RUNS
 
 
-def baseline(wanted: RecordBaseline) -> int:
+def baseline(request: RecordBaseline) -> int:
     """Record a baseline on the chosen backend, and print how it differs from the other baselines.
 
     Raises `UserError` for fewer than `RUNS` runs.
     """
-    if wanted.runs < RUNS:
+    if request.runs < RUNS:
         raise UserError(f"--runs must be {RUNS} or more: fewer runs do not reveal flaky tests.")
     locations = Locations.of_user()
-    task = TaskStore(locations.tasks, demo=locations.demo).find(wanted.task)
+    task = TaskStore(locations.tasks, demo=locations.demo).find(request.task)
     answer = read_answer(task)
-    runner = build_runner(wanted.isolation, demo=is_our_demo(task, locations))
-    with long_work(quiet=wanted.json, kept="Nothing was written.") as work:
-        made = record_baseline(task, answer, runner, runs=wanted.runs, run=work.run)
+    runner = build_runner(request.isolation, demo=is_our_demo(task, locations))
+    with long_work(quiet=request.json, kept="Nothing was written.") as work:
+        made = record_baseline(task, answer, runner, runs=request.runs, run=work.run)
     write_baseline(task.folder, made)
     found = differences(answer, made)
-    if wanted.json:
+    if request.json:
         rows = {
             name: {
                 "only_here": sorted(d.only_here),

@@ -182,7 +182,7 @@ class _Search:
         return Target(self.path, self.qualname, self.today, text)
 
     def _rate(self, body: EarlierBody, text: str, changes: int) -> None:
-        """Keep a smallest part if it is good; what a reader may notice in it decides its rank alone."""
+        """Keep a smallest part if it is good, and not refused because a reader may notice it."""
         trial, target, report = self.trial, self._target(text), self._report(text)
         refusal = self.gate.check(text)
         if refusal in _REFUSED:
@@ -198,7 +198,8 @@ class _Search:
             trial.end(Reason.MISSING_FEATURE.value)
             return
         glance = trial.context.scorer.scores([target])[0]
-        # The score was fitted to deliberate edits: here it ranks what is proven (decision 137).
+        # The score was fitted to deliberate edits. Here it only ranks proven faults, unless the user sets a
+        # maximum (decision 137).
         most = trial.settings.max_glance
         if most is not None and glance.value > most:
             trial.end(Reason.AT_A_GLANCE.value)
