@@ -43,13 +43,15 @@ class InstalledFormat(Format):
     def runs(self, probe: FileProbe) -> Iterator[RunEntry]:
         """Yield the runs in the file."""
         runs = self._guarded(probe, lambda: iter(self._loaded.runs(probe)))
-        while (entry := self._guarded(probe, lambda: _checked(next(runs, _END), RunEntry))) is not None:
+        while True:
+            entry = self._guarded(probe, lambda: _checked(next(runs, _END), RunEntry))
+            if entry is None:
+                return
             yield entry
 
     def open(self, probe: FileProbe, id: str) -> RunReader:
         """Return the reader of a run. Raises `RunFileError` if there is no such run."""
-        reader = self._guarded(probe, lambda: _checked(self._loaded.open(probe, id), RunReader))
-        assert reader is not None
+        reader: RunReader = self._guarded(probe, lambda: _checked(self._loaded.open(probe, id), RunReader))
         return reader
 
     def _guarded(self, probe: FileProbe, read: Callable[[], T]) -> T:
@@ -67,7 +69,7 @@ _END = object()
 """Marks the end of the runs that a package yields."""
 
 
-def _checked(given: Any, kind: type[T]) -> T | None:
+def _checked(given: Any, kind: type[Any]) -> Any:
     """Return an object of the kind; None at the end. Raises `TypeError` for anything else."""
     if given is _END:
         return None
