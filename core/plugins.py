@@ -149,21 +149,22 @@ class PluginFailedError(UserError):
 
 
 def pieces_of(
-    entry: metadata.EntryPoint, write: Callable[..., Iterable[Any]], kind: type, *given: Any
+    entry: metadata.EntryPoint, write: Callable[..., Iterable[Any]], fault_of: Check, *given: Any
 ) -> Iterator[Any]:
     """Yield the pieces that a plugin's function yields for its arguments.
 
-    Raises `PluginFailedError` for its exceptions other than `UserError`, and for a piece that is not of the
-    `kind`.
+    Raises `PluginFailedError` for a piece with a fault, and for everything that the function raises except
+    `UserError` and `KeyboardInterrupt`: as in `load`, an exit of the program is a failure too.
     """
     try:
         for piece in write(*given):
-            if not isinstance(piece, kind):
-                raise TypeError(f"it gives a {type(piece).__name__}, not a {kind.__name__}")
+            fault = fault_of(piece)
+            if fault:
+                raise TypeError(fault)
             yield piece
-    except (UserError, GeneratorExit):
+    except (UserError, GeneratorExit, KeyboardInterrupt):
         raise
-    except Exception as error:
+    except BaseException as error:
         raise PluginFailedError(entry, error) from error
 
 

@@ -24,6 +24,7 @@ from gistpoint.core.errors import UserError
 from gistpoint.core.logs import AppendLog, LogKind, read_log, wait_for
 from gistpoint.core.operations import LONGEST_NAME, Op, Operation, in_time, is_reviewer
 from gistpoint.core.ports import TimeSource
+from gistpoint.core.text import shortened
 
 
 class CommentData(msgspec.Struct, frozen=True):
@@ -183,6 +184,7 @@ BookT = TypeVar("BookT", bound=Book[Any, Any])
 _SUFFIX = ".jsonl"
 _MOST_PROBLEMS = 100
 """The maximum number of unreadable lines of a file that are reported individually."""
+_LONGEST_NAMED_UUID = 100
 _MOST_UNREAD = 10_000
 """The number of unreadable lines after which a file is given up, because it must be something else."""
 
@@ -280,15 +282,26 @@ class SideFileStore(Generic[Op, BookT]):
     def reload(self) -> None:
         """Read the files again, because others may have written to them.
 
-        Raises the codec's error if a file can't be read or is too new.
+        If two different operations have the same uuid, the first one counts and a problem reports the other:
+        in a shared folder, anybody could hide an operation of somebody else by repeating its uuid. Raises the
+        codec's error if a file can't be read or is too new.
         """
         book, problems, lines = self._new_book(), list[str](), dict[Path, int]()
         for path in self.files():
             found = read_side_file(path, self.codec)
             problems += found.problems
             lines[path] = found.lines
-            for operation in found.operations:
-                book.add(operation)
+            repeated = [
+                operation.op
+                for operation in found.operations
+                if not book.add(operation) and book.get(operation.op) != operation
+            ]
+            for uuid in repeated[:_MOST_PROBLEMS]:
+                name = shortened(uuid, _LONGEST_NAMED_UUID)
+                problems.append(f"{path.name}: {name} is also the uuid of a different operation")
+            if len(repeated) > _MOST_PROBLEMS:
+                more = len(repeated) - _MOST_PROBLEMS
+                problems.append(f"{path.name}: {more:,} more uuids are also those of different operations")
         self.book, self.problems, self.lines = book, tuple(problems), lines
 
     def files(self) -> list[Path]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping
 from functools import partial
+from typing import Any
 
 from gistpoint.core.errors import UserError
 from gistpoint.core.plugins import declared, is_callable, load, pieces_of
@@ -75,6 +76,17 @@ def exporter(name: str) -> Exporter:
         return _BUILT_IN[name]
     installed = {entry.name: entry for entry in declared(ENTRY_POINTS)}
     if name in installed:
-        return partial(pieces_of, installed[name], load(installed[name], is_callable), str)
+        return partial(pieces_of, installed[name], load(installed[name], is_callable), _fault_of_text)
     known = ", ".join([*NAMES, *installed])
     raise UserError(f"There is no export format {name!r}.", hint=f"Known: {known}.")
+
+
+def _fault_of_text(piece: Any) -> str:
+    """Return why a piece of another package can't be written, in a few words; empty if it can."""
+    if not isinstance(piece, str):
+        return f"it gives a {type(piece).__name__}, not a str"
+    try:
+        piece.encode()
+    except UnicodeEncodeError:
+        return "it gives half of a surrogate pair, which is not text"
+    return ""

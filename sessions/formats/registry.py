@@ -14,7 +14,8 @@ from functools import cache
 from typing import cast
 
 import gistpoint.sessions.formats as folder
-from gistpoint.core.plugins import instance_of, load_all
+from gistpoint.core.plugins import load_all
+from gistpoint.sessions.formats._installed import InstalledFormat, fault_of_format, installed_formats
 from gistpoint.sessions.records.archives import NoRunError, RunFileError
 from gistpoint.sessions.records.format import Format
 from gistpoint.sessions.records.model import Json
@@ -61,7 +62,7 @@ def _in_module(module: str) -> Format | None:
 
 @cache
 def _installed() -> tuple[Format, ...]:
-    return tuple(cast("list[Format]", load_all(ENTRY_POINTS, instance_of(Format))[0]))
+    return tuple(installed_formats(ENTRY_POINTS))
 
 
 _forced: list[Format] = []
@@ -133,7 +134,7 @@ def _recognised_by_content(probe: FileProbe) -> Format:
 
     shape, hint = looks_like(probe)
     hints = [hint or f"{_known()} With --as FORMAT it is read as one of them."]
-    hints += map(str, load_all(ENTRY_POINTS, instance_of(Format))[1])
+    hints += map(str, load_all(ENTRY_POINTS, fault_of_format)[1])
     where = probe.name or "The file"
     raise NoRunError(f"{where} is in no known format: it looks like {shape}.", hint=" ".join(hints))
 
@@ -165,7 +166,7 @@ def _confidence(format: Format, probe: FileProbe) -> float:
     except RecursionError:  # nested deeper than any honest file
         return 0.0
     except Exception:
-        if type(format).__module__.startswith(f"{folder.__name__}."):
+        if not isinstance(format, InstalledFormat):
             raise
         return 0.0  # another package's code; the other formats still read the file
 

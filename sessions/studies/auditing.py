@@ -75,6 +75,7 @@ def _log(study: StudyFolder) -> Iterator[AuditFinding]:
     """Yield the faults of the lines of the log, and notes on lines that were torn while they were written."""
     store = study.files.log
     owners = {found.id: name_in(found.writer) for found in study.attempts()}
+    known: dict[str, StudyOperation] = {}
     for path in store.files():
         where, writer = f"{store.folder.name}/{path.name}", writer_of(path)
         content = read_log(path, store.codec.log)
@@ -89,6 +90,10 @@ def _log(study: StudyFolder) -> Iterator[AuditFinding]:
                 continue
             if operation is not None:
                 yield from _operation(operation, writer, place, where, owners)
+                # Only the first operation with a uuid counts, so that another could hide it.
+                if known.setdefault(operation.op, operation) != operation:
+                    words = f"{place} has the uuid of a different operation, of which only the first counts."
+                    yield AuditFinding("uuid_repeated", words, where)
         if content.torn:
             why = "has no end, but was not cut off while it was being written"
             is_cut = _is_cut(content.torn)

@@ -118,7 +118,7 @@ class StudyLog(SideFileStore[StudyOperation, StudyBook]):
             for line in read_log(path, self.codec.log).lines[:count]:
                 operation = self._decoded(line)
                 if operation is not None:
-                    found[operation.op] = operation
+                    found.setdefault(operation.op, operation)  # as in the book, the first of a uuid counts
         return tuple(sorted(found.values(), key=in_time))
 
     def _decoded(self, line: bytes) -> StudyOperation | None:

@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
+from pathlib import PurePosixPath
 from typing import Any
 
 from gistpoint.core.errors import UserError
 from gistpoint.core.plugins import declared, is_callable, load, pieces_of
 from gistpoint.core.tasks.model import CANARY
+from gistpoint.core.text import shortened
 from gistpoint.sessions.exports.tasks.exported import ExportedTask, TaskExporter, TaskExportSettings
 from gistpoint.sessions.exports.tasks.harbor import harbor_files, inspect_files
 
@@ -76,6 +78,21 @@ def task_exporter(name: str) -> TaskExporter:
         return _BUILT_IN[name]
     installed = {entry.name: entry for entry in declared(TASK_ENTRY_POINTS)}
     if name in installed:
-        return partial(pieces_of, installed[name], load(installed[name], is_callable), tuple)
+        return partial(pieces_of, installed[name], load(installed[name], is_callable), _fault_of_file)
     known = ", ".join(["archive", *TASK_FORMATS, *installed])
     raise UserError(f"Tasks can't be exported to {name!r}.", hint=f"Known: {known}.")
+
+
+def _fault_of_file(piece: Any) -> str:
+    """Return why a piece of another package can't be written below a folder; empty if it can.
+
+    A path that leads out of the folder would replace other files of the user.
+    """
+    match piece:
+        case (str() as name, bytes()):
+            path = PurePosixPath(name)
+            leads_out = path.is_absolute() or ".." in path.parts
+            is_name = bool(path.parts) and "\0" not in name
+            return "" if is_name and not leads_out else f"it gives the path {shortened(name, 100)!r}"
+        case _:
+            return f"it gives a {type(piece).__name__} that is not a path and its bytes"

@@ -16,8 +16,11 @@ from gistpoint.core.kinds import registry
 from gistpoint.core.kinds.folder import read_task
 from gistpoint.core.tasks.documents import TASK_FILE
 from gistpoint.sessions.exports.registry import exporter
+from gistpoint.sessions.exports.tasks.exported import TaskExportSettings
+from gistpoint.sessions.exports.tasks.registry import task_exporter
 from gistpoint.sessions.formats import registry as formats
-from gistpoint.sessions.runs.opening import open_run
+from gistpoint.sessions.records.archives import RunFileError
+from gistpoint.sessions.runs.opening import list_runs, open_run
 
 
 @pytest.fixture
@@ -122,8 +125,11 @@ def test_a_package_whose_entries_are_no_text_hinders_no_other(
         ("yield 'a'\n    raise RuntimeError('half way')", "RuntimeError: half way"),
         ("return [b'bytes']", "TypeError: it gives a bytes, not a str"),
         ("return None", "TypeError: "),
+        ("raise SystemExit(3)", "SystemExit: 3"),
+        ("raise BaseException('panic')", "BaseException: panic"),
+        (r"yield '\ud800'", "TypeError: it gives half of a surrogate pair, which is not text"),
     ],
-    ids=["half", "bytes", "none"],
+    ids=["half", "bytes", "none", "exit", "panic", "surrogate"],
 )
 def test_an_exporter_that_fails_is_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, body: str, why: str
@@ -138,7 +144,31 @@ def test_an_exporter_that_fails_is_named(
     monkeypatch.delitem(sys.modules, "cart_writes", raising=False)
 
 
-@pytest.mark.parametrize("returned", ["1 / 0", "None", "'sure'"])
+@pytest.mark.parametrize(
+    ("piece", "why"),
+    [
+        ("('../up', b'')", r"it gives the path '\.\./up'"),
+        ("('/up', b'')", "it gives the path '/up'"),
+        ("('a\\0b', b'')", "it gives the path"),
+        ("('', b'')", "it gives the path ''"),
+        ("('a', 'text')", "it gives a tuple that is not a path and its bytes"),
+        ("('a', b'', 1)", "it gives a tuple that is not a path and its bytes"),
+        ("'ab'", "it gives a str that is not a path and its bytes"),
+    ],
+    ids=["up", "absolute", "nul", "empty", "text", "three", "str"],
+)
+def test_an_exporter_of_tasks_writes_only_bytes_into_its_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, piece: str, why: str
+) -> None:
+    install_package(tmp_path / "shelf", monkeypatch, "[gistpoint.task_exporters]\nodd = cart_pieces:write\n")
+    (tmp_path / "shelf" / "cart_pieces.py").write_text(f"def write(tasks, settings):\n    yield {piece}\n")
+    monkeypatch.delitem(sys.modules, "cart_pieces", raising=False)
+    with pytest.raises(plugins.PluginFailedError, match=f"failed: TypeError: {why}"):
+        list(task_exporter("odd")([], TaskExportSettings()))
+    monkeypatch.delitem(sys.modules, "cart_pieces", raising=False)
+
+
+@pytest.mark.parametrize("returned", ["1 / 0", "None", "'sure'", "exit()"])
 def test_a_format_that_fails_recognises_nothing_and_hinders_no_other(
     shelf: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, returned: str
 ) -> None:
@@ -161,3 +191,48 @@ def test_a_format_that_fails_recognises_nothing_and_hinders_no_other(
     for cached in (formats._installed, formats.formats):
         cached.cache_clear()
     monkeypatch.delitem(sys.modules, "cart_kinds", raising=False)
+
+
+@pytest.mark.parametrize(
+    ("runs", "opening", "why"),
+    [
+        ("raise RuntimeError('half way')", "return None", "RuntimeError: half way"),
+        ("raise SystemExit(0)", "return None", "SystemExit: 0"),
+        ("return 5", "return None", "TypeError: "),
+        ("yield 5", "return None", "TypeError: it gives a int, not a RunEntry"),
+        ("yield RunEntry('', Run('cart'))", "raise KeyError('x')", "KeyError: 'x'"),
+        ("yield RunEntry('', Run('cart'))", "return None", "TypeError: it gives a NoneType, not a RunReader"),
+    ],
+    ids=["runs", "exit", "number", "entry", "open", "reader"],
+)
+def test_a_format_that_fails_on_a_file_hinders_no_other_file(
+    shelf: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, runs: str, opening: str, why: str
+) -> None:
+    (shelf / "cart_kinds.py").write_text(
+        "from gistpoint.sessions.records.format import Format, RunEntry\n"
+        "from gistpoint.sessions.records.model import Run\n"
+        "class Cart(Format):\n    name = 'cart'\n"
+        "    def sniff(self, probe):\n        return float(probe.head.startswith(b'A cart'))\n"
+        f"    def runs(self, probe):\n        {runs}\n    def open(self, probe, id=''):\n        {opening}\n"
+        "FORMAT = Cart()\n"
+    )
+    monkeypatch.delitem(sys.modules, "cart_kinds", raising=False)
+    folder = tmp_path / "runs"
+    folder.mkdir()
+    (folder / "a.txt").write_text("A cart.")
+    (folder / "b.json").write_text('{"messages": [{"role": "user", "content": "Hello."}]}')
+    _forget_formats()
+    try:
+        with pytest.raises(RunFileError, match=rf"a\.txt can't be read\. The plugin 'cart' .* failed: {why}"):
+            open_run(folder / "a.txt")
+        listed = list(list_runs([folder], with_unread=True))
+        assert [Path(run.name).name for run in listed] == ["a.txt", "b.json"]
+        assert listed[1].header is not None
+    finally:
+        _forget_formats()
+        sys.modules.pop("cart_kinds", None)
+
+
+def _forget_formats() -> None:
+    for cached in (formats._installed, formats.formats):
+        cached.cache_clear()

@@ -251,6 +251,17 @@ def test_two_operations_under_one_uuid_are_named(tmp_path: Path) -> None:
     assert mine.book.review(RUN, "r1").comments[0].text == "mine"
 
 
+def test_an_operation_that_repeats_the_uuid_of_another_persons_is_named(tmp_path: Path) -> None:
+    at_work(tmp_path, "r1").comment(RUN, "mine")
+    (mine,) = ReviewStore(tmp_path, FakeClock()).book.operations
+    squatter = CODEC.encode(ReviewOperation(mine.op, "a0", 1, RUN, "seen"))
+    (tmp_path / "a0.jsonl").write_bytes(CODEC.header + squatter)
+    (problem,) = ReviewStore(tmp_path, FakeClock()).problems
+    assert problem == f"r1.jsonl: {mine.op} is also the uuid of a different operation"
+    (tmp_path / "a0.jsonl").write_bytes((tmp_path / "r1.jsonl").read_bytes())
+    assert ReviewStore(tmp_path, FakeClock()).problems == ()
+
+
 def test_names_of_reviewers_make_safe_files(tmp_path: Path) -> None:
     store = ReviewStore(tmp_path / "in", FakeClock())
     for name in ("../../up", ".hidden", "a/b", "Åse", "a.b", "con", "*"):

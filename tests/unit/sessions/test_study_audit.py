@@ -22,6 +22,7 @@ from gistpoint.core.study.operations import (
     Enrolled,
     Finished,
     Remark,
+    StudyOperation,
     StudyOperationKind,
     person,
 )
@@ -30,6 +31,8 @@ from gistpoint.sessions.journal import JOURNAL
 from gistpoint.sessions.studies.auditing import audit
 from gistpoint.sessions.studies.folder import StudyFolder
 from gistpoint.sessions.studies.publishing import PUBLISHED
+from gistpoint.sessions.studies.store import summed
+from gistpoint.sessions.studies.writers import name_in
 
 K = StudyOperationKind
 
@@ -168,10 +171,19 @@ def _task_gone(study: StudyFolder) -> None:
     shutil.rmtree(next((study.root / "tasks").iterdir()))
 
 
+def _repeated_uuid(study: StudyFolder) -> None:
+    """Hide an operation of the organiser behind one with its uuid, in a file that comes first."""
+    log = study.files.log
+    hidden = next(one for one in log.book.operations if name_in(one.reviewer) == "organiser")
+    hiding = summed(StudyOperation(hidden.op, "A0@m1", hidden.utc_ms, "person:A0", "sitting"))
+    log.path_of("A0@m1").write_bytes(log.codec.header + log.codec.encode(hiding))
+
+
 @pytest.mark.parametrize(
     ("change", "name"),
     [
         (_cut, "log_cut"),
+        (_repeated_uuid, "uuid_repeated"),
         (_removed, "log_cut"),
         (_renamed, "wrong_writer"),
         (_of_another, "wrong_place"),

@@ -1,0 +1,87 @@
+"""Formats of other packages: whatever their code raises is an error of the file that it reads.
+
+Otherwise one such format would take down the list of all runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from gistpoint.core.plugins import PluginError, PluginFailedError, declared, instance_of, load
+from gistpoint.sessions.records.archives import RunFileError
+from gistpoint.sessions.records.format import Format, RunEntry, RunReader
+from gistpoint.sessions.records.probe import FileProbe
+
+if TYPE_CHECKING:
+    from importlib import metadata
+
+T = TypeVar("T")
+
+
+def fault_of_format(loaded: Any) -> str:
+    """Return why an object can't be an additional format, in a few words; empty if it can."""
+    fault = instance_of(Format)(loaded)
+    if fault:
+        return fault
+    fields = {field: getattr(loaded, field, None) for field in Format.__annotations__}
+    return "" if isinstance(fields["name"], str) and fields["name"] else "it has no name"
+
+
+class InstalledFormat(Format):
+    """A format of another package; `RunFileError` names the package for whatever else its code raises."""
+
+    def __init__(self, entry: metadata.EntryPoint, loaded: Format) -> None:
+        self._entry, self._loaded = entry, loaded
+        for field in Format.__annotations__:
+            setattr(self, field, getattr(loaded, field))
+
+    def sniff(self, probe: FileProbe) -> float:
+        """Return the confidence that a file is in this format."""
+        return self._guarded(probe, lambda: float(self._loaded.sniff(probe)))
+
+    def runs(self, probe: FileProbe) -> Iterator[RunEntry]:
+        """Yield the runs in the file."""
+        runs = self._guarded(probe, lambda: iter(self._loaded.runs(probe)))
+        while True:
+            entry = self._guarded(probe, lambda: _checked(next(runs, _END), RunEntry))
+            if entry is None:
+                return
+            yield entry
+
+    def open(self, probe: FileProbe, id: str) -> RunReader:
+        """Return the reader of a run. Raises `RunFileError` if there is no such run."""
+        reader: RunReader = self._guarded(probe, lambda: _checked(self._loaded.open(probe, id), RunReader))
+        return reader
+
+    def _guarded(self, probe: FileProbe, read: Callable[[], T]) -> T:
+        try:
+            return read()
+        except (RunFileError, KeyboardInterrupt):
+            raise
+        except BaseException as error:  # also an exit of the program, as in `load`
+            failed = PluginFailedError(self._entry, error)
+            where = probe.name or "The file"
+            raise RunFileError(f"{where} can't be read. {failed.message}", hint=failed.hint) from error
+
+
+_END = object()
+"""Marks the end of the runs that a package yields."""
+
+
+def _checked(given: Any, kind: type[Any]) -> Any:
+    """Return an object of the kind; None at the end. Raises `TypeError` for anything else."""
+    if given is _END:
+        return None
+    if not isinstance(given, kind):
+        raise TypeError(f"it gives a {type(given).__name__}, not a {kind.__name__}")
+    return given
+
+
+def installed_formats(group: str) -> Iterator[InstalledFormat]:
+    """Yield the formats that packages declare in a group, except those that can't be loaded."""
+    for entry in declared(group):
+        try:
+            yield InstalledFormat(entry, load(entry, fault_of_format))
+        except PluginError:
+            continue
