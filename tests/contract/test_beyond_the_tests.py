@@ -191,7 +191,8 @@ def test_an_iterator_that_is_made_otherwise_is_confirmed(confirm: Confirm) -> No
 def test_a_wrong_answer_to_a_random_input_is_marked(confirm: Confirm) -> None:
     found = confirm("doubled", "return n * 2 + n % 2")
     assert found.result is Confirmed.UNCONFIRMED, found
-    assert found.marks == ("answers a call of a failing test differently from the true function",)
+    # The inputs of the watched run are others, so that the test may fail there too.
+    assert "answers a call of a failing test differently from the true function" in found.marks
     assert found.beyond is not None
     assert found.beyond.original != found.beyond.submission
 
