@@ -234,12 +234,13 @@ def require_usable(report: SuiteReport, max_seconds: float) -> None:
             hint="Select a part of it with --pytest-args, or raise the limit with --max-suite-seconds.",
         )
     if report.collection_errors:
-        errors, found = report.collection_errors, remedy_for_collection(report)
-        others = f" and {plural(len(errors) - 1, 'other')}" if len(errors) > 1 else ""
-        lines = commonest_errors([error.message for error in errors])
+        first, *others = report.collection_errors
+        found = remedy_for_collection(report)
+        more = f" and {plural(len(others), 'other')}" if others else ""
+        lines = commonest_errors([error.message for error in report.collection_errors])
         raise NoTaskError(
             NoGood.NOT_GREEN,
-            f"{errors[0].id}{others} can't be collected on the original.",
+            f"{first.id}{more} can't be collected on the original.",
             hint=f"{_advice('Supply what it needs with --with', found)}\n{lines}",
             remedy=found,
         )

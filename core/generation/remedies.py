@@ -56,7 +56,7 @@ def remedy_for_start(output: str) -> Remedy | None:
     Causes are a package that a `conftest.py` imports, and options whose plugin is not installed. The output
     of a run decides nothing but what is tried next.
     """
-    missing = set(_MISSING.findall(output))
+    missing: set[str] = set(_MISSING.findall(output))
     if missing:
         known = sorted(_USUAL.get(name, name) for name in missing)
         # A package with an unknown name is only proposed (decision 138).

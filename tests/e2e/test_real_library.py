@@ -67,6 +67,8 @@ def test_a_function_that_few_tests_need_makes_no_task(environment: dict[str, str
         "toolz/tests/test_utils.py",
         "--function",
         "toolz/utils.py::raises",
+        "--min-failing",
+        "5",
     ]
     made = gistpoint(environment, "task", "new", *source)
     assert made.returncode == 1

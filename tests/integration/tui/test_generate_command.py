@@ -192,7 +192,10 @@ def test_a_set_short_of_hidden_corruptions_says_how_to_have_more(
     counts, _ = shop.campaign("discovery", min_failing=2)
     monkeypatch.setattr(pipeline, "generate", lambda specs, *_, **__: [SourceResult(specs[0], counts=counts)])
     assert main(["task", "generate", "shop==1", "--workers", "1", *PLAIN]) == 1
-    assert "corruption of 3 functions" in capsys.readouterr().out
+    printed = capsys.readouterr().out
+    assert "nothing was kept" in printed
+    assert "This tries more:\ngistpoint task generate shop==1 " in printed
+    assert "--max-glance 0.5" in printed
 
 
 @pytest.fixture
