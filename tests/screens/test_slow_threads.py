@@ -266,6 +266,9 @@ async def test_escape_cancels_what_a_thread_opens_and_what_was_typed_for_it(
         await typist.until(lambda: field_text(typist.app.focused) == WORD)
         assert type(typist.app.screen).__name__ == "HomeScreen", "the `q` was for the attempt"
         assert typist.got == [("enter", "HomeScreen"), *[(key, "HomeScreen") for key in ("slash", *WORD)]]
+        gate.opened.set()
+        await typist.ground.settle()
+        assert type(typist.app.screen).__name__ == "HomeScreen", "what was cancelled opens nothing later"
 
 
 async def test_what_was_typed_for_something_that_fails_does_nothing_else(
