@@ -32,7 +32,7 @@ from gistpoint.core.corruption.rounds import (
 )
 from gistpoint.core.corruption.subject import NamesInReach, read_vocabulary
 from gistpoint.core.errors import InfrastructureError, SourceError, TaskError, UserError
-from gistpoint.core.generation.intake import Intake, NoTaskError, run_step
+from gistpoint.core.generation.intake import Intake, NoTaskError, request_of, run_step
 from gistpoint.core.generation.removal import named_function, removal_target
 from gistpoint.core.generation.spending import SetSpending
 from gistpoint.core.outcomes import FREE, RunStatus
@@ -79,14 +79,7 @@ class SuiteTrials:
         """
         intake = self.intake
         tree = corrupted_tree(intake.repository.tree, (target,))
-        request = RunRequest(
-            tree,
-            intake.repository.environment,
-            intake.timeout_s,
-            deselect=intake.flaky,
-            expected=intake.collected,
-            writable=intake.writable,
-        )
+        request = request_of(intake, tree)
         step = f"running the suite with {target.name} corrupted by the model"
         report = run_step(self.runner, request, step, self.run)
         if report.status in FREE:

@@ -20,7 +20,7 @@ from gistpoint.core.errors import EndpointError, InfrastructureError, SourceErro
 from gistpoint.core.generation.candidates import LOCATED, SUBTLE, CorruptionCandidate, Strata
 from gistpoint.core.generation.confirmable import with_controls
 from gistpoint.core.generation.context import Context, opened
-from gistpoint.core.generation.intake import LOOK, NoTaskError
+from gistpoint.core.generation.intake import LOOK, NoTaskError, request_of
 from gistpoint.core.generation.pending import Executor, Pending
 from gistpoint.core.generation.readings import read_pool, with_readings
 from gistpoint.core.generation.removal import removal_by, removal_target
@@ -46,7 +46,6 @@ from gistpoint.core.generation.verdicts import (
     reader_record,
 )
 from gistpoint.core.outcomes import FREE, Outcome, RunStatus
-from gistpoint.core.ports import RunRequest
 from gistpoint.core.tasks.trees import corrupted_tree
 
 
@@ -508,14 +507,7 @@ def control(context: Context, specimen: Specimen) -> dict[str, Any]:
 
 def _compared(context: Context, specimen: Specimen) -> dict[str, Any]:
     intake = context.library.intake
-    request = RunRequest(
-        corrupted_tree(intake.repository.tree, specimen.targets),
-        intake.repository.environment,
-        intake.timeout_s,
-        deselect=intake.flaky,
-        expected=intake.collected,
-        writable=intake.writable,
-    )
+    request = request_of(intake, corrupted_tree(intake.repository.tree, specimen.targets))
     report = context.runner.run(request, run=context.run.quiet)
     context.run.check()
     if report.status in FREE:

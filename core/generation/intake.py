@@ -368,7 +368,7 @@ def prove(
     does not fit the tree, and `CancelledError` when stopped.
     """
     tree = corrupted_tree(intake.repository.tree, targets)
-    request = _request_of(intake, tree)
+    request = request_of(intake, tree)
     names = ", ".join(target.name for target in targets)
     report = run_step(runner, request, f"running the suite with {names} corrupted", run)
     if report.status in FREE:
@@ -425,7 +425,7 @@ def require_proof_by_one(
         )
     for number in range(2, RUNS_OF_ONE + 1):
         step = f"running the suite again, since only one test fails, {number} of {RUNS_OF_ONE}"
-        report = run_step(runner, _request_of(intake, proof.tree), step, run)
+        report = run_step(runner, request_of(intake, proof.tree), step, run)
         if report.status in FREE:
             raise InfrastructureError(f"The suite could not be run again. {report.reason}", hint=LOOK)
         if report.status is not RunStatus.FINISHED or intake.passed - report.passed != proof.failing:
@@ -440,7 +440,7 @@ def require_proof_by_one(
 _ANOTHER = "Choose another function."
 
 
-def _request_of(intake: Intake, tree: SourceTree) -> RunRequest:
+def request_of(intake: Intake, tree: SourceTree) -> RunRequest:
     """Return the request to run the suite on a corrupted tree."""
     return RunRequest(
         tree,

@@ -193,7 +193,7 @@ class CampaignSettings:
 
     @property
     def is_unplanted(self) -> bool:
-        """Whether nobody planted the faults: whoever wrote these bodies believed them to be right."""
+        """Whether the faults are mistakes of people or models who believed their code to be right."""
         return self.rewrite or self.source.is_believed
 
     @property

@@ -137,7 +137,7 @@ class TrueAnswers:
         return mark_alone(own, known, writes)
 
     def _answered(self, calls: Sequence[PlainCall], *, hash_seed: int) -> list[_Answered]:
-        """Put calls to the true function in a process of its own."""
+        """Return how the true function answers the calls, in a separate process."""
         tree = without(self.case.original, self.case.hidden)
         process = SubmissionProcess(self.case.place, tree, self.functions, hash_seed=hash_seed)
         try:
