@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, NoReturn
@@ -18,6 +19,8 @@ class ToolRequest:
     id: str
     name: str
     arguments: str
+    extra: Mapping[str, Any] = field(default_factory=dict)
+    """The call's other members, as received; only the host that sent them gets them back."""
 
 
 def arguments_of(asked: ToolRequest) -> dict[str, Any]:
@@ -53,7 +56,7 @@ def sound_requests(calls: tuple[ToolRequest, ...], made: int) -> tuple[ToolReque
             arguments = json.dumps(arguments_of(asked))
         except (ValueError, RecursionError):
             arguments = "{}"
-        sound.append(ToolRequest(id, name, arguments))
+        sound.append(ToolRequest(id, name, arguments, asked.extra))
     return tuple(sound)
 
 
@@ -68,6 +71,10 @@ class ChatMessage:
     """The id of the call that a tool's message answers."""
     reasoning: str = ""
     """The model's reasoning, if its endpoint separates it from the reply."""
+    extra: Mapping[str, Any] = field(default_factory=dict)
+    """The message's other members, as received; only the host that sent them gets them back."""
+    host: str = ""
+    """The host, with its port, that sent the message; empty for messages that no endpoint sent."""
 
 
 class Usage(
@@ -129,6 +136,8 @@ class ChatProblem(StrEnum):
     NO_CONNECTION = "no_connection"
     MALFORMED_REPLY = "malformed_reply"
     NOT_AUTHORISED = "not_authorised"
+    ACCOUNT_EMPTY = "account_empty"
+    """The account has no credit or quota left."""
     UNKNOWN_MODEL = "unknown_model"
     CONTEXT_FULL = "context_full"
     """The conversation is longer than the model accepts."""
@@ -142,12 +151,11 @@ class ChatProblem(StrEnum):
     @property
     def of_endpoint(self) -> bool:
         """Whether every other request to the same endpoint would fail as well."""
-        return self in (ChatProblem.NOT_AUTHORISED, ChatProblem.UNKNOWN_MODEL)
+        return self in _OF_ENDPOINT
 
 
-_LASTING = frozenset(
-    {ChatProblem.NOT_AUTHORISED, ChatProblem.UNKNOWN_MODEL, ChatProblem.CONTEXT_FULL, ChatProblem.REJECTED}
-)
+_OF_ENDPOINT = frozenset({ChatProblem.NOT_AUTHORISED, ChatProblem.ACCOUNT_EMPTY, ChatProblem.UNKNOWN_MODEL})
+_LASTING = _OF_ENDPOINT | {ChatProblem.CONTEXT_FULL, ChatProblem.REJECTED}
 
 
 @dataclass(frozen=True, slots=True)

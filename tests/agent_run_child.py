@@ -29,7 +29,7 @@ from gistpoint.core.kinds.folder import read_answer, read_task
 from gistpoint.core.kinds.repair.judge import RepairJudge
 from gistpoint.core.running import NEVER, CancelToken
 from gistpoint.core.tools.dialects import openai_tool
-from gistpoint.sandbox.endpoints.openai_compatible import reply_of
+from gistpoint.sandbox.endpoints.replies import reply_of
 from gistpoint.sessions.agentruns.runner import AgentPorts, AgentRunner
 from gistpoint.sessions.agentruns.store import AgentRun, AgentRunStore, JobOperation, RunSettings, job_of
 from gistpoint.sessions.attempts import AttemptStore, OpenAttempt

@@ -105,19 +105,33 @@ def conversation(state: AttemptState, settings: AgentSettings) -> list[ChatMessa
 
 def _called(turn: ModelTurn, calls: Sequence[AttemptCall], request_count: int) -> Iterable[ChatMessage]:
     """Yield a reply and the answer to each of its calls, including calls not carried out."""
-    asked = tuple(ToolRequest(call.id, call.name, call.arguments) for call in turn.tool_calls)
+    asked = tuple(
+        ToolRequest(call.id, call.name, call.arguments, call.extra or {}) for call in turn.tool_calls
+    )
     echoes = sound_requests(asked, request_count)
-    yield ChatMessage("assistant", turn.content, echoes, reasoning=turn.reasoning or "")
+    yield _written(turn, turn.content, echoes)
     answers = [call.text for call in calls]
     for echo, text in zip_longest(echoes, answers[: len(echoes)]):
         yield ChatMessage("tool", _NOT_MADE if text is None else text, tool_call_id=echo.id)
+
+
+def _written(turn: ModelTurn, words: str, calls: tuple[ToolRequest, ...] = ()) -> ChatMessage:
+    """Return the message of a reply, with the members that only the host that sent it gets back."""
+    return ChatMessage(
+        "assistant",
+        words,
+        calls,
+        reasoning=turn.reasoning or "",
+        extra=turn.extra or {},
+        host=turn.host or "",
+    )
 
 
 def _asked_again(turn: ModelTurn, settings: AgentSettings) -> Iterable[ChatMessage]:
     """Yield the text of a reply without calls, and a fitting request for a call."""
     words = turn.content or turn.refusal
     if words:
-        yield ChatMessage("assistant", words, reasoning=turn.reasoning or "")
+        yield _written(turn, words)
     yield ChatMessage("user", settings.reply_text(_ASKED_AGAIN.get(kind_of_reply(turn), NO_CALL)))
 
 

@@ -328,7 +328,10 @@ class _Work:
         names = tuple(tool.name for tool in tools)
         calls = tuple(
             RequestedCall(
-                call.id[:_ID_CHARACTERS], call.name[:MOST_CHARACTERS], call.arguments[:MOST_CHARACTERS]
+                call.id[:_ID_CHARACTERS],
+                call.name[:MOST_CHARACTERS],
+                call.arguments[:MOST_CHARACTERS],
+                dict(call.extra) or UNSET,
             )
             for call in message.tool_calls[:MOST_CALLS]
         )
@@ -347,6 +350,8 @@ class _Work:
             latency_ms=max(0, round(seconds * 1000)),
             retried=tuple(problem.value for problem in reply.retried),
             tools=UNSET if names == _offered_before(state) else names,
+            extra=dict(message.extra) or UNSET,
+            host=message.host or UNSET,
         )
 
     def _priced(self, usage: Usage) -> Usage:

@@ -259,6 +259,8 @@ class RequestedCall(msgspec.Struct, frozen=True):
     id: str = ""
     name: str = ""
     arguments: str = ""
+    extra: dict[str, Any] | UnsetType = UNSET
+    """The call's other members, such as a signature of the thought behind it, as received."""
 
 
 class ModelTurn(EventData, frozen=True, kw_only=True):
@@ -287,6 +289,10 @@ class ModelTurn(EventData, frozen=True, kw_only=True):
     """The failures of earlier attempts at the request (`chat.ChatProblem`)."""
     tools: tuple[str, ...] | UnsetType = UNSET
     """The names of the tools offered, if they differ from those of the previous turn."""
+    extra: dict[str, Any] | UnsetType = UNSET
+    """The message's other members, such as signed reasoning, as received."""
+    host: str | UnsetType = UNSET
+    """The host, with its port, that sent `extra` and that of the calls; no other gets them back."""
 
 
 class HandedOver(EventData, frozen=True, kw_only=True):

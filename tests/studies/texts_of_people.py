@@ -48,7 +48,7 @@ _TECHNICAL = {
         "library",
         "migrations",
     ),
-    *("words.py", "searching.py", "requests.py", "syntax.py", "sealing.py", "openai_compatible.py"),
+    *("words.py", "searching.py", "requests.py", "syntax.py", "sealing.py", "meanings.py"),
 }
 """Folders and modules whose literals are code, or terms of other programs."""
 _OF_SOLVERS = {

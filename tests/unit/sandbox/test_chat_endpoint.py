@@ -20,8 +20,9 @@ from scripted_endpoint import Answer, completion, endpoint
 from gistpoint.core.chat import ChatFailure, ChatMessage, ChatProblem, ChatReply, Sampling, ToolRequest, Usage
 from gistpoint.core.errors import CancelledError, EndpointError, SettingsError
 from gistpoint.core.running import CancelToken
-from gistpoint.sandbox.endpoints import openai_compatible
-from gistpoint.sandbox.endpoints.openai_compatible import OpenAICompatibleModel, retry_after
+from gistpoint.sandbox.endpoints import transport
+from gistpoint.sandbox.endpoints.meanings import retry_after
+from gistpoint.sandbox.endpoints.openai_compatible import OpenAICompatibleModel
 from gistpoint.sandbox.endpoints.retrying import Backoff, RetryingModel
 from gistpoint.sandbox.endpoints.settings import (
     OPENAI,
@@ -157,7 +158,7 @@ def test_an_error_in_a_reply_that_says_it_is_fine() -> None:
 
 
 def test_no_endless_reply_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(openai_compatible, "MOST_BYTES", 1000)
+    monkeypatch.setattr(transport, "MOST_BYTES", 1000)
     failure = asked(Answer("x" * 5000))
     assert isinstance(failure, ChatFailure)
     assert "sent more than" in failure.message

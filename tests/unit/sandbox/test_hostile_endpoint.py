@@ -13,7 +13,7 @@ import pytest
 from scripted_endpoint import Answer, completion, endpoint
 
 from gistpoint.core.chat import ChatFailure, ChatMessage, ChatProblem, ChatReply
-from gistpoint.sandbox.endpoints import openai_compatible
+from gistpoint.sandbox.endpoints import transport
 from gistpoint.sandbox.endpoints.openai_compatible import OpenAICompatibleModel
 from gistpoint.sandbox.endpoints.settings import ApiKey, EndpointSettings
 
@@ -88,7 +88,7 @@ def test_a_cost_that_can_not_be_is_none(cost: object) -> None:
 
 @pytest.mark.parametrize("status", [200, 400, 500])
 def test_the_body_of_an_error_is_bounded_as_well(status: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(openai_compatible, "MOST_BYTES", 1000)
+    monkeypatch.setattr(transport, "MOST_BYTES", 1000)
     with endpoint(Answer("x" * 3000, status)) as served:
         failure = asked(served.url)
     assert isinstance(failure, ChatFailure)
@@ -96,12 +96,7 @@ def test_the_body_of_an_error_is_bounded_as_well(status: int, monkeypatch: pytes
 
 
 def test_a_reply_of_a_million_empty_values_is_not_unpacked() -> None:
-    body = (
-        json.dumps(completion("Hello.").body)[:-1]
-        + ', "x": ['
-        + "{}," * openai_compatible.MOST_VALUES
-        + "{}]}"
-    )
+    body = json.dumps(completion("Hello.").body)[:-1] + ', "x": [' + "{}," * transport.MOST_VALUES + "{}]}"
     with endpoint(Answer(body)) as served:
         failure = asked(served.url)
     assert isinstance(failure, ChatFailure)

@@ -267,7 +267,14 @@ def test_an_endpoint_s_failure_halts_and_never_ends(tmp_path: Path, problem: Cha
     failure = ChatFailure(problem, "It said no.", usage=Usage(50, 0, estimated=True))
     left = work.go(ByTurn([reply(LOOK), failure]))
     assert (left.how, left.problem, left.message) == (Leaving.HALTED, problem, "It said no.")
-    assert left.stops_run is (problem in (ChatProblem.NOT_AUTHORISED, ChatProblem.UNKNOWN_MODEL))
+    assert left.stops_run is (
+        problem
+        in (
+            ChatProblem.NOT_AUTHORISED,
+            ChatProblem.ACCOUNT_EMPTY,
+            ChatProblem.UNKNOWN_MODEL,
+        )
+    )
     assert left.lost == Usage(50, 0, estimated=True)
     assert work.ended == ("", "")
     again = work.cut(len(work.memory.events))

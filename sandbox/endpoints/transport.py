@@ -1,0 +1,79 @@
+"""Reads the replies of endpoints within bounds of size, so that none can fill the memory."""
+
+from __future__ import annotations
+
+import json
+import ssl
+from collections.abc import Iterator
+from functools import cache
+from threading import Event
+
+import httpx2
+from openai import DefaultHttpxClient
+
+MOST_BYTES = 32 << 20
+"""The limit on one reply, in bytes."""
+MOST_VALUES = 1_000_000
+"""The limit on the JSON values in one reply, because empty values take fifty times their bytes in memory.
+
+They are counted by their brackets and commas, including those within strings.
+"""
+
+
+class EndlessReplyError(Exception):
+    """A body exceeds its limit, or is compressed, so that its length is unknown."""
+
+
+def bounded_client(timeout_s: float, abandoned: Event) -> httpx2.Client:
+    """Return a client in which reading more than `MOST_BYTES` of a body raises `EndlessReplyError`.
+
+    This is also true of the bodies of errors. Reading ends soon after `abandoned` is set. Redirects are
+    answers like others, since following one would send the conversation to a host that no record names.
+    Compressed replies are neither requested nor unpacked.
+    """
+
+    def bound(response: httpx2.Response) -> None:
+        # A compressed body may have any length after unpacking, so it is not unpacked.
+        response.headers.pop("content-encoding", None)
+        response.stream = _Body(response.stream, MOST_BYTES, abandoned)
+
+    return DefaultHttpxClient(
+        follow_redirects=False,
+        timeout=timeout_s,
+        verify=_trusted(),
+        headers={"Accept-Encoding": "identity"},
+        event_hooks={"response": [bound]},
+    )
+
+
+@cache
+def _trusted() -> ssl.SSLContext:
+    """Return a context with the trusted certificates; reading them takes as long as the rest of a request."""
+    return httpx2.create_ssl_context()
+
+
+class _Body(httpx2.SyncByteStream):
+    def __init__(self, body: object, most_bytes: int, abandoned: Event) -> None:
+        assert isinstance(body, httpx2.SyncByteStream)
+        self._body = body
+        self._left = most_bytes
+        self._abandoned = abandoned
+
+    def __iter__(self) -> Iterator[bytes]:
+        for block in self._body:
+            self._left -= len(block)
+            if self._left < 0 or self._abandoned.is_set():
+                raise EndlessReplyError
+            yield block
+
+    def close(self) -> None:
+        self._body.close()
+
+
+def loaded(body: bytes) -> object:
+    """Return the JSON value in a body. Raises `ValueError` if it is none, or has more than `MOST_VALUES`."""
+    # Counted before parsing, because parsed values take many times the memory of their text.
+    if sum(body.count(sign) for sign in (b"{", b"[", b",")) > MOST_VALUES:
+        raise ValueError
+    value: object = json.loads(body)
+    return value
