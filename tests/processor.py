@@ -6,10 +6,16 @@ from contextlib import suppress
 from pathlib import Path
 
 
-def wants_to_run(process: int | str) -> bool:
-    """Return whether a thread of the process runs or waits for a processor; False if unknown."""
+def wants_to_run(process: int | str, *, without: int = 0) -> bool:
+    """Return whether a thread of the process runs or waits for a processor; False if unknown.
+
+    The thread `without` is left out.
+    """
+    left_out = str(without)
     with suppress(OSError):  # the process has ended
         for thread in Path(f"/proc/{process}/task").iterdir():
+            if thread.name == left_out:
+                continue
             with suppress(OSError):
                 if (thread / "stat").read_bytes().rpartition(b") ")[2].startswith(b"R"):
                     return True

@@ -8,7 +8,7 @@ from collections.abc import Callable, Hashable
 from typing import Any
 from weakref import WeakSet
 
-from processor import asked_s
+from processor import asked_s, wants_to_run
 from textual import events
 from textual.app import App, ScreenStackError
 from textual.css.model import RuleSet
@@ -73,7 +73,8 @@ async def settled(min_sleep: float = 0, max_sleep: float = 1) -> None:
         quiet = 0 if _has_work(loop) else quiet + 1
         if quiet == PAUSES:
             before, asked = asked, _asked_s()
-            quiet = 0 if asked - before > AT_WORK_S else quiet
+            is_at_work = asked - before > AT_WORK_S or _waits_for_processor()
+            quiet = 0 if is_at_work else quiet
     _QUIET = (loop, loop.time())
 
 
@@ -165,6 +166,11 @@ async def paused(pilot: Pilot[Any], delay: float | None = None) -> None:
 
 def _asked_s() -> float:
     return asked_s("self", without=threading.get_native_id())
+
+
+def _waits_for_processor() -> bool:
+    """Return whether another thread is ready to run; on a busy machine it may have got no time at all yet."""
+    return wants_to_run("self", without=threading.get_native_id())
 
 
 async def until(pilot: Pilot[Any], met: Callable[[], object], seconds: float = UNTIL_S) -> None:
