@@ -322,10 +322,11 @@ async def _word_after(ground: Playground, key: str, name: str, found: Found, *, 
     found.opened[name] += 1
     # A letter of the word may itself be a key that opens a field.
     starts = [0, *(n for n, letter in enumerate(WORD, 1) if letter in "f.")]
-    if not any(
-        text.endswith(WORD[start:]) or WORD[start:] in text for start in starts[: 1 if again else None]
-    ):
+    holds = [WORD[start:] in text for start in starts]
+    if not any(holds):
         raise Broken(f"{name}: {WORD!r} was typed, and {text!r} is in {ground.app.focused}")
+    was_opened_by_key = holds[0]
+    again = again and was_opened_by_key
     if again and isinstance(ground.screen, Dialog):
         await ground.press("escape")
         await ground.press(key)
