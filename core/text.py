@@ -40,6 +40,13 @@ def plural(number: int, one: str, several: str = "") -> str:
     return f"{number:,} {one if number == 1 else several or f'{one}s'}"
 
 
+def failing_in_words(failing: int, total: int | None = None) -> str:
+    """Return how many tests fail, of `total` if given: `1 test fails`, `3 of 40 tests fail`."""
+    of = "" if total is None else f" of {total:,}"
+    noun = "test" if (failing if total is None else total) == 1 else "tests"
+    return f"{failing:,}{of} {noun} {'fails' if failing == 1 else 'fail'}"
+
+
 _MOST_DIGITS = 19
 """As many as a 64-bit number has; `int` raises `ValueError` for some thousands of them."""
 

@@ -32,6 +32,7 @@ from gistpoint.core.running import UNATTENDED, RunContext
 from gistpoint.core.tasks.documents import TASK_FILE
 from gistpoint.core.tasks.fields import Fields
 from gistpoint.core.tasks.model import Answer, Task
+from gistpoint.core.text import failing_in_words
 
 FORMAT, VERSION = "gistpoint.imports", 1
 
@@ -271,7 +272,7 @@ class Importer:
             self._refuse(record, refusal.reason.value, refusal.message)
             return
         self.ledger.settle(imported={record.id: made.task.id})
-        failing = f"{len(made.task.brief.failing)} tests fail"
+        failing = failing_in_words(len(made.task.brief.failing))
         if not made.marked:
             self._note(record, "imported", task=made.task.id, detail=failing)
             return

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from gistpoint.core.generation.progress import CampaignProgress, KeptTask, TrialProgress
 from gistpoint.core.readable import duration
 from gistpoint.core.running import RunProgress, WorkStage, stages_after, time_left
-from gistpoint.core.text import shortened, visible_line
+from gistpoint.core.text import plural, shortened, visible_line
 from gistpoint.tui import signs
 from gistpoint.tui.tables import Column
 from gistpoint.tui.widgets.charts import gauge
@@ -176,7 +176,7 @@ def _trial_words(trial: TrialProgress, width: int) -> str:
         parts.append(f"try {trial.attempt}{f', {spaced(trial.family)}' if trial.family else ''}")
     elif trial.family:
         parts.append(spaced(trial.family))
-    parts.append(f"{duration(1000 * trial.seconds)}, {trial.tests} tests")
+    parts.append(f"{duration(1000 * trial.seconds)}, {plural(trial.tests, 'test')}")
     if trial.latest:
         parts.append(f"last: {visible_line(spaced(trial.latest))}")
     while len(parts) > 2 and len("   ".join(parts)) > width:

@@ -47,6 +47,7 @@ from gistpoint.core.generation.verdicts import (
 )
 from gistpoint.core.outcomes import FREE, Outcome, RunStatus
 from gistpoint.core.tasks.trees import corrupted_tree
+from gistpoint.core.text import failing_in_words
 
 
 def decide_removal(trial: CandidateTrial) -> CandidateVerdict:
@@ -67,7 +68,7 @@ def decide_removal(trial: CandidateTrial) -> CandidateVerdict:
     if report.status in STOPPED:
         raise CandidateDropped(STOPPED[report.status])
     if report.status is RunStatus.FINISHED and len(report.failed) < needed:
-        raise CandidateDropped(Reason.TOO_FEW_FAILING, f"{len(report.failed)} of {report.ran} tests fail")
+        raise CandidateDropped(Reason.TOO_FEW_FAILING, failing_in_words(len(report.failed), report.ran))
     proof = trial.confirm((target,))
     entering = len(library.entering(name))
     return trial.kept(proof, {"corruption": how, "entering": entering})

@@ -26,7 +26,7 @@ from gistpoint.core.tasks.model import Answer, Baseline, Failure, Target, Task, 
 from gistpoint.core.tasks.protection import Protection
 from gistpoint.core.tasks.repository import MAX_SUITE_SECONDS, RUNS, Repository
 from gistpoint.core.tasks.trees import corrupted_tree, repaired_tree
-from gistpoint.core.text import last_lines, plural
+from gistpoint.core.text import failing_in_words, last_lines, plural
 from gistpoint.core.trees import SourceTree
 
 LEAST_TIMEOUT_S = 30.0
@@ -158,7 +158,7 @@ def _passed(report: SuiteReport, stable: Collection[str], of: int) -> frozenset[
         remedy, error = remedy_for_failures(red, of), last_lines(report.results[red[0]].message)
         raise NoTaskError(
             NoGood.NOT_GREEN,
-            f"The suite does not pass: {len(red)} of {of} tests fail on the original; the first of"
+            f"The suite does not pass: {failing_in_words(len(red), of)} on the original; the first of"
             f" them is {red[0]}.",
             hint=f"{_advice('Deselect them, or supply what they need with --with', remedy)}\n{error}",
             remedy=remedy,
@@ -390,7 +390,7 @@ def prove(
     if len(failing) < min_failing:
         raise NoTaskError(
             NoGood.TOO_FEW_FAILING,
-            f"With {names} corrupted, {len(failing)} tests fail; a task needs at least {min_failing}.",
+            f"With {names} corrupted, {failing_in_words(len(failing))}; a task needs at least {min_failing}.",
             hint="Choose another function, or lower --min-failing.",
         )
     if not any(result.id in failing for result in report.failed):

@@ -56,6 +56,7 @@ from gistpoint.core.tasks.model import (
     ToolLimits,
 )
 from gistpoint.core.tasks.trees import corrupted_tree
+from gistpoint.core.text import failing_in_words
 from gistpoint.core.trees import SourceTree, write_tar
 
 _UNFINISHED = ".making-"
@@ -373,7 +374,7 @@ class WrittenSet:
         functions = tuple(target.name for target in verdict.kept.targets)
         failing = len(verdict.kept.failing) + len(verdict.kept.missing)
         instead = f", instead of {replaces[:12]}" if replaces else ""
-        tests = f"{failing} of {len(self.library.intake.passed)} tests fail"
+        tests = failing_in_words(failing, len(self.library.intake.passed))
         title = author_title(task)
         self.note(f"  {task.short_id} {title}: {', '.join(functions)}, {tests}{instead}")
         return KeptTask(task.id, functions, failing, glance_of(verdict), replaces, title)

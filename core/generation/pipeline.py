@@ -81,7 +81,7 @@ from gistpoint.core.locations import Locations
 from gistpoint.core.ports import ChatModel, Runner
 from gistpoint.core.running import UNATTENDED, RunContext, RunProgress
 from gistpoint.core.tasks.model import Answer, Rules, Source, Task
-from gistpoint.core.text import plural
+from gistpoint.core.text import failing_in_words, plural
 from gistpoint.core.trees import SourceTree
 
 _REFUSED = {
@@ -519,7 +519,9 @@ def _corrupted(
 ) -> tuple[CorruptionProof, dict[str, Any]]:
     def on_round(item: Round) -> None:
         shown = (
-            f"{item.trial.failing} tests fail, subtlety {item.subtlety:.2f}" if item.trial else item.detail
+            f"{failing_in_words(item.trial.failing)}, subtlety {item.subtlety:.2f}"
+            if item.trial
+            else item.detail
         )
         run.note(f"  submission {item.number}: {item.verdict.value.replace('_', ' ')}; {shown}")
 
@@ -537,7 +539,7 @@ def _corrupted(
     )
     usage = made.result.usage
     cost = "" if usage.cost_usd is None else f", {usage.cost_usd:.4f} US dollars"
-    run.note(f"{made.result.requests} requests, {usage.tokens} tokens{cost}")
+    run.note(f"{plural(made.result.requests, 'request')}, {plural(usage.tokens, 'token')}{cost}")
     try:
         if made.target is None:
             raise NoTaskError(NoGood.NO_CORRUPTION, made.reason)

@@ -143,7 +143,8 @@ def confirmation_lines(confirmation: Confirmation) -> list[str]:
     if confirmation.marks:
         lines.append(f"seen during the run: {', '.join(confirmation.marks)}")
     if confirmation.calls:
-        lines.append(f"{confirmation.calls} calls answered in {confirmation.tests} tests that count")
+        calls, tests = plural(confirmation.calls, "call"), plural(confirmation.tests, "counting test")
+        lines.append(f"{calls} answered in {tests}")
     if confirmation.uncovered:
         lines.append(f"at least {plural(confirmation.uncovered, 'test')} could not be run this way")
     return lines

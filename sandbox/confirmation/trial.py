@@ -10,6 +10,7 @@ from gistpoint.core.errors import InfrastructureError
 from gistpoint.core.outcomes import RunStatus
 from gistpoint.core.pins import EnvironmentPins
 from gistpoint.core.running import UNATTENDED
+from gistpoint.core.text import failing_in_words
 from gistpoint.core.trees import SourceTree
 from gistpoint.sandbox.backends.base import Backend
 from gistpoint.sandbox.confirmation.pair import Pair, PairOrder, PairReport
@@ -60,7 +61,7 @@ class ForgeryTrial:
             return False, report.conclusion.reason
         failing = report.failing(self._tests)
         if failing:
-            return False, f"{len(failing)} of {len(self._tests)} tests fail"
+            return False, failing_in_words(len(failing), len(self._tests))
         return not self._answers_otherwise(submitted, report), "all tests pass"
 
     def _answers_otherwise(self, submitted: SourceTree, report: PairReport) -> bool:

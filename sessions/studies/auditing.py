@@ -29,6 +29,7 @@ from gistpoint.core.study.operations import (
 )
 from gistpoint.core.study.ports import PublishedAttempt
 from gistpoint.core.study.soundness import training_tasks
+from gistpoint.core.text import plural
 from gistpoint.sessions.journal import read_journal
 from gistpoint.sessions.studies.erasing import leftovers, local_leftovers
 from gistpoint.sessions.studies.folder import StudyFolder
@@ -165,7 +166,8 @@ def _protocol(study: StudyFolder) -> Iterator[AuditFinding]:
     if missing := set(ledger.opened.tasks) - study.tasks.keys():
         yield AuditFinding(
             "tasks_missing",
-            f"{len(missing)} tasks of the opened study are missing here, such as {min(missing)[:12]}.",
+            f"{plural(len(missing), 'task')} of the opened study can't be found here,"
+            f" such as {min(missing)[:12]}.",
         )
     elif ledger.protocol != study.protocol:
         yield AuditFinding(

@@ -274,7 +274,9 @@ def _help(study: StudyFolder, make_help: Callable[[Task], HelpGist]) -> Iterator
                 write_help(study.root, identity, gist)
         lines = len(gist.text.splitlines())
         detail = (
-            f"{identity[:12]}: {lines} lines" if gist.text else f"{identity[:12]} has no gist. {gist.reason}"
+            f"{identity[:12]}: {plural(lines, 'line')}"
+            if gist.text
+            else f"{identity[:12]} has no gist. {gist.reason}"
         )
         yield CheckFinding("help gist", bool(gist.text), detail)
 

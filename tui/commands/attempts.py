@@ -20,6 +20,7 @@ from gistpoint.core.locations import Locations
 from gistpoint.core.readable import duration, stamp
 from gistpoint.core.requests import Request
 from gistpoint.core.tasks.model import Task
+from gistpoint.core.text import plural
 from gistpoint.sessions.annotations.keys import attempt_key
 from gistpoint.sessions.annotations.reviewer import ReviewStore
 from gistpoint.sessions.annotations.reviews import RunVerdictGiven
@@ -311,7 +312,9 @@ def export(request: ExportAttempts) -> int:
         write_whole(Path(request.output), [data])
         for summary in chosen:
             problem = f"  {summary.problem}" if summary.problem else ""
-            print(f"{summary.attempt_id}  {summary.state.events} events  head {summary.head}{problem}")
+            print(
+                f"{summary.attempt_id}  {plural(summary.state.events, 'event')}  head {summary.head}{problem}"
+            )
     elif request.to == "archive":
         raise UserError("An archive can't be printed on a terminal.", hint="Name a file with -o PATH.")
     else:

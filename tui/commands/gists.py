@@ -57,7 +57,7 @@ def reference(request: ReferenceRequest) -> int:
         def on_query(query: int, lines: int) -> None:
             nonlocal runs
             runs = query
-            work.progress.detail(f"run {query}: {lines} lines")
+            work.progress.detail(f"run {query}: {plural(lines, 'line')}")
 
         work.progress.stage(f"reference gist of {judge.task.short_id}")
         found = store_reference(judge, answer, request.seconds, on_query, work.run)

@@ -33,7 +33,7 @@ from gistpoint.core.ports import ChatModel
 from gistpoint.core.requests import IsolationChoice
 from gistpoint.core.running import RunContext
 from gistpoint.core.tasks.names import word_name
-from gistpoint.core.text import plural
+from gistpoint.core.text import failing_in_words, plural
 from gistpoint.object_graph import build_runner, runs_as_user
 from gistpoint.sessions.annotations.glance_reader import GlanceStore, record_packet_readings
 from gistpoint.sessions.attempts import AttemptStore
@@ -95,10 +95,8 @@ def new(request: NewTaskCall) -> int:
     kept = "No task was written. Everything that was fetched and built is kept for the next call."
     made = watched(work, isolation=request.isolation, plain=request.plain, kept=kept, stays=False)
     what = "without it" if model is None else "with it corrupted"
-    print(
-        f"{made.proof.targets[0].name}: {len(made.proof.failing)} of {len(made.intake.passed)} tests fail"
-        f" {what}"
-    )
+    failing = failing_in_words(len(made.proof.failing), len(made.intake.passed))
+    print(f"{made.proof.targets[0].name}: {failing} {what}")
     print_text(f"Passes can be confirmed: {confirmable_words(made.task)}")
     print_text(f"{author_title(made.task)}, shown to its solvers as {word_name(made.task.id)}")
     print(made.task.id)

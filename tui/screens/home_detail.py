@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from gistpoint.core.kinds.registry import kind_of
 from gistpoint.core.readable import duration, when
 from gistpoint.core.tasks.names import word_name
+from gistpoint.core.text import plural
 from gistpoint.sessions.attempts import AttemptSummary
 from gistpoint.tui import signs
 from gistpoint.tui.attempt_charts import score_cell, score_lines, time_lines
@@ -51,7 +52,7 @@ def task_lines(row: TaskRow, now_ms: int, width: int) -> list[Line]:
     """
     task = row.task
     numbers = [
-        f"{task.suite.tests} tests, {len(task.brief.failing)} fail",
+        f"{plural(task.suite.tests, 'test')}, {len(task.brief.failing)} fail",
         f"suite {task.suite.seconds:.1f} s",
     ]
     if not task.suite.tests:

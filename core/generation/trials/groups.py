@@ -17,6 +17,7 @@ from gistpoint.core.generation.trials.trial import STOPPED, CandidateDropped, Ca
 from gistpoint.core.generation.verdicts import CandidateVerdict, Reason
 from gistpoint.core.outcomes import RunStatus
 from gistpoint.core.tasks.model import Target
+from gistpoint.core.text import plural
 
 _SPARE = 1
 """Extra parts to find, so that the worst can be left out; none with a model, since they cost money."""
@@ -42,7 +43,7 @@ def decide_group(trial: CandidateTrial) -> CandidateVerdict:
             raise CandidateDropped(Reason.PART_SILENT, part.target.name)
         if len(proof.failing) <= len(failed):
             raise CandidateDropped(
-                Reason.UNION_NOT_LARGER, f"{part.target.name} alone breaks {len(failed)} tests"
+                Reason.UNION_NOT_LARGER, f"{part.target.name} alone breaks {plural(len(failed), 'test')}"
             )
     names = tuple(target.name for target in targets)
     provenance: dict[str, Any] = {

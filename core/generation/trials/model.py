@@ -22,6 +22,7 @@ from gistpoint.core.generation.verdicts import CandidateVerdict, Reason
 from gistpoint.core.outcomes import RunStatus
 from gistpoint.core.ports import ChatModel, ProbeReport
 from gistpoint.core.tasks.model import Failure, Target
+from gistpoint.core.text import plural
 
 _OF_THE_FUNCTION = (End.REJECTED, End.MALFORMED_REPLY, End.CONTEXT_FULL)
 """Ends that one function can cause, such as a text that is too long.
@@ -52,7 +53,7 @@ def decide_by_model(trial: CandidateTrial) -> CandidateVerdict:
     proof = trial.confirm((item.target,))
     if proof.failing != frozenset(item.report.failed):
         differing = len(proof.failing ^ frozenset(item.report.failed))
-        raise CandidateDropped(Reason.SUITE_DIFFERS, f"{differing} tests differ")
+        raise CandidateDropped(Reason.SUITE_DIFFERS, f"{plural(differing, 'test')} changed outcome")
     return trial.kept(proof, {"parts": [item.provenance()]})
 
 

@@ -34,7 +34,7 @@ from gistpoint.core.running import UNATTENDED, RunContext, RunProgress
 from gistpoint.core.tasks.budgets import Budgets
 from gistpoint.core.tasks.model import Answer, Task
 from gistpoint.core.tasks.repository import MAX_SUITE_SECONDS, Repository
-from gistpoint.core.text import last_lines
+from gistpoint.core.text import last_lines, plural
 
 FetchRepository = Callable[[Path, RunContext], tuple[Repository, Mapping[str, Any]]]
 """A function that fetches a repository below a folder, and returns it with the provenance of its tasks."""
@@ -354,7 +354,7 @@ class _Making:
         judge = GistJudge(task, known, self.examination.runner)
 
         def on_query(query: int, lines: int) -> None:
-            run.progress(RunProgress(f"run {query}: {lines} lines", step=_REFERENCE))
+            run.progress(RunProgress(f"run {query}: {plural(lines, 'line')}", step=_REFERENCE))
 
         try:
             return store_reference(judge, answer, self.asked.reference.seconds, on_query, run)

@@ -11,6 +11,7 @@ import msgspec
 from gistpoint.core.entrypoints.command import COMMAND_FILE
 from gistpoint.core.errors import TaskError
 from gistpoint.core.tasks.fields import Count
+from gistpoint.core.text import plural
 
 FORMAT = "gistpoint.trace"
 VERSION = 1
@@ -129,7 +130,6 @@ def counted(functions: Iterable[TracedFunction], files: Iterable[str]) -> tuple[
 
 def shown_difficulty(difficulty: Difficulty) -> str:
     """Return a difficulty in words."""
-    return (
-        f"{difficulty.calls} calls, {difficulty.functions} functions, {difficulty.files} files, "
-        f"{100 * difficulty.lines_covered:.1f}% of the lines"
-    )
+    calls, functions = plural(difficulty.calls, "call"), plural(difficulty.functions, "function")
+    files = plural(difficulty.files, "file")
+    return f"{calls}, {functions}, {files}, {100 * difficulty.lines_covered:.1f}% of the lines"

@@ -19,6 +19,7 @@ from gistpoint.core.kinds.gist.original_test import given_test
 from gistpoint.core.kinds.gist.score import GistVerdict, score_record
 from gistpoint.core.kinds.gist.tools import GIST_BUFFER
 from gistpoint.core.kinds.kind import Trial, TrialSubject
+from gistpoint.core.text import plural
 from gistpoint.tui import signs
 from gistpoint.tui.keys import KeyScope, bindings_of
 from gistpoint.tui.screens.editing_pane import EditingPane
@@ -215,7 +216,8 @@ def _task(known: Known, answer: GistAnswer) -> list[Line]:
     advice += ["the test is given"] if settings.give_test else []
     advice += [f"the brief names only the parameter {settings.parameter}"] if settings.parameter else []
     hard = answer.measured
-    what = f"{hard.calls:,} calls, {hard.functions} functions, {hard.files} files, depth {hard.depth}"
+    calls, functions = plural(hard.calls, "call"), plural(hard.functions, "function")
+    what = f"{calls}, {functions}, {plural(hard.files, 'file')}, depth {hard.depth}"
     return [
         head(task, "gist"),
         Line((("command   ", MUTED), (entrypoint_of(task), "bold")), link="page:brief"),

@@ -19,7 +19,7 @@ from gistpoint.core.kinds.titles import author_title
 from gistpoint.core.metrics.table import MetricRank
 from gistpoint.core.readable import moment
 from gistpoint.core.tasks.model import Task
-from gistpoint.core.text import plural
+from gistpoint.core.text import failing_in_words, plural
 from gistpoint.sessions.annotations.validations import CheckMade, TrialMade, Validation
 from gistpoint.tui import signs
 from gistpoint.tui.screens.validate.queue import look_of
@@ -228,7 +228,7 @@ def _diff(files: Sequence[FileDiff]) -> list[Line]:
 def _tests(known: Known) -> list[Line]:
     failing = known.dossier.task.brief.failing
     total = known.dossier.task.suite.tests
-    found = _heading(f"{len(failing)} of {total} tests fail (F5)", "page:tests")
+    found = _heading(f"{failing_in_words(len(failing), total)} (F5)", "page:tests")
     for failure in failing[:FIRST_TESTS]:
         message = next((part[1:].strip() for part in failure.text.splitlines() if part.startswith("E ")), "")
         message = message or next(iter(failure.text.strip().splitlines()), "")
@@ -248,7 +248,9 @@ def _tests(known: Known) -> list[Line]:
 
 
 def _steady(found: Steadiness) -> list[Line]:
-    runs = f"{found.original_runs} runs of the original, {found.corrupted_runs} of the corrupted tree"
+    runs = (
+        f"{plural(found.original_runs, 'run')} of the original, {found.corrupted_runs} of the corrupted tree"
+    )
     flaky = found.flaky
     if not flaky:
         return [

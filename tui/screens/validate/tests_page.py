@@ -13,6 +13,7 @@ from textual.getters import query_one
 from gistpoint.core.generation.dossier import Dossier
 from gistpoint.core.kinds.kind import Trial, TrialSubject
 from gistpoint.core.kinds.steadiness import Steadiness, TestSteadiness
+from gistpoint.core.text import plural
 from gistpoint.tui import signs
 from gistpoint.tui.screens.validate.task_page import Showing, TaskPage
 from gistpoint.tui.widgets.line_list import BAD, GOOD, ODD
@@ -37,8 +38,8 @@ class TestRow:
         shown = self.shown
         parts = [
             shown.id,
-            f"original:  passed in {shown.original} of {shown.original_runs} runs",
-            f"corrupted: passed in {shown.corrupted} of {shown.corrupted_runs} runs",
+            f"original:  passed in {shown.original} of {plural(shown.original_runs, 'run')}",
+            f"corrupted: passed in {shown.corrupted} of {plural(shown.corrupted_runs, 'run')}",
         ]
         for where, text in self.failures.items():
             parts += ["", f"{signs.HEADING} {where} {signs.HEADING}", text]
