@@ -10,11 +10,20 @@ Then
   single attempts do;
 - the 95 % interval is q +/- t(0.975, min(P, T) - 1) * sqrt(V), on the scale that suits the estimate.
 
+The interval of a probability is symmetric in its log odds, with the standard error sqrt(V) / (q (1 - q)) and
+t of the effective degrees of freedom (decision 155):
+
+- G groups have d = min(G - 1, 2 G / (k - (G - 3) / (G - 1))) degrees, where k is the kurtosis of their
+  deviations: a few unusual tasks that make up most of V_T say little about its size;
+- persons and tasks together have (V_P + V_T) squared / (V_P squared / d_P + V_T squared / d_T) degrees.
+
 Rows of models belong to no person: they are left out with their task, and an estimate on them alone has the
 variance V_T.
 
 Sources: Cameron, Gelbach & Miller, Robust inference with multiway clustering, Journal of Business & Economic
-Statistics 29(2), 2011; MacKinnon, Nielsen & Webb, Jackknife inference with two-way clustering, 2024.
+Statistics 29(2), 2011; MacKinnon, Nielsen & Webb, Jackknife inference with two-way clustering, 2024; O'Neill,
+Some useful moment results in sampling problems, American Statistician 68(4), 2014 (degrees of a variance by
+kurtosis); Satterthwaite, Biometrics Bulletin 2(6), 1946.
 """
 
 from __future__ import annotations
@@ -26,7 +35,7 @@ from functools import cached_property
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import betaincinv, expit, ndtri, stdtrit
+from scipy.special import betaincinv, expit, logit, ndtri, stdtrit
 
 from gistpoint.core.analysis.findings import Number
 from gistpoint.core.analysis.pooling import LEAST_PERSONS, LEAST_TASKS
@@ -58,7 +67,7 @@ class Scale(StrEnum):
 
     PLAIN = "plain"
     PROBABILITY = "probability"
-    """A probability, clipped to [0, 1]."""
+    """A probability, whose interval is symmetric in the log odds."""
     DIFFERENCE = "difference"
     """The difference of two probabilities, clipped to [-1, 1]."""
     PERCENT = "percent"
@@ -182,6 +191,8 @@ class Spread:
     units: Units
     asked: bool = True
     """Whether an interval was requested; otherwise the variances are NaN."""
+    degrees: Floats | None = None
+    """The effective degrees of freedom of the variance; None for one less than persons or tasks."""
 
     @cached_property
     def variance(self) -> Floats:
@@ -218,9 +229,27 @@ class Spread:
 
     def bounds(self, scale: Scale = Scale.PLAIN) -> tuple[Floats, Floats]:
         """Return the lower and upper bounds on the printed scale."""
+        if scale is Scale.PROBABILITY:
+            return self._bounds_of_probability()
         # Some scales reverse the order: on log(-log) the upper end is the lower share.
         one, other = scale.back(self.estimate - self.half), scale.back(self.estimate + self.half)
         return np.minimum(one, other), np.maximum(one, other)
+
+    def _bounds_of_probability(self) -> tuple[Floats, Floats]:
+        """Return bounds that are symmetric in the log odds; NaN at 0 and 1, where there are none."""
+        share = self.estimate
+        if self.units.no_interval:
+            return np.full_like(share, np.nan), np.full_like(share, np.nan)
+        fewest = np.full_like(share, self.units.fewest - 1)
+        # Where neither persons nor tasks differ, their deviations have no kurtosis.
+        has_degrees = np.isfinite(self.degrees) & ~self.flat if self.degrees is not None else False
+        degrees = np.where(has_degrees, fewest if self.degrees is None else self.degrees, fewest)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            # A symmetric interval misses high rates above and low rates below: the variance shrinks as the
+            # estimate nears an end, so almost all misses are on the inner side (decision 155).
+            half = stdtrit(degrees, (1 + LEVEL) / 2) * np.sqrt(self.variance) / (share * (1 - share))
+            low, high = expit(logit(share) - half), expit(logit(share) + half)
+        return low, high
 
     def number(
         self,
@@ -285,13 +314,12 @@ def jackknife(
         unknown = np.full_like(full, np.nan)
         return Spread(full, unknown, unknown, unknown, units, interval)
 
-    def without(left_out: list[Kept]) -> Floats:
-        count = len(left_out)
-        if not count:
-            return np.zeros_like(full)
+    def without(left_out: list[Kept]) -> _OneWay:
+        if not left_out:
+            return _OneWay(np.zeros_like(full), np.full_like(full, np.nan))
         refits = np.array([_vector(estimate(~gone)) for gone in left_out])
         # As in the module's formula, deviations are from the estimate on all rows, not from the mean refit.
-        return np.asarray((count - 1) / count * ((refits - full) ** 2).sum(axis=0), dtype=float)
+        return _OneWay.of((refits - full) ** 2)
 
     people = [units.persons == person for person in units.person_numbers]
     tasks = [units.tasks == task for task in units.task_numbers]
@@ -300,8 +328,36 @@ def jackknife(
         rows = _vector(own_variance)
     else:
         identity = np.eye(len(units.tasks), dtype=bool)
-        rows = without([identity[place] for place in np.flatnonzero(units.persons != NO_PERSON)])
-    return Spread(full, without(people), without(tasks), rows, units)
+        rows = without([identity[place] for place in np.flatnonzero(units.persons != NO_PERSON)]).variance
+    return _spread(full, without(people), without(tasks), rows, units)
+
+
+@dataclass(frozen=True)
+class _OneWay:
+    """The jackknife variance over persons, tasks or attempts, and its effective degrees of freedom."""
+
+    variance: Floats
+    degrees: Floats
+
+    @classmethod
+    def of(cls, squares: Floats) -> _OneWay:
+        """Return them from the squared deviations of refits, a row for each group left out."""
+        count, total = len(squares), squares.sum(axis=0)
+        normal = (count - 3) / (count - 1) if count > 1 else 0.0
+        with np.errstate(divide="ignore", invalid="ignore"):
+            kurtosis = count * (squares**2).sum(axis=0) / total**2
+            # A kurtosis below that of a normal distribution would give more degrees than there are groups.
+            degrees = np.minimum(count - 1, 2 * count / np.maximum(kurtosis - normal, 0))
+        return cls(np.asarray((count - 1) / count * total), np.maximum(1.0, degrees))
+
+
+def _spread(estimate: Floats, people: _OneWay, tasks: _OneWay, rows: Floats, units: Units) -> Spread:
+    weight = people.variance + tasks.variance
+    with np.errstate(divide="ignore", invalid="ignore"):
+        # Satterthwaite's degrees of a sum of variances; a side without variance has no part in them.
+        parts = [np.where(one.variance > 0, one.variance**2 / one.degrees, 0.0) for one in (people, tasks)]
+        degrees = weight**2 / (parts[0] + parts[1])
+    return Spread(estimate, people.variance, tasks.variance, rows, units, degrees=degrees)
 
 
 def _vector(values: ArrayLike) -> Floats:
@@ -314,27 +370,26 @@ def jackknife_of_mean(units: Units, values: ArrayLike) -> Spread:
     total, count = float(given.sum()), len(given)
     mean = total / count if count else np.nan
 
-    def without(members: Integers, chosen: Kept) -> float:
+    def without(members: Integers, chosen: Kept) -> _OneWay:
         size = int(members.max(initial=-1)) + 1
         sums = np.bincount(members[chosen], weights=given[chosen], minlength=size)
         counts = np.bincount(members[chosen], minlength=size)
         sums, counts = sums[counts > 0], counts[counts > 0]
-        groups = len(counts)
-        if not groups:
-            return 0.0
+        if not len(counts):
+            return _OneWay(np.zeros(1), np.full(1, np.nan))
         with np.errstate(divide="ignore", invalid="ignore"):
             # The mean without a group is the remaining sum over the remaining count.
             left = (total - sums) / (count - counts)
-        return float((groups - 1) / groups * ((left - mean) ** 2).sum())
+        return _OneWay.of((left[:, None] - mean) ** 2)
 
     people = units.persons != NO_PERSON
     everything = np.ones(count, dtype=bool)
     single = np.arange(count, dtype=np.int64)
-    return Spread(
+    return _spread(
         _vector(mean),
-        _vector(without(units.persons, people)),
-        _vector(without(units.tasks, everything)),
-        _vector(without(single, people)),
+        without(units.persons, people),
+        without(units.tasks, everything),
+        without(single, people).variance,
         units,
     )
 

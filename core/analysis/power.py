@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 
-from gistpoint.core.analysis.intervals import NO_PERSON, Spread, Units, jackknife, jackknife_of_mean
+from gistpoint.core.analysis.intervals import NO_PERSON, Scale, Spread, Units, jackknife, jackknife_of_mean
 from gistpoint.core.running import UNATTENDED, RunContext, RunProgress
 from gistpoint.core.study.declaration import ConditionsPer, PrimaryOutcome, Study, StudyTask
 from gistpoint.core.study.operations import StudyError
@@ -75,6 +75,11 @@ class PowerDesign(msgspec.Struct, frozen=True, kw_only=True):
     def of_times(self) -> bool:
         """Whether the primary outcome is a time."""
         return self.outcome in (PrimaryOutcome.TIME_RATIO, PrimaryOutcome.TIME_TO_SOLVE)
+
+    @property
+    def scale(self) -> Scale:
+        """The scale on which the interval is symmetric, as in the report; times are logarithms already."""
+        return Scale.PLAIN if self.contrast or self.of_times else Scale.PROBABILITY
 
     @property
     def what(self) -> str:
@@ -154,11 +159,13 @@ def power_of(
         run.progress(RunProgress("simulating", number, draws, step=f"{design.people} people"))
         digest = sha256(f"{seed}\x1fpower\x1f{design.people}\x1f{number}".encode()).digest()
         spread = drawing.analysed(np.random.default_rng(int.from_bytes(digest[:8])))
-        half = float(spread.half[0]) if spread is not None else np.nan
-        if spread is None or not np.isfinite(half):
+        if spread is None:
             continue
-        halves.append(half)
-        detected += abs(float(spread.estimate[0])) > half
+        low, high = (float(bound[0]) for bound in spread.bounds(design.scale))
+        if not np.isfinite(high - low):
+            continue
+        halves.append((high - low) / 2)
+        detected += not low <= 0 <= high
     mean = float(np.mean(halves)) if halves else None
     return PowerFigure(
         people=design.people,

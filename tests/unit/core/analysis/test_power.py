@@ -27,7 +27,7 @@ def _of(design: PowerDesign, draws: int = 60, **assumed: float) -> PowerFigure:
 
 @pytest.mark.parametrize(
     ("people", "each", "tasks", "half_width"),
-    [(6, 4, 8, 0.34), (8, 6, 16, 0.23), (16, 6, 24, 0.15), (30, 8, 40, 0.11)],
+    [(6, 4, 8, 0.26), (8, 6, 16, 0.19), (16, 6, 24, 0.14), (30, 8, 40, 0.10)],
 )
 def test_half_widths_of_a_rate_are_those_to_expect(
     people: int, each: int, tasks: int, half_width: float
