@@ -78,7 +78,8 @@ def declared_facts(study: Study, tasks: Mapping[str, StudyTask]) -> dict[str, Fa
         "tasks/sources": len({task.source for task in tasks.values()}),
         "interval/level": 95,
         "interval/least": 3,
-        "interval/method": "the two-way delete-one jackknife over persons and tasks (of rates on the logit scale)",
+        "interval/method": "the two-way delete-one jackknife over persons and tasks"
+        " (of rates on the logit scale)",
         "interval/sources": "Cameron, Gelbach and Miller 2011; MacKinnon, Nielsen and Webb 2024",
     }
     facts |= {f"hypotheses/{n}": sentence for n, sentence in enumerate(study.protocol.hypotheses, start=1)}
