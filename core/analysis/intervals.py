@@ -38,7 +38,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.special import betaincinv, expit, logit, ndtri, stdtrit
 
 from gistpoint.core.analysis.findings import Number
-from gistpoint.core.analysis.pooling import LEAST_PERSONS, LEAST_TASKS
+from gistpoint.core.analysis.pooling import LEAST_ATTEMPTS_OF_RATE, LEAST_PERSONS, LEAST_TASKS
 from gistpoint.core.estimates import wilson
 from gistpoint.core.study.rows import AttemptRow
 
@@ -414,13 +414,22 @@ def share(
 
     If all or none succeeded, the jackknife has no width: the interval is then the exact one (Clopper-Pearson)
     for min(persons, tasks) trials, and `iid` is the exact one for as many trials as rows.
-    The number has no value if there are no rows.
+    The number has no value if there are fewer rows than `LEAST_ATTEMPTS_OF_RATE`; the note has their count.
     """
     units = Units.of(rows)
     outcomes = [float(succeeded(row)) for row in rows]
     count, total = int(sum(outcomes)), len(rows)
     if not rows:
         return Number(None, note="no attempts")
+    if total < LEAST_ATTEMPTS_OF_RATE:
+        # One attempt that was solved is not a rate of 100 %, and must not get a bar as tall as any.
+        return Number(
+            None,
+            persons=units.person_count,
+            tasks=units.task_count,
+            rows=total,
+            note=f"{count} of {total}: no rate from fewer than {LEAST_ATTEMPTS_OF_RATE} attempts",
+        )
     if 0 < count < total:
         return jackknife_of_mean(units, outcomes).number(Scale.PROBABILITY, iid=wilson(count, total))
     # If all or none succeeded, every refit is the same and the jackknife's interval would have zero width.

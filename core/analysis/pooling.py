@@ -20,6 +20,8 @@ LEAST_PERSONS = 3
 """The minimum number of persons for an interval."""
 LEAST_TASKS = 3
 """The minimum number of tasks for an interval."""
+LEAST_ATTEMPTS_OF_RATE = 5
+"""With fewer attempts, counts are printed instead of a rate."""
 LEAST_TASKS_OF_REGRESSION = 10
 LEAST_OF_EACH_OUTCOME = 10
 """The minimum number of solved attempts, and of attempts not solved, for a logistic regression."""

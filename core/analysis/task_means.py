@@ -10,7 +10,7 @@ from scipy.special import bdtr
 
 from gistpoint.core.analysis.findings import Number
 from gistpoint.core.analysis.intervals import Z_95, Floats, Kept, Scale, Spread, Units, jackknife, share
-from gistpoint.core.analysis.pooling import LEAST_TASKS
+from gistpoint.core.analysis.pooling import LEAST_ATTEMPTS_OF_RATE, LEAST_TASKS
 from gistpoint.core.study.rows import AttemptRow
 
 Measure = Callable[[AttemptRow], float | None]
@@ -36,9 +36,9 @@ def share_over_tasks(rows: Sequence[AttemptRow]) -> Number:
     """Return the mean over tasks of the shares solved within tasks, in percent.
 
     `iid` is Wilson's interval over rows. If all or none are solved, both intervals are
-    exact, as for `intervals.share`; the number has no value if there are no rows.
+    exact, as for `intervals.share`; like that, the number has no value if there are too few rows.
     """
-    if not rows or len({row.solved for row in rows}) == 1:
+    if len(rows) < LEAST_ATTEMPTS_OF_RATE or len({row.solved for row in rows}) == 1:
         return percent(share(rows))
     values = np.array([float(row.solved) for row in rows])
     return percent(_over_tasks(Units.of(rows), values).number(Scale.PROBABILITY, iid=share(rows).iid))

@@ -64,16 +64,16 @@ def test_rows_that_do_not_count_are_left_out() -> None:
 
 
 def test_rates_on_the_tasks_that_all_attempted_and_on_all() -> None:
-    people = [attempt_row(p, f"t{t}", t < 3) for p in "ABC" for t in range(6)]
-    model = [attempt_row(task=f"t{t}", solver="model-x", solved=t == 2) for t in range(2, 8)]
+    people = [attempt_row(p, f"t{t}", t < 4) for p in "ABC" for t in range(8)]
+    model = [attempt_row(task=f"t{t}", solver="model-x", solved=t == 2) for t in range(2, 9)]
     found = run("bp-2", study_data(people + model))
     assert found.numbers["people/remove/all"].value == 0.5
-    assert found.numbers["people/remove/same"].value == 0.25
-    assert found.numbers["model-x/remove/all"].value == 1 / 6
-    assert found.numbers["model-x/remove/same"].value == 0.25
-    assert found.numbers["model-x/remove/same"].tasks == 4
-    assert found.numbers["people/remove/all"].iid == pytest.approx((0.2903, 0.7097), abs=5e-5), (
-        "Wilson, 9 of 18"
+    assert found.numbers["people/remove/same"].value == 1 / 3
+    assert found.numbers["model-x/remove/all"].value == 1 / 7
+    assert found.numbers["model-x/remove/same"].value == 1 / 6
+    assert found.numbers["model-x/remove/same"].tasks == 6
+    assert found.numbers["people/remove/all"].iid == pytest.approx((0.3143, 0.6857), abs=5e-5), (
+        "Wilson, 12 of 24"
     )
     assert [plot.id for plot in found.plots] == ["bp-2-same", "bp-2-all"]
     bars = found.plots[1].marks[0]
@@ -149,7 +149,7 @@ def test_ids_of_analyses_are_unique() -> None:
 
 
 def test_rates_are_given_by_the_number_of_failing_tests_if_it_differs() -> None:
-    data = study_data([attempt_row(person, f"t{t}", t == 0) for person in "ABC" for t in range(4)])
+    data = study_data([attempt_row(person, f"t{t}", t == 0) for person in "ABCDE" for t in range(4)])
     assert not any("failing" in key for key in run("bp-2", data).numbers)
     failing = {"t0": 1, "t1": 4, "t2": 40, "t3": 41}
     tasks = {id: structs.replace(task, failing=failing[id]) for id, task in data.tasks.items()}
