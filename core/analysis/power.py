@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
 
+from gistpoint.core.analysis.contrast import difference
 from gistpoint.core.analysis.intervals import NO_PERSON, Scale, Spread, Units, jackknife, jackknife_of_mean
 from gistpoint.core.running import UNATTENDED, RunContext, RunProgress
 from gistpoint.core.study.declaration import ConditionsPer, PrimaryOutcome, Study, StudyTask
@@ -230,13 +231,13 @@ class _Drawing:
         if not design.contrast:
             return jackknife_of_mean(units, solved)
         if not design.with_model:
-            return jackknife(units, _difference(solved, side == 1, side == 0))
+            return difference(units, solved, side == 1)
         model_middle = mean_log_odds_for(assumed.rate, float(np.hypot(assumed.task, MODEL_SD)))
         chance = expit(model_middle + ease + draw.normal(0, MODEL_SD, design.tasks))
         by_model = (draw.random(design.tasks) < chance).astype(float)
         nobody, each = np.full(design.tasks, NO_PERSON), np.arange(design.tasks)
-        units = Units(np.concatenate([units.persons, nobody]), np.concatenate([units.tasks, each]))
-        return jackknife(units, _over_tasks(units, np.concatenate([solved, by_model])))
+        both = Units(np.concatenate([units.persons, nobody]), np.concatenate([units.tasks, each]))
+        return difference(both, np.concatenate([solved, by_model]), both.persons != NO_PERSON)
 
     def _of_times(
         self, draw: np.random.Generator, units: Units, side: Integers, latent: Floats
@@ -266,36 +267,6 @@ def mean_log_odds_for(rate: float, spread: float) -> float:
         mean = float((weights * expit(middle + spread * nodes)).sum() / weights.sum())
         low, high = (middle, high) if mean < rate else (low, middle)
     return (low + high) / 2
-
-
-def _difference(
-    values: Floats, one: NDArray[np.bool_], other: NDArray[np.bool_]
-) -> Callable[[Chosen], float]:
-    def estimate(kept: Chosen) -> float:
-        here, there = kept & one, kept & other
-        if not here.any() or not there.any():
-            return float("nan")
-        return float(values[here].mean() - values[there].mean())
-
-    return estimate
-
-
-def _over_tasks(units: Units, values: Floats) -> Callable[[Chosen], float]:
-    """Return the estimator of the people's rate minus the model's, averaged over the tasks that both have."""
-    size = int(units.tasks.max()) + 1
-    people = units.persons != NO_PERSON
-
-    def estimate(kept: Chosen) -> float:
-        means = []
-        for side in (kept & people, kept & ~people):
-            counts = np.bincount(units.tasks[side], minlength=size)
-            with np.errstate(invalid="ignore"):
-                means.append(np.bincount(units.tasks[side], weights=values[side], minlength=size) / counts)
-        differences = means[0] - means[1]
-        defined = np.isfinite(differences)
-        return float(differences[defined].mean()) if defined.any() else float("nan")
-
-    return estimate
 
 
 def _within_tasks(tasks: Integers, x: Floats, y: Floats) -> Callable[[Chosen], float]:

@@ -11,6 +11,7 @@ from msgspec.structs import replace as changed
 
 from gistpoint.core.analysis.building import FindingsBuilder
 from gistpoint.core.analysis.censored import fit_censored
+from gistpoint.core.analysis.contrast import contrast_of
 from gistpoint.core.analysis.findings import Bars, Findings, Number, Plot, Shortfall
 from gistpoint.core.analysis.intervals import Kept, Scale, Units, jackknife, mean, share
 from gistpoint.core.analysis.pooling import (
@@ -29,8 +30,9 @@ from gistpoint.core.analysis.timeratios import (
     log_minutes,
     people,
 )
-from gistpoint.core.analysis.versus import Measure, TaskDifference, difference_by_task, solved
+from gistpoint.core.analysis.versus import Measure, solved
 from gistpoint.core.attempts.results import by_tests_words
+from gistpoint.core.study.confirmatory import confirmatory_model
 from gistpoint.core.study.data import StudyData
 from gistpoint.core.study.declaration import Assistance, PrimaryOutcome, PrimaryTime
 from gistpoint.core.study.measuring import excluded_by_design, reviewers_exclude
@@ -43,8 +45,8 @@ Estimate = Number | Shortfall
 def primary(data: StudyData, *, interval: bool = True) -> Estimate:
     """Return the declared primary estimate, or a shortfall if the data do not suffice for it.
 
-    A contrast of two conditions or solvers is "the first minus the second", over the tasks that both have
-    attempted (`difference_by_task`); of times it is their ratio within tasks (`condition_ratio`). Without a
+    A contrast of two conditions or solvers is "the first minus the second", from every attempt of both
+    (`contrast_of`); of times it is their ratio within tasks (`condition_ratio`). Without a
     contrast, the estimate is the people's solve rate, mean fidelity or median time in minutes under the first
     condition; for `time_ratio` it is the ratio of the second condition to the first. Without `interval`
     nothing is refitted and there is no interval.
@@ -64,11 +66,8 @@ def primary(data: StudyData, *, interval: bool = True) -> Estimate:
         # The fidelity of a mocked gist is undefined, whatever its run shows (decision 86).
         rows = [row for row in rows if row.number("fidelity") is not None and not row.is_true("mocked")]
     if len(names) == 2:
-        sides = [_side(rows, name) for name in names]
-        found = difference_by_task(
-            f"{names[0]} minus {names[1]}", sides[0], sides[1], measure, interval=interval
-        )
-        return found.number if isinstance(found, TaskDifference) else found
+        first, second = (_side(rows, name) for name in names)
+        return contrast_of(f"{names[0]} minus {names[1]}", first, second, measure, interval=interval)
     return _alone(data, rows, measure)
 
 
@@ -149,6 +148,7 @@ def primary_findings(data: StudyData) -> Findings:
     title = " against ".join(protocol.primary_contrast) or "as declared"
     table = found.table("The primary analysis", ("outcome", "compared", "estimate"))
     table.row(protocol.primary.value, title, found.number(protocol.primary.value, estimate))
+    found.note(f"The model that was declared: {confirmatory_model(data.study)}")
     by_tests = _by_tests(data)
     if isinstance(by_tests, Number):
         table.row(f"{protocol.primary.value}, by the tests alone", title, by_tests)

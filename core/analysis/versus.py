@@ -71,14 +71,14 @@ def difference_by_task(
 
     spread = jackknife(units, estimate, interval=interval)
     number = spread.number(
-        Scale.DIFFERENCE, iid=_independent(float(spread.estimate[0]), values[side], values[~side])
+        Scale.DIFFERENCE, iid=independent_interval(float(spread.estimate[0]), values[side], values[~side])
     )
     # Equal means of floats can differ in the last digits, which must not count as better or worse.
     better, worse = int((by_task > 1e-12).sum()), int((by_task < -1e-12).sum())
     return TaskDifference(number, better, worse, len(shared) - better - worse)
 
 
-def _independent(middle: float, first: Floats, second: Floats) -> tuple[float, float] | None:
+def independent_interval(middle: float, first: Floats, second: Floats) -> tuple[float, float] | None:
     """Return the interval of a difference of means that treats attempts as independent.
 
     None if a side has fewer than two attempts, or if neither side's values vary.

@@ -9,6 +9,7 @@ from itertools import chain
 from statistics import median
 
 from gistpoint import __version__
+from gistpoint.core.study.confirmatory import confirmatory_model
 from gistpoint.core.study.data import StudyData
 from gistpoint.core.study.declaration import Assistance, Condition, Study, StudyTask
 from gistpoint.core.study.ledger import Ledger
@@ -45,6 +46,7 @@ def declared_facts(study: Study, tasks: Mapping[str, StudyTask]) -> dict[str, Fa
         "study/retention_days": study.privacy.retention_days,
         "protocol/question": study.protocol.question,
         "protocol/primary": _OUTCOMES[study.protocol.primary],
+        "protocol/model": confirmatory_model(study),
         "protocol/primary_time": _CLOCKS[study.protocol.primary_time],
         "protocol/contrast": " and ".join(study.protocol.primary_contrast),
         "protocol/preregistration": study.protocol.preregistration,
