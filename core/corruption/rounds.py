@@ -105,6 +105,7 @@ class End(StrEnum):
     NO_CONNECTION = ChatProblem.NO_CONNECTION.value
     MALFORMED_REPLY = ChatProblem.MALFORMED_REPLY.value
     NOT_AUTHORISED = ChatProblem.NOT_AUTHORISED.value
+    ACCOUNT_EMPTY = ChatProblem.ACCOUNT_EMPTY.value
     UNKNOWN_MODEL = ChatProblem.UNKNOWN_MODEL.value
     CONTEXT_FULL = ChatProblem.CONTEXT_FULL.value
     REJECTED = ChatProblem.REJECTED.value

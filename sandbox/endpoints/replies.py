@@ -1,14 +1,27 @@
-"""Reads the body of a chat completion: the reply, its calls and its usage, or the failure it reports."""
+"""Reads the body of a chat completion: the reply, its calls and its usage, or the failure it reports.
+
+A failure that is the model's own, such as a call that the server could not read, is a reply as well.
+"""
 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from gistpoint.core.chat import ChatFailure, ChatMessage, ChatProblem, ChatReply, ToolRequest, Usage
 from gistpoint.core.estimates import tokens_in
-from gistpoint.sandbox.endpoints.meanings import error_text, problem_of
+from gistpoint.sandbox.endpoints.meanings import (
+    PROBLEMS,
+    UNKNOWN_STATUS,
+    Meaning,
+    error_text,
+    meaning_of,
+    status_in,
+)
+from gistpoint.sandbox.endpoints.others import Others
 from gistpoint.sandbox.endpoints.settings import Prices
 
 _MOST_TOKENS = 1 << 40
@@ -17,36 +30,61 @@ _MOST_USD = 1e6
 _NAME_CHARACTERS = 200
 
 
-def reply_of(data: object, prices: Prices | None, sent_characters: int) -> ChatReply | ChatFailure:
+FINISHES: Mapping[str, str] = {
+    **dict.fromkeys(("max_tokens", "model_length", "MAX_TOKENS"), "length"),
+    **dict.fromkeys(("refusal", "sensitive", "safety", "SAFETY"), "content_filter"),
+}
+"""The words of some servers (Anthropic, Mistral, Zhipu, Gemini) for the finishes of the others."""
+BROKEN = ("error", "abort", "insufficient_system_resource", "network_error")
+"""The finishes of replies that the server did not complete, of OpenRouter, vLLM and SGLang, and DeepSeek."""
+UNREADABLE = ("MALFORMED_FUNCTION_CALL", "UNEXPECTED_TOOL_CALL")
+"""Gemini's finishes of replies with a call that it could not read, also as passed on by OpenRouter."""
+_COMPLETE = frozenset({"", "stop", "length", "tool_calls", "function_call", "content_filter"})
+_RAW = re.compile(r"error parsing tool call: raw='([\s\S]*)', err=")
+_NAME = re.compile(r'(?:"name"\s*:\s*"|<function=|^)([A-Za-z_][\w.-]{0,63})(?=["({>])')
+
+
+def reply_of(
+    data: object, prices: Prices | None, sent_characters: int, host: str = ""
+) -> ChatReply | ChatFailure:
     """Return the reply in the body of a chat completion, or a failure if there is none.
 
-    `sent_characters` is the length of the request, from which missing usage is estimated.
+    `sent_characters` is the length of the request, from which missing usage is estimated. `host` sent the
+    reply, and gets its other members back.
     """
     if not isinstance(data, dict):
         return _malformed("it is not a JSON object")
-    failure = _error_in(data)
-    if failure is not None:
-        return failure
     choices = data.get("choices")
     choice = choices[0] if isinstance(choices, list) and choices else None
+    error = _error_in(data, choice)
+    if error is not None:
+        return reply_in_error(status_in(error), {"error": error}, prices, sent_characters) or _failure_of(
+            error, data, prices, sent_characters
+        )
     message = choice.get("message") if isinstance(choice, dict) else None
     if not isinstance(choice, dict) or not isinstance(message, dict):
         what = "it has no choices" if not choices else "its first choice has no message"
         return _malformed(what, usage_of(data.get("usage"), prices, sent_characters, 0))
+    others = Others()
+    calls = _calls(message.get("tool_calls"), others)
+    extra = others.of_message(message)
     written = ChatMessage(
         "assistant",
         _content(message.get("content")),
-        _calls(message.get("tool_calls")),
+        calls,
         reasoning=_text(message.get("reasoning_content")) or _text(message.get("reasoning")),
+        extra=extra,
+        host=host if extra or any(call.extra for call in calls) else "",
     )
+    finish, unreadable = _finish_of(choice)
+    if unreadable and not calls:
+        written = _with_unread_call(written, written.content)
     refusal = _text(message.get("refusal"))
-    finish = _text(choice.get("finish_reason"))
     received = _length(written)
     usage = usage_of(data.get("usage"), prices, sent_characters, received)
-    # Ollama sometimes answers this way. An empty reply for which tokens were counted is the model's own.
-    is_empty = not received and not refusal and not usage.tokens
-    if is_empty and finish in ("", "stop"):
-        return _malformed("it is empty, and no token was counted", usage)
+    missing = "" if unreadable or refusal else _missing(written, finish, usage)
+    if missing:
+        return missing_reply(missing, usage, broken=finish in BROKEN)
     return ChatReply(
         written,
         finish,
@@ -55,23 +93,115 @@ def reply_of(data: object, prices: Prices | None, sent_characters: int) -> ChatR
         refusal,
         fingerprint=_text(data.get("system_fingerprint"))[:_NAME_CHARACTERS],
         request_id=_text(data.get("id"))[:_NAME_CHARACTERS],
+        left_out=tuple(others.left_out),
     )
 
 
-def _error_in(data: Mapping[str, Any]) -> ChatFailure | None:
-    """Return the failure that a body with a status of success reports; None if it reports none.
+def _finish_of(choice: Mapping[str, Any]) -> tuple[str, bool]:
+    """Return the finish of a choice, and whether it reports a call that the server could not read."""
+    word = _text(choice.get("finish_reason"))
+    native = _text(choice.get("native_finish_reason"))
+    if native in UNREADABLE or word.rpartition(" ")[2] in UNREADABLE:
+        return native or word, True
+    if word.startswith("content_filter"):  # Gemini adds which one
+        return "content_filter", False
+    return FINISHES.get(word, word), False
 
-    A body that also has choices is a reply, and reports none.
+
+def _missing(written: ChatMessage, finish: str, usage: Usage) -> str:
+    """Return why a reply is none of the model's; empty if it is one."""
+    if finish in BROKEN:
+        return f"it ended with {finish!r}"
+    if written.content or written.tool_calls:
+        return ""
+    if finish not in _COMPLETE:
+        return f"it is empty, and ended with {finish[:_NAME_CHARACTERS]!r}"
+    # Ollama sometimes answers this way. An empty reply for which tokens were counted is the model's own.
+    if not written.reasoning and not usage.tokens and finish in ("", "stop"):
+        return "it is empty, and no token was counted"
+    return ""
+
+
+def missing_reply(what: str, usage: Usage, *, broken: bool = False) -> ChatFailure:
+    """Return the failure of a server that began a reply and did not complete it (`broken`), or sent none."""
+    failure = _malformed(what, usage)
+    if not broken:
+        return failure
+    return ChatFailure(ChatProblem.SERVER_ERROR, f"The endpoint broke off its reply: {what}.", usage=usage)
+
+
+def _error_in(data: Mapping[str, Any], choice: object) -> object:
+    """Return the error in a body with a status of success, even next to a reply; None if there is none."""
+    for holder in (data, choice):
+        error = holder.get("error") if isinstance(holder, dict) else None
+        if isinstance(error, dict | str) and error:
+            return error
+    return None
+
+
+def _failure_of(
+    error: object, data: Mapping[str, Any], prices: Prices | None, sent_characters: int
+) -> ChatFailure:
+    """Return the failure that an error in a body of success means."""
+    status = status_in(error)
+    # Without a status, an unknown error may pass.
+    unknown = ChatProblem.SERVER_ERROR if status == UNKNOWN_STATUS else ChatProblem.REJECTED
+    usage = Usage()
+    if data.get("usage"):
+        usage = usage_of(data["usage"], prices, sent_characters, 0)
+    return ChatFailure(
+        PROBLEMS.get(meaning_of(status, {"error": error}), unknown),
+        f"The endpoint answered with an error: {error_text({'error': error})}",
+        usage=usage,
+    )
+
+
+def reply_in_error(
+    status: int, body: object, prices: Prices | None, sent_characters: int
+) -> ChatReply | None:
+    """Return the model's own reply that an error reports; None if the error is no reply.
+
+    A call that the server could not read is one whose arguments are the model's text, so that it is answered
+    and charged as malformed. A reply or request that a filter stopped has the finish `content_filter`, and
+    the endpoint's words as its refusal.
     """
-    error = data.get("error")
-    is_error = isinstance(error, dict | str) and bool(error)
-    if not is_error or "choices" in data:
+    meaning = meaning_of(status, body)
+    if meaning not in (Meaning.MALFORMED_CALL, Meaning.FILTERED):
         return None
-    problem = ChatProblem.SERVER_ERROR
-    code = error.get("code") if isinstance(error, dict) else None
-    if isinstance(code, int):
-        problem = problem_of(code, data)
-    return ChatFailure(problem, f"The endpoint answered with an error: {error_text(data)}")
+    inner = body.get("error", body) if isinstance(body, dict) else {}
+    written = ChatMessage("assistant", "")
+    if meaning is Meaning.MALFORMED_CALL:
+        written = _with_unread_call(written, _generation_in(inner, error_text(body)))
+    reported = inner.get("usage") if isinstance(inner, dict) else None
+    usage = usage_of(reported, prices, sent_characters, _length(written))
+    if meaning is Meaning.FILTERED:
+        return ChatReply(written, "content_filter", usage, refusal=error_text(body))
+    return ChatReply(written, "tool_use_failed", usage)
+
+
+def _generation_in(error: object, shown: str) -> str:
+    """Return the model's text in an error about its call, or what the error shows of it."""
+    if not isinstance(error, dict):
+        return shown
+    text = _text(error.get("failed_generation"))
+    found = _RAW.match(_text(error.get("message")))
+    return text or (found[1] if found else shown)
+
+
+def _with_unread_call(message: ChatMessage, text: str) -> ChatMessage:
+    """Return a message with a call whose arguments are a text that the server could not read as one.
+
+    It has the name that the text has. A text in JSON without one could be carried out by mistake, so that its
+    call has none.
+    """
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        found = _NAME.search(text[:_NAME_CHARACTERS])
+        name = found[1] if found else ""
+    else:
+        name = _text(value.get("name")) if isinstance(value, dict) else ""
+    return replace(message, tool_calls=(ToolRequest("", name, text),))
 
 
 def _length(message: ChatMessage) -> int:
@@ -95,6 +225,9 @@ def usage_of(value: object, prices: Prices | None, sent: int, received: int) -> 
         completion = tokens_in(received)
     cached = _count(_details(table, "prompt").get("cached_tokens")) or 0
     reasoning = _count(_details(table, "completion").get("reasoning_tokens")) or 0
+    # xAI counts the reasoning only in the total.
+    if prompt + completion + reasoning == _count(table.get("total_tokens")):
+        completion += reasoning
     # Prices in the settings override the endpoint's claim.
     dollars = _dollars(table.get("cost"))
     if prices is not None:
@@ -128,7 +261,7 @@ def _content(value: object) -> str:
     return "".join(_text(part.get("text")) for part in parts)
 
 
-def _calls(value: object) -> tuple[ToolRequest, ...]:
+def _calls(value: object, others: Others) -> tuple[ToolRequest, ...]:
     """Return a message's calls; llama.cpp may put the function's members into the call itself."""
     calls = []
     items = value if isinstance(value, list) else []
@@ -138,7 +271,8 @@ def _calls(value: object) -> tuple[ToolRequest, ...]:
         function = item.get("function", item if "name" in item else None)
         if isinstance(function, dict):
             text = _arguments(function.get("arguments"))
-            calls.append(ToolRequest(_text(item.get("id")), _text(function.get("name")), text))
+            name = _text(function.get("name"))
+            calls.append(ToolRequest(_text(item.get("id")), name, text, others.of_call(item)))
     return tuple(calls)
 
 
