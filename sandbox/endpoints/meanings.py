@@ -13,6 +13,7 @@ import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import cache
 
 from gistpoint.core.chat import ChatProblem
 
@@ -73,7 +74,8 @@ _WRAPPED = (
 """What gateways and frameworks put before a vendor's sentence."""
 
 
-def _begins(*sentences: str) -> re.Pattern[str]:
+@cache
+def _begins(sentences: tuple[str, ...]) -> re.Pattern[str]:
     """Return a pattern for the sentences with which a message begins.
 
     Only beginnings count: an error may quote the repository, the request or the model's own text.
@@ -83,7 +85,7 @@ def _begins(*sentences: str) -> re.Pattern[str]:
 
 @dataclass(frozen=True, slots=True)
 class Sign:
-    """A sign of a meaning: a status, together with a code or the beginning of a message if any are given."""
+    """A sign of a meaning: a status, together with a code or a sentence if any are given."""
 
     meaning: Meaning
     servers: str
@@ -92,7 +94,8 @@ class Sign:
     """The statuses with which it counts; none for all."""
     codes: tuple[str, ...] = ()
     """Values of the members `code`, `type`, `status`, `reason` and `limit_source`, or a key of `metadata`."""
-    words: re.Pattern[str] | None = None
+    sentences: tuple[str, ...] = ()
+    """Patterns of the sentences with which a message begins."""
 
     def fits(self, status: int, codes: frozenset[str], messages: tuple[str, ...]) -> bool:
         """Whether a failure has the sign."""
@@ -100,9 +103,9 @@ class Sign:
             return False
         if any(code in codes for code in self.codes):
             return True
-        if self.words is None:
+        if not self.sentences:
             return not self.codes
-        return any(self.words.match(message) for message in messages)
+        return any(_begins(self.sentences).match(message) for message in messages)
 
 
 _REFUSING = (UNKNOWN_STATUS, 400, 413, 422)
@@ -111,7 +114,7 @@ _REFUSING = (UNKNOWN_STATUS, 400, 413, 422)
 SIGNS: tuple[Sign, ...] = (
     # The model's own text, which a server could not read as a call.
     Sign(Meaning.MALFORMED_CALL, "Groq", (UNKNOWN_STATUS, 400), ("tool_use_failed",)),
-    Sign(Meaning.MALFORMED_CALL, "Ollama", (500,), words=_begins(r"error parsing tool call: raw='")),
+    Sign(Meaning.MALFORMED_CALL, "Ollama", (500,), sentences=(r"error parsing tool call: raw='",)),
     # Refusals by a filter, which counts as the model's, as in a reply with the finish `content_filter`.
     Sign(
         Meaning.FILTERED,
@@ -124,7 +127,7 @@ SIGNS: tuple[Sign, ...] = (
         Meaning.FILTERED,
         "OpenAI, Anthropic, DeepSeek, xAI",
         (UNKNOWN_STATUS, 400, 403),
-        words=_begins(
+        sentences=(
             r"Invalid prompt: your prompt was flagged as",
             r"Output blocked by content filtering policy",
             r"Content Exists Risk",
@@ -154,7 +157,7 @@ SIGNS: tuple[Sign, ...] = (
         Meaning.ACCOUNT_EMPTY,
         "Anthropic, xAI, Gemini, DeepSeek",
         (UNKNOWN_STATUS, 400, 403, 429),
-        words=_begins(
+        sentences=(
             r"Your credit balance is too low to access",
             r"You have reached your specified API usage limits",
             r"Your team \S{1,80} has either used all available credits or reached its monthly spending limit",
@@ -171,7 +174,7 @@ SIGNS: tuple[Sign, ...] = (
         "xAI, Gemini",
         (UNKNOWN_STATUS, 400),
         ("API_KEY_INVALID", "invalid_api_key", "authentication_error"),
-        _begins(r"API key not valid", r"Incorrect API key provided"),
+        (r"API key not valid", r"Incorrect API key provided"),
     ),
     Sign(Meaning.WRONG_KEY, "all", (401, 403)),
     Sign(
@@ -179,19 +182,18 @@ SIGNS: tuple[Sign, ...] = (
         "OpenAI, OpenRouter",
         (UNKNOWN_STATUS, 400),
         ("model_not_found",),
-        _begins(r"\S{1,200} is not a valid model ID"),
+        (r"\S{1,200} is not a valid model ID",),
     ),
     Sign(Meaning.UNKNOWN_MODEL, "all", (404,)),
     # Such a request never succeeds, however long one waits, but the model may well accept it.
     Sign(Meaning.TOO_LARGE_FOR_RATE, "Groq, OpenAI", (413,), ("rate_limit_exceeded",)),
-    Sign(Meaning.TOO_LARGE_FOR_RATE, "Groq, OpenAI", (413, 429), words=_begins(r"Request too large for ")),
+    Sign(Meaning.TOO_LARGE_FOR_RATE, "Groq, OpenAI", (413, 429), sentences=(r"Request too large for ",)),
     Sign(
         Meaning.CONTEXT_FULL,
         "OpenAI, Groq, OpenRouter, llama.cpp, Anthropic",
         codes=(
             "context_length_exceeded",
             "exceed_context_size_error",
-            "model_context_window_exceeded",
             "string_above_max_length",
             "request_too_large",
         ),
@@ -200,7 +202,7 @@ SIGNS: tuple[Sign, ...] = (
         Meaning.CONTEXT_FULL,
         "OpenAI, DeepSeek, OpenRouter, vLLM, SGLang",
         _REFUSING,
-        words=_begins(
+        sentences=(
             r"(?:this|the) (?:model|endpoint)'s maximum context length (?:is|of) \d",
             r"Your input exceeds the context window of this model",
             r"Input tokens exceed the configured limit of \d",
@@ -217,9 +219,8 @@ SIGNS: tuple[Sign, ...] = (
         Meaning.CONTEXT_FULL,
         "Anthropic, Gemini, xAI, Groq, Bedrock",
         _REFUSING,
-        words=_begins(
+        sentences=(
             r"prompt is too long: \d+ tokens > \d",
-            r"prompt is too long\.?$",
             r"input length and .max_tokens. exceed context limit: \d+ \+ \d+ > \d",
             r"The input token count (?:\(\d+\) )?exceeds the maximum number of tokens allowed",
             r"This model's maximum prompt length is \d",
@@ -231,7 +232,7 @@ SIGNS: tuple[Sign, ...] = (
         Meaning.CONTEXT_FULL,
         "llama.cpp, Ollama, LM Studio, TGI, Together, Mistral, Moonshot",
         _REFUSING,
-        words=_begins(
+        sentences=(
             r"(?:the )?request (?:\(\d+ tokens\) )?exceeds the available context size",
             r"prompt too long; exceeded (?:max )?context length",
             r"(?:the )?input length exceeds the (?:maximum )?context length",

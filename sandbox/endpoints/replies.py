@@ -37,6 +37,8 @@ FINISHES: Mapping[str, str] = {
 """The words of some servers (Anthropic, Mistral, Zhipu, Gemini) for the finishes of the others."""
 BROKEN = ("error", "abort", "insufficient_system_resource", "network_error")
 """The finishes of replies that the server did not complete, of OpenRouter, vLLM and SGLang, and DeepSeek."""
+WINDOW_FULL = "model_context_window_exceeded"
+"""The finish of Anthropic's and Zhipu's replies that ended because the context is full."""
 UNREADABLE = ("MALFORMED_FUNCTION_CALL", "UNEXPECTED_TOOL_CALL")
 """Gemini's finishes of replies with a call that it could not read, also as passed on by OpenRouter."""
 _COMPLETE = frozenset({"", "stop", "length", "tool_calls", "function_call", "content_filter"})
@@ -82,6 +84,9 @@ def reply_of(
     refusal = _text(message.get("refusal"))
     received = _length(written)
     usage = usage_of(data.get("usage"), prices, sent_characters, received)
+    if finish == WINDOW_FULL and not calls:
+        what = "The endpoint ended its reply because the context is full."
+        return ChatFailure(ChatProblem.CONTEXT_FULL, what, usage=usage)
     missing = "" if unreadable or refusal else _missing(written, finish, usage)
     if missing:
         return missing_reply(missing, usage, broken=finish in BROKEN)
