@@ -208,7 +208,7 @@ class OpenAICompatibleModel:
     def _failure(
         self, problem: ChatProblem, what: str, after: float | None = None, usage: Usage | None = None
     ) -> ChatFailure:
-        text = self._withheld.taken_out_of_text(f"{self.settings.place} {what}.")
+        text = self._withheld.taken_out_of_text(f"{self.settings.place} {what.rstrip('.')}.")
         return ChatFailure(problem, text, after, usage or Usage())
 
     def _timed_out(self, sent: int) -> ChatFailure:
