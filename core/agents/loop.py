@@ -328,21 +328,12 @@ class _Work:
         state = self.attempt.state
         message = reply.message
         names = tuple(tool.name for tool in tools)
-        calls = tuple(
-            RequestedCall(
-                call.id[:_ID_CHARACTERS],
-                call.name[:MOST_CHARACTERS],
-                call.arguments[:MOST_CHARACTERS],
-                dict(call.extra) or UNSET,
-            )
-            for call in message.tool_calls[:MOST_CALLS]
-        )
         return ModelTurn(
             turn=len(state.turns) + 1,
             content=message.content[:MOST_CHARACTERS],
             reasoning=message.reasoning[:MOST_CHARACTERS] or UNSET,
             refusal=reply.refusal[:MOST_CHARACTERS] or UNSET,
-            tool_calls=calls,
+            tool_calls=_requested(message),
             finish=reply.finish[:_ID_CHARACTERS],
             model=reply.model[:_ID_CHARACTERS],
             fingerprint=reply.fingerprint or UNSET,
@@ -363,6 +354,19 @@ class _Work:
 
     def _left(self, how: Leaving, problem: str = "", message: str = "", *, stops_run: bool = False) -> Left:
         return Left(how, str(problem), message, stops_run, self.lost)
+
+
+def _requested(message: ChatMessage) -> tuple[RequestedCall, ...]:
+    """Return the calls of a message, bounded."""
+    return tuple(
+        RequestedCall(
+            call.id[:_ID_CHARACTERS],
+            call.name[:MOST_CHARACTERS],
+            call.arguments[:MOST_CHARACTERS],
+            dict(call.extra) or UNSET,
+        )
+        for call in message.tool_calls[:MOST_CALLS]
+    )
 
 
 def _given_up(kinds: Sequence[ReplyKind]) -> GiveUpCode | None:

@@ -60,7 +60,7 @@ class EventData(msgspec.Struct, frozen=True):
     The event declares it, so that no caller decides it (decision 71).
     """
     spreads: ClassVar[bool] = True
-    """Whether `extra` stands for the members that the type does not declare, and is stored in their place."""
+    """Whether `extra` holds the members that the type does not declare, and is stored in their place."""
 
     def written(self) -> dict[str, Any]:
         """Return the data as stored: without unset members; those of an `extra` that spreads are its own."""

@@ -16,11 +16,12 @@ from enum import StrEnum
 from functools import cache
 
 from gistpoint.core.chat import ChatProblem
+from gistpoint.core.text import whole_number
 
 MOST_SHOWN = 1_000
 """The maximum number of characters of an error that are shown."""
 _LONGEST_MESSAGE = 4_000
-"""Vendors' sentences stand at the beginning of a message; what follows may be quoted from the request."""
+"""Vendors' sentences are at the beginning of a message; what follows may be quoted from the request."""
 UNKNOWN_STATUS = 0
 """The status of an error in a body of success that names no other."""
 
@@ -33,7 +34,7 @@ class Whose(StrEnum):
     ENDPOINT = "the endpoint's"
 
 
-class Meaning(StrEnum):
+class FailureMeaning(StrEnum):
     """The meaning of a failure."""
 
     MALFORMED_CALL = "a malformed call"
@@ -49,20 +50,20 @@ class Meaning(StrEnum):
     UNKNOWN = "anything else"
 
 
-WHOSE: Mapping[Meaning, Whose] = {
-    **dict.fromkeys(Meaning, Whose.ENDPOINT),
-    Meaning.MALFORMED_CALL: Whose.MODEL,
-    Meaning.FILTERED: Whose.MODEL,
-    Meaning.CONTEXT_FULL: Whose.CONDITION,
+WHOSE: Mapping[FailureMeaning, Whose] = {
+    **dict.fromkeys(FailureMeaning, Whose.ENDPOINT),
+    FailureMeaning.MALFORMED_CALL: Whose.MODEL,
+    FailureMeaning.FILTERED: Whose.MODEL,
+    FailureMeaning.CONTEXT_FULL: Whose.CONDITION,
 }
-PROBLEMS: Mapping[Meaning, ChatProblem] = {
-    Meaning.CONTEXT_FULL: ChatProblem.CONTEXT_FULL,
-    Meaning.ACCOUNT_EMPTY: ChatProblem.ACCOUNT_EMPTY,
-    Meaning.WRONG_KEY: ChatProblem.NOT_AUTHORISED,
-    Meaning.UNKNOWN_MODEL: ChatProblem.UNKNOWN_MODEL,
-    Meaning.RATE_LIMITED: ChatProblem.RATE_LIMITED,
-    Meaning.TIMED_OUT: ChatProblem.TIMED_OUT,
-    Meaning.OVERLOADED: ChatProblem.SERVER_ERROR,
+PROBLEMS: Mapping[FailureMeaning, ChatProblem] = {
+    FailureMeaning.CONTEXT_FULL: ChatProblem.CONTEXT_FULL,
+    FailureMeaning.ACCOUNT_EMPTY: ChatProblem.ACCOUNT_EMPTY,
+    FailureMeaning.WRONG_KEY: ChatProblem.NOT_AUTHORISED,
+    FailureMeaning.UNKNOWN_MODEL: ChatProblem.UNKNOWN_MODEL,
+    FailureMeaning.RATE_LIMITED: ChatProblem.RATE_LIMITED,
+    FailureMeaning.TIMED_OUT: ChatProblem.TIMED_OUT,
+    FailureMeaning.OVERLOADED: ChatProblem.SERVER_ERROR,
 }
 """The problems of meanings; those of the model are replies (`replies.reply_in_error`) and have none."""
 
@@ -87,7 +88,7 @@ def _begins(sentences: tuple[str, ...]) -> re.Pattern[str]:
 class Sign:
     """A sign of a meaning: a status, together with a code or a sentence if any are given."""
 
-    meaning: Meaning
+    meaning: FailureMeaning
     servers: str
     """The servers that send it."""
     statuses: tuple[int, ...] = ()
@@ -113,18 +114,18 @@ _REFUSING = (UNKNOWN_STATUS, 400, 413, 422)
 
 SIGNS: tuple[Sign, ...] = (
     # The model's own text, which a server could not read as a call.
-    Sign(Meaning.MALFORMED_CALL, "Groq", (UNKNOWN_STATUS, 400), ("tool_use_failed",)),
-    Sign(Meaning.MALFORMED_CALL, "Ollama", (500,), sentences=(r"error parsing tool call: raw='",)),
+    Sign(FailureMeaning.MALFORMED_CALL, "Groq", (UNKNOWN_STATUS, 400), ("tool_use_failed",)),
+    Sign(FailureMeaning.MALFORMED_CALL, "Ollama", (500,), sentences=(r"error parsing tool call: raw='",)),
     # Refusals by a filter, which counts as the model's, as in a reply with the finish `content_filter`.
     Sign(
-        Meaning.FILTERED,
+        FailureMeaning.FILTERED,
         "Azure, OpenAI",
         (UNKNOWN_STATUS, 400),
         ("content_filter", "content_policy_violation", "ResponsibleAIPolicyViolation"),
     ),
-    Sign(Meaning.FILTERED, "OpenRouter", (403,), ("flagged_input",)),
+    Sign(FailureMeaning.FILTERED, "OpenRouter", (403,), ("flagged_input",)),
     Sign(
-        Meaning.FILTERED,
+        FailureMeaning.FILTERED,
         "OpenAI, Anthropic, DeepSeek, xAI",
         (UNKNOWN_STATUS, 400, 403),
         sentences=(
@@ -135,10 +136,10 @@ SIGNS: tuple[Sign, ...] = (
         ),
     ),
     # OpenRouter's limit on the cost of running requests passes; the other causes of its 402 do not.
-    Sign(Meaning.RATE_LIMITED, "OpenRouter", (402,), ("openrouter_in_flight_budget",)),
-    Sign(Meaning.ACCOUNT_EMPTY, "OpenRouter, DeepSeek, Anthropic", (402,)),
+    Sign(FailureMeaning.RATE_LIMITED, "OpenRouter", (402,), ("openrouter_in_flight_budget",)),
+    Sign(FailureMeaning.ACCOUNT_EMPTY, "OpenRouter, DeepSeek, Anthropic", (402,)),
     Sign(
-        Meaning.ACCOUNT_EMPTY,
+        FailureMeaning.ACCOUNT_EMPTY,
         "OpenAI, OpenRouter, Gemini",
         codes=(
             "insufficient_quota",
@@ -154,7 +155,7 @@ SIGNS: tuple[Sign, ...] = (
     ),
     # Gemini reports a passing limit in the words of OpenAI's empty account; only a limit of 0 never passes.
     Sign(
-        Meaning.ACCOUNT_EMPTY,
+        FailureMeaning.ACCOUNT_EMPTY,
         "Anthropic, xAI, Gemini, DeepSeek",
         (UNKNOWN_STATUS, 400, 403, 429),
         sentences=(
@@ -170,26 +171,28 @@ SIGNS: tuple[Sign, ...] = (
     ),
     # xAI and Gemini refuse a key with 400.
     Sign(
-        Meaning.WRONG_KEY,
+        FailureMeaning.WRONG_KEY,
         "xAI, Gemini",
         (UNKNOWN_STATUS, 400),
         ("API_KEY_INVALID", "invalid_api_key", "authentication_error"),
         (r"API key not valid", r"Incorrect API key provided"),
     ),
-    Sign(Meaning.WRONG_KEY, "all", (401, 403)),
+    Sign(FailureMeaning.WRONG_KEY, "all", (401, 403)),
     Sign(
-        Meaning.UNKNOWN_MODEL,
+        FailureMeaning.UNKNOWN_MODEL,
         "OpenAI, OpenRouter",
         (UNKNOWN_STATUS, 400),
         ("model_not_found",),
         (r"\S{1,200} is not a valid model ID",),
     ),
-    Sign(Meaning.UNKNOWN_MODEL, "all", (404,)),
+    Sign(FailureMeaning.UNKNOWN_MODEL, "all", (404,)),
     # Such a request never succeeds, however long one waits, but the model may well accept it.
-    Sign(Meaning.TOO_LARGE_FOR_RATE, "Groq, OpenAI", (413,), ("rate_limit_exceeded",)),
-    Sign(Meaning.TOO_LARGE_FOR_RATE, "Groq, OpenAI", (413, 429), sentences=(r"Request too large for ",)),
+    Sign(FailureMeaning.TOO_LARGE_FOR_RATE, "Groq, OpenAI", (413,), ("rate_limit_exceeded",)),
     Sign(
-        Meaning.CONTEXT_FULL,
+        FailureMeaning.TOO_LARGE_FOR_RATE, "Groq, OpenAI", (413, 429), sentences=(r"Request too large for ",)
+    ),
+    Sign(
+        FailureMeaning.CONTEXT_FULL,
         "OpenAI, Groq, OpenRouter, llama.cpp, Anthropic",
         codes=(
             "context_length_exceeded",
@@ -199,7 +202,7 @@ SIGNS: tuple[Sign, ...] = (
         ),
     ),
     Sign(
-        Meaning.CONTEXT_FULL,
+        FailureMeaning.CONTEXT_FULL,
         "OpenAI, DeepSeek, OpenRouter, vLLM, SGLang",
         _REFUSING,
         sentences=(
@@ -216,7 +219,7 @@ SIGNS: tuple[Sign, ...] = (
         ),
     ),
     Sign(
-        Meaning.CONTEXT_FULL,
+        FailureMeaning.CONTEXT_FULL,
         "Anthropic, Gemini, xAI, Groq, Bedrock",
         _REFUSING,
         sentences=(
@@ -229,7 +232,7 @@ SIGNS: tuple[Sign, ...] = (
         ),
     ),
     Sign(
-        Meaning.CONTEXT_FULL,
+        FailureMeaning.CONTEXT_FULL,
         "llama.cpp, Ollama, LM Studio, TGI, Together, Mistral, Moonshot",
         _REFUSING,
         sentences=(
@@ -244,21 +247,23 @@ SIGNS: tuple[Sign, ...] = (
             r"Your request exceeded model token limit",
         ),
     ),
-    Sign(Meaning.OVERLOADED, "Anthropic", codes=("overloaded_error",)),
-    Sign(Meaning.RATE_LIMITED, "all", (429,)),
-    Sign(Meaning.TIMED_OUT, "all", (408, 504)),
-    Sign(Meaning.OVERLOADED, "Groq", (498,)),
-    Sign(Meaning.OVERLOADED, "all", (409, *range(500, 600))),
+    Sign(FailureMeaning.OVERLOADED, "Anthropic", codes=("overloaded_error",)),
+    Sign(FailureMeaning.RATE_LIMITED, "all", (429,)),
+    Sign(FailureMeaning.TIMED_OUT, "all", (408, 504)),
+    Sign(FailureMeaning.OVERLOADED, "Groq", (498,)),
+    Sign(FailureMeaning.OVERLOADED, "all", (409, *range(500, 600))),
 )
 """The signs of meanings, the first of which that fits decides."""
 
 
-def meaning_of(status: int, body: object = None) -> Meaning:
+def meaning_of(status: int, body: object = None) -> FailureMeaning:
     """Return the meaning of an HTTP status other than success, and of the error in its body."""
     tables = tuple(_tables(body))
     codes = frozenset(code for table in tables for code in _codes(table))
     messages = tuple(_message(table)[:_LONGEST_MESSAGE] for table in tables)
-    return next((sign.meaning for sign in SIGNS if sign.fits(status, codes, messages)), Meaning.UNKNOWN)
+    return next(
+        (sign.meaning for sign in SIGNS if sign.fits(status, codes, messages)), FailureMeaning.UNKNOWN
+    )
 
 
 def problem_of(status: int, body: object = None) -> ChatProblem:
@@ -274,8 +279,8 @@ def status_in(error: object) -> int:
     table = error if isinstance(error, dict) else {}
     for name in ("code", "status_code", "http_status_code", "status"):
         value = table.get(name)
-        if isinstance(value, str) and value.isdecimal() and value.isascii() and len(value) == 3:
-            value = int(value)
+        if isinstance(value, str):
+            value = whole_number(value)
         if isinstance(value, int) and 400 <= value < 600:
             return value
     return UNKNOWN_STATUS
@@ -289,7 +294,7 @@ def _tables(body: object) -> Iterator[Mapping[str, object]]:
         yield {"message": body}
         return
     inner = body.get("error", body)
-    # xAI and LM Studio send the message itself, with the code beside it.
+    # xAI and LM Studio send the message itself, with the code next to it.
     table = inner if isinstance(inner, dict) else {**body, "message": inner}
     yield table
     metadata = table.get("metadata")
@@ -333,7 +338,7 @@ def error_text(body: object) -> str:
     """Return the message in an error's body, as one line of at most `MOST_SHOWN` characters.
 
     An error that another server passes on follows it. An error without a message is shown as JSON;
-    `without a word` stands for an empty one.
+    The result for an empty one is `without a word`.
     """
     tables = list(_tables(body))
     texts = dict.fromkeys(filter(None, map(_message, tables)))

@@ -16,12 +16,12 @@ from gistpoint.core.estimates import tokens_in
 from gistpoint.sandbox.endpoints.meanings import (
     PROBLEMS,
     UNKNOWN_STATUS,
-    Meaning,
+    FailureMeaning,
     error_text,
     meaning_of,
     status_in,
 )
-from gistpoint.sandbox.endpoints.others import Others
+from gistpoint.sandbox.endpoints.other_members import OtherMembers
 from gistpoint.sandbox.endpoints.settings import Prices
 
 _MOST_TOKENS = 1 << 40
@@ -67,29 +67,17 @@ def reply_of(
     if not isinstance(choice, dict) or not isinstance(message, dict):
         what = "it has no choices" if not choices else "its first choice has no message"
         return _malformed(what, usage_of(data.get("usage"), prices, sent_characters, 0))
-    others = Others()
-    calls = _calls(message.get("tool_calls"), others)
-    extra = others.of_message(message)
-    written = ChatMessage(
-        "assistant",
-        _content(message.get("content")),
-        calls,
-        reasoning=_text(message.get("reasoning_content")) or _text(message.get("reasoning")),
-        extra=extra,
-        host=host if extra or any(call.extra for call in calls) else "",
-    )
+    others = OtherMembers()
+    written = _written(message, others, host)
     finish, unreadable = _finish_of(choice)
-    if unreadable and not calls:
+    if unreadable and not written.tool_calls:
         written = _with_unread_call(written, written.content)
     refusal = _text(message.get("refusal"))
-    received = _length(written)
-    usage = usage_of(data.get("usage"), prices, sent_characters, received)
-    if finish == WINDOW_FULL and not calls:
-        what = "The endpoint ended its reply because the context is full."
-        return ChatFailure(ChatProblem.CONTEXT_FULL, what, usage=usage)
-    missing = "" if unreadable or refusal else _missing(written, finish, usage)
-    if missing:
-        return missing_reply(missing, usage, broken=finish in BROKEN)
+    usage = usage_of(data.get("usage"), prices, sent_characters, _length(written))
+    if not unreadable and not refusal:
+        failure = _failure_to_reply(written, finish, usage)
+        if failure is not None:
+            return failure
     return ChatReply(
         written,
         finish,
@@ -99,6 +87,20 @@ def reply_of(
         fingerprint=_text(data.get("system_fingerprint"))[:_NAME_CHARACTERS],
         request_id=_text(data.get("id"))[:_NAME_CHARACTERS],
         left_out=tuple(others.left_out),
+    )
+
+
+def _written(message: Mapping[str, Any], others: OtherMembers, host: str) -> ChatMessage:
+    """Return what the model has written; `others` keeps the members that are not read."""
+    calls = _calls(message.get("tool_calls"), others)
+    extra = others.of_message(message)
+    return ChatMessage(
+        "assistant",
+        _content(message.get("content")),
+        calls,
+        reasoning=_text(message.get("reasoning_content")) or _text(message.get("reasoning")),
+        extra=extra,
+        host=host if extra or any(call.extra for call in calls) else "",
     )
 
 
@@ -113,26 +115,22 @@ def _finish_of(choice: Mapping[str, Any]) -> tuple[str, bool]:
     return FINISHES.get(word, word), False
 
 
-def _missing(written: ChatMessage, finish: str, usage: Usage) -> str:
-    """Return why a reply is none of the model's; empty if it is one."""
+def _failure_to_reply(written: ChatMessage, finish: str, usage: Usage) -> ChatFailure | None:
+    """Return the failure because of which a message is no reply of the model's; None if it is one."""
+    if finish == WINDOW_FULL and not written.tool_calls:
+        what = "The endpoint ended its reply because the context is full."
+        return ChatFailure(ChatProblem.CONTEXT_FULL, what, usage=usage)
     if finish in BROKEN:
-        return f"it ended with {finish!r}"
+        what = f"The endpoint broke off its reply: it ended with {finish!r}."
+        return ChatFailure(ChatProblem.SERVER_ERROR, what, usage=usage)
     if written.content or written.tool_calls:
-        return ""
+        return None
     if finish not in _COMPLETE:
-        return f"it is empty, and ended with {finish[:_NAME_CHARACTERS]!r}"
+        return _malformed(f"it is empty, and ended with {finish[:_NAME_CHARACTERS]!r}", usage)
     # Ollama sometimes answers this way. An empty reply for which tokens were counted is the model's own.
     if not written.reasoning and not usage.tokens and finish in ("", "stop"):
-        return "it is empty, and no token was counted"
-    return ""
-
-
-def missing_reply(what: str, usage: Usage, *, broken: bool = False) -> ChatFailure:
-    """Return the failure of a server that began a reply and did not complete it (`broken`), or sent none."""
-    failure = _malformed(what, usage)
-    if not broken:
-        return failure
-    return ChatFailure(ChatProblem.SERVER_ERROR, f"The endpoint broke off its reply: {what}.", usage=usage)
+        return _malformed("it is empty, and no token was counted", usage)
+    return None
 
 
 def _error_in(data: Mapping[str, Any], choice: object) -> object:
@@ -171,15 +169,15 @@ def reply_in_error(
     the endpoint's words as its refusal.
     """
     meaning = meaning_of(status, body)
-    if meaning not in (Meaning.MALFORMED_CALL, Meaning.FILTERED):
+    if meaning not in (FailureMeaning.MALFORMED_CALL, FailureMeaning.FILTERED):
         return None
     inner = body.get("error", body) if isinstance(body, dict) else {}
     written = ChatMessage("assistant", "")
-    if meaning is Meaning.MALFORMED_CALL:
+    if meaning is FailureMeaning.MALFORMED_CALL:
         written = _with_unread_call(written, _generation_in(inner, error_text(body)))
     reported = inner.get("usage") if isinstance(inner, dict) else None
     usage = usage_of(reported, prices, sent_characters, _length(written))
-    if meaning is Meaning.FILTERED:
+    if meaning is FailureMeaning.FILTERED:
         return ChatReply(written, "content_filter", usage, refusal=error_text(body))
     return ChatReply(written, "tool_use_failed", usage)
 
@@ -266,7 +264,7 @@ def _content(value: object) -> str:
     return "".join(_text(part.get("text")) for part in parts)
 
 
-def _calls(value: object, others: Others) -> tuple[ToolRequest, ...]:
+def _calls(value: object, others: OtherMembers) -> tuple[ToolRequest, ...]:
     """Return a message's calls; llama.cpp may put the function's members into the call itself."""
     calls = []
     items = value if isinstance(value, list) else []

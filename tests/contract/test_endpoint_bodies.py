@@ -16,7 +16,7 @@ import pytest
 from scripted_endpoint import Answer, completion, endpoint
 
 from gistpoint.core.chat import ChatFailure, ChatMessage, ChatProblem, ChatReply
-from gistpoint.sandbox.endpoints.meanings import PROBLEMS, SIGNS, WHOSE, Meaning, meaning_of
+from gistpoint.sandbox.endpoints.meanings import PROBLEMS, SIGNS, WHOSE, FailureMeaning, meaning_of
 from gistpoint.sandbox.endpoints.openai_compatible import OpenAICompatibleModel
 from gistpoint.sandbox.endpoints.replies import BROKEN, FINISHES, UNREADABLE
 from gistpoint.sandbox.endpoints.settings import ApiKey, EndpointSettings
@@ -135,8 +135,8 @@ def rows_of_guide() -> dict[str, tuple[str, ...]]:
 
 def test_the_guide_has_a_row_for_every_meaning_and_tells_whose_it_is() -> None:
     rows = rows_of_guide()
-    assert rows.keys() == {meaning.value for meaning in Meaning}
-    for meaning in Meaning:
+    assert rows.keys() == {meaning.value for meaning in FailureMeaning}
+    for meaning in FailureMeaning:
         recognised, whose, effect = rows[meaning.value]
         assert whose == WHOSE[meaning].value
         problem = PROBLEMS.get(meaning)
@@ -165,7 +165,7 @@ def test_every_code_and_every_sentence_of_the_table_has_a_body() -> None:
             assert any(re.search(sentence, told, re.IGNORECASE) for told in map(unescaped, texts)), sentence
 
 
-def means(body: Mapping[str, Any]) -> Meaning:
+def means(body: Mapping[str, Any]) -> FailureMeaning:
     return meaning_of(0 if body["status"] == 200 else body["status"], body["body"])
 
 
@@ -194,7 +194,7 @@ FILTER = "Content Exists Risk"
 )
 @pytest.mark.parametrize("status", [400, 422, 500])
 def test_quoted_words_do_not_decide(words: str, quoted: str, status: int) -> None:
-    expected = Meaning.OVERLOADED if status == 500 else Meaning.UNKNOWN
+    expected = FailureMeaning.OVERLOADED if status == 500 else FailureMeaning.UNKNOWN
     message = quoted.format(words)
     assert meaning_of(status, {"error": {"message": message}}) is expected
     assert meaning_of(status, {"error": {"message": "No.", "failed_generation": words}}) is expected
@@ -203,7 +203,7 @@ def test_quoted_words_do_not_decide(words: str, quoted: str, status: int) -> Non
 
 @pytest.mark.parametrize("status", [401, 403, 404, 500, 503])
 def test_words_of_a_full_context_count_only_with_a_refused_request(status: int) -> None:
-    assert meaning_of(status, {"error": {"message": FULL}}) is not Meaning.CONTEXT_FULL
+    assert meaning_of(status, {"error": {"message": FULL}}) is not FailureMeaning.CONTEXT_FULL
 
 
 @pytest.mark.parametrize(
@@ -211,7 +211,7 @@ def test_words_of_a_full_context_count_only_with_a_refused_request(status: int) 
     ["", "Error code: 400 - ", "litellm.BadRequestError: AnthropicException - ", "ValidationException: "],
 )
 def test_what_a_gateway_puts_before_a_sentence_does_not_hide_it(before: str) -> None:
-    assert meaning_of(400, {"error": {"message": before + FULL}}) is Meaning.CONTEXT_FULL
+    assert meaning_of(400, {"error": {"message": before + FULL}}) is FailureMeaning.CONTEXT_FULL
 
 
 def test_an_error_of_no_known_form_is_the_endpoints_and_shown_as_it_is() -> None:

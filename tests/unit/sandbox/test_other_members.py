@@ -15,7 +15,7 @@ from gistpoint.core.agents.settings import AgentSettings
 from gistpoint.core.attempts.events import ModelTurn, OtherEvent, event_data
 from gistpoint.core.attempts.state import fold
 from gistpoint.core.chat import ChatFailure, ChatMessage, ChatProblem, ChatReply
-from gistpoint.sandbox.endpoints import others
+from gistpoint.sandbox.endpoints import other_members
 from gistpoint.sandbox.endpoints.openai_compatible import OpenAICompatibleModel
 from gistpoint.sandbox.endpoints.settings import ApiKey, EndpointSettings
 from gistpoint.sessions.exports.atif import atif_text
@@ -136,7 +136,7 @@ def test_a_key_is_taken_out_of_them(value: object) -> None:
 
 
 def test_they_are_bounded_together_and_what_is_left_out_is_named_in_the_journal(tmp_path: Path) -> None:
-    half = "x" * (others.MOST_CHARACTERS // 2)
+    half = "x" * (other_members.MOST_CHARACTERS // 2)
     work, served = worked(tmp_path, signed(LOOK, half, first=half, second="small"), completion(None, SOLVE))
     turn = turn_of(work)
     # The calls come first, since a call without its signature can't be sent back at all.

@@ -30,7 +30,7 @@ _READ_IN_FUNCTION = frozenset({"name", "arguments"})
 
 
 @dataclass
-class Others:
+class OtherMembers:
     """The other members of one reply, within a limit on their length together."""
 
     left: int = MOST_CHARACTERS
