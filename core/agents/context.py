@@ -76,7 +76,8 @@ def history_cut(state: AttemptState, messages: Sequence[ChatMessage], turn: Mode
     now = turn.usage
     if before.estimated or now.estimated:
         return None
-    if now.prompt_tokens + _thinking_tokens(state) >= before.prompt_tokens:
+    fewer = before.prompt_tokens - now.prompt_tokens
+    if fewer <= 0 or fewer <= _thinking_tokens(state):
         return None
     return (
         f"The endpoint read {now.prompt_tokens} tokens of a conversation of which it had read"

@@ -161,7 +161,7 @@ class OpenAICompatibleModel:
             what = f"stopped in the middle of its reply ({type(error).__name__})"
             return self._failure(ChatProblem.NO_CONNECTION, what, usage=self._usage_if_lost(sent))
         except openai.APIStatusError as error:
-            error_body = self._withheld.taken_out_of(_body_of(error))
+            error_body = self._body_of(error)
             reply = reply_in_error(error.status_code, error_body, self.settings.prices, sent)
             if reply is not None:
                 return self._without_key(reply)
@@ -179,6 +179,16 @@ class OpenAICompatibleModel:
             )
         except openai.APIError:
             return self._failure(ChatProblem.MALFORMED_REPLY, "sent a reply that can't be read")
+
+    def _body_of(self, error: APIStatusError) -> object:
+        """Return the body of an error without the key, as text unless it is JSON.
+
+        It is read here because the package leaves out what is next to the member `error`.
+        """
+        try:
+            return self._withheld.taken_out_of(loaded(error.response.content))
+        except (ValueError, RecursionError):
+            return self._withheld.taken_out_of_text(error.response.text)
 
     def _without_key(self, answer: Answer) -> Answer:
         """Return an answer from which the key is removed, even if it was sent in parts or escaped."""
@@ -224,14 +234,6 @@ def _call_row(call: ToolRequest, extra: Mapping[str, Any]) -> dict[str, Any]:
     """Return a call as it is sent; `extra` are its other members, with those of its function."""
     function = {**extra.get("function", {}), "name": call.name, "arguments": call.arguments}
     return {**extra, "id": call.id, "type": "function", "function": function}
-
-
-def _body_of(error: APIStatusError) -> object:
-    """Return the whole body of an error; the package leaves out what is next to its member `error`."""
-    try:
-        return loaded(error.response.content)
-    except (ValueError, RecursionError):
-        return error.body
 
 
 def _utf8(text: str) -> str:

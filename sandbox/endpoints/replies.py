@@ -27,6 +27,8 @@ from gistpoint.sandbox.endpoints.settings import Prices
 _MOST_TOKENS = 1 << 40
 _MOST_USD = 1e6
 """The limits of one request; an endpoint's claims beyond them are ignored."""
+_TICKS = 1e10
+"""The ticks of a US dollar, in which xAI reports costs."""
 _NAME_CHARACTERS = 200
 
 
@@ -41,7 +43,13 @@ WINDOW_FULL = "model_context_window_exceeded"
 """The finish of Anthropic's and Zhipu's replies that ended because the context is full."""
 UNREADABLE = ("MALFORMED_FUNCTION_CALL", "UNEXPECTED_TOOL_CALL")
 """Gemini's finishes of replies with a call that it could not read, also as passed on by OpenRouter."""
-_COMPLETE = frozenset({"", "stop", "length", "tool_calls", "function_call", "content_filter"})
+_COMPLETE = frozenset(
+    {
+        *("", "stop", "length", "tool_calls", "function_call", "content_filter"),
+        *("STOP", "end_turn", "stop_sequence", "tool_use", "tool", "eos", "eos_token"),
+    }
+)
+"""The finishes of whole replies, also of Gemini, Anthropic, llama.cpp and TGI: an empty one is a model's."""
 _RAW = re.compile(r"error parsing tool call: raw='([\s\S]*)', err=")
 _NAME = re.compile(r'(?:"name"\s*:\s*"|<function=|^)([A-Za-z_][\w.-]{0,63})(?=["({>])')
 
@@ -233,6 +241,9 @@ def usage_of(value: object, prices: Prices | None, sent: int, received: int) -> 
         completion += reasoning
     # Prices in the settings override the endpoint's claim.
     dollars = _dollars(table.get("cost"))
+    ticks = _count(table.get("cost_in_usd_ticks"))
+    if dollars is None and ticks is not None:
+        dollars = ticks / _TICKS
     if prices is not None:
         dollars = (prompt * prices.prompt + completion * prices.completion) / 1e6
     return Usage(prompt, completion, min(cached, prompt), min(reasoning, completion), dollars, estimated)

@@ -240,6 +240,21 @@ def test_an_empty_reply_is_one_where_tokens_were_counted_or_it_was_filtered() ->
         assert isinstance(answered({"choices": [choice], "usage": usage}), ChatReply)
 
 
+@pytest.mark.parametrize("finish", ["end_turn", "eos", "tool_calls"])
+def test_an_empty_reply_with_a_known_finish_is_the_model_s(finish: str) -> None:
+    choice = {"message": {"role": "assistant", "content": ""}, "finish_reason": finish}
+    usage = {"prompt_tokens": 9, "completion_tokens": 1}
+    assert isinstance(answered({"choices": [choice], "usage": usage}), ChatReply)
+
+
+def test_xai_reports_its_cost_in_ticks() -> None:
+    """The prices of grok-3-mini, 0.3 dollars sent, 0.075 cached and 0.5 received, give the same cost."""
+    (body,) = [body for body in FILES["xai"]["bodies"] if body["what"] == "call"]
+    answer = answered(body["body"])
+    assert isinstance(answer, ChatReply)
+    assert answer.usage.cost_usd == pytest.approx((281 * 0.3 + 7 * 0.075 + 377 * 0.5) / 1e6)
+
+
 def test_an_unknown_finish_is_the_endpoints_only_without_a_reply() -> None:
     for content, kind in (("", ChatFailure), ("Hello.", ChatReply)):
         choice = {"message": {"role": "assistant", "content": content}, "finish_reason": "eos_of_2031"}
