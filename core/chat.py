@@ -74,7 +74,7 @@ class ChatMessage:
     extra: Mapping[str, Any] = field(default_factory=dict)
     """The message's other members, as received; only the host that sent them gets them back."""
     host: str = ""
-    """The host, with its port, that sent the message; empty for messages that no endpoint sent."""
+    """The host, with its port, that sent the other members of the message and its calls; empty if none."""
 
 
 class Usage(
@@ -192,3 +192,7 @@ class ChatReply:
     """The endpoint's name for the replying configuration (`system_fingerprint`)."""
     request_id: str = ""
     """The endpoint's id of the reply."""
+    left_out: tuple[str, ...] = ()
+    """The names of other members that were too large to be kept."""
+    echoed: bool = False
+    """Whether its reasoning is sent back with the conversation."""

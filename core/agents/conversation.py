@@ -129,7 +129,8 @@ def _written(turn: ModelTurn, words: str, calls: tuple[ToolRequest, ...] = ()) -
 
 def _asked_again(turn: ModelTurn, settings: AgentSettings) -> Iterable[ChatMessage]:
     """Yield the text of a reply without calls, and a fitting request for a call."""
-    words = turn.content or turn.refusal
+    # The words of a filter are its endpoint's, not the model's.
+    words = turn.content or ("" if turn.finish == "content_filter" else turn.refusal)
     if words:
         yield _written(turn, words)
     yield ChatMessage("user", settings.reply_text(_ASKED_AGAIN.get(kind_of_reply(turn), NO_CALL)))

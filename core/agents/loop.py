@@ -6,7 +6,6 @@ previous process would have sent. An endpoint's failure is never the solver's: t
 
 from __future__ import annotations
 
-import json
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -16,6 +15,7 @@ from enum import StrEnum
 from msgspec import UNSET, structs
 
 from gistpoint.core.agents import static
+from gistpoint.core.agents.context import history_cut, prompt_tokens
 from gistpoint.core.agents.conversation import ReplyKind, calls_in_vain, conversation, missing_calls
 from gistpoint.core.agents.settings import AgentSettings
 from gistpoint.core.attempts.engine import Attempt
@@ -25,7 +25,7 @@ from gistpoint.core.attempts.reasons import EndReason, GiveUpCode, PauseReason
 from gistpoint.core.attempts.state import AttemptState
 from gistpoint.core.chat import ChatFailure, ChatMessage, ChatProblem, ChatReply, Usage
 from gistpoint.core.errors import AttemptError, CancelledError
-from gistpoint.core.estimates import Estimate, tokens_in
+from gistpoint.core.estimates import Estimate
 from gistpoint.core.ports import ChatModel
 from gistpoint.core.running import UNATTENDED, CancelToken, RunContext
 from gistpoint.core.tools.declaration import Tool
@@ -35,8 +35,6 @@ MOST_CHARACTERS = 1_000_000
 MOST_CALLS = 1_000
 """The maximum number of calls in one reply; more than any budget has."""
 _ID_CHARACTERS = 200
-_CHARACTERS_A_TOKEN = 16
-"""More than the average of any text, so that low token counts of an endpoint can't extend the context."""
 MOST_IN_VAIN, MOST_REFUSALS = 3, 2
 """The consecutive replies without a call, and consecutive refusals, that count as giving up."""
 _TICK_S = 0.05
@@ -252,7 +250,9 @@ class _Work:
         settings = self.settings
         messages = self._messages()
         tools = attempt.offered() if settings.setting == "tools" else ()
-        estimate = settings.estimate(_prompt_tokens(attempt.state, messages, tools))
+        estimate = settings.estimate(
+            prompt_tokens(attempt.state, messages, tools, loop_version=settings.loop_version)
+        )
         limit = self._over_a_limit(estimate)
         if limit is not None:
             attempt.hand_in(limit)
@@ -268,7 +268,7 @@ class _Work:
             return self._left(Leaving.STOPPED)
         if isinstance(reply, ChatFailure):
             return self._failed(reply)
-        return self._replied(reply, tools, time.monotonic() - began - patience.waited_s)
+        return self._replied(reply, messages, tools, time.monotonic() - began - patience.waited_s)
 
     def _messages(self) -> Sequence[ChatMessage]:
         if self.settings.setting == "static":
@@ -287,11 +287,13 @@ class _Work:
         self.attempt.hand_in(EndReason.CONTEXT_EXHAUSTED)
         return None
 
-    def _replied(self, reply: ChatReply, tools: Sequence[Tool], seconds: float) -> Left | None:
+    def _replied(
+        self, reply: ChatReply, messages: Sequence[ChatMessage], tools: Sequence[Tool], seconds: float
+    ) -> Left | None:
         """Journal a reply, unless the endpoint read only a part of the conversation."""
         attempt = self.attempt
         turn = self._turn(reply, tools, seconds)
-        cut = _history_cut(attempt.state, turn)
+        cut = history_cut(attempt.state, messages, turn)
         if cut is not None:
             # A reply to a shortened conversation must not be journalled (decision 74).
             self.lost += self._priced(reply.usage + reply.lost)
@@ -326,21 +328,12 @@ class _Work:
         state = self.attempt.state
         message = reply.message
         names = tuple(tool.name for tool in tools)
-        calls = tuple(
-            RequestedCall(
-                call.id[:_ID_CHARACTERS],
-                call.name[:MOST_CHARACTERS],
-                call.arguments[:MOST_CHARACTERS],
-                dict(call.extra) or UNSET,
-            )
-            for call in message.tool_calls[:MOST_CALLS]
-        )
         return ModelTurn(
             turn=len(state.turns) + 1,
             content=message.content[:MOST_CHARACTERS],
             reasoning=message.reasoning[:MOST_CHARACTERS] or UNSET,
             refusal=reply.refusal[:MOST_CHARACTERS] or UNSET,
-            tool_calls=calls,
+            tool_calls=_requested(message),
             finish=reply.finish[:_ID_CHARACTERS],
             model=reply.model[:_ID_CHARACTERS],
             fingerprint=reply.fingerprint or UNSET,
@@ -352,6 +345,8 @@ class _Work:
             tools=UNSET if names == _offered_before(state) else names,
             extra=dict(message.extra) or UNSET,
             host=message.host or UNSET,
+            left_out=reply.left_out[:MOST_CALLS] or UNSET,
+            echoed=(reply.echoed and bool(message.reasoning)) or UNSET,
         )
 
     def _priced(self, usage: Usage) -> Usage:
@@ -359,6 +354,19 @@ class _Work:
 
     def _left(self, how: Leaving, problem: str = "", message: str = "", *, stops_run: bool = False) -> Left:
         return Left(how, str(problem), message, stops_run, self.lost)
+
+
+def _requested(message: ChatMessage) -> tuple[RequestedCall, ...]:
+    """Return the calls of a message, bounded."""
+    return tuple(
+        RequestedCall(
+            call.id[:_ID_CHARACTERS],
+            call.name[:MOST_CHARACTERS],
+            call.arguments[:MOST_CHARACTERS],
+            dict(call.extra) or UNSET,
+        )
+        for call in message.tool_calls[:MOST_CALLS]
+    )
 
 
 def _given_up(kinds: Sequence[ReplyKind]) -> GiveUpCode | None:
@@ -376,25 +384,6 @@ def _given_up(kinds: Sequence[ReplyKind]) -> GiveUpCode | None:
     return None
 
 
-def _prompt_tokens(state: AttemptState, messages: Sequence[ChatMessage], tools: Sequence[Tool]) -> int:
-    """Return an upper estimate of a request's tokens: the last exchange as counted, plus new messages."""
-    characters = sum(map(_characters, messages))
-    if not state.turns:
-        schemas = json.dumps([tool.json_schema() for tool in tools]) if tools else ""
-        return tokens_in(len(schemas) + characters)
-    new = 0
-    for message in reversed(messages):
-        if message.role == "assistant":
-            break
-        new += _characters(message)
-    last = state.turns[-1].usage
-    return max(last.tokens + tokens_in(new), characters // _CHARACTERS_A_TOKEN)
-
-
-def _characters(message: ChatMessage) -> int:
-    return len(message.content) + sum(len(call.arguments) for call in message.tool_calls)
-
-
 def _offered_before(state: AttemptState) -> tuple[str, ...]:
     """Return the names of the tools offered with the last reply; before the first, those of the attempt.
 
@@ -407,24 +396,3 @@ def _offered_before(state: AttemptState) -> tuple[str, ...]:
     if names is UNSET:
         return ()
     return names
-
-
-def _history_cut(state: AttemptState, turn: ModelTurn) -> str | None:
-    """Return a sentence if an endpoint counted fewer tokens for a longer conversation; otherwise None.
-
-    Some servers silently drop the beginning of a conversation that does not fit (Ollama). A change of the
-    offered tools also makes a request shorter, and estimates prove nothing.
-    """
-    if not state.turns or turn.tools is not UNSET:
-        return None
-    before = state.turns[-1].usage
-    now = turn.usage
-    if before.estimated or now.estimated:
-        return None
-    if now.prompt_tokens >= before.prompt_tokens:
-        return None
-    return (
-        f"The endpoint read {now.prompt_tokens} tokens of a conversation of which it had read"
-        f" {before.prompt_tokens}"
-        " before, so it drops the beginning. Give it a longer context and resume the run."
-    )

@@ -16,8 +16,11 @@ from gistpoint.core.estimates import Estimate
 from gistpoint.core.kinds.registry import all_kinds
 from gistpoint.core.tasks.rules import Face, rules_text
 
-LOOP_VERSION = 1
-"""The version of the loop, increased when equal replies have other effects."""
+LOOP_VERSION = 2
+"""The version of the loop, increased when equal replies have other effects.
+
+Version 1 counted reasoning that is not sent back as part of the context.
+"""
 OUTPUT_RESERVE = 4_096
 """The tokens of the context reserved for a reply without a length limit."""
 NO_CALL = "no-call"
@@ -96,12 +99,14 @@ class AgentSettings(msgspec.Struct, frozen=True, kw_only=True):
     prompts: dict[str, str] = {}
     """The hashes of the prompts by name; by default those of the version of the system prompt."""
     loop_version: int = LOOP_VERSION
+    """The version of the loop; 1 with the first system prompt, whose runs can thus be continued."""
 
     def __post_init__(self) -> None:
         """Set the hashes of the prompts, unless they are given, as in the settings of a stored run."""
         if not self.prompts:
             version = 1 if self.system == "agent-1" else TEXT_VERSION
             msgspec.structs.force_setattr(self, "prompts", prompt_hashes(version))
+            msgspec.structs.force_setattr(self, "loop_version", min(version, self.loop_version))
 
     def reply_text(self, stem: str) -> str:
         """Return the text `stem` that answers a model's reply, in the version with which the run began."""

@@ -126,11 +126,12 @@ def _answered(number: int, reply: ChatReply | ChatFailure | None, duration_ms: i
     if isinstance(reply, ChatFailure):
         return AssistAnswered(exchange=number, problem=str(reply.problem), duration_ms=duration_ms)
     text = reply.message.content
+    refused = bool(reply.refusal) or reply.finish == "content_filter"
     return AssistAnswered(
         exchange=number,
         text=text,
         model=reply.model,
         usage=reply.usage,
         duration_ms=duration_ms,
-        problem=UNSET if text.strip() else "empty",
+        problem=UNSET if text.strip() else "refused" if refused else "empty",
     )

@@ -59,12 +59,14 @@ class EventData(msgspec.Struct, frozen=True):
 
     The event declares it, so that no caller decides it (decision 71).
     """
+    spreads: ClassVar[bool] = True
+    """Whether `extra` holds the members that the type does not declare, and is stored in their place."""
 
     def written(self) -> dict[str, Any]:
-        """Return the data as stored: without unset members, and with those of `extra` in its place."""
+        """Return the data as stored: without unset members; those of an `extra` that spreads are its own."""
         data: dict[str, Any] = {}
         for name, value in msgspec.to_builtins(self).items():
-            data.update(value if name == "extra" else {name: value})
+            data.update(value if name == "extra" and self.spreads else {name: value})
         return data
 
 
@@ -267,6 +269,8 @@ class ModelTurn(EventData, frozen=True, kw_only=True):
     """The event that a model replied. Its calls follow as separate events, with the same `turn`."""
 
     type: ClassVar[str] = "model_turn"
+    # A host chooses the names of these members, which must not be taken for those of the event.
+    spreads: ClassVar[bool] = False
     turn: int
     """The number, from 1."""
     content: str = ""
@@ -293,6 +297,10 @@ class ModelTurn(EventData, frozen=True, kw_only=True):
     """The message's other members, such as signed reasoning, as received."""
     host: str | UnsetType = UNSET
     """The host, with its port, that sent `extra` and that of the calls; no other gets them back."""
+    left_out: tuple[str, ...] | UnsetType = UNSET
+    """The names of other members that were too large to be kept."""
+    echoed: bool | UnsetType = UNSET
+    """Set if the reasoning is sent back with the conversation."""
 
 
 class HandedOver(EventData, frozen=True, kw_only=True):
@@ -535,7 +543,7 @@ def event_data(type: str, data: Mapping[str, Any]) -> EventData:
     if kind is None:
         return OtherEvent(data)
     fields = kind.__struct_fields__
-    if "extra" in fields:
+    if "extra" in fields and kind.spreads:
         declared = {name: value for name, value in data.items() if name in fields and name != "extra"}
         data = {**declared, "extra": {name: value for name, value in data.items() if name not in declared}}
     try:

@@ -231,9 +231,11 @@ class ModelLoop:
         return None
 
     def _ask_again(self, reply: ChatReply, text: str) -> None:
-        content = reply.message.content or reply.refusal
+        # The words of a filter are its endpoint's, not the model's.
+        refusal = "" if reply.finish == "content_filter" else reply.refusal
+        content = reply.message.content or refusal
         if content:
-            self._messages.append(ChatMessage("assistant", content))
+            self._messages.append(replace(reply.message, content=content, tool_calls=()))
         self._messages.append(ChatMessage("user", f"{text}\n{self._remaining()}".rstrip()))
 
     def _answer_calls(self, reply: ChatReply) -> tuple[End, str] | None:

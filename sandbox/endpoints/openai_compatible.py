@@ -10,17 +10,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
-from gistpoint.core.chat import ChatFailure, ChatMessage, ChatProblem, ChatReply, Usage
+from gistpoint.core.chat import ChatFailure, ChatMessage, ChatProblem, ChatReply, ToolRequest, Usage
 from gistpoint.core.errors import EndpointError, extra_hint
 from gistpoint.core.running import NEVER, CancelToken
 from gistpoint.core.tools.dialects import openai_tool
 from gistpoint.sandbox.endpoints.meanings import error_text, problem_of, retry_after
-from gistpoint.sandbox.endpoints.replies import reply_of, usage_of
+from gistpoint.sandbox.endpoints.replies import reply_in_error, reply_of, usage_of
 from gistpoint.sandbox.endpoints.settings import EndpointSettings
 from gistpoint.sandbox.endpoints.transport import MOST_BYTES, EndlessReplyError, bounded_client, loaded
 
 if TYPE_CHECKING:
-    from openai import OpenAI
+    from openai import APIStatusError, OpenAI
     from openai.types.chat import ChatCompletionMessageParam
 
 _TICK_S = 0.05
@@ -123,13 +123,7 @@ class OpenAICompatibleModel:
             row["reasoning_content"] = _utf8(message.reasoning)
         if message.tool_calls:
             row["tool_calls"] = [
-                {
-                    **(item.extra if is_of_host else {}),
-                    "id": item.id,
-                    "type": "function",
-                    "function": {"name": item.name, "arguments": item.arguments},
-                }
-                for item in message.tool_calls
+                _call_row(item, item.extra if is_of_host else {}) for item in message.tool_calls
             ]
         if message.tool_call_id:
             row["tool_call_id"] = message.tool_call_id
@@ -149,7 +143,12 @@ class OpenAICompatibleModel:
                 received = response.read()
             # Read as raw JSON, because the package's own models would accept anything (decision 34).
             return self._without_key(
-                reply_of(self._withheld.taken_out_of(loaded(received)), self.settings.prices, sent)
+                reply_of(
+                    self._withheld.taken_out_of(loaded(received)),
+                    self.settings.prices,
+                    sent,
+                    self.settings.place,
+                )
             )
         except EndlessReplyError:
             return self._failure(ChatProblem.MALFORMED_REPLY, f"sent more than {MOST_BYTES >> 20} MiB")
@@ -162,7 +161,10 @@ class OpenAICompatibleModel:
             what = f"stopped in the middle of its reply ({type(error).__name__})"
             return self._failure(ChatProblem.NO_CONNECTION, what, usage=self._usage_if_lost(sent))
         except openai.APIStatusError as error:
-            error_body = self._withheld.taken_out_of(error.body)
+            error_body = self._body_of(error)
+            reply = reply_in_error(error.status_code, error_body, self.settings.prices, sent)
+            if reply is not None:
+                return self._without_key(reply)
             problem = problem_of(error.status_code, error_body)
             text = error_text(error_body)
             if error.status_code < 400:
@@ -178,6 +180,16 @@ class OpenAICompatibleModel:
         except openai.APIError:
             return self._failure(ChatProblem.MALFORMED_REPLY, "sent a reply that can't be read")
 
+    def _body_of(self, error: APIStatusError) -> object:
+        """Return the body of an error without the key, as text unless it is JSON.
+
+        It is read here because the package leaves out what is next to the member `error`.
+        """
+        try:
+            return self._withheld.taken_out_of(loaded(error.response.content))
+        except (ValueError, RecursionError):
+            return self._withheld.taken_out_of_text(error.response.text)
+
     def _without_key(self, answer: Answer) -> Answer:
         """Return an answer from which the key is removed, even if it was sent in parts or escaped."""
         if not isinstance(answer, ChatReply):
@@ -185,17 +197,28 @@ class OpenAICompatibleModel:
         withheld = self._withheld
         written = answer.message
         calls = tuple(
-            replace(call, arguments=withheld.taken_out_of_json(call.arguments)) for call in written.tool_calls
+            replace(
+                call,
+                arguments=withheld.taken_out_of_json(call.arguments),
+                extra=withheld.taken_out_of_texts(call.extra),
+            )
+            for call in written.tool_calls
         )
         return replace(
             answer,
-            message=replace(written, content=withheld.taken_out_of_text(written.content), tool_calls=calls),
+            message=replace(
+                written,
+                content=withheld.taken_out_of_text(written.content),
+                tool_calls=calls,
+                extra=withheld.taken_out_of_texts(written.extra),
+            ),
+            echoed=self.settings.echo_reasoning,
         )
 
     def _failure(
         self, problem: ChatProblem, what: str, after: float | None = None, usage: Usage | None = None
     ) -> ChatFailure:
-        text = self._withheld.taken_out_of_text(f"{self.settings.place} {what}.")
+        text = self._withheld.taken_out_of_text(f"{self.settings.place} {what.rstrip('.')}.")
         return ChatFailure(problem, text, after, usage or Usage())
 
     def _timed_out(self, sent: int) -> ChatFailure:
@@ -205,6 +228,12 @@ class OpenAICompatibleModel:
     def _usage_if_lost(self, sent: int) -> Usage:
         """Return the minimum usage of a request whose reply was lost: that of the text sent."""
         return usage_of(None, self.settings.prices, sent, 0)
+
+
+def _call_row(call: ToolRequest, extra: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a call as it is sent; `extra` are its other members, with those of its function."""
+    function = {**extra.get("function", {}), "name": call.name, "arguments": call.arguments}
+    return {**extra, "id": call.id, "type": "function", "function": function}
 
 
 def _utf8(text: str) -> str:

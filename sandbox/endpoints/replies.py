@@ -1,52 +1,91 @@
-"""Reads the body of a chat completion: the reply, its calls and its usage, or the failure it reports."""
+"""Reads the body of a chat completion: the reply, its calls and its usage, or the failure it reports.
+
+A failure that is the model's own, such as a call that the server could not read, is a reply as well.
+"""
 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 from gistpoint.core.chat import ChatFailure, ChatMessage, ChatProblem, ChatReply, ToolRequest, Usage
 from gistpoint.core.estimates import tokens_in
-from gistpoint.sandbox.endpoints.meanings import error_text, problem_of
+from gistpoint.sandbox.endpoints.meanings import (
+    PROBLEMS,
+    UNKNOWN_STATUS,
+    FailureMeaning,
+    error_text,
+    meaning_of,
+    status_in,
+)
+from gistpoint.sandbox.endpoints.other_members import OtherMembers
 from gistpoint.sandbox.endpoints.settings import Prices
 
 _MOST_TOKENS = 1 << 40
 _MOST_USD = 1e6
 """The limits of one request; an endpoint's claims beyond them are ignored."""
+_TICKS = 1e10
+"""The ticks of a US dollar, in which xAI reports costs."""
 _NAME_CHARACTERS = 200
 
 
-def reply_of(data: object, prices: Prices | None, sent_characters: int) -> ChatReply | ChatFailure:
+FINISHES: Mapping[str, str] = {
+    **dict.fromkeys(("max_tokens", "model_length", "MAX_TOKENS"), "length"),
+    **dict.fromkeys(("refusal", "sensitive", "safety", "SAFETY"), "content_filter"),
+}
+"""The words of some servers (Anthropic, Mistral, Zhipu, Gemini) for the finishes of the others."""
+BROKEN = ("error", "abort", "insufficient_system_resource", "network_error")
+"""The finishes of replies that the server did not complete, of OpenRouter, vLLM and SGLang, and DeepSeek."""
+WINDOW_FULL = "model_context_window_exceeded"
+"""The finish of Anthropic's and Zhipu's replies that ended because the context is full."""
+UNREADABLE = ("MALFORMED_FUNCTION_CALL", "UNEXPECTED_TOOL_CALL")
+"""Gemini's finishes of replies with a call that it could not read, also as passed on by OpenRouter."""
+_COMPLETE = frozenset(
+    {
+        *("", "stop", "length", "tool_calls", "function_call", "content_filter"),
+        *("STOP", "end_turn", "stop_sequence", "tool_use", "tool", "eos", "eos_token"),
+    }
+)
+"""The finishes of whole replies, also of Gemini, Anthropic, llama.cpp and TGI: an empty one is a model's."""
+_RAW = re.compile(r"error parsing tool call: raw='([\s\S]*)', err=")
+_NAME = re.compile(r'(?:"name"\s*:\s*"|<function=|^)([A-Za-z_][\w.-]{0,63})(?=["({>])')
+
+
+def reply_of(
+    data: object, prices: Prices | None, sent_characters: int, host: str = ""
+) -> ChatReply | ChatFailure:
     """Return the reply in the body of a chat completion, or a failure if there is none.
 
-    `sent_characters` is the length of the request, from which missing usage is estimated.
+    `sent_characters` is the length of the request, from which missing usage is estimated. `host` sent the
+    reply, and gets its other members back.
     """
     if not isinstance(data, dict):
         return _malformed("it is not a JSON object")
-    failure = _error_in(data)
-    if failure is not None:
-        return failure
     choices = data.get("choices")
     choice = choices[0] if isinstance(choices, list) and choices else None
+    error = _error_in(data, choice)
+    if error is not None:
+        return reply_in_error(status_in(error), {"error": error}, prices, sent_characters) or _failure_of(
+            error, data, prices, sent_characters
+        )
     message = choice.get("message") if isinstance(choice, dict) else None
     if not isinstance(choice, dict) or not isinstance(message, dict):
         what = "it has no choices" if not choices else "its first choice has no message"
         return _malformed(what, usage_of(data.get("usage"), prices, sent_characters, 0))
-    written = ChatMessage(
-        "assistant",
-        _content(message.get("content")),
-        _calls(message.get("tool_calls")),
-        reasoning=_text(message.get("reasoning_content")) or _text(message.get("reasoning")),
-    )
+    others = OtherMembers()
+    written = _written(message, others, host)
+    finish, unreadable = _finish_of(choice)
+    if unreadable and not written.tool_calls:
+        written = _with_unread_call(written, written.content)
     refusal = _text(message.get("refusal"))
-    finish = _text(choice.get("finish_reason"))
-    received = _length(written)
-    usage = usage_of(data.get("usage"), prices, sent_characters, received)
-    # Ollama sometimes answers this way. An empty reply for which tokens were counted is the model's own.
-    is_empty = not received and not refusal and not usage.tokens
-    if is_empty and finish in ("", "stop"):
-        return _malformed("it is empty, and no token was counted", usage)
+    usage = usage_of(data.get("usage"), prices, sent_characters, _length(written))
+    if not unreadable and not refusal:
+        failure = _failure_to_reply(written, finish, usage)
+        if failure is not None:
+            return failure
     return ChatReply(
         written,
         finish,
@@ -55,23 +94,125 @@ def reply_of(data: object, prices: Prices | None, sent_characters: int) -> ChatR
         refusal,
         fingerprint=_text(data.get("system_fingerprint"))[:_NAME_CHARACTERS],
         request_id=_text(data.get("id"))[:_NAME_CHARACTERS],
+        left_out=tuple(others.left_out),
     )
 
 
-def _error_in(data: Mapping[str, Any]) -> ChatFailure | None:
-    """Return the failure that a body with a status of success reports; None if it reports none.
+def _written(message: Mapping[str, Any], others: OtherMembers, host: str) -> ChatMessage:
+    """Return what the model has written; `others` keeps the members that are not read."""
+    calls = _calls(message.get("tool_calls"), others)
+    extra = others.of_message(message)
+    return ChatMessage(
+        "assistant",
+        _content(message.get("content")),
+        calls,
+        reasoning=_text(message.get("reasoning_content")) or _text(message.get("reasoning")),
+        extra=extra,
+        host=host if extra or any(call.extra for call in calls) else "",
+    )
 
-    A body that also has choices is a reply, and reports none.
-    """
-    error = data.get("error")
-    is_error = isinstance(error, dict | str) and bool(error)
-    if not is_error or "choices" in data:
+
+def _finish_of(choice: Mapping[str, Any]) -> tuple[str, bool]:
+    """Return the finish of a choice, and whether it reports a call that the server could not read."""
+    word = _text(choice.get("finish_reason"))
+    native = _text(choice.get("native_finish_reason"))
+    if native in UNREADABLE or word.rpartition(" ")[2] in UNREADABLE:
+        return native or word, True
+    if word.startswith("content_filter"):  # Gemini adds which one
+        return "content_filter", False
+    return FINISHES.get(word, word), False
+
+
+def _failure_to_reply(written: ChatMessage, finish: str, usage: Usage) -> ChatFailure | None:
+    """Return the failure because of which a message is no reply of the model's; None if it is one."""
+    if finish == WINDOW_FULL and not written.tool_calls:
+        what = "The endpoint ended its reply because the context is full."
+        return ChatFailure(ChatProblem.CONTEXT_FULL, what, usage=usage)
+    if finish in BROKEN:
+        what = f"The endpoint broke off its reply: it ended with {finish!r}."
+        return ChatFailure(ChatProblem.SERVER_ERROR, what, usage=usage)
+    if written.content or written.tool_calls:
         return None
-    problem = ChatProblem.SERVER_ERROR
-    code = error.get("code") if isinstance(error, dict) else None
-    if isinstance(code, int):
-        problem = problem_of(code, data)
-    return ChatFailure(problem, f"The endpoint answered with an error: {error_text(data)}")
+    if finish not in _COMPLETE:
+        return _malformed(f"it is empty, and ended with {finish[:_NAME_CHARACTERS]!r}", usage)
+    # Ollama sometimes answers this way. An empty reply for which tokens were counted is the model's own.
+    if not written.reasoning and not usage.tokens and finish in ("", "stop"):
+        return _malformed("it is empty, and no token was counted", usage)
+    return None
+
+
+def _error_in(data: Mapping[str, Any], choice: object) -> object:
+    """Return the error in a body with a status of success, even next to a reply; None if there is none."""
+    for holder in (data, choice):
+        error = holder.get("error") if isinstance(holder, dict) else None
+        if isinstance(error, dict | str) and error:
+            return error
+    return None
+
+
+def _failure_of(
+    error: object, data: Mapping[str, Any], prices: Prices | None, sent_characters: int
+) -> ChatFailure:
+    """Return the failure that an error in a body of success means."""
+    status = status_in(error)
+    # Without a status, an unknown error may pass.
+    unknown = ChatProblem.SERVER_ERROR if status == UNKNOWN_STATUS else ChatProblem.REJECTED
+    usage = Usage()
+    if data.get("usage"):
+        usage = usage_of(data["usage"], prices, sent_characters, 0)
+    return ChatFailure(
+        PROBLEMS.get(meaning_of(status, {"error": error}), unknown),
+        f"The endpoint answered with an error: {error_text({'error': error})}",
+        usage=usage,
+    )
+
+
+def reply_in_error(
+    status: int, body: object, prices: Prices | None, sent_characters: int
+) -> ChatReply | None:
+    """Return the model's own reply that an error reports; None if the error is no reply.
+
+    A call that the server could not read is one whose arguments are the model's text, so that it is answered
+    and charged as malformed. A reply or request that a filter stopped has the finish `content_filter`, and
+    the endpoint's words as its refusal.
+    """
+    meaning = meaning_of(status, body)
+    if meaning not in (FailureMeaning.MALFORMED_CALL, FailureMeaning.FILTERED):
+        return None
+    inner = body.get("error", body) if isinstance(body, dict) else {}
+    written = ChatMessage("assistant", "")
+    if meaning is FailureMeaning.MALFORMED_CALL:
+        written = _with_unread_call(written, _generation_in(inner, error_text(body)))
+    reported = inner.get("usage") if isinstance(inner, dict) else None
+    usage = usage_of(reported, prices, sent_characters, _length(written))
+    if meaning is FailureMeaning.FILTERED:
+        return ChatReply(written, "content_filter", usage, refusal=error_text(body))
+    return ChatReply(written, "tool_use_failed", usage)
+
+
+def _generation_in(error: object, shown: str) -> str:
+    """Return the model's text in an error about its call, or what the error shows of it."""
+    if not isinstance(error, dict):
+        return shown
+    text = _text(error.get("failed_generation"))
+    found = _RAW.match(_text(error.get("message")))
+    return text or (found[1] if found else shown)
+
+
+def _with_unread_call(message: ChatMessage, text: str) -> ChatMessage:
+    """Return a message with a call whose arguments are a text that the server could not read as one.
+
+    It has the name that the text has. A text in JSON without one could be carried out by mistake, so that its
+    call has none.
+    """
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        found = _NAME.search(text[:_NAME_CHARACTERS])
+        name = found[1] if found else ""
+    else:
+        name = _text(value.get("name")) if isinstance(value, dict) else ""
+    return replace(message, tool_calls=(ToolRequest("", name, text),))
 
 
 def _length(message: ChatMessage) -> int:
@@ -95,8 +236,14 @@ def usage_of(value: object, prices: Prices | None, sent: int, received: int) -> 
         completion = tokens_in(received)
     cached = _count(_details(table, "prompt").get("cached_tokens")) or 0
     reasoning = _count(_details(table, "completion").get("reasoning_tokens")) or 0
+    # xAI counts the reasoning only in the total.
+    if prompt + completion + reasoning == _count(table.get("total_tokens")):
+        completion += reasoning
     # Prices in the settings override the endpoint's claim.
     dollars = _dollars(table.get("cost"))
+    ticks = _count(table.get("cost_in_usd_ticks"))
+    if dollars is None and ticks is not None:
+        dollars = ticks / _TICKS
     if prices is not None:
         dollars = (prompt * prices.prompt + completion * prices.completion) / 1e6
     return Usage(prompt, completion, min(cached, prompt), min(reasoning, completion), dollars, estimated)
@@ -128,7 +275,7 @@ def _content(value: object) -> str:
     return "".join(_text(part.get("text")) for part in parts)
 
 
-def _calls(value: object) -> tuple[ToolRequest, ...]:
+def _calls(value: object, others: OtherMembers) -> tuple[ToolRequest, ...]:
     """Return a message's calls; llama.cpp may put the function's members into the call itself."""
     calls = []
     items = value if isinstance(value, list) else []
@@ -138,7 +285,8 @@ def _calls(value: object) -> tuple[ToolRequest, ...]:
         function = item.get("function", item if "name" in item else None)
         if isinstance(function, dict):
             text = _arguments(function.get("arguments"))
-            calls.append(ToolRequest(_text(item.get("id")), _text(function.get("name")), text))
+            name = _text(function.get("name"))
+            calls.append(ToolRequest(_text(item.get("id")), name, text, others.of_call(item)))
     return tuple(calls)
 
 

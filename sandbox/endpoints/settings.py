@@ -64,6 +64,20 @@ class ApiKey:
             return text.encode("utf-8", "replace").decode("utf-8")
         return text
 
+    def taken_out_of_texts(self, members: Mapping[str, object]) -> dict[str, object]:
+        """Return members without the key, also within texts that are JSON themselves."""
+
+        def clean(value: object) -> object:
+            if isinstance(value, str):
+                return self.taken_out_of_json(value)
+            if isinstance(value, list):
+                return [clean(item) for item in value]
+            if isinstance(value, dict):
+                return {name: clean(item) for name, item in value.items()}
+            return value
+
+        return {name: clean(value) for name, value in members.items()}
+
     def taken_out_of_json(self, text: str) -> str:
         """Return the text of a JSON value with the key removed, whether it is escaped or not.
 

@@ -116,7 +116,10 @@ _OF_PERSON = (
     IdlePrompted,
     AffordanceUsed,
 )
-_OF_REPLY = ("turn", "finish", "latency_ms", "retried", "tools", "fingerprint", "request_id")
+_OF_REPLY = (
+    *("turn", "finish", "latency_ms", "retried", "tools", "fingerprint", "request_id"),
+    *("extra", "host", "left_out", "echoed"),
+)
 """The members of a model's reply that its step shows apart from its texts and its cost."""
 _NO_BRIEF = "The journal does not hold the brief: it was made by an earlier version."
 _FOLDED = (Heartbeat, FocusMoved, AffordanceUsed, BufferEdited)
@@ -442,6 +445,8 @@ def _reply(index: int, raws: Sequence[Raw], main: _Line, turn: ModelTurn, actor:
     state = Record(main.stored).kept(*_OF_REPLY)
     if turn.tool_calls:
         state["calls"] = [call.name for call in turn.tool_calls]
+    if any(call.extra for call in turn.tool_calls):
+        state["extra_of_calls"] = [call.extra or {} for call in turn.tool_calls]
     return (
         StepBuilder(index, raws, actor, StepKind.MESSAGE, main.type)
         .thought(turn.reasoning or "")

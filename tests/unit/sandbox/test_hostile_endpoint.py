@@ -95,6 +95,17 @@ def test_the_body_of_an_error_is_bounded_as_well(status: int, monkeypatch: pytes
     assert "sent more than" in failure.message
 
 
+@pytest.mark.parametrize("status", [200, 400, 500])
+@pytest.mark.parametrize("depth", [300, 900, 3_000, 100_000])
+def test_a_body_of_any_depth_is_a_failure(status: int, depth: int) -> None:
+    deep = "[" * depth + "]" * depth
+    for body in (deep, '{"error": ' + deep + "}", '{"error": {"message": ' + deep + "}}"):
+        with endpoint(Answer(body, status)) as served:
+            failure = asked(served.url)
+        assert isinstance(failure, ChatFailure)
+        assert len(failure.message) < 1_500
+
+
 def test_a_reply_of_a_million_empty_values_is_not_unpacked() -> None:
     body = json.dumps(completion("Hello.").body)[:-1] + ', "x": [' + "{}," * transport.MOST_VALUES + "{}]}"
     with endpoint(Answer(body)) as served:

@@ -16,7 +16,7 @@ import pytest
 from agent_runs import LOOK, RIGHT, SOLVES, TALKS, WRONG, Home, WaitingModel
 from builders import CHECKS
 from fakes import FakeRunner
-from scripted_endpoint import ScriptedModel, endpoint, reply
+from scripted_endpoint import Answer, ScriptedModel, endpoint, reply
 
 from gistpoint.core.agents.settings import AgentSettings, TokenPrice
 from gistpoint.core.chat import ChatFailure, ChatProblem, Sampling, Usage
@@ -26,7 +26,9 @@ from gistpoint.core.outcomes import RunStatus
 from gistpoint.core.ports import ChatModel, RunRequest
 from gistpoint.core.running import NEVER, UNATTENDED, RunContext
 from gistpoint.sandbox.endpoints.openai_compatible import OpenAICompatibleModel
+from gistpoint.sandbox.endpoints.retrying import Backoff, RetryingModel
 from gistpoint.sandbox.endpoints.settings import ApiKey, EndpointSettings
+from gistpoint.sandbox.endpoints.throttle import Throttle, ThrottledModel
 from gistpoint.sessions.agentruns.bounds import BoundedRunner, Purse, Slots
 from gistpoint.sessions.agentruns.runner import AgentRunner
 from gistpoint.sessions.agentruns.store import AgentRun, JobAttempt, JobStatus
@@ -77,12 +79,29 @@ def test_an_endpoint_that_fails_halts_a_job_and_ends_no_attempt(home: Home) -> N
     assert len(list(home.attempts.summaries())) == 1
 
 
-def test_a_key_that_is_refused_stops_the_whole_run(home: Home) -> None:
-    home.script = (ChatFailure(ChatProblem.NOT_AUTHORISED, "It answered 401: no."),)
+@pytest.mark.parametrize("problem", [ChatProblem.NOT_AUTHORISED, ChatProblem.ACCOUNT_EMPTY])
+def test_a_refused_key_or_an_empty_account_stops_the_whole_run(home: Home, problem: ChatProblem) -> None:
+    home.script = (ChatFailure(problem, "It answered 40x: no."),)
     run = home.run(home.task(1), home.task(2), home.task(3))
     runner = home.work(run, at_once=1)
-    assert "401" in runner.stopped_by
-    assert told(run) == [(JobStatus.HALTED, "not_authorised"), *[(JobStatus.QUEUED, "")] * 2]
+    assert runner.stopped_by == "It answered 40x: no."
+    assert told(run) == [(JobStatus.HALTED, problem), *[(JobStatus.QUEUED, "")] * 2]
+    assert len(list(home.attempts.summaries())) == len(home.asked) == 1
+    assert [len(model.asked) for model in home.asked] == [1]
+
+
+def test_an_empty_account_is_noticed_by_the_first_request_of_an_endpoint(home: Home) -> None:
+    body = {"error": {"message": "You exceeded your current quota.", "code": "insufficient_quota"}}
+    with endpoint(Answer(body, 429)) as served:
+        endpoint_of_run = OpenAICompatibleModel(EndpointSettings("m", served.url, ApiKey("sk-0123456789")))
+        gate = Throttle(Backoff(first_s=0.0)).gate("here")
+        home.model_of = lambda settings: RetryingModel(ThrottledModel(endpoint_of_run, gate))
+        run = home.run(home.task(1), home.task(2))
+        runner = home.work(run, at_once=1)
+    assert len(served.requests) == 1
+    assert "answered 429: You exceeded your current quota." in runner.stopped_by
+    assert gate.wait_s() == 0.0
+    assert told(run) == [(JobStatus.HALTED, "account_empty"), (JobStatus.QUEUED, "")]
 
 
 def test_a_task_that_was_removed_halts_its_job_alone(home: Home) -> None:

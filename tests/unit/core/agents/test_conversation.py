@@ -193,3 +193,44 @@ def test_no_two_calls_of_a_reply_are_echoed_with_one_id() -> None:
     echoed = [call.id for call in sound_requests(tuple(asked), 0)]
     assert echoed[:3] == ["call_2", "call_2_", "x"]
     assert len(set(echoed)) == len(echoed)
+
+
+def test_the_words_of_a_filter_are_not_repeated_as_the_model_s(tmp_path: Path) -> None:
+    work = repair_at_work(tmp_path)
+    filtered = Answer({"error": {"message": "It was filtered.", "code": "content_filter"}}, 400)
+    with endpoint(filtered) as served:
+        work.go(at(served.url))
+    assert work.ended == ("gave_up", "declined")
+    assert len(served.requests) == 2
+    assert "filtered" not in json.dumps(served.requests)
+    assert [turn.refusal for turn in work.state.turns] == ["It was filtered."] * 2
+
+
+def test_a_call_that_the_server_could_not_read_is_charged_and_answered(tmp_path: Path) -> None:
+    work = repair_at_work(tmp_path)
+    text = '<function=read_file>{"file_path": "shop/prices.py"</function>'
+    unread = {"error": {"message": "Failed.", "code": "tool_use_failed", "failed_generation": text}}
+    with endpoint(Answer(unread, 400), completion(None, SOLVE)) as served:
+        assert work.go(at(served.url)).how is Leaving.ENDED
+    assert work.ended == ("solved", "")
+    assert work.state.spent.malformed == 1
+    first, _ = work.state.calls
+    assert (first.tool, first.malformed) == ("read_file", "not_json")
+    assert work.state.remaining.tool_uses == repair_at_work(tmp_path / "2").state.remaining.tool_uses - 2
+    answer = served.requests[1]["messages"][-1]
+    assert (answer["role"], answer["content"]) == ("tool", first.text)
+    assert "are not JSON" in answer["content"]
+
+
+def test_json_that_a_server_could_not_read_as_a_call_is_never_carried_out(tmp_path: Path) -> None:
+    work = repair_at_work(tmp_path)
+    name, arguments = SOLVE
+    bodies = [
+        Answer({"error": {"code": "tool_use_failed", "failed_generation": json.dumps(value)}}, 400)
+        for value in (arguments, {"name": name, "arguments": arguments}, {"name": name, **arguments}, [name])
+    ]
+    with endpoint(*bodies, completion("I give up.")) as served:
+        work.go(at(served.url))
+    assert work.ended == ("gave_up", "no_tool_call")
+    assert not work.state.submissions
+    assert work.state.spent.malformed == 4

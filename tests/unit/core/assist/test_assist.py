@@ -92,6 +92,13 @@ def test_the_model_gets_the_brief_the_answers_the_editor_and_the_conversation(tm
     assert attempt.state.remaining.tool_uses == 15  # the call costs one, the assistant none
 
 
+@pytest.mark.parametrize("said", [{"refusal": "No."}, {"finish": "content_filter"}])
+def test_a_refused_question_says_so(tmp_path: Path, said: dict[str, str]) -> None:
+    attempt, _, _ = begin(tmp_path)
+    assistant = Assistant(attempt, Model(replace(answered(""), **said)), ChatSettings(model="m", messages=4))
+    assert assistant.ask("What is wrong?").problem == "refused"
+
+
 def test_limits_are_kept_and_each_question_counts(tmp_path: Path) -> None:
     attempt, _, _ = begin(tmp_path)
     model = Model(answered("a", 60), CancelledError("stopped"), answered("b", 60))

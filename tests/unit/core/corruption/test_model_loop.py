@@ -327,6 +327,25 @@ def test_refusals_end_it(tmp_path: Path, first: ChatReply) -> None:
     assert result.detail
 
 
+def test_other_members_of_a_reply_stay_with_it(tmp_path: Path) -> None:
+    signed = {"reasoning_details": [{"signature": "abc"}]}
+    talks = reply(content="Let me think.")
+    calls = reply(submit(GOOD))
+    script = [
+        replace(said, message=replace(said.message, extra=signed, host="h")) for said in (talks, calls, talks)
+    ]
+    _, model = loop_of(tmp_path, *script)
+    said = [message for message in model.asked[-1] if message.role == "assistant"]
+    assert [(message.extra, message.host) for message in said] == [(signed, "h")] * 2
+
+
+def test_the_words_of_a_filter_are_not_the_model_s(tmp_path: Path) -> None:
+    filtered = reply(refusal="The response was filtered.", finish="content_filter")
+    result, model = loop_of(tmp_path, filtered)
+    assert (result.end, result.detail) == (End.REFUSED, "The response was filtered.")
+    assert [message.role for message in model.asked[-1]] == ["user", "user"]
+
+
 @pytest.mark.parametrize("problem", list(ChatProblem))
 def test_what_an_endpoint_does_ends_it_with_its_reason_and_keeps_what_was_accepted(
     tmp_path: Path, problem: ChatProblem

@@ -152,6 +152,15 @@ def test_an_endpoint_that_is_gone_stops_the_campaign_and_burns_no_candidate(
         made.campaign("discovery", min_failing=2, model="m")
 
 
+def test_an_account_that_became_empty_stops_the_campaign_in_the_middle_of_a_conversation(
+    tmp_path: Path,
+) -> None:
+    browse = reply(("read_file", {"file_path": "shop.py"}))
+    made = shop(tmp_path, browse, ChatFailure(ChatProblem.ACCOUNT_EMPTY, "No credit is left."))
+    with pytest.raises(EndpointError, match=r"No credit is left\."):
+        made.campaign("discovery", min_failing=2, model="m")
+
+
 def test_a_text_too_long_for_the_model_is_the_function_s_own_end(tmp_path: Path) -> None:
     browse = reply(("read_file", {"file_path": "shop.py"}))
     made = shop(tmp_path, browse, ChatFailure(ChatProblem.REJECTED, "Too long."))

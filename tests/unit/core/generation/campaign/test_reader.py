@@ -222,8 +222,11 @@ def test_a_reader_of_no_use_stops_the_set_and_is_asked_again(tmp_path: Path, ans
     assert record_of(kept[0])["read"] == 3
 
 
-def test_an_endpoint_that_is_gone_stops_the_set_and_what_was_read_is_kept(tmp_path: Path) -> None:
-    answers = [names()] * 4 + [lambda packet: ChatFailure(ChatProblem.NO_CONNECTION, "It is gone.")]
+@pytest.mark.parametrize("problem", [ChatProblem.NO_CONNECTION, ChatProblem.ACCOUNT_EMPTY])
+def test_an_endpoint_that_is_gone_stops_the_set_and_what_was_read_is_kept(
+    tmp_path: Path, problem: ChatProblem
+) -> None:
+    answers = [names()] * 4 + [lambda packet: ChatFailure(problem, "It is gone.")]
     shop, bench = read_shop(
         tmp_path, lambda packet: answers.pop(0)(packet) if len(answers) > 1 else answers[0](packet)
     )
