@@ -9,7 +9,6 @@ from functools import cache
 from threading import Event
 
 import httpx2
-from openai import DefaultHttpxClient
 
 MOST_BYTES = 32 << 20
 """The limit on one reply, in bytes."""
@@ -37,7 +36,7 @@ def bounded_client(timeout_s: float, abandoned: Event) -> httpx2.Client:
         response.headers.pop("content-encoding", None)
         response.stream = _Body(response.stream, MOST_BYTES, abandoned)
 
-    return DefaultHttpxClient(
+    return httpx2.Client(
         follow_redirects=False,
         timeout=timeout_s,
         verify=_trusted(),

@@ -1,0 +1,113 @@
+"""Chat models behind Anthropic's Messages API, through the package `anthropic` (the extra of that name)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from gistpoint.core.chat import ChatMessage, ChatProblem
+from gistpoint.core.errors import EndpointError, extra_hint
+from gistpoint.core.running import NEVER, CancelToken
+from gistpoint.sandbox.endpoints.anthropic_bodies import error_problem, reply_of, request_of
+from gistpoint.sandbox.endpoints.settings import EndpointSettings
+
+if TYPE_CHECKING:
+    import anthropic
+    import httpx2
+
+    from gistpoint.sandbox.endpoints.exchange import Answer
+
+
+class AnthropicModel:
+    """A model behind Anthropic's Messages API; implements `gistpoint.core.ports.ChatModel`.
+
+    Each call sends one request. A reply's blocks, among them signed and redacted thinking, are kept in the
+    journal and sent back as they came, in their order.
+    """
+
+    def __init__(self, settings: EndpointSettings) -> None:
+        """Raises `EndpointError` if the package `anthropic` is not installed."""
+        try:
+            import anthropic
+
+            from gistpoint.sandbox.endpoints.exchange import Exchange
+        except ImportError:
+            raise EndpointError(
+                "Anthropic's API needs packages that are not installed.", hint=extra_hint("anthropic")
+            ) from None
+        self.settings = settings
+        self._anthropic = anthropic
+        self._exchange = Exchange(settings)
+
+    @property
+    def name(self) -> str:
+        """The model's name as it is requested."""
+        return self.settings.model
+
+    def complete(
+        self,
+        messages: Sequence[ChatMessage],
+        tools: Sequence[Mapping[str, Any]],
+        *,
+        cancel: CancelToken = NEVER,
+    ) -> Answer:
+        """Send one request, and return the reply or the failure.
+
+        The request is abandoned at its time limit, which is a failure, and when `cancel` is cancelled, which
+        raises `CancelledError`.
+        """
+        body = request_of(messages, tools, self.settings)
+        sent = len(json.dumps(body))
+        return self._exchange.ask(lambda http: self._request(http, body, sent), sent, cancel)
+
+    def _request(self, http: httpx2.Client, body: Mapping[str, Any], sent: int) -> Answer:
+        from gistpoint.sandbox.endpoints.transport import loaded
+
+        package = self._anthropic
+        try:
+            with self._client(http).messages.with_streaming_response.create(
+                model=self.settings.model,
+                max_tokens=body["max_tokens"],
+                messages=body["messages"],
+                # Sent as they are: the package would have to know every member of the blocks that it is given.
+                extra_body={name: value for name, value in body.items() if name != "max_tokens"},
+            ) as response:
+                received = response.read()
+            # Read as raw JSON, because the package's own models would accept anything (decision 34).
+            return reply_of(self.settings.withheld.taken_out_of(loaded(received)), self.settings, sent)
+        except package.APITimeoutError:
+            return self._exchange.timed_out(sent)
+        except package.APIConnectionError as error:
+            return self._exchange.unreachable(error.__cause__)
+        except package.APIStatusError as error:
+            return self._refused(error)
+        except package.APIError:
+            return self._exchange.failure(ChatProblem.MALFORMED_REPLY, "sent a reply that can't be read")
+
+    def _client(self, http: httpx2.Client) -> anthropic.Anthropic:
+        from gistpoint.sandbox.endpoints.exchange import NO_KEY
+
+        return self._anthropic.Anthropic(
+            # With a key, the package looks for no other credentials in the environment or in files.
+            api_key=self.settings.key.reveal() or NO_KEY,
+            base_url=self.settings.base_url,
+            timeout=self.settings.timeout_s,
+            # `RetryingModel` retries, since waits must be cancellable, limited and recorded (decision 34).
+            max_retries=0,
+            http_client=http,
+            open_telemetry=False,
+        )
+
+    def _refused(self, error: anthropic.APIStatusError) -> Answer:
+        body = self.settings.withheld.taken_out_of(error.body)
+        hint = ""
+        if error.status_code == 404 and self.settings.has_path:
+            hint = "; if the server has the model, its address may have to end before /v1"
+        return self._exchange.refused(
+            error_problem(error.status_code, body),
+            error.status_code,
+            body,
+            error.response.headers,
+            hint=hint,
+        )

@@ -1,0 +1,51 @@
+"""Reads the parts of native replies, and keeps them for the host that sent them, within bounds."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from gistpoint.core.chat import ChatMessage
+
+MOST_KEPT = 2_000_000
+"""The limit on the parts that are kept of one reply, in characters of JSON; larger ones are not kept."""
+_DEEPEST = 100
+_MOST_TOKENS = 1 << 40
+
+Block = Mapping[str, Any]
+
+
+def kept(message: ChatMessage, parts: Mapping[str, Any], place: str) -> ChatMessage:
+    """Return a message with the parts that its host gets back, unless they are too large or too deep."""
+    if _is_deep(parts) or len(json.dumps(parts)) > MOST_KEPT:
+        return message
+    return replace(message, extra=parts, host=place)
+
+
+def _is_deep(value: object) -> bool:
+    """Return whether a JSON value is nested more deeply than a reply's own parts ever are."""
+    level = [value]
+    for _ in range(_DEEPEST):
+        lists = [item for item in level if isinstance(item, list)]
+        tables = [item for item in level if isinstance(item, dict)]
+        level = [item for one in lists for item in one] + [item for one in tables for item in one.values()]
+    return bool(level)
+
+
+def blocks_of(value: object) -> Sequence[Block]:
+    """Return the parts of a list that are JSON objects; none if it is no list."""
+    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
+
+
+def text_of(value: object) -> str:
+    """Return a text; an empty one for any other value."""
+    return value if isinstance(value, str) else ""
+
+
+def count(value: object) -> int | None:
+    """Return a number of tokens; None for a value that can't be one."""
+    if isinstance(value, bool) or not isinstance(value, int):
+        return None
+    return value if 0 <= value < _MOST_TOKENS else None
