@@ -118,7 +118,9 @@ class Services:
     consent: Consent = field(default_factory=Consent)
     """Asks before code runs without isolation."""
     solver: Callable[[str, str, ChatApi | None], AgentSolver] = _no_solver
-    """Returns the model with a name, at a server's address and by an API; what is empty is that of the settings.
+    """Returns the model with a name, at a server's address and by an API.
+
+    Without one of these, it is that of the settings.
 
     Raises `EndpointError` if the model can't be used.
     """

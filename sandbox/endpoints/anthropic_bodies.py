@@ -27,7 +27,7 @@ from gistpoint.sandbox.endpoints.settings import EndpointSettings
 CONTENT = "content"
 """The member of `ChatMessage.extra` that holds the blocks of a reply, as received."""
 MOST_OUTPUT = 32_000
-"""The limit on a reply's tokens where none is given, since the API requires one; all models from 4 on allow it."""
+"""The limit on a reply's tokens if none is given, since the API requires one; models from 4 on allow it."""
 _AFTER_THINKING = 8_000
 """The least number of tokens left for a reply after its reasoning."""
 _MARK = {"cache_control": {"type": "ephemeral"}}
@@ -46,9 +46,7 @@ def request_of(
     With tools, it asks for the prompt's beginning to be cached, because the conversation will be sent again:
     the tools, the system prompt, and everything up to the last two messages.
     """
-    system = [
-        {"type": "text", "text": message.content} for message in messages if message.role == "system"
-    ]
+    system = [{"type": "text", "text": message.content} for message in messages if message.role == "system"]
     rows = _rows(messages, settings.place)
     offered = [anthropic_tool(tool) for tool in tools]
     if offered:
@@ -117,16 +115,20 @@ def _blocks(message: ChatMessage, place: str) -> list[dict[str, Any]]:
     return [answer | ({"content": message.content} if message.content else {})]
 
 
-def _written(message: ChatMessage, place: str) -> list[dict[str, Any]]:
-    """Return the blocks of a reply: those that its host sent, if its calls are those that were answered."""
-    received = blocks_of(message.extra.get(CONTENT)) if message.host == place else ()
-    blocks = [block for block in received if not _is_blank(block)]
-    called = [block for block in blocks if block.get("type") == "tool_use"]
-    if received and [_as_called(block) for block in called] == [_as_made(call) for call in message.tool_calls]:
-        return blocks
-    if received and not message.tool_calls:  # its calls were cut off, and were not made
-        return [block for block in blocks if block.get("type") != "tool_use"]
-    return _rebuilt(message)
+def _written(message: ChatMessage, place: str) -> list[Block]:
+    """Return the blocks of a reply: those that its host sent, if their first calls are those that were made.
+
+    Further calls were cut off, and were not made.
+    """
+    received = blocks_of(message.extra.get(CONTENT)) if message.host == place else []
+    called = [block for block in received if block.get("type") == "tool_use"]
+    made = called[: len(message.tool_calls)]
+    if not received or [_as_called(block) for block in made] != [
+        _as_made(call) for call in message.tool_calls
+    ]:
+        return _rebuilt(message)
+    left_out = called[len(made) :]
+    return [block for block in received if not _is_blank(block) and not any(block is one for one in left_out)]
 
 
 def _is_blank(block: Block) -> bool:
@@ -134,7 +136,7 @@ def _is_blank(block: Block) -> bool:
     return block.get("type") == "text" and not text_of(block.get("text")).strip()
 
 
-def _rebuilt(message: ChatMessage) -> list[dict[str, Any]]:
+def _rebuilt(message: ChatMessage) -> list[Block]:
     said = [{"type": "text", "text": message.content}] if message.content.strip() else []
     return [*said, *({"type": "tool_use", **_as_made(call)} for call in message.tool_calls)]
 
@@ -210,7 +212,9 @@ def _message(blocks: Sequence[Block], settings: EndpointSettings, *, cut_off: bo
         ),
     )
     # What the journal can say without it is not stored twice.
-    return message if _rebuilt(message) == list(blocks) else kept(message, {CONTENT: [*blocks]}, settings.place)
+    return (
+        message if _rebuilt(message) == list(blocks) else kept(message, {CONTENT: [*blocks]}, settings.place)
+    )
 
 
 def _unfinished(stop: str, message: ChatMessage, usage: Usage) -> ChatFailure | None:
@@ -284,7 +288,7 @@ _TOO_LONG = ("prompt is too long", "exceed context limit")
 
 
 def error_problem(status: int, body: object) -> ChatProblem:
-    """Return the meaning of an error: that of its type and code, and, for a rejected request, of its words."""
+    """Return the meaning of an error, by its type, its code and, for a rejected request, its words."""
     error = body.get("error") if isinstance(body, dict) else None
     table: Mapping[str, object] = error if isinstance(error, dict) else {}
     details = table.get("details")

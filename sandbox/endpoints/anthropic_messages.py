@@ -70,7 +70,7 @@ class AnthropicModel:
                 model=self.settings.model,
                 max_tokens=body["max_tokens"],
                 messages=body["messages"],
-                # Sent as they are: the package would have to know every member of the blocks that it is given.
+                # Sent as they are, since the package does not know all members of the blocks that it gets.
                 extra_body={name: value for name, value in body.items() if name != "max_tokens"},
             ) as response:
                 received = response.read()

@@ -97,8 +97,12 @@ class GeminiModel:
             return self._refused(answers[-1])
 
     def _client(self, http: httpx2.Client) -> Any:
-        from gistpoint.sandbox.endpoints.exchange import NO_KEY
+        import httpx2
 
+        from gistpoint.sandbox.endpoints.exchange import NO_KEY
+        from gistpoint.sandbox.endpoints.transport import trusted_certificates
+
+        certificates = trusted_certificates()
         return self._genai.Client(
             # Given here, since the package would otherwise look for both in the environment.
             vertexai=False,
@@ -108,6 +112,9 @@ class GeminiModel:
                 timeout=max(1, round(self.settings.timeout_s * 1000)),
                 # Without `retry_options`, nothing is retried: `RetryingModel` does that (decision 34).
                 httpx_client=http,
+                # Unused, but without them the package reads the certificates twice for each request.
+                httpx_async_client=httpx2.AsyncClient(verify=certificates),
+                async_client_args={"ssl": certificates},
             ),
         )
 

@@ -14,7 +14,7 @@ MOST_KEPT = 2_000_000
 _DEEPEST = 100
 _MOST_TOKENS = 1 << 40
 
-Block = Mapping[str, Any]
+Block = dict[str, Any]
 
 
 def kept(message: ChatMessage, parts: Mapping[str, Any], place: str) -> ChatMessage:

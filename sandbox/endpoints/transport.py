@@ -39,14 +39,14 @@ def bounded_client(timeout_s: float, abandoned: Event) -> httpx2.Client:
     return httpx2.Client(
         follow_redirects=False,
         timeout=timeout_s,
-        verify=_trusted(),
+        verify=trusted_certificates(),
         headers={"Accept-Encoding": "identity"},
         event_hooks={"response": [bound]},
     )
 
 
 @cache
-def _trusted() -> ssl.SSLContext:
+def trusted_certificates() -> ssl.SSLContext:
     """Return a context with the trusted certificates; reading them takes as long as the rest of a request."""
     return httpx2.create_ssl_context()
 

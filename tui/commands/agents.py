@@ -212,7 +212,7 @@ def _dry_run(services: Services, plan: PlannedRun, *, json: bool) -> int:
     )
     print_records(columns, jobs)
     where = f" at {settings.host}" if settings.host else ""
-    print_text(f"{plural(len(jobs), 'job')} for {settings.model}{where}. Nothing was sent.")
+    print_text(f"{plural(len(jobs), 'job')} for {settings.model_and_api}{where}. Nothing was sent.")
     return DONE
 
 
@@ -283,7 +283,7 @@ def _listed(store: AgentRunStore, name: str) -> dict[str, Any]:
         "at work" if found.worked_on else f"{len(found.left)} left, {halted} halted" if found.left else "done"
     )
     return row | {
-        "model": found.settings.model,
+        "model": found.settings.model_and_api,
         "host": found.settings.host,
         "jobs": len(found.jobs),
         "ended": len(found.jobs) - len(found.left),
@@ -317,7 +317,7 @@ def _print_figures(found: AgentRun, figures: FiguresOfRun, *, json: bool) -> Non
     settings = found.settings
     about = {
         "run": found.name,
-        "model": f"{settings.model} {f'at {settings.host}' if settings.host else ''}".strip(),
+        "model": f"{settings.model_and_api} {f'at {settings.host}' if settings.host else ''}".strip(),
     }
     messages = Counter(row.message for row in figures.attempts if row.message)
     message_rows = [

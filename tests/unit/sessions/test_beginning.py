@@ -37,7 +37,7 @@ SEARCHER = "builtin:searcher"
 def services(tmp_path: Path) -> Services:
     found = build_services(tmp_path)
     build_task(found.locations.tasks)
-    return replace(found, solver=lambda name, base_url: built_in(name))
+    return replace(found, solver=lambda name, base_url, api: built_in(name))
 
 
 def at(host: str, name: str = SEARCHER) -> AgentSolver:
@@ -83,7 +83,7 @@ def test_what_can_not_begin_says_why(services: Services) -> None:
 
 
 def test_a_bound_needs_a_price_and_a_run_stays_with_its_server(services: Services) -> None:
-    elsewhere = replace(services, solver=lambda name, base_url: at("far.example", name))
+    elsewhere = replace(services, solver=lambda name, base_url, api: at("far.example", name))
     plan = planned(elsewhere)
     with pytest.raises(UserError, match="without a price"):
         begin_run(elsewhere, plan, AgentPace(max_cost=1.0))
