@@ -24,7 +24,7 @@ from gistpoint.sandbox.endpoints.meanings import error_text, problem_of
 from gistpoint.sandbox.endpoints.replies import usage_of
 from gistpoint.sandbox.endpoints.settings import EndpointSettings
 
-CONTENT = "content"
+BLOCKS = "blocks"
 """The member of `ChatMessage.extra` that holds the blocks of a reply, as received."""
 MOST_OUTPUT = 32_000
 """The limit on a reply's tokens if none is given, since the API requires one; models from 4 on allow it."""
@@ -34,6 +34,7 @@ _MARK = {"cache_control": {"type": "ephemeral"}}
 _MARKED_MESSAGES = 2
 """How many messages carry a cache mark: besides tools and system prompt, the API allows two more."""
 _NAME_CHARACTERS = 200
+_MESSAGE_CHARACTERS = 300
 
 # The request
 
@@ -120,7 +121,7 @@ def _written(message: ChatMessage, place: str) -> list[Block]:
 
     Further calls were cut off, and were not made.
     """
-    received = blocks_of(message.extra.get(CONTENT)) if message.host == place else []
+    received = blocks_of(message.extra.get(BLOCKS)) if message.host == place else []
     called = [block for block in received if block.get("type") == "tool_use"]
     made = called[: len(message.tool_calls)]
     if not received or [_as_called(block) for block in made] != [
@@ -171,13 +172,13 @@ def reply_of(data: object, settings: EndpointSettings, sent: int) -> ChatReply |
     """
     if not isinstance(data, dict):
         return _malformed("it is not a JSON object")
-    if data.get("type") == "error" or ("error" in data and CONTENT not in data):
+    if data.get("type") == "error" or ("error" in data and "content" not in data):
         return ChatFailure(
             error_problem(500, data), f"The endpoint answered with an error: {error_text(data)}"
         )
-    if not isinstance(data.get(CONTENT), list):
+    if not isinstance(data.get("content"), list):
         return _malformed("it has no content", usage_in(data.get("usage"), settings, sent, 0))
-    blocks = blocks_of(data[CONTENT])
+    blocks = blocks_of(data["content"])
     stop = text_of(data.get("stop_reason"))
     message = _message(blocks, settings, cut_off=stop == "max_tokens")
     usage = usage_in(data.get("usage"), settings, sent, len(json.dumps(blocks)) if blocks else 0)
@@ -213,7 +214,7 @@ def _message(blocks: Sequence[Block], settings: EndpointSettings, *, cut_off: bo
     )
     # What the journal can say without it is not stored twice.
     return (
-        message if _rebuilt(message) == list(blocks) else kept(message, {CONTENT: [*blocks]}, settings.place)
+        message if _rebuilt(message) == list(blocks) else kept(message, {BLOCKS: [*blocks]}, settings.place)
     )
 
 
@@ -271,6 +272,7 @@ def _malformed(what: str, usage: Usage | None = None) -> ChatFailure:
 
 # Errors
 
+_FILTERED = "Output blocked by content filtering policy"
 _BY_TYPE = {
     "authentication_error": ChatProblem.NOT_AUTHORISED,
     "permission_error": ChatProblem.NOT_AUTHORISED,
@@ -287,10 +289,25 @@ _SPENT = ("spend_limit_reached", "credit balance is too low")
 _TOO_LONG = ("prompt is too long", "exceed context limit")
 
 
+def filtered_reply(body: object, settings: EndpointSettings, sent: int) -> ChatReply | None:
+    """Return the reply that an error reports as stopped by a filter; None if the error is another."""
+    message = text_of(_error(body).get("message"))
+    if not message.startswith(_FILTERED):
+        return None
+    usage = usage_in(None, settings, sent, 0)
+    return ChatReply(
+        ChatMessage("assistant", ""), "content_filter", usage, refusal=message[:_MESSAGE_CHARACTERS]
+    )
+
+
+def _error(body: object) -> Mapping[str, object]:
+    error = body.get("error") if isinstance(body, dict) else None
+    return error if isinstance(error, dict) else {}
+
+
 def error_problem(status: int, body: object) -> ChatProblem:
     """Return the meaning of an error, by its type, its code and, for a rejected request, its words."""
-    error = body.get("error") if isinstance(body, dict) else None
-    table: Mapping[str, object] = error if isinstance(error, dict) else {}
+    table = _error(body)
     details = table.get("details")
     code = text_of(details.get("error_code")) if isinstance(details, dict) else ""
     words = f"{code} {text_of(table.get('message'))}".lower()

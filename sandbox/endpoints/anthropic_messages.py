@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Any
 from gistpoint.core.chat import ChatMessage, ChatProblem
 from gistpoint.core.errors import EndpointError, extra_hint
 from gistpoint.core.running import NEVER, CancelToken
-from gistpoint.sandbox.endpoints.anthropic_bodies import error_problem, reply_of, request_of
+from gistpoint.sandbox.endpoints.anthropic_bodies import error_problem, filtered_reply, reply_of, request_of
 from gistpoint.sandbox.endpoints.settings import EndpointSettings
 
 if TYPE_CHECKING:
     import anthropic
     import httpx2
 
-    from gistpoint.sandbox.endpoints.exchange import Answer
+    from gistpoint.sandbox.endpoints.bounded_requests import Answer
 
 
 class AnthropicModel:
@@ -31,14 +31,14 @@ class AnthropicModel:
         try:
             import anthropic
 
-            from gistpoint.sandbox.endpoints.exchange import Exchange
+            from gistpoint.sandbox.endpoints.bounded_requests import BoundedRequests
         except ImportError:
             raise EndpointError(
                 "Anthropic's API needs packages that are not installed.", hint=extra_hint("anthropic")
             ) from None
         self.settings = settings
         self._anthropic = anthropic
-        self._exchange = Exchange(settings)
+        self._requests = BoundedRequests(settings)
 
     @property
     def name(self) -> str:
@@ -59,7 +59,7 @@ class AnthropicModel:
         """
         body = request_of(messages, tools, self.settings)
         sent = len(json.dumps(body))
-        return self._exchange.ask(lambda http: self._request(http, body, sent), sent, cancel)
+        return self._requests.ask(lambda http: self._request(http, body, sent), sent, cancel)
 
     def _request(self, http: httpx2.Client, body: Mapping[str, Any], sent: int) -> Answer:
         from gistpoint.sandbox.endpoints.transport import loaded
@@ -77,16 +77,16 @@ class AnthropicModel:
             # Read as raw JSON, because the package's own models would accept anything (decision 34).
             return reply_of(self.settings.withheld.taken_out_of(loaded(received)), self.settings, sent)
         except package.APITimeoutError:
-            return self._exchange.timed_out(sent)
+            return self._requests.timed_out(sent)
         except package.APIConnectionError as error:
-            return self._exchange.unreachable(error.__cause__)
+            return self._requests.unreachable(error.__cause__)
         except package.APIStatusError as error:
-            return self._refused(error)
+            return self._refused(error, sent)
         except package.APIError:
-            return self._exchange.failure(ChatProblem.MALFORMED_REPLY, "sent a reply that can't be read")
+            return self._requests.failure(ChatProblem.MALFORMED_REPLY, "sent a reply that can't be read")
 
     def _client(self, http: httpx2.Client) -> anthropic.Anthropic:
-        from gistpoint.sandbox.endpoints.exchange import NO_KEY
+        from gistpoint.sandbox.endpoints.bounded_requests import NO_KEY
 
         return self._anthropic.Anthropic(
             # With a key, the package looks for no other credentials in the environment or in files.
@@ -99,12 +99,15 @@ class AnthropicModel:
             open_telemetry=False,
         )
 
-    def _refused(self, error: anthropic.APIStatusError) -> Answer:
+    def _refused(self, error: anthropic.APIStatusError, sent: int) -> Answer:
         body = self.settings.withheld.taken_out_of(error.body)
+        filtered = filtered_reply(body, self.settings, sent)
+        if filtered is not None:
+            return filtered
         hint = ""
         if error.status_code == 404 and self.settings.has_path:
             hint = "; if the server has the model, its address may have to end before /v1"
-        return self._exchange.refused(
+        return self._requests.refused(
             error_problem(error.status_code, body),
             error.status_code,
             body,

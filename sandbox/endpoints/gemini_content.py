@@ -15,7 +15,7 @@ from gistpoint.sandbox.endpoints.settings import EndpointSettings
 if TYPE_CHECKING:
     import httpx2
 
-    from gistpoint.sandbox.endpoints.exchange import Answer
+    from gistpoint.sandbox.endpoints.bounded_requests import Answer
 
 _UNSAFE = ("..", "?", "&", "#")
 """What a model's name can't contain, since it becomes a part of the request's path."""
@@ -38,7 +38,7 @@ class GeminiModel:
             from google import genai
             from google.genai import types
 
-            from gistpoint.sandbox.endpoints.exchange import Exchange
+            from gistpoint.sandbox.endpoints.bounded_requests import BoundedRequests
         except ImportError:
             raise EndpointError(
                 "Gemini's API needs packages that are not installed.", hint=extra_hint("gemini")
@@ -46,7 +46,7 @@ class GeminiModel:
         self.settings = settings
         self._genai = genai
         self._types = types
-        self._exchange = Exchange(settings)
+        self._requests = BoundedRequests(settings)
 
     @property
     def name(self) -> str:
@@ -67,7 +67,7 @@ class GeminiModel:
         """
         body = request_of(messages, tools, self.settings)
         sent = len(json.dumps(body))
-        return self._exchange.ask(lambda http: self._request(http, body, sent), sent, cancel)
+        return self._requests.ask(lambda http: self._request(http, body, sent), sent, cancel)
 
     def _request(self, http: httpx2.Client, body: dict[str, Any], sent: int) -> Answer:
         from gistpoint.sandbox.endpoints.transport import loaded
@@ -99,7 +99,7 @@ class GeminiModel:
     def _client(self, http: httpx2.Client) -> Any:
         import httpx2
 
-        from gistpoint.sandbox.endpoints.exchange import NO_KEY
+        from gistpoint.sandbox.endpoints.bounded_requests import NO_KEY
         from gistpoint.sandbox.endpoints.transport import trusted_certificates
 
         certificates = trusted_certificates()
@@ -129,7 +129,7 @@ class GeminiModel:
         if isinstance(body, list) and len(body) == 1:
             body = body[0]
         status = response.status_code
-        return self._exchange.refused(
+        return self._requests.refused(
             error_problem(status, body) if status >= 400 else ChatProblem.REJECTED,
             status,
             body,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -12,26 +13,35 @@ from gistpoint.core.chat import ChatMessage
 MOST_KEPT = 2_000_000
 """The limit on the parts that are kept of one reply, in characters of JSON; larger ones are not kept."""
 _DEEPEST = 100
+_MOST_INTEGER = 1 << 63
 _MOST_TOKENS = 1 << 40
 
 Block = dict[str, Any]
 
 
 def kept(message: ChatMessage, parts: Mapping[str, Any], place: str) -> ChatMessage:
-    """Return a message with the parts that its host gets back, unless they are too large or too deep."""
-    if _is_deep(parts) or len(json.dumps(parts)) > MOST_KEPT:
+    """Return a message with the parts that its host gets back, unless a journal can't hold them."""
+    if not _is_plain(parts) or len(json.dumps(parts)) > MOST_KEPT:
         return message
     return replace(message, extra=parts, host=place)
 
 
-def _is_deep(value: object) -> bool:
-    """Return whether a JSON value is nested more deeply than a reply's own parts ever are."""
+def _is_plain(value: object) -> bool:
+    """Return whether a JSON value is nested no deeper than replies are, with numbers that JSON can hold."""
     level = [value]
     for _ in range(_DEEPEST):
+        if not all(map(_is_sound, level)):
+            return False
         lists = [item for item in level if isinstance(item, list)]
         tables = [item for item in level if isinstance(item, dict)]
         level = [item for one in lists for item in one] + [item for one in tables for item in one.values()]
-    return bool(level)
+    return not level
+
+
+def _is_sound(value: object) -> bool:
+    if isinstance(value, float):
+        return math.isfinite(value)
+    return not isinstance(value, int) or abs(value) < _MOST_INTEGER
 
 
 def blocks_of(value: object) -> Sequence[Block]:

@@ -357,6 +357,14 @@ def test_an_error_with_a_status_of_success() -> None:
     assert "Overloaded" in failure.message
 
 
+def test_an_output_that_a_filter_stopped_is_a_refusal() -> None:
+    reply = reply_to(
+        Answer(error("invalid_request_error", "Output blocked by content filtering policy"), 400)
+    )
+    assert (reply.finish, reply.refusal) == ("content_filter", "Output blocked by content filtering policy")
+    assert reply.usage.estimated
+
+
 def test_an_address_that_ends_in_v1_is_named_as_the_likely_mistake() -> None:
     with endpoint(Answer("", 404)) as served:
         failure = model_at("anthropic", served.url + "/v1").complete(HELLO, [])

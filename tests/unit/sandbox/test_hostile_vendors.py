@@ -10,6 +10,7 @@ import threading
 from collections.abc import Iterator
 from typing import Any
 
+import msgspec
 import pytest
 from native_endpoints import KEY, candidate, message, model_at
 from scripted_endpoint import Answer, endpoint
@@ -98,7 +99,9 @@ def test_any_member_may_have_any_type(api: ChatApi) -> None:
         bodies += 1
         if isinstance(reply, ChatReply):
             assert 0 <= reply.usage.prompt_tokens < 1 << 41
-            json.dumps(read.request_of([*HELLO, reply.message, *HELLO], [], settings)).encode()
+            request = read.request_of([*HELLO, reply.message, *HELLO], [], settings)
+            json.dumps(request, allow_nan=False).encode()
+            msgspec.json.encode(dict(reply.message.extra))
     assert bodies > 300
 
 

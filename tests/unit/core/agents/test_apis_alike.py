@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
-from agent_attempts import LOOK, MISS, SOLVE, AtWork, repair_at_work
+from agent_attempts import LOOK, MISS, SOLVE, AtWork, repair_at_work, resumed
 from native_endpoints import Call, model_at, replied, signatures_in
 from scripted_endpoint import Answer, Endpoint, endpoint
 
 from gistpoint.core.agents.loop import Leaving, Left
 from gistpoint.core.agents.settings import AgentSettings
+from gistpoint.core.attempts.events import event_data
 from gistpoint.core.chat import CHAT_APIS, ChatApi
 from gistpoint.core.tasks.budgets import Budgets
 
@@ -99,6 +102,15 @@ def contents_of(api: ChatApi, request: dict[str, Any]) -> list[Any]:
     return [row["parts"] for row in request["contents"] if row["role"] == "model"]
 
 
+def stored(work: AtWork, events: int) -> AtWork:
+    """Resume from the first events, as a journal has them."""
+    first = [
+        replace(event, data=event_data(event.type, json.loads(json.dumps(event.data.written()))))
+        for event in work.memory.events[:events]
+    ]
+    return resumed(work.task, work.judge, first)
+
+
 @pytest.mark.parametrize("api", ["anthropic", "gemini"])
 def test_signatures_come_back_unchanged_and_in_place_after_a_kill(api: ChatApi, tmp_path: Path) -> None:
     bodies: list[Any] = [answer.body for answer in answers(api)]
@@ -115,7 +127,7 @@ def test_signatures_come_back_unchanged_and_in_place_after_a_kill(api: ChatApi, 
         cuts = [n for n, kind in enumerate(straight.types, 1) if kind in ("model_turn", "tool_call")]
         for events in cuts[::3]:
             served.requests.clear()
-            again, asked = straight.cut(events), straight.types[:events].count("model_turn")
+            again, asked = stored(straight, events), straight.types[:events].count("model_turn")
             assert again.go(model_at(api, served.url)) == Left(Leaving.ENDED)
             assert result_of(again)["answers"] == result_of(straight)["answers"]
             assert served.requests == wanted[asked:], "it is sent what it would have been sent"

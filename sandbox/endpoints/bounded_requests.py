@@ -1,6 +1,6 @@
-"""Sends a request in a thread that can be abandoned, and describes what came back instead of a reply.
+"""Sends requests through vendors' packages within bounds, and describes what came instead of a reply.
 
-It is the same for every vendor's package: each is given a client that reads within bounds (decision 148).
+Each package is given a client that reads within bounds, in a thread that can be abandoned (decision 148).
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ Answer = ChatReply | ChatFailure
 
 
 @dataclass(frozen=True, slots=True)
-class Exchange:
+class BoundedRequests:
     """The requests to one endpoint."""
 
     settings: EndpointSettings
