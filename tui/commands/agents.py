@@ -500,7 +500,8 @@ RUN = CliCommand(
     },
     about=(
         "Has a model attempt tasks with the tools, budgets and judge that a person gets. OPENAI_BASE_URL"
-        " sets the server and OPENAI_API_KEY its key, or [llm] in config.toml sets both. Repeating the"
+        " sets the server and OPENAI_API_KEY its key, or [llm] in config.toml sets both; with --api, the"
+        " variables are those of the vendor, such as ANTHROPIC_API_KEY. Repeating the"
         " command makes only the attempts that are missing. The exit code is 0 if every job has ended, 1"
         " if some are left."
     ),

@@ -10,6 +10,7 @@ from builders import build_services, build_task
 
 from gistpoint.core.agents.settings import TokenPrice
 from gistpoint.core.agents.solvers import AgentSolver, built_in
+from gistpoint.core.chat import ChatApi
 from gistpoint.core.errors import EndpointError, UserError
 from gistpoint.core.requests import for_worker
 from gistpoint.core.tasks.budgets import Budgets
@@ -92,6 +93,23 @@ def test_a_bound_needs_a_price_and_a_run_stays_with_its_server(services: Service
     begin_run(elsewhere, plan, AgentPace())
     with pytest.raises(UserError, match=r"at another server: far\.example"):
         resume_run(services, plan.name, "", AgentPace())
+
+
+def test_a_run_stays_with_the_api_with_which_it_was_begun(services: Services) -> None:
+    asked = []
+
+    def by(name: str, base_url: str, api: ChatApi | None) -> AgentSolver:
+        asked.append(api)
+        return replace(at("h"), api=api or "gemini")
+
+    found = replace(services, solver=by)
+    begin_run(found, planned(found), AgentPace())
+    assert planned(found).settings.agent.chat_api == "gemini"
+    resume_run(found, planned(found).name, "", AgentPace())
+    assert asked[-1] == "gemini"
+    none_has_a_seed = replace(services, solver=lambda name, base_url, api: replace(at("h"), api="anthropic"))
+    with pytest.raises(UserError, match="no seed"):
+        planned(none_has_a_seed)
 
 
 def test_names_on_this_machine_do_not_travel() -> None:
