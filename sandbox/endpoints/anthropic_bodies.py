@@ -19,8 +19,18 @@ from gistpoint.core.chat import (
     arguments_of,
 )
 from gistpoint.core.tools.dialects import anthropic_tool
-from gistpoint.sandbox.endpoints.kept import Block, blocks_of, count, kept, text_of
 from gistpoint.sandbox.endpoints.meanings import error_text, problem_of
+from gistpoint.sandbox.endpoints.native_bodies import (
+    Block,
+    blocks_of,
+    count,
+    empty,
+    given,
+    kept,
+    malformed,
+    table_of,
+    text_of,
+)
 from gistpoint.sandbox.endpoints.replies import usage_of
 from gistpoint.sandbox.endpoints.settings import EndpointSettings
 
@@ -55,12 +65,7 @@ def request_of(
         _mark_last(system)
         for row in [row for row in rows if row["role"] == "user"][-_MARKED_MESSAGES:]:
             _mark_last(row["content"])
-    given = {"system": system, "tools": offered}
-    return {
-        "messages": rows,
-        **{name: value for name, value in given.items() if value},
-        **_sampling(settings),
-    }
+    return given({"messages": rows, "system": system, "tools": offered, **_sampling(settings)})
 
 
 def _mark_last(blocks: list[dict[str, Any]]) -> None:
@@ -69,26 +74,25 @@ def _mark_last(blocks: list[dict[str, Any]]) -> None:
 
 
 def _sampling(settings: EndpointSettings) -> dict[str, Any]:
-    """Return the members for sampling; those without a value are left out, except the required limit.
+    """Return the members for sampling, with the limit that the API requires.
 
     With an effort, the model decides how much it thinks: newer models refuse a number of tokens, and
     without either, a model thinks as its vendor has set it.
     """
-    given = settings.sampling
-    thinking: dict[str, object] | None = None
-    if given.thinking_tokens is not None:
-        thinking = {"type": "enabled", "budget_tokens": given.thinking_tokens}
-    elif given.reasoning_effort is not None:
+    sampling = settings.sampling
+    thinking: dict[str, object] = {}
+    if sampling.thinking_tokens is not None:
+        thinking = {"type": "enabled", "budget_tokens": sampling.thinking_tokens}
+    elif sampling.reasoning_effort is not None:
         thinking = {"type": "adaptive", "display": "summarized"}
-    most = given.max_output_tokens or max(MOST_OUTPUT, (given.thinking_tokens or 0) + _AFTER_THINKING)
-    fields = {
-        "max_tokens": most,
-        "temperature": given.temperature,
-        "top_p": given.top_p,
+    least = max(MOST_OUTPUT, (sampling.thinking_tokens or 0) + _AFTER_THINKING)
+    return {
+        "max_tokens": sampling.max_output_tokens or least,
+        "temperature": sampling.temperature,
+        "top_p": sampling.top_p,
         "thinking": thinking,
-        "output_config": {"effort": given.reasoning_effort} if given.reasoning_effort else None,
+        "output_config": given({"effort": sampling.reasoning_effort}),
     }
-    return {name: value for name, value in fields.items() if value is not None}
 
 
 def _rows(messages: Sequence[ChatMessage], place: str) -> list[dict[str, Any]]:
@@ -111,9 +115,9 @@ def _blocks(message: ChatMessage, place: str) -> list[dict[str, Any]]:
         return _written(message, place)
     if message.role != "tool":
         return [{"type": "text", "text": message.content}]
-    answer: dict[str, Any] = {"type": "tool_result", "tool_use_id": message.tool_call_id}
     # An empty text is refused where a text is expected, while an answer may have none.
-    return [answer | ({"content": message.content} if message.content else {})]
+    content = given({"content": message.content})
+    return [{"type": "tool_result", "tool_use_id": message.tool_call_id, **content}]
 
 
 def _written(message: ChatMessage, place: str) -> list[Block]:
@@ -138,8 +142,8 @@ def _is_blank(block: Block) -> bool:
 
 
 def _rebuilt(message: ChatMessage) -> list[Block]:
-    said = [{"type": "text", "text": message.content}] if message.content.strip() else []
-    return [*said, *({"type": "tool_use", **_as_made(call)} for call in message.tool_calls)]
+    texts = [{"type": "text", "text": message.content}] if message.content.strip() else []
+    return [*texts, *({"type": "tool_use", **_as_made(call)} for call in message.tool_calls)]
 
 
 def _as_called(block: Block) -> dict[str, Any]:
@@ -171,13 +175,13 @@ def reply_of(data: object, settings: EndpointSettings, sent: int) -> ChatReply |
     `sent` is the length of the request in characters, from which missing usage is estimated.
     """
     if not isinstance(data, dict):
-        return _malformed("it is not a JSON object")
+        return malformed("it is not a JSON object")
     if data.get("type") == "error" or ("error" in data and "content" not in data):
         return ChatFailure(
             error_problem(500, data), f"The endpoint answered with an error: {error_text(data)}"
         )
     if not isinstance(data.get("content"), list):
-        return _malformed("it has no content", usage_in(data.get("usage"), settings, sent, 0))
+        return malformed("it has no content", usage_in(data.get("usage"), settings, sent, 0))
     blocks = blocks_of(data["content"])
     stop = text_of(data.get("stop_reason"))
     message = _message(blocks, settings, cut_off=stop == "max_tokens")
@@ -195,10 +199,10 @@ def reply_of(data: object, settings: EndpointSettings, sent: int) -> ChatReply |
     )
 
 
-def _message(blocks: Sequence[Block], settings: EndpointSettings, *, cut_off: bool) -> ChatMessage:
+def _message(blocks: list[Block], settings: EndpointSettings, *, cut_off: bool) -> ChatMessage:
     called = [block for block in blocks if block.get("type") == "tool_use"]
     if cut_off and called and blocks[-1] is called[-1]:
-        # The last call may lack some of its arguments, which can't be seen once they are parsed.
+        # Some arguments of the last call may be missing, which can't be seen once they are parsed.
         called.pop()
     calls = tuple(
         ToolRequest(text_of(block.get("id")), text_of(block.get("name")), json.dumps(block.get("input")))
@@ -213,9 +217,9 @@ def _message(blocks: Sequence[Block], settings: EndpointSettings, *, cut_off: bo
         ),
     )
     # What the journal can say without it is not stored twice.
-    return (
-        message if _rebuilt(message) == list(blocks) else kept(message, {BLOCKS: [*blocks]}, settings.place)
-    )
+    if _rebuilt(message) == blocks:
+        return message
+    return kept(message, {BLOCKS: blocks}, settings.place)
 
 
 def _unfinished(stop: str, message: ChatMessage, usage: Usage) -> ChatFailure | None:
@@ -227,25 +231,19 @@ def _unfinished(stop: str, message: ChatMessage, usage: Usage) -> ChatFailure | 
         # Sent for long turns with the vendor's own tools, of which none was offered.
         return ChatFailure(ChatProblem.SERVER_ERROR, "The endpoint paused the model's turn.", usage=usage)
     if is_empty and stop not in _FINISHES:
-        return ChatFailure(
-            ChatProblem.SERVER_ERROR, f"The reply is empty; it ended by {stop[:100]!r}.", usage=usage
-        )
+        return empty(stop, usage)
     if is_empty and not usage.completion_tokens and not usage.estimated and stop == "end_turn":
-        return _malformed("it is empty, and no token was counted", usage)
+        return malformed("it is empty, and no token was counted", usage)
     return None
 
 
 def _refusal(stop: str, data: Mapping[str, Any]) -> str:
-    details = data.get("stop_details")
-    if stop != "refusal" or not isinstance(details, dict):
-        return ""
-    return text_of(details.get("explanation"))
+    return text_of(table_of(data.get("stop_details")).get("explanation")) if stop == "refusal" else ""
 
 
 def usage_in(value: object, settings: EndpointSettings, sent: int, received: int) -> Usage:
     """Return the usage of a request: the API counts what it read from its cache, or wrote to it, apart."""
-    table: Mapping[str, object] = value if isinstance(value, dict) else {}
-    details = table.get("output_tokens_details")
+    table = table_of(value)
     read = count(table.get("cache_read_input_tokens")) or 0
     written = count(table.get("cache_creation_input_tokens")) or 0
     fresh = count(table.get("input_tokens"))
@@ -255,18 +253,12 @@ def usage_in(value: object, settings: EndpointSettings, sent: int, received: int
             "completion_tokens": table.get("output_tokens"),
             "prompt_tokens_details": {"cached_tokens": read},
             "completion_tokens_details": {
-                "reasoning_tokens": details.get("thinking_tokens") if isinstance(details, dict) else None
+                "reasoning_tokens": table_of(table.get("output_tokens_details")).get("thinking_tokens")
             },
         },
         settings.prices,
         sent,
         received,
-    )
-
-
-def _malformed(what: str, usage: Usage | None = None) -> ChatFailure:
-    return ChatFailure(
-        ChatProblem.MALFORMED_REPLY, f"The endpoint's reply is malformed: {what}.", usage=usage or Usage()
     )
 
 
@@ -300,16 +292,14 @@ def filtered_reply(body: object, settings: EndpointSettings, sent: int) -> ChatR
     )
 
 
-def _error(body: object) -> Mapping[str, object]:
-    error = body.get("error") if isinstance(body, dict) else None
-    return error if isinstance(error, dict) else {}
+def _error(body: object) -> Block:
+    return table_of(table_of(body).get("error"))
 
 
 def error_problem(status: int, body: object) -> ChatProblem:
     """Return the meaning of an error, by its type, its code and, for a rejected request, its words."""
     table = _error(body)
-    details = table.get("details")
-    code = text_of(details.get("error_code")) if isinstance(details, dict) else ""
+    code = text_of(table_of(table.get("details")).get("error_code"))
     words = f"{code} {text_of(table.get('message'))}".lower()
     if any(sign in words for sign in _SPENT):
         return ChatProblem.ACCOUNT_EMPTY

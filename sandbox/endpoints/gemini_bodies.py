@@ -20,8 +20,18 @@ from gistpoint.core.chat import (
     arguments_of,
 )
 from gistpoint.core.tools.dialects import gemini_tool
-from gistpoint.sandbox.endpoints.kept import Block, blocks_of, count, kept, text_of
 from gistpoint.sandbox.endpoints.meanings import error_text, problem_of
+from gistpoint.sandbox.endpoints.native_bodies import (
+    Block,
+    blocks_of,
+    count,
+    empty,
+    given,
+    kept,
+    malformed,
+    table_of,
+    text_of,
+)
 from gistpoint.sandbox.endpoints.replies import usage_of
 from gistpoint.sandbox.endpoints.settings import EndpointSettings
 
@@ -43,15 +53,15 @@ def request_of(
             contents[-1]["parts"] += parts
         elif parts:
             contents.append({"role": role, "parts": parts})
-    given = {
-        "systemInstruction": {"parts": system} if system else None,
-        "tools": [{"functionDeclarations": [gemini_tool(tool) for tool in tools]}] if tools else None,
-    }
-    return {
-        "contents": contents,
-        **{name: value for name, value in given.items() if value},
-        "generationConfig": _sampling(settings),
-    }
+    declared = [{"functionDeclarations": [gemini_tool(tool) for tool in tools]}]
+    return given(
+        {
+            "contents": contents,
+            "systemInstruction": given({"parts": system}),
+            "tools": declared if tools else [],
+            "generationConfig": _sampling(settings),
+        }
+    )
 
 
 def _sampling(settings: EndpointSettings) -> dict[str, Any]:
@@ -59,21 +69,21 @@ def _sampling(settings: EndpointSettings) -> dict[str, Any]:
 
     Summaries of the reasoning are always asked for: they cost nothing, and change no reply.
     """
-    given = settings.sampling
-    effort = given.reasoning_effort
+    sampling = settings.sampling
     thinking = {
         "includeThoughts": True,
-        "thinkingBudget": given.thinking_tokens,
-        "thinkingLevel": effort.upper() if effort else None,
+        "thinkingBudget": sampling.thinking_tokens,
+        "thinkingLevel": (sampling.reasoning_effort or "").upper(),
     }
-    fields = {
-        "temperature": given.temperature,
-        "topP": given.top_p,
-        "seed": given.seed,
-        "maxOutputTokens": given.max_output_tokens,
-        "thinkingConfig": {name: value for name, value in thinking.items() if value is not None},
-    }
-    return {name: value for name, value in fields.items() if value is not None}
+    return given(
+        {
+            "temperature": sampling.temperature,
+            "topP": sampling.top_p,
+            "seed": sampling.seed,
+            "maxOutputTokens": sampling.max_output_tokens,
+            "thinkingConfig": given(thinking),
+        }
+    )
 
 
 def _contents(messages: Sequence[ChatMessage], place: str) -> Iterator[tuple[str, list[dict[str, Any]]]]:
@@ -127,10 +137,9 @@ def _rebuilt(message: ChatMessage) -> list[dict[str, Any]]:
 def _answer(message: ChatMessage, called: Block | None) -> dict[str, Any]:
     if called is None:
         return {"text": message.content}
-    id = text_of(called.get("id"))
     return {
         "functionResponse": {
-            **({"id": id} if id else {}),
+            **given({"id": text_of(called.get("id"))}),
             "name": text_of(called.get("name")),
             "response": {"output": message.content},
         }
@@ -153,19 +162,17 @@ def reply_of(data: object, settings: EndpointSettings, sent: int) -> ChatReply |
     `sent` is the length of the request in characters, from which missing usage is estimated.
     """
     if not isinstance(data, dict):
-        return _malformed("it is not a JSON object")
+        return malformed("it is not a JSON object")
     candidates = blocks_of(data.get("candidates"))
     if "error" in data and not candidates:
         problem = error_problem(_code_in(data), data)
         return ChatFailure(problem, f"The endpoint answered with an error: {error_text(data)}")
-    feedback = data.get("promptFeedback")
-    blocked = text_of(feedback.get("blockReason")) if isinstance(feedback, dict) else ""
+    blocked = text_of(table_of(data.get("promptFeedback")).get("blockReason"))
     if not candidates and not blocked:
-        return _malformed("it has no candidates", usage_in(data.get("usageMetadata"), settings, sent, 0))
+        return malformed("it has no candidates", usage_in(data.get("usageMetadata"), settings, sent, 0))
     candidate = candidates[0] if candidates else {}
     finish = text_of(candidate.get("finishReason"))
-    content = candidate.get("content")
-    parts = blocks_of(content.get("parts")) if isinstance(content, dict) else []
+    parts = blocks_of(table_of(candidate.get("content")).get("parts"))
     message = _message(parts, candidate, finish, settings)
     usage = usage_in(data.get("usageMetadata"), settings, sent, len(json.dumps(parts)) if parts else 0)
     failure = None if blocked else _unfinished(finish, message, usage)
@@ -219,9 +226,9 @@ def _malformed_call(candidate: Block) -> ToolRequest:
 
     Its text is in the candidate's message, such as `Malformed function call: print(default_api.search(`.
     """
-    said = text_of(candidate.get("finishMessage")) or "Malformed function call"
-    found = _CALLED_NAME.search(said)
-    return ToolRequest("", found.group(1) if found else "unnamed", said)
+    reported = text_of(candidate.get("finishMessage")) or "Malformed function call"
+    found = _CALLED_NAME.search(reported)
+    return ToolRequest("", found.group(1) if found else "unnamed", reported)
 
 
 def _unfinished(finish: str, message: ChatMessage, usage: Usage) -> ChatFailure | None:
@@ -231,17 +238,15 @@ def _unfinished(finish: str, message: ChatMessage, usage: Usage) -> ChatFailure 
     is_empty = not message.content and not message.tool_calls
     is_known = finish in _FINISHES or finish in _FILTERED
     if is_empty and not is_known:
-        return ChatFailure(
-            ChatProblem.SERVER_ERROR, f"The reply is empty; it ended by {finish[:100]!r}.", usage=usage
-        )
+        return empty(finish, usage)
     if is_empty and finish == "STOP" and not usage.completion_tokens and not usage.estimated:
-        return _malformed("it is empty, and no token was counted", usage)
+        return malformed("it is empty, and no token was counted", usage)
     return None
 
 
 def usage_in(value: object, settings: EndpointSettings, sent: int, received: int) -> Usage:
     """Return the usage of a request: the API counts the reasoning apart from the rest of the reply."""
-    table: Mapping[str, object] = value if isinstance(value, dict) else {}
+    table = table_of(value)
     prompt, total = count(table.get("promptTokenCount")), count(table.get("totalTokenCount"))
     thoughts = count(table.get("thoughtsTokenCount")) or 0
     written = count(table.get("candidatesTokenCount"))
@@ -262,12 +267,6 @@ def usage_in(value: object, settings: EndpointSettings, sent: int, received: int
     )
 
 
-def _malformed(what: str, usage: Usage | None = None) -> ChatFailure:
-    return ChatFailure(
-        ChatProblem.MALFORMED_REPLY, f"The endpoint's reply is malformed: {what}.", usage=usage or Usage()
-    )
-
-
 # Errors
 
 _TOO_LONG = "exceeds the maximum number of tokens"
@@ -278,8 +277,7 @@ _SECONDS = re.compile(r"(\d{1,6}(?:\.\d{1,9})?)s")
 def _error(body: object) -> Block:
     """Return the error in a body, which may be a list of one."""
     first = body[0] if isinstance(body, list) and body else body
-    error = first.get("error") if isinstance(first, dict) else None
-    return error if isinstance(error, dict) else {}
+    return table_of(table_of(first).get("error"))
 
 
 def _code_in(body: object) -> int:

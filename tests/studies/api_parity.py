@@ -1,6 +1,6 @@
 """Makes the same 60 calls by OpenAI's, Anthropic's and Gemini's APIs, and compares the answers.
 
-    uv run python tests/studies/api_parity.py
+    PYTHONPATH=src:tests python tests/studies/api_parity.py
 
 Each is a run of the real program, with the real sandbox, against a scripted server; the answers in the journals, the
 remaining budgets after each and the end are compared byte for byte, and so is what each server was sent as answers.
@@ -15,9 +15,6 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
-
-ROOT = Path(__file__).parents[1]
-sys.path[:0] = [str(ROOT), str(ROOT / "studies")]
 
 from mcp_parity import Call, answers, calls_of
 from native_endpoints import replied
@@ -54,7 +51,19 @@ def run(api: ChatApi, task: str, home: Path, url: str) -> str:
     address, key = PLACES[api]
     place = url if api == "openai" else url.removesuffix("/v1")
     environment = {**os.environ, "GISTPOINT_HOME": str(home), address: place, key: "sk-of-a-study-0123"}
-    words = [sys.executable, "-m", "gistpoint", "agent", "run", "--demo", task, "--api", api, "--model", "scripted"]
+    words = [
+        sys.executable,
+        "-m",
+        "gistpoint",
+        "agent",
+        "run",
+        "--demo",
+        task,
+        "--api",
+        api,
+        "--model",
+        "scripted",
+    ]
     done = subprocess.run(
         [*words, "--budgets", "80/4", "--name", api, "--role", "qa"],
         env=environment,

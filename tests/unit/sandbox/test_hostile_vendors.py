@@ -18,7 +18,7 @@ from scripted_endpoint import Answer, endpoint
 from gistpoint.core.chat import ChatApi, ChatFailure, ChatMessage, ChatProblem, ChatReply
 from gistpoint.core.errors import CancelledError
 from gistpoint.core.running import CancelToken
-from gistpoint.sandbox.endpoints import anthropic_bodies, gemini_bodies, kept, transport
+from gistpoint.sandbox.endpoints import anthropic_bodies, gemini_bodies, native_bodies, transport
 from gistpoint.sandbox.endpoints.models import chat_model_at
 from gistpoint.sandbox.endpoints.settings import ApiKey, EndpointSettings
 
@@ -164,7 +164,7 @@ def test_a_redirect_takes_no_conversation_to_another_server(api: ChatApi, status
 def test_parts_that_are_too_large_or_too_deep_are_not_kept(
     api: ChatApi, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(kept, "MOST_KEPT", 10_000)
+    monkeypatch.setattr(native_bodies, "MOST_KEPT", 10_000)
     reply = asked(api, Answer(whole(api, "b" * 5_000)))
     assert isinstance(reply, ChatReply)
     assert (reply.message.extra, reply.message.host) == ({}, "")

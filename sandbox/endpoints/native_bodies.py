@@ -1,14 +1,14 @@
-"""Reads the parts of native replies, and keeps them for the host that sent them, within bounds."""
+"""What the bodies of vendors' own APIs have in common: members of any type, and parts that are kept."""
 
 from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from gistpoint.core.chat import ChatMessage
+from gistpoint.core.chat import ChatFailure, ChatMessage, ChatProblem, Usage
 
 MOST_KEPT = 2_000_000
 """The limit on the parts that are kept of one reply, in characters of JSON; larger ones are not kept."""
@@ -44,9 +44,31 @@ def _is_sound(value: object) -> bool:
     return not isinstance(value, int) or abs(value) < _MOST_INTEGER
 
 
-def blocks_of(value: object) -> Sequence[Block]:
+def blocks_of(value: object) -> list[Block]:
     """Return the parts of a list that are JSON objects; none if it is no list."""
     return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
+
+
+def table_of(value: object) -> Block:
+    """Return a JSON object; an empty one for any other value."""
+    return value if isinstance(value, dict) else {}
+
+
+def given(members: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the members of a request that have a value: not those that are None or empty."""
+    return {name: value for name, value in members.items() if value not in (None, [], {}, "")}
+
+
+def malformed(what: str, usage: Usage | None = None) -> ChatFailure:
+    """Return the failure of a body that is no reply, with the usage that it reports."""
+    text = f"The endpoint's reply is malformed: {what}."
+    return ChatFailure(ChatProblem.MALFORMED_REPLY, text, usage=usage or Usage())
+
+
+def empty(finish: str, usage: Usage) -> ChatFailure:
+    """Return the failure of a reply without content whose reason to end is the endpoint's own."""
+    text = f"The reply is empty; it ended by {finish[:100]!r}."
+    return ChatFailure(ChatProblem.SERVER_ERROR, text, usage=usage)
 
 
 def text_of(value: object) -> str:
