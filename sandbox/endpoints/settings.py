@@ -98,10 +98,12 @@ class Vendor:
     """The environment variable of the address, as the vendor's own package reads it."""
     key_names: tuple[str, ...]
     """The environment variables of the key, the first of which that is set applies."""
+    timeout_s: float = 600.0
+    """The default limit of a request: that of Anthropic's package for replies that are sent whole."""
 
 
 VENDORS: Mapping[ChatApi, Vendor] = {
-    "openai": Vendor(OPENAI, URL_NAME, (KEY_NAME,)),
+    "openai": Vendor(OPENAI, URL_NAME, (KEY_NAME,), 300.0),
     "anthropic": Vendor("https://api.anthropic.com", "ANTHROPIC_BASE_URL", ("ANTHROPIC_API_KEY",)),
     "gemini": Vendor(
         "https://generativelanguage.googleapis.com",
@@ -263,7 +265,7 @@ def _settings_of(
         model=name,
         base_url=url,
         key=ApiKey(key),
-        timeout_s=given.timeout_s or 300.0,
+        timeout_s=given.timeout_s or vendor.timeout_s,
         prices=_prices(given, table),
         max_tokens=int(most_tokens) if most_tokens is not None else None,
         max_cost_usd=given.max_cost_usd,

@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from gistpoint.core.agents.settings import AgentSettings
-from gistpoint.core.chat import ChatApi
+from gistpoint.core.chat import CHAT_APIS, ChatApi
 from gistpoint.core.errors import EndpointError, SettingsError
 from gistpoint.object_graph import solver_named
 from gistpoint.sandbox.endpoints.settings import OPENAI, endpoint_settings, reader_settings
@@ -91,6 +91,9 @@ def test_a_key_and_an_address_of_the_file_are_not_for_another_api(tmp_path: Path
     assert (settings.timeout_s, settings.prices) == (7, None)
     with pytest.raises(EndpointError, match="No model"):
         endpoint_settings(tmp_path, KEYS, api="anthropic")
+    (tmp_path / "none").mkdir()
+    whole = [endpoint_settings(tmp_path / "none", KEYS, "m", api=api).timeout_s for api in CHAT_APIS]
+    assert whole == [300, 600, 600]
     assert found(tmp_path, {}, "m", api="openai") == ("openai", "http://own.example/v1", "sk-of-file")
 
 
