@@ -7,9 +7,13 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Any, NoReturn
+from typing import Any, Literal, NoReturn, get_args
 
 import msgspec
+
+ChatApi = Literal["openai", "anthropic", "gemini"]
+"""The APIs by which chat models are requested: OpenAI's, which most servers speak, and two vendors' own."""
+CHAT_APIS: tuple[ChatApi, ...] = get_args(ChatApi)
 
 
 @dataclass(frozen=True, slots=True)

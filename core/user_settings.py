@@ -7,11 +7,12 @@ import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 from sys import float_info
-from typing import Annotated, Any, get_type_hints
+from typing import Annotated, Any, Literal, get_type_hints
 
 import msgspec
 from msgspec import Meta
 
+from gistpoint.core.chat import CHAT_APIS, ChatApi
 from gistpoint.core.errors import SettingsError, did_you_mean
 from gistpoint.core.locations import SETTINGS_FILE, read_toml
 
@@ -28,6 +29,8 @@ _PLACE = re.compile(r" \(at line \d+, column \d+\)")
 class EndpointTable(msgspec.Struct, frozen=True):
     """The tables `llm` and `reader`: the endpoint of a chat model."""
 
+    api: Annotated[ChatApi | Literal[""], Meta(description=f"one of {', '.join(CHAT_APIS)}")] = ""
+    """The endpoint's API; empty for OpenAI's, which most servers speak."""
     base_url: Text = ""
     model: Text = ""
     api_key: Text = ""

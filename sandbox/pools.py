@@ -145,12 +145,12 @@ class SandboxHarness:
         """
         import os
 
-        from gistpoint.sandbox.endpoints.openai_compatible import OpenAICompatibleModel
+        from gistpoint.sandbox.endpoints.models import chat_model_at
         from gistpoint.sandbox.endpoints.retrying import RetryingModel
         from gistpoint.sandbox.endpoints.settings import endpoint_settings
 
         settings = endpoint_settings(Locations.of_user().config, os.environ, name)
-        return RetryingModel(OpenAICompatibleModel(settings))
+        return RetryingModel(chat_model_at(settings))
 
     def reader(self, name: str) -> ChatModel:
         """Return the blind reader with this name, at its own endpoint if the config file has one.
@@ -159,12 +159,12 @@ class SandboxHarness:
         """
         import os
 
-        from gistpoint.sandbox.endpoints.openai_compatible import OpenAICompatibleModel
+        from gistpoint.sandbox.endpoints.models import chat_model_at
         from gistpoint.sandbox.endpoints.retrying import RetryingModel
         from gistpoint.sandbox.endpoints.settings import reader_settings
 
         settings = reader_settings(Locations.of_user().config, os.environ, name)
-        return RetryingModel(OpenAICompatibleModel(settings))
+        return RetryingModel(chat_model_at(settings))
 
     def prober(self, library: SourceLibrary) -> SuiteProber:
         """Return the prober of this library's candidates; it stays warm after the first candidate."""

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from gistpoint.core.attempts.harness import TaskJudge
 from gistpoint.core.attempts.identity import REPLAY, Enrolment, Role
+from gistpoint.core.chat import ChatApi
 from gistpoint.core.errors import AttemptError, EndpointError, UserError
 from gistpoint.core.kinds.folder import read_answer
 from gistpoint.core.kinds.registry import kind_of
@@ -83,7 +84,7 @@ class AttemptMirror(Protocol):
         ...
 
 
-def _no_solver(name: str, base_url: str) -> AgentSolver:
+def _no_solver(name: str, base_url: str, api: ChatApi | None) -> AgentSolver:
     raise EndpointError("No model was chosen.")
 
 
@@ -116,8 +117,10 @@ class Services:
     """The settings given for new attempts at gists, by task id."""
     consent: Consent = field(default_factory=Consent)
     """Asks before code runs without isolation."""
-    solver: Callable[[str, str], AgentSolver] = _no_solver
-    """Returns the model with a name, at a server's address or, if that is empty, the one in the settings.
+    solver: Callable[[str, str, ChatApi | None], AgentSolver] = _no_solver
+    """Returns the model with a name, at a server's address and by an API.
+
+    Without one of these, it is that of the settings.
 
     Raises `EndpointError` if the model can't be used.
     """

@@ -63,6 +63,7 @@ class Endpoint:
     steps: list[Step]
     requests: list[dict[str, Any]] = field(default_factory=list)
     headers: list[dict[str, str]] = field(default_factory=list)
+    paths: list[str] = field(default_factory=list)
     url: str = ""
 
     def next(self, request: dict[str, Any], headers: Mapping[str, str]) -> Answer:
@@ -84,6 +85,7 @@ def endpoint(*steps: Step) -> Iterator[Endpoint]:
                 request = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
             except (ValueError, OSError):
                 return  # the client is gone
+            served.paths.append(self.path)
             answer = served.next(request, {key.lower(): value for key, value in self.headers.items()})
             if answer.wait is not None:
                 answer.wait.wait(30)

@@ -9,9 +9,10 @@ from importlib.resources import files
 from typing import Literal, get_args
 
 import msgspec
+from msgspec import UNSET, UnsetType
 
 from gistpoint.core.canonical import sha256_of_json, sha256_of_text
-from gistpoint.core.chat import Sampling, Usage
+from gistpoint.core.chat import ChatApi, Sampling, Usage
 from gistpoint.core.estimates import Estimate
 from gistpoint.core.kinds.registry import all_kinds
 from gistpoint.core.tasks.rules import Face, rules_text
@@ -100,9 +101,13 @@ class AgentSettings(msgspec.Struct, frozen=True, kw_only=True):
     """The hashes of the prompts by name; by default those of the version of the system prompt."""
     loop_version: int = LOOP_VERSION
     """The version of the loop; 1 with the first system prompt, whose runs can thus be continued."""
+    api: ChatApi | UnsetType = UNSET
+    """The endpoint's API; unset for OpenAI's, so that the settings of older runs keep their digest."""
 
     def __post_init__(self) -> None:
         """Set the hashes of the prompts, unless they are given, as in the settings of a stored run."""
+        if self.api == "openai":
+            msgspec.structs.force_setattr(self, "api", UNSET)
         if not self.prompts:
             version = 1 if self.system == "agent-1" else TEXT_VERSION
             msgspec.structs.force_setattr(self, "prompts", prompt_hashes(version))
@@ -116,6 +121,11 @@ class AgentSettings(msgspec.Struct, frozen=True, kw_only=True):
     def digest(self) -> str:
         """Return the hash of the settings, which identifies a condition."""
         return sha256_of_json(msgspec.to_builtins(self))
+
+    @property
+    def chat_api(self) -> ChatApi:
+        """The endpoint's API."""
+        return "openai" if self.api is UNSET else self.api
 
     @property
     def output_reserve(self) -> int:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from gistpoint.core.agents.settings import AgentSettings, TokenPrice
+from gistpoint.core.chat import ChatApi
 from gistpoint.core.errors import EndpointError
 from gistpoint.core.ports import ChatModel
 
@@ -31,6 +32,8 @@ class AgentSolver:
     """The endpoint's host and port; empty for a built-in solver."""
     price: TokenPrice | None = None
     """The price from the user's settings, if any."""
+    api: ChatApi = "openai"
+    """The API of the endpoint."""
 
     def model(self) -> ChatModel:
         """Return the model, behind its own gate. Raises `EndpointError` if a package is missing."""

@@ -13,6 +13,24 @@ def openai_tool(schema: Mapping[str, Any]) -> dict[str, Any]:
     return {"type": "function", "function": dict(schema)}
 
 
+def anthropic_tool(schema: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a declaration (`Tool.json_schema`) in the form for Anthropic's Messages."""
+    return {
+        "name": schema["name"],
+        "description": schema["description"],
+        "input_schema": schema["parameters"],
+    }
+
+
+def gemini_tool(schema: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a declaration (`Tool.json_schema`) as a function declaration of Gemini."""
+    return {
+        "name": schema["name"],
+        "description": schema["description"],
+        "parametersJsonSchema": schema["parameters"],
+    }
+
+
 def mcp_tool(tool: Tool) -> dict[str, Any]:
     """Return the declaration in MCP's form (revision 2025-06-18, `Tool`).
 

@@ -12,7 +12,7 @@ from urllib.parse import unquote, urlsplit
 
 import msgspec
 
-from gistpoint.core.chat import Sampling
+from gistpoint.core.chat import ChatApi, Sampling
 from gistpoint.core.errors import EndpointError
 from gistpoint.core.locations import SETTINGS_FILE
 from gistpoint.core.user_settings import EndpointTable, read_user_settings
@@ -104,6 +104,30 @@ READER_KEY_NAME = "GISTPOINT_READER_API_KEY"
 
 
 @dataclass(frozen=True, slots=True)
+class Vendor:
+    """Where the models of an API are unless another address is given, and the variables that give one."""
+
+    url: str
+    url_name: str
+    """The environment variable of the address, as the vendor's own package reads it."""
+    key_names: tuple[str, ...]
+    """The environment variables of the key, the first of which that is set applies."""
+    timeout_s: float = 600.0
+    """The default limit of a request: that of Anthropic's package for replies that are sent whole."""
+
+
+VENDORS: Mapping[ChatApi, Vendor] = {
+    "openai": Vendor(OPENAI, URL_NAME, (KEY_NAME,), 300.0),
+    "anthropic": Vendor("https://api.anthropic.com", "ANTHROPIC_BASE_URL", ("ANTHROPIC_API_KEY",)),
+    "gemini": Vendor(
+        "https://generativelanguage.googleapis.com",
+        "GOOGLE_GEMINI_BASE_URL",
+        ("GEMINI_API_KEY", "GOOGLE_API_KEY"),
+    ),
+}
+
+
+@dataclass(frozen=True, slots=True)
 class Prices:
     """The prices of a model, in US dollars per million tokens."""
 
@@ -113,7 +137,7 @@ class Prices:
 
 @dataclass(frozen=True, slots=True)
 class EndpointSettings:
-    """An OpenAI-compatible endpoint and a model on it."""
+    """An endpoint and a model on it."""
 
     model: str
     base_url: str = OPENAI
@@ -126,10 +150,11 @@ class EndpointSettings:
     sampling: Sampling = field(default_factory=Sampling)
     echo_reasoning: bool = False
     """Whether a model's reasoning is sent back to it, as some endpoints require between calls of tools."""
+    api: ChatApi = "openai"
 
     @property
     def sampling_fields(self) -> dict[str, object]:
-        """The sampling members of a request; those without a value are left out.
+        """The sampling members of a request to OpenAI's API; those without a value are left out.
 
         OpenAI's own models refuse `max_tokens`, while some local servers know only that name. A limit on
         reasoning is sent in OpenRouter's form.
@@ -180,29 +205,46 @@ class EndpointSettings:
 
 
 def endpoint_settings(
-    config: Path, environment: Mapping[str, str], model: str | None = None
+    config: Path,
+    environment: Mapping[str, str],
+    model: str | None = None,
+    *,
+    base_url: str = "",
+    api: ChatApi | None = None,
 ) -> EndpointSettings:
-    """Return the settings; `model` overrides the environment, and the environment overrides the file.
+    """Return the settings; the arguments override the environment, and the environment overrides the file.
 
-    Raises `EndpointError` or `SettingsError` if a setting is missing or wrong; no message contains one of the
-    user's values.
+    With an `api` other than the file's, the file's address, key, model and prices do not apply. Raises
+    `EndpointError` or `SettingsError` if a setting is missing or wrong; no message contains one of the user's
+    values.
     """
-    return _settings_of(read_user_settings(config).llm, "llm", environment, model)
+    given = read_user_settings(config).llm
+    if api is not None and api != _api_of(given):
+        limits = {name: getattr(given, name) for name in ("timeout_s", "max_tokens", "max_cost_usd")}
+        given = EndpointTable(api=api, **limits)
+    if base_url:
+        environment = {**environment, VENDORS[_api_of(given)].url_name: base_url}
+    return _settings_of(given, "llm", environment, model)
+
+
+def _api_of(table: EndpointTable) -> ChatApi:
+    return table.api or "openai"
 
 
 def reader_settings(config: Path, environment: Mapping[str, str], name: str) -> EndpointSettings:
     """Return the settings of the blind reader with that name: those of the table `reader` of the file.
 
-    If the table has an address, neither the environment's nor the table `llm`'s settings apply, since a key
-    must not reach another host; `GISTPOINT_READER_API_KEY` may hold the key. Otherwise the reader is at the
+    If the table has an address, or another API than the table `llm`, neither the environment's nor that
+    table's settings apply, since a key must not reach another host; `GISTPOINT_READER_API_KEY` may hold the
+    key. Otherwise the reader is at the
     same endpoint as other models, with the table's other settings. Raises `EndpointError` or `SettingsError`
     like `endpoint_settings`.
     """
     user = read_user_settings(config)
     own = user.reader
-    if own.base_url:
+    if own.base_url or (own.api and own.api != _api_of(user.llm)):
         key = environment.get(READER_KEY_NAME, "")
-        return _settings_of(own, "reader", {KEY_NAME: key}, name)
+        return _settings_of(own, "reader", {VENDORS[_api_of(own)].key_names[0]: key}, name)
     changed = {
         key: value for key, value in msgspec.structs.asdict(own).items() if value not in ("", None, False)
     }
@@ -216,36 +258,41 @@ def _settings_of(
     name = model or environment.get(MODEL_NAME, "").strip() or given.model
     if not name:
         raise EndpointError("No model was given.", hint=f"Give --model NAME, or set {MODEL_NAME}.")
-    url = environment.get(URL_NAME, "").strip() or given.base_url or OPENAI
-    key = (environment.get(KEY_NAME, "") or given.api_key).strip()
+    api = _api_of(given)
+    vendor = VENDORS[api]
+    url = environment.get(vendor.url_name, "").strip() or given.base_url or vendor.url
+    keys = [environment.get(name, "") for name in vendor.key_names]
+    key = next(filter(None, keys), given.api_key).strip()
+    key_name = " or ".join(vendor.key_names)
     if not key.isascii() or not key.isprintable():
         raise EndpointError(
-            "The key of the endpoint contains characters that no key has.", hint=f"Look at {KEY_NAME}."
+            "The key of the endpoint contains characters that no key has.", hint=f"Look at {key_name}."
         )
-    _check_url(url)
-    if not key and url == OPENAI:
+    _check_url(url, vendor.url_name)
+    if not key and url == vendor.url:
         raise EndpointError(
             "No key is set for the endpoint.",
-            hint=f"Set {KEY_NAME}, or {URL_NAME} to an endpoint that needs no key.",
+            hint=f"Set {key_name}, or {vendor.url_name} to an endpoint that needs no key.",
         )
     most_tokens = given.max_tokens
     return EndpointSettings(
         model=name,
         base_url=url,
         key=ApiKey(key),
-        timeout_s=given.timeout_s or 300.0,
+        timeout_s=given.timeout_s or vendor.timeout_s,
         prices=_prices(given, table),
         max_tokens=int(most_tokens) if most_tokens is not None else None,
         max_cost_usd=given.max_cost_usd,
         echo_reasoning=bool(given.echo_reasoning),
+        api=api,
     )
 
 
-def _check_url(url: str) -> None:
+def _check_url(url: str, name: str) -> None:
     if not _is_web_address(url):
         raise EndpointError(
             "The address of the endpoint is not an http or https address.",
-            hint=f"Set {URL_NAME} to something like http://localhost:8000/v1.",
+            hint=f"Set {name} to something like http://localhost:8000/v1.",
         )
 
 

@@ -9,7 +9,6 @@ from functools import cache
 from threading import Event
 
 import httpx2
-from openai import DefaultHttpxClient
 
 MOST_BYTES = 32 << 20
 """The limit on one reply, in bytes."""
@@ -37,17 +36,17 @@ def bounded_client(timeout_s: float, abandoned: Event) -> httpx2.Client:
         response.headers.pop("content-encoding", None)
         response.stream = _Body(response.stream, MOST_BYTES, abandoned)
 
-    return DefaultHttpxClient(
+    return httpx2.Client(
         follow_redirects=False,
         timeout=timeout_s,
-        verify=_trusted(),
+        verify=trusted_certificates(),
         headers={"Accept-Encoding": "identity"},
         event_hooks={"response": [bound]},
     )
 
 
 @cache
-def _trusted() -> ssl.SSLContext:
+def trusted_certificates() -> ssl.SSLContext:
     """Return a context with the trusted certificates; reading them takes as long as the rest of a request."""
     return httpx2.create_ssl_context()
 

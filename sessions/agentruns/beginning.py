@@ -18,7 +18,7 @@ from gistpoint.core.attempts.engine import Attempt
 from gistpoint.core.attempts.events import EventData, JournalEvent
 from gistpoint.core.attempts.identity import MODEL, Enrolment, Role
 from gistpoint.core.canonical import sha256_of_json
-from gistpoint.core.chat import Sampling
+from gistpoint.core.chat import ChatApi, Sampling
 from gistpoint.core.demo.tasks import demo_task, unpack_demo
 from gistpoint.core.errors import EndpointError, UserError
 from gistpoint.core.estimates import tokens_in
@@ -47,6 +47,8 @@ class AgentModel(Request):
 
     model: str = ""
     base_url: str = ""
+    api: ChatApi | None = None
+    """The server's API; None for that of the user's settings."""
     temperature: float | None = None
     top_p: Share | None = None
     seed: Natural | None = None
@@ -132,7 +134,7 @@ def plan_run(
     tasks = _tasks(services, request)
     for problem in tasks.problems:
         tell(problem)
-    solver = services.solver(request.model.model, request.model.base_url)
+    solver = services.solver(request.model.model, request.model.base_url, request.model.api)
     settings = _settings(request, replace(solver, price=price or solver.price))
     jobs = [
         job_of(task.id, settings, repeat)
@@ -156,6 +158,8 @@ def _tasks(services: Services, request: BeginAgentRun) -> TaskSet:
 
 def _settings(request: BeginAgentRun, solver: AgentSolver) -> RunSettings:
     model, condition, budgets = request.model, request.condition, request.condition.budgets
+    if model.seed is not None and solver.api == "anthropic":
+        raise UserError("Anthropic's API has no seed.", hint="Leave out --seed.")
     sampling = Sampling(
         temperature=model.temperature,
         top_p=model.top_p,
@@ -171,6 +175,7 @@ def _settings(request: BeginAgentRun, solver: AgentSolver) -> RunSettings:
         attempt_tokens=condition.attempt_tokens,
         sampling=sampling,
         price=solver.price,
+        api=solver.api,
     )
     given = read_gist_settings(condition.gist_settings) if condition.gist_settings else None
     return RunSettings(
@@ -214,7 +219,7 @@ def resume_run(services: Services, name: str, base_url: str, pace: AgentPace) ->
     """
     found = AgentRunStore(services.locations.runs).open(name)
     settings = found.settings
-    solver = services.solver(settings.model, base_url)
+    solver = services.solver(settings.model, base_url, settings.agent.chat_api)
     if solver.host != settings.host:
         raise UserError(
             f"The run {found.name} was started with a model at another server: {settings.host or 'none'}.",

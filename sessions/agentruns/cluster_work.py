@@ -203,7 +203,7 @@ def _ports(services: Services, tools: WorkTools, settings: RunSettings) -> Agent
     with _making:
         key = (services.locations, tools, written)
         if key not in _ports_made:
-            solver = services.solver(settings.model, tools.base_url)
+            solver = services.solver(settings.model, tools.base_url, settings.agent.chat_api)
             if solver.host != settings.host:
                 raise EndpointError(
                     f"its settings name another server: {solver.host or 'none'}, not"

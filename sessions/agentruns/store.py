@@ -68,6 +68,12 @@ class RunSettings(msgspec.Struct, frozen=True, kw_only=True):
     gist: dict[str, Any] | None = None
     """Settings of gists that differ from those of their tasks, as `TaskKind.settled` accepts them."""
 
+    @property
+    def model_and_api(self) -> str:
+        """The model's name, with the API by which it is requested in brackets unless that is OpenAI's."""
+        api = self.agent.chat_api
+        return self.model if api == "openai" else f"{self.model} ({api})"
+
     def budgets(self, task: Task, judge: TaskJudge) -> Budgets | None:
         """Return the budgets of an attempt under these settings; None for those of the task."""
         if self.agent.setting == "static":

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from gistpoint.core.agents.settings import AgentSettings
     from gistpoint.core.agents.solvers import AgentSolver, ModelMaker
     from gistpoint.core.attempts.identity import Role
+    from gistpoint.core.chat import ChatApi
     from gistpoint.core.confirmation.model import Confirmer
     from gistpoint.core.entrypoints.runs import EntrypointRunner
     from gistpoint.core.locations import Locations
@@ -204,8 +205,13 @@ def build_services(
         isolation=chosen,
         enrolment=enrolment,
         consent=consent,
-        solver=lambda name, base_url: solver_named(
-            locations.config, os.environ, name, base_url, exposed=partial(runs_as_user, isolation, probed)
+        solver=lambda name, base_url, api: solver_named(
+            locations.config,
+            os.environ,
+            name,
+            base_url,
+            api,
+            exposed=partial(runs_as_user, isolation, probed),
         ),
         mirror=mirror,
     )
@@ -246,6 +252,7 @@ def solver_named(
     environment: Mapping[str, str],
     model: str = "",
     base_url: str = "",
+    api: ChatApi | None = None,
     *,
     exposed: Callable[[], bool] = lambda: False,
 ) -> AgentSolver:
@@ -256,12 +263,11 @@ def solver_named(
     values.
     """
     from gistpoint.core.agents.solvers import BUILT_IN, built_in
-    from gistpoint.sandbox.endpoints.settings import URL_NAME, endpoint_settings
+    from gistpoint.sandbox.endpoints.settings import endpoint_settings
 
     if model.startswith(BUILT_IN):
         return built_in(model)
-    given = {**environment, URL_NAME: base_url} if base_url else environment
-    endpoint = endpoint_settings(config, given, model or None)
+    endpoint = endpoint_settings(config, environment, model or None, base_url=base_url, api=api)
     refuse_exposed_key(endpoint, exposed)
     return endpoint_solver(endpoint)
 
@@ -277,11 +283,11 @@ def endpoint_solver(endpoint: EndpointSettings) -> AgentSolver:
         throttle = Throttle()
 
         def model(settings: AgentSettings) -> ChatModel:
-            from gistpoint.sandbox.endpoints.openai_compatible import OpenAICompatibleModel
+            from gistpoint.sandbox.endpoints.models import chat_model_at
             from gistpoint.sandbox.endpoints.retrying import RetryingModel
             from gistpoint.sandbox.endpoints.throttle import ThrottledModel
 
-            chat = OpenAICompatibleModel(replace(endpoint, sampling=settings.sampling, prices=None))
+            chat = chat_model_at(replace(endpoint, sampling=settings.sampling, prices=None))
             return RetryingModel(ThrottledModel(chat, throttle.gate(endpoint.place)))
 
         # a missing package is reported before anything starts
@@ -290,7 +296,7 @@ def endpoint_solver(endpoint: EndpointSettings) -> AgentSolver:
 
     prices = endpoint.prices
     price = None if prices is None else TokenPrice(prices.prompt, prices.completion)
-    return AgentSolver(endpoint.model, models, endpoint.place, price)
+    return AgentSolver(endpoint.model, models, endpoint.place, price, endpoint.api)
 
 
 def live_annotations(locations: Locations, folder: str, reviewer: str) -> LiveAnnotations | None:

@@ -29,6 +29,8 @@ HEAVY = [
     "regex",
     "zstandard",
     "openai",
+    "anthropic",
+    "google.genai",
     "httpx2",
     "mcp",
     "anyio",
@@ -176,6 +178,8 @@ def test_help_loads_nothing_heavy(arguments: list[str], tmp_path: Path) -> None:
 
 OF_EXTRAS = {
     "openai",
+    "anthropic",
+    "google.genai",
     "httpx2",
     "mcp",
     "anyio",
@@ -218,6 +222,19 @@ def test_a_store_that_is_chosen_is_loaded_by_the_thread_that_reaches_it(tmp_path
         "assert build_services(IsolationChoice()).mirror is not None"
     )
     assert not loaded & OF_EXTRAS
+
+
+PACKAGES = {"openai": "openai", "anthropic": "anthropic", "gemini": "google.genai"}
+
+
+@pytest.mark.parametrize("api", PACKAGES)
+def test_a_model_loads_the_package_of_its_api_alone(api: str) -> None:
+    loaded = loaded_by(
+        "from gistpoint.sandbox.endpoints.models import chat_model_at\n"
+        "from gistpoint.sandbox.endpoints.settings import EndpointSettings\n"
+        f"chat_model_at(EndpointSettings('m', api={api!r}))"
+    )
+    assert loaded & set(PACKAGES.values()) == {PACKAGES[api]}
 
 
 OF_ANALYSES = {"numpy", "scipy", "pandas", "statsmodels", "lifelines", "matplotlib"}

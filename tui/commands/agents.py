@@ -212,7 +212,7 @@ def _dry_run(services: Services, plan: PlannedRun, *, json: bool) -> int:
     )
     print_records(columns, jobs)
     where = f" at {settings.host}" if settings.host else ""
-    print_text(f"{plural(len(jobs), 'job')} for {settings.model}{where}. Nothing was sent.")
+    print_text(f"{plural(len(jobs), 'job')} for {settings.model_and_api}{where}. Nothing was sent.")
     return DONE
 
 
@@ -283,7 +283,7 @@ def _listed(store: AgentRunStore, name: str) -> dict[str, Any]:
         "at work" if found.worked_on else f"{len(found.left)} left, {halted} halted" if found.left else "done"
     )
     return row | {
-        "model": found.settings.model,
+        "model": found.settings.model_and_api,
         "host": found.settings.host,
         "jobs": len(found.jobs),
         "ended": len(found.jobs) - len(found.left),
@@ -317,7 +317,7 @@ def _print_figures(found: AgentRun, figures: FiguresOfRun, *, json: bool) -> Non
     settings = found.settings
     about = {
         "run": found.name,
-        "model": f"{settings.model} {f'at {settings.host}' if settings.host else ''}".strip(),
+        "model": f"{settings.model_and_api} {f'at {settings.host}' if settings.host else ''}".strip(),
     }
     messages = Counter(row.message for row in figures.attempts if row.message)
     message_rows = [
@@ -446,6 +446,10 @@ _MODEL = OptionTable(
     {
         "model": option("the model's name on the server, or builtin:searcher, which needs no server"),
         "base_url": option("the server, such as http://localhost:8000/v1", metavar="URL"),
+        "api": option(
+            "the server's API: OpenAI's, as most servers speak it, or the vendor's own (default: openai, or"
+            " api in config.toml)"
+        ),
         "temperature": option(metavar="T", read=_from_zero),
         "top_p": option(metavar="P"),
         "seed": option("the seed of the first repeat; each further one adds 1", metavar="S"),
@@ -496,7 +500,8 @@ RUN = CliCommand(
     },
     about=(
         "Has a model attempt tasks with the tools, budgets and judge that a person gets. OPENAI_BASE_URL"
-        " sets the server and OPENAI_API_KEY its key, or [llm] in config.toml sets both. Repeating the"
+        " sets the server and OPENAI_API_KEY its key, or [llm] in config.toml sets both; with --api, the"
+        " variables are those of the vendor, such as ANTHROPIC_API_KEY. Repeating the"
         " command makes only the attempts that are missing. The exit code is 0 if every job has ended, 1"
         " if some are left."
     ),

@@ -308,7 +308,8 @@ _MODEL = OptionTable(
     title="reading by a model",
     description=(
         "Each function is sent alone, many times, in one version or the other, in random order. The endpoint"
-        " is OpenAI-compatible: OPENAI_BASE_URL and OPENAI_API_KEY, or the table [llm] of config.toml."
+        " is that of OPENAI_BASE_URL and OPENAI_API_KEY, or of the table [llm] of config.toml, whose api may"
+        " also be anthropic or gemini."
     ),
 )
 _PRINTED = OptionTable(

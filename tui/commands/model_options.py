@@ -22,10 +22,10 @@ from gistpoint.tui.commands.options import Option, OptionTable, option
 
 def chat_model(settings: EndpointSettings) -> ChatModel:
     """Return the model at an endpoint. It retries requests after temporary errors."""
-    from gistpoint.sandbox.endpoints.openai_compatible import OpenAICompatibleModel
+    from gistpoint.sandbox.endpoints.models import chat_model_at
     from gistpoint.sandbox.endpoints.retrying import RetryingModel
 
-    return RetryingModel(OpenAICompatibleModel(settings))
+    return RetryingModel(chat_model_at(settings))
 
 
 def open_model(
@@ -86,8 +86,8 @@ MODEL = OptionTable(
     },
     title="corruption by a model",
     description=(
-        "The endpoint is OpenAI-compatible: OPENAI_BASE_URL and OPENAI_API_KEY, or the table [llm] of "
-        "config.toml."
+        "The endpoint is that of OPENAI_BASE_URL and OPENAI_API_KEY, or of the table [llm] of config.toml,"
+        " whose api may also be anthropic or gemini."
     ),
 )
 MODEL_OF_SET = replace(

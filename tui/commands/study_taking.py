@@ -89,7 +89,7 @@ def _chat_models(study: Study, services: Services) -> dict[str, ChatModel]:
     names = {one.chat.model for one in study.conditions_of_people if one.assistance is Assistance.CHAT}
     if not names:
         return {}
-    return {name: services.solver(name, "").model() for name in sorted(names)}
+    return {name: services.solver(name, "", None).model() for name in sorted(names)}
 
 
 def _works(demand: str | None) -> bool:

@@ -10,6 +10,7 @@ from builders import build_services, build_task
 
 from gistpoint.core.agents.settings import TokenPrice
 from gistpoint.core.agents.solvers import AgentSolver, built_in
+from gistpoint.core.chat import ChatApi
 from gistpoint.core.errors import EndpointError, UserError
 from gistpoint.core.requests import for_worker
 from gistpoint.core.tasks.budgets import Budgets
@@ -37,7 +38,7 @@ SEARCHER = "builtin:searcher"
 def services(tmp_path: Path) -> Services:
     found = build_services(tmp_path)
     build_task(found.locations.tasks)
-    return replace(found, solver=lambda name, base_url: built_in(name))
+    return replace(found, solver=lambda name, base_url, api: built_in(name))
 
 
 def at(host: str, name: str = SEARCHER) -> AgentSolver:
@@ -83,7 +84,7 @@ def test_what_can_not_begin_says_why(services: Services) -> None:
 
 
 def test_a_bound_needs_a_price_and_a_run_stays_with_its_server(services: Services) -> None:
-    elsewhere = replace(services, solver=lambda name, base_url: at("far.example", name))
+    elsewhere = replace(services, solver=lambda name, base_url, api: at("far.example", name))
     plan = planned(elsewhere)
     with pytest.raises(UserError, match="without a price"):
         begin_run(elsewhere, plan, AgentPace(max_cost=1.0))
@@ -92,6 +93,23 @@ def test_a_bound_needs_a_price_and_a_run_stays_with_its_server(services: Service
     begin_run(elsewhere, plan, AgentPace())
     with pytest.raises(UserError, match=r"at another server: far\.example"):
         resume_run(services, plan.name, "", AgentPace())
+
+
+def test_a_run_stays_with_the_api_with_which_it_was_begun(services: Services) -> None:
+    asked = []
+
+    def by(name: str, base_url: str, api: ChatApi | None) -> AgentSolver:
+        asked.append(api)
+        return replace(at("h"), api=api or "gemini")
+
+    found = replace(services, solver=by)
+    begin_run(found, planned(found), AgentPace())
+    assert planned(found).settings.agent.chat_api == "gemini"
+    resume_run(found, planned(found).name, "", AgentPace())
+    assert asked[-1] == "gemini"
+    none_has_a_seed = replace(services, solver=lambda name, base_url, api: replace(at("h"), api="anthropic"))
+    with pytest.raises(UserError, match="no seed"):
+        planned(none_has_a_seed)
 
 
 def test_names_on_this_machine_do_not_travel() -> None:

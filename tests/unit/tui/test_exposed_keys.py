@@ -55,7 +55,7 @@ def test_plain_is_what_runs_as_the_user() -> None:
 def test_the_services_of_plain_refuse_it() -> None:
     """Agent runs and the assistant get their solvers from these services."""
     with pytest.raises(SandboxUnavailableError, match="could read the key of its endpoint"):
-        build_services(PLAIN).solver("small", "")
+        build_services(PLAIN).solver("small", "", None)
 
 
 @pytest.mark.parametrize(

@@ -111,7 +111,7 @@ class RunWatchScreen(BaseScreen[None]):
         by_tests = by_tests_words(map(standing, alone))
         solved = "; ".join(filter(None, [solved_words(map(attempt_result, alone)), by_tests]))
         costs = [cost for row in rows if (cost := row.state.spent.usage.cost_usd) is not None]
-        done, model = counts[JobStatus.ENDED], visible_line(self._follower.run.settings.model)
+        done, model = counts[JobStatus.ENDED], visible_line(self._follower.run.settings.model_and_api)
         self.header.show(
             words=f"{model}   {signs.HERE + ' at work' if at_work else signs.PAUSED + ' no process at work'}",
             fields=[HeaderField("", f"{gauge(done, len(rows), _GAUGE)} {done} of {len(rows)} jobs ended")],

@@ -1,0 +1,311 @@
+"""The bodies of Anthropic's Messages API: the request for a conversation, and the reply to it.
+
+Sources: https://platform.claude.com/docs/en/api/messages and the types of the package `anthropic`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from gistpoint.core.chat import (
+    ChatFailure,
+    ChatMessage,
+    ChatProblem,
+    ChatReply,
+    ToolRequest,
+    Usage,
+    arguments_of,
+)
+from gistpoint.core.tools.dialects import anthropic_tool
+from gistpoint.sandbox.endpoints.meanings import error_text, problem_of
+from gistpoint.sandbox.endpoints.native_bodies import (
+    Block,
+    blocks_of,
+    count,
+    empty,
+    given,
+    kept,
+    malformed,
+    table_of,
+    text_of,
+)
+from gistpoint.sandbox.endpoints.replies import usage_of
+from gistpoint.sandbox.endpoints.settings import EndpointSettings
+
+BLOCKS = "blocks"
+"""The member of `ChatMessage.extra` that holds the blocks of a reply, as received."""
+MOST_OUTPUT = 32_000
+"""The limit on a reply's tokens if none is given, since the API requires one; models from 4 on allow it."""
+_AFTER_THINKING = 8_000
+"""The least number of tokens left for a reply after its reasoning."""
+_MARK = {"cache_control": {"type": "ephemeral"}}
+_MARKED_MESSAGES = 2
+"""How many messages carry a cache mark: besides tools and system prompt, the API allows two more."""
+_NAME_CHARACTERS = 200
+_MESSAGE_CHARACTERS = 300
+
+# The request
+
+
+def request_of(
+    messages: Sequence[ChatMessage], tools: Sequence[Mapping[str, Any]], settings: EndpointSettings
+) -> dict[str, Any]:
+    """Return the request, except for the model's name.
+
+    With tools, it asks for the prompt's beginning to be cached, because the conversation will be sent again:
+    the tools, the system prompt, and everything up to the last two messages.
+    """
+    system = [{"type": "text", "text": message.content} for message in messages if message.role == "system"]
+    rows = _rows(messages, settings.place)
+    offered = [anthropic_tool(tool) for tool in tools]
+    if offered:
+        _mark_last(offered)
+        _mark_last(system)
+        for row in [row for row in rows if row["role"] == "user"][-_MARKED_MESSAGES:]:
+            _mark_last(row["content"])
+    return given({"messages": rows, "system": system, "tools": offered, **_sampling(settings)})
+
+
+def _mark_last(blocks: list[dict[str, Any]]) -> None:
+    if blocks:
+        blocks[-1] = {**blocks[-1], **_MARK}
+
+
+def _sampling(settings: EndpointSettings) -> dict[str, Any]:
+    """Return the members for sampling, with the limit that the API requires.
+
+    With an effort, the model decides how much it thinks: newer models refuse a number of tokens, and
+    without either, a model thinks as its vendor has set it.
+    """
+    sampling = settings.sampling
+    thinking: dict[str, object] = {}
+    if sampling.thinking_tokens is not None:
+        thinking = {"type": "enabled", "budget_tokens": sampling.thinking_tokens}
+    elif sampling.reasoning_effort is not None:
+        thinking = {"type": "adaptive", "display": "summarized"}
+    least = max(MOST_OUTPUT, (sampling.thinking_tokens or 0) + _AFTER_THINKING)
+    return {
+        "max_tokens": sampling.max_output_tokens or least,
+        "temperature": sampling.temperature,
+        "top_p": sampling.top_p,
+        "thinking": thinking,
+        "output_config": given({"effort": sampling.reasoning_effort}),
+    }
+
+
+def _rows(messages: Sequence[ChatMessage], place: str) -> list[dict[str, Any]]:
+    """Return the messages, of which the API wants the answers to one reply's calls in one message."""
+    rows: list[dict[str, Any]] = []
+    for message in messages:
+        if message.role == "system":
+            continue
+        role = "assistant" if message.role == "assistant" else "user"
+        blocks = _blocks(message, place)
+        if rows and rows[-1]["role"] == role:
+            rows[-1]["content"] += blocks
+        elif blocks:
+            rows.append({"role": role, "content": blocks})
+    return rows
+
+
+def _blocks(message: ChatMessage, place: str) -> list[dict[str, Any]]:
+    if message.role == "assistant":
+        return _written(message, place)
+    if message.role != "tool":
+        return [{"type": "text", "text": message.content}]
+    # An empty text is refused where a text is expected, while an answer may have none.
+    content = given({"content": message.content})
+    return [{"type": "tool_result", "tool_use_id": message.tool_call_id, **content}]
+
+
+def _written(message: ChatMessage, place: str) -> list[Block]:
+    """Return the blocks of a reply: those that its host sent, if their first calls are those that were made.
+
+    Further calls were cut off, and were not made.
+    """
+    received = blocks_of(message.extra.get(BLOCKS)) if message.host == place else []
+    called = [block for block in received if block.get("type") == "tool_use"]
+    made = called[: len(message.tool_calls)]
+    if not received or [_as_called(block) for block in made] != [
+        _as_made(call) for call in message.tool_calls
+    ]:
+        return _rebuilt(message)
+    left_out = called[len(made) :]
+    return [block for block in received if not _is_blank(block) and not any(block is one for one in left_out)]
+
+
+def _is_blank(block: Block) -> bool:
+    """Return whether a block is a text without a word, which the API sends and refuses to take back."""
+    return block.get("type") == "text" and not text_of(block.get("text")).strip()
+
+
+def _rebuilt(message: ChatMessage) -> list[Block]:
+    texts = [{"type": "text", "text": message.content}] if message.content.strip() else []
+    return [*texts, *({"type": "tool_use", **_as_made(call)} for call in message.tool_calls)]
+
+
+def _as_called(block: Block) -> dict[str, Any]:
+    return {name: block.get(name) for name in ("id", "name", "input")}
+
+
+def _as_made(call: ToolRequest) -> dict[str, Any]:
+    try:
+        arguments = arguments_of(call)
+    except ValueError:
+        arguments = {}
+    return {"id": call.id, "name": call.name, "input": arguments}
+
+
+# The reply
+
+_FINISHES = {
+    "end_turn": "stop",
+    "stop_sequence": "stop",
+    "tool_use": "tool_calls",
+    "max_tokens": "length",
+    "refusal": "content_filter",
+}
+
+
+def reply_of(data: object, settings: EndpointSettings, sent: int) -> ChatReply | ChatFailure:
+    """Return the reply in a body with a status of success, or the failure that it reports.
+
+    `sent` is the length of the request in characters, from which missing usage is estimated.
+    """
+    if not isinstance(data, dict):
+        return malformed("it is not a JSON object")
+    if data.get("type") == "error" or ("error" in data and "content" not in data):
+        return ChatFailure(
+            error_problem(500, data), f"The endpoint answered with an error: {error_text(data)}"
+        )
+    if not isinstance(data.get("content"), list):
+        return malformed("it has no content", usage_in(data.get("usage"), settings, sent, 0))
+    blocks = blocks_of(data["content"])
+    stop = text_of(data.get("stop_reason"))
+    message = _message(blocks, settings, cut_off=stop == "max_tokens")
+    usage = usage_in(data.get("usage"), settings, sent, len(json.dumps(blocks)) if blocks else 0)
+    failure = _unfinished(stop, message, usage)
+    if failure is not None:
+        return failure
+    return ChatReply(
+        message,
+        _FINISHES.get(stop, stop),
+        usage,
+        text_of(data.get("model")),
+        _refusal(stop, data),
+        request_id=text_of(data.get("id"))[:_NAME_CHARACTERS],
+    )
+
+
+def _message(blocks: list[Block], settings: EndpointSettings, *, cut_off: bool) -> ChatMessage:
+    called = [block for block in blocks if block.get("type") == "tool_use"]
+    if cut_off and called and blocks[-1] is called[-1]:
+        # Some arguments of the last call may be missing, which can't be seen once they are parsed.
+        called.pop()
+    calls = tuple(
+        ToolRequest(text_of(block.get("id")), text_of(block.get("name")), json.dumps(block.get("input")))
+        for block in called
+    )
+    message = ChatMessage(
+        "assistant",
+        "".join(text_of(block.get("text")) for block in blocks if block.get("type") == "text"),
+        calls,
+        reasoning="\n\n".join(
+            text_of(block.get("thinking")) for block in blocks if block.get("type") == "thinking"
+        ),
+    )
+    # What the journal can say without it is not stored twice.
+    if _rebuilt(message) == blocks:
+        return message
+    return kept(message, {BLOCKS: blocks}, settings.place)
+
+
+def _unfinished(stop: str, message: ChatMessage, usage: Usage) -> ChatFailure | None:
+    """Return the failure of a reply that is none: the context was full, or the endpoint stopped by itself."""
+    is_empty = not message.content and not message.reasoning and not message.tool_calls
+    if stop == "model_context_window_exceeded":
+        return ChatFailure(ChatProblem.CONTEXT_FULL, "The model's context was full.", usage=usage)
+    if stop == "pause_turn":
+        # Sent for long turns with the vendor's own tools, of which none was offered.
+        return ChatFailure(ChatProblem.SERVER_ERROR, "The endpoint paused the model's turn.", usage=usage)
+    if is_empty and stop not in _FINISHES:
+        return empty(stop, usage)
+    if is_empty and not usage.completion_tokens and not usage.estimated and stop == "end_turn":
+        return malformed("it is empty, and no token was counted", usage)
+    return None
+
+
+def _refusal(stop: str, data: Mapping[str, Any]) -> str:
+    return text_of(table_of(data.get("stop_details")).get("explanation")) if stop == "refusal" else ""
+
+
+def usage_in(value: object, settings: EndpointSettings, sent: int, received: int) -> Usage:
+    """Return the usage of a request: the API counts what it read from its cache, or wrote to it, apart."""
+    table = table_of(value)
+    read = count(table.get("cache_read_input_tokens")) or 0
+    written = count(table.get("cache_creation_input_tokens")) or 0
+    fresh = count(table.get("input_tokens"))
+    return usage_of(
+        {
+            "prompt_tokens": None if fresh is None else fresh + read + written,
+            "completion_tokens": table.get("output_tokens"),
+            "prompt_tokens_details": {"cached_tokens": read},
+            "completion_tokens_details": {
+                "reasoning_tokens": table_of(table.get("output_tokens_details")).get("thinking_tokens")
+            },
+        },
+        settings.prices,
+        sent,
+        received,
+    )
+
+
+# Errors
+
+_FILTERED = "Output blocked by content filtering policy"
+_BY_TYPE = {
+    "authentication_error": ChatProblem.NOT_AUTHORISED,
+    "permission_error": ChatProblem.NOT_AUTHORISED,
+    "billing_error": ChatProblem.ACCOUNT_EMPTY,
+    "not_found_error": ChatProblem.UNKNOWN_MODEL,
+    "request_too_large": ChatProblem.CONTEXT_FULL,
+    "rate_limit_error": ChatProblem.RATE_LIMITED,
+    "timeout_error": ChatProblem.TIMED_OUT,
+    "overloaded_error": ChatProblem.SERVER_ERROR,
+    "api_error": ChatProblem.SERVER_ERROR,
+}
+_SPENT = ("spend_limit_reached", "credit balance is too low")
+"""The end of the codes, and the words, for a limit on what may be spent."""
+_TOO_LONG = ("prompt is too long", "exceed context limit")
+
+
+def filtered_reply(body: object, settings: EndpointSettings, sent: int) -> ChatReply | None:
+    """Return the reply that an error reports as stopped by a filter; None if the error is another."""
+    message = text_of(_error(body).get("message"))
+    if not message.startswith(_FILTERED):
+        return None
+    usage = usage_in(None, settings, sent, 0)
+    return ChatReply(
+        ChatMessage("assistant", ""), "content_filter", usage, refusal=message[:_MESSAGE_CHARACTERS]
+    )
+
+
+def _error(body: object) -> Block:
+    return table_of(table_of(body).get("error"))
+
+
+def error_problem(status: int, body: object) -> ChatProblem:
+    """Return the meaning of an error, by its type, its code and, for a rejected request, its words."""
+    table = _error(body)
+    code = text_of(table_of(table.get("details")).get("error_code"))
+    words = f"{code} {text_of(table.get('message'))}".lower()
+    if any(sign in words for sign in _SPENT):
+        return ChatProblem.ACCOUNT_EMPTY
+    if any(sign in words for sign in _TOO_LONG):
+        return ChatProblem.CONTEXT_FULL
+    kind = text_of(table.get("type"))
+    if kind == "invalid_request_error":
+        return problem_of(400, body)
+    return _BY_TYPE.get(kind) or problem_of(status, body)

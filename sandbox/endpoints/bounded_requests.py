@@ -1,0 +1,149 @@
+"""Sends requests through vendors' packages within bounds, and describes what came instead of a reply.
+
+Each package is given a client that reads within bounds, in a thread that can be abandoned (decision 148).
+"""
+
+from __future__ import annotations
+
+import queue
+import threading
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+
+import httpx2
+
+from gistpoint.core.chat import ChatFailure, ChatProblem, ChatReply, Usage
+from gistpoint.core.running import CancelToken
+from gistpoint.sandbox.endpoints.meanings import error_text, retry_after
+from gistpoint.sandbox.endpoints.replies import usage_of
+from gistpoint.sandbox.endpoints.settings import EndpointSettings
+from gistpoint.sandbox.endpoints.transport import MOST_BYTES, EndlessReplyError, bounded_client
+
+NO_KEY = "none"
+"""The key that is sent to endpoints that need none, because the header is required."""
+_TICK_S = 0.05
+
+Answer = ChatReply | ChatFailure
+
+
+@dataclass(frozen=True, slots=True)
+class BoundedRequests:
+    """The requests to one endpoint."""
+
+    settings: EndpointSettings
+
+    def ask(self, send: Callable[[httpx2.Client], Answer], sent: int, cancel: CancelToken) -> Answer:
+        """Return the answer of `send`, which sends one request through the client that it is given.
+
+        `sent` is the length of the request in characters. The request is abandoned at its time limit, which
+        is a failure, and when `cancel` is cancelled, which raises `CancelledError`.
+        """
+        answers: queue.SimpleQueue[Answer | BaseException] = queue.SimpleQueue()
+        abandoned = threading.Event()
+
+        def work() -> None:
+            try:
+                with bounded_client(self.settings.timeout_s, abandoned) as http:
+                    answers.put(self._answer(send, http, sent))
+            except BaseException as error:
+                answers.put(error)
+
+        # Run in a thread, which can be abandoned, because no package can stop a request (decision 34).
+        threading.Thread(target=work, name="chat-request", daemon=True).start()
+        deadline = time.monotonic() + self.settings.timeout_s
+        try:
+            while True:
+                cancel.check()
+                try:
+                    answer = answers.get(timeout=_TICK_S)
+                    break
+                except queue.Empty:
+                    if time.monotonic() > deadline:
+                        return self.timed_out(sent)
+        finally:
+            abandoned.set()
+        if isinstance(answer, BaseException):
+            raise answer
+        return answer
+
+    def _answer(self, send: Callable[[httpx2.Client], Answer], http: httpx2.Client, sent: int) -> Answer:
+        try:
+            return self._without_key(send(http))
+        except EndlessReplyError:
+            return self.failure(ChatProblem.MALFORMED_REPLY, f"sent more than {MOST_BYTES >> 20} MiB")
+        except httpx2.TimeoutException:
+            return self.timed_out(sent)
+        except httpx2.ConnectError as error:
+            return self.unreachable(error)
+        except httpx2.HTTPError as error:
+            what = f"stopped in the middle of its reply ({type(error).__name__})"
+            return self.failure(ChatProblem.NO_CONNECTION, what, usage=self._usage_if_lost(sent))
+        except (ValueError, RecursionError):
+            return self.failure(
+                ChatProblem.MALFORMED_REPLY, "sent something that is not JSON, or too much of it"
+            )
+
+    def refused(
+        self,
+        problem: ChatProblem,
+        status: int,
+        body: object,
+        headers: Mapping[str, str],
+        *,
+        hint: str = "",
+        after: float | None = None,
+    ) -> ChatFailure:
+        """Return the failure of an answer with a status other than success.
+
+        `hint` is appended to its text. `after` is the wait that the body asks for, unless a header asks for
+        another.
+        """
+        text = error_text(body)
+        if status < 400:
+            text = "it redirects, which is not followed; give the address that it redirects to"
+        asked = retry_after(headers)
+        return self.failure(problem, f"answered {status}: {text}{hint}", after if asked is None else asked)
+
+    def unreachable(self, error: BaseException | None) -> ChatFailure:
+        """Return the failure of a connection that could not be made."""
+        cause = type(error).__name__ if error else "no connection"
+        return self.failure(ChatProblem.NO_CONNECTION, f"can't be reached ({cause})")
+
+    def timed_out(self, sent: int) -> ChatFailure:
+        """Return the failure of a request that reached its time limit."""
+        what = f"gave no complete reply within {self.settings.timeout_s:g} s"
+        return self.failure(ChatProblem.TIMED_OUT, what, usage=self._usage_if_lost(sent))
+
+    def failure(
+        self, problem: ChatProblem, what: str, after: float | None = None, usage: Usage | None = None
+    ) -> ChatFailure:
+        """Return a failure with a sentence that names the endpoint, without its key."""
+        text = self.settings.withheld.taken_out_of_text(f"{self.settings.place} {what}.")
+        return ChatFailure(problem, text, after, usage or Usage())
+
+    def _usage_if_lost(self, sent: int) -> Usage:
+        """Return the minimum usage of a request whose reply was lost: that of the text sent."""
+        return usage_of(None, self.settings.prices, sent, 0)
+
+    def _without_key(self, answer: Answer) -> Answer:
+        """Return an answer from which the key is removed, even if it was sent in parts or escaped."""
+        if not isinstance(answer, ChatReply):
+            return answer
+        withheld = self.settings.withheld
+        written = answer.message
+        calls = tuple(
+            replace(call, arguments=withheld.taken_out_of_json(call.arguments)) for call in written.tool_calls
+        )
+        message = replace(
+            written,
+            content=withheld.taken_out_of_text(written.content),
+            reasoning=withheld.taken_out_of_text(written.reasoning),
+            tool_calls=calls,
+        )
+        return replace(answer, message=message)
+
+
+def utf8(text: str) -> str:
+    """Return a text in which unpaired surrogates are replaced, since no request can contain them."""
+    return text.encode("utf-8", "replace").decode("utf-8")

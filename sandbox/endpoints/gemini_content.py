@@ -1,0 +1,138 @@
+"""Chat models behind Google's Gemini API, through the package `google-genai` (the extra `gemini`)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from gistpoint.core.chat import ChatMessage, ChatProblem
+from gistpoint.core.errors import EndpointError, extra_hint
+from gistpoint.core.running import NEVER, CancelToken
+from gistpoint.sandbox.endpoints.gemini_bodies import error_problem, reply_of, request_of, requested_wait
+from gistpoint.sandbox.endpoints.settings import EndpointSettings
+
+if TYPE_CHECKING:
+    import httpx2
+
+    from gistpoint.sandbox.endpoints.bounded_requests import Answer
+
+_UNSAFE = ("..", "?", "&", "#")
+"""What a model's name can't contain, since it becomes a part of the request's path."""
+
+
+class GeminiModel:
+    """A model behind the Gemini API; implements `gistpoint.core.ports.ChatModel`.
+
+    Each call sends one request. A reply's parts, with their thought signatures, are kept in the journal and
+    sent back as they came, in their order.
+    """
+
+    def __init__(self, settings: EndpointSettings) -> None:
+        """Raises `EndpointError` for an unsuitable name, or if `google-genai` is not installed."""
+        if any(sign in settings.model for sign in _UNSAFE):
+            raise EndpointError(
+                "This is not a name of a Gemini model.", hint="Give one such as gemini-3.8-flash."
+            )
+        try:
+            from google import genai
+            from google.genai import types
+
+            from gistpoint.sandbox.endpoints.bounded_requests import BoundedRequests
+        except ImportError:
+            raise EndpointError(
+                "Gemini's API needs packages that are not installed.", hint=extra_hint("gemini")
+            ) from None
+        self.settings = settings
+        self._genai = genai
+        self._types = types
+        self._requests = BoundedRequests(settings)
+
+    @property
+    def name(self) -> str:
+        """The model's name as it is requested."""
+        return self.settings.model
+
+    def complete(
+        self,
+        messages: Sequence[ChatMessage],
+        tools: Sequence[Mapping[str, Any]],
+        *,
+        cancel: CancelToken = NEVER,
+    ) -> Answer:
+        """Send one request, and return the reply or the failure.
+
+        The request is abandoned at its time limit, which is a failure, and when `cancel` is cancelled, which
+        raises `CancelledError`.
+        """
+        body = request_of(messages, tools, self.settings)
+        sent = len(json.dumps(body))
+        return self._requests.ask(lambda http: self._request(http, body, sent), sent, cancel)
+
+    def _request(self, http: httpx2.Client, body: dict[str, Any], sent: int) -> Answer:
+        from gistpoint.sandbox.endpoints.transport import loaded
+
+        answers: list[httpx2.Response] = []
+        http.event_hooks["response"].append(answers.append)
+        types = self._types
+        try:
+            reply = self._client(http).models.generate_content(
+                model=self.settings.model,
+                contents="-",  # replaced by those of the body
+                config=types.GenerateContentConfig(
+                    # The body is sent as it is, and the reply is read as raw JSON: the package's models would
+                    # write signatures in another form, and accept anything (decision 148).
+                    http_options=types.HttpOptions(extra_body=body),
+                    should_return_http_response=True,
+                    automatic_function_calling=types.AutomaticFunctionCallingConfig(disable=True),
+                    automatic_continuation=False,
+                ),
+            )
+            assert reply.sdk_http_response is not None
+            received = (reply.sdk_http_response.body or "").encode()
+            return reply_of(self.settings.withheld.taken_out_of(loaded(received)), self.settings, sent)
+        except (self._genai.errors.APIError, ValueError, RecursionError):
+            if not answers or answers[-1].status_code == 200:
+                raise
+            return self._refused(answers[-1])
+
+    def _client(self, http: httpx2.Client) -> Any:
+        import httpx2
+
+        from gistpoint.sandbox.endpoints.bounded_requests import NO_KEY
+        from gistpoint.sandbox.endpoints.transport import trusted_certificates
+
+        certificates = trusted_certificates()
+        return self._genai.Client(
+            # Given here, since the package would otherwise look for both in the environment.
+            vertexai=False,
+            api_key=self.settings.key.reveal() or NO_KEY,
+            http_options=self._types.HttpOptions(
+                base_url=self.settings.base_url,
+                timeout=max(1, round(self.settings.timeout_s * 1000)),
+                # Without `retry_options`, nothing is retried: `RetryingModel` does that (decision 34).
+                httpx_client=http,
+                # Unused, but without them the package reads the certificates twice for each request.
+                httpx_async_client=httpx2.AsyncClient(verify=certificates),
+                async_client_args={"ssl": certificates},
+            ),
+        )
+
+    def _refused(self, response: httpx2.Response) -> Answer:
+        from gistpoint.sandbox.endpoints.transport import loaded
+
+        body: object = None
+        try:
+            body = self.settings.withheld.taken_out_of(loaded(response.content))
+        except (ValueError, RecursionError):
+            body = {"error": self.settings.withheld.taken_out_of_text(response.text)}
+        if isinstance(body, list) and len(body) == 1:
+            body = body[0]
+        status = response.status_code
+        return self._requests.refused(
+            error_problem(status, body) if status >= 400 else ChatProblem.REJECTED,
+            status,
+            body,
+            response.headers,
+            after=requested_wait(body),
+        )

@@ -1,0 +1,25 @@
+"""Makes the chat model at an endpoint, by the API that its settings name."""
+
+from __future__ import annotations
+
+from gistpoint.core.ports import ChatModel
+from gistpoint.sandbox.endpoints.settings import EndpointSettings
+
+
+def chat_model_at(settings: EndpointSettings) -> ChatModel:
+    """Return the model at an endpoint, which sends one request a call.
+
+    Raises `EndpointError` if the package for its API is not installed.
+    """
+    # Imported here, since each of them needs the packages of its own extra.
+    if settings.api == "anthropic":
+        from gistpoint.sandbox.endpoints.anthropic_messages import AnthropicModel
+
+        return AnthropicModel(settings)
+    if settings.api == "gemini":
+        from gistpoint.sandbox.endpoints.gemini_content import GeminiModel
+
+        return GeminiModel(settings)
+    from gistpoint.sandbox.endpoints.openai_compatible import OpenAICompatibleModel
+
+    return OpenAICompatibleModel(settings)
