@@ -16,6 +16,7 @@ from gistpoint.core.chat import Sampling
 from gistpoint.core.errors import EndpointError
 from gistpoint.core.locations import SETTINGS_FILE
 from gistpoint.core.user_settings import EndpointTable, read_user_settings
+from gistpoint.sandbox.endpoints.limits import MinuteLimits
 
 _SHOWN = "[key]"
 _LEAST_CHARACTERS = 6
@@ -87,6 +88,9 @@ URL_NAME = "OPENAI_BASE_URL"
 KEY_NAME = "OPENAI_API_KEY"
 MODEL_NAME = "GISTPOINT_MODEL"
 READER_KEY_NAME = "GISTPOINT_READER_API_KEY"
+LONGEST_WHOLE_S = 300.0
+LONGEST_STREAM_S = 3_600.0
+"""The default time limits of one request whose reply is sent whole, or in pieces, in seconds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,14 +108,26 @@ class EndpointSettings:
     model: str
     base_url: str = OPENAI
     key: ApiKey = field(default_factory=lambda: ApiKey(""))
-    timeout_s: float = 300.0
-    """The time limit of one request, from its start to the last byte of its reply."""
+    timeout_s: float | None = None
+    """The time limit of one request, from its start to the last byte of its reply; None for the default."""
+    silence_s: float = 120.0
+    """The time limit between two bytes of a reply that is received in pieces, once it has begun."""
+    first_token_s: float = 600.0
+    """The time limit between two bytes before that, because a slow server reads a long prompt in silence."""
+    no_stream: bool = False
+    """Whether replies are requested whole, although a server may send them in pieces."""
+    limits: MinuteLimits = MinuteLimits()
+    """The most that all conversations of a process send to the host in a minute."""
     prices: Prices | None = None
     max_tokens: int | None = None
     max_cost_usd: float | None = None
     sampling: Sampling = field(default_factory=Sampling)
     echo_reasoning: bool = False
     """Whether a model's reasoning is sent back to it, as some endpoints require between calls of tools."""
+
+    def longest_s(self, *, streamed: bool) -> float:
+        """Return the time limit of one request, which is longer for a reply that shows it is under way."""
+        return self.timeout_s or (LONGEST_STREAM_S if streamed else LONGEST_WHOLE_S)
 
     @property
     def sampling_fields(self) -> dict[str, object]:
@@ -219,12 +235,21 @@ def _settings_of(
         model=name,
         base_url=url,
         key=ApiKey(key),
-        timeout_s=given.timeout_s or 300.0,
+        timeout_s=given.timeout_s or None,
+        silence_s=given.silence_s or EndpointSettings.silence_s,
+        first_token_s=given.first_token_s or EndpointSettings.first_token_s,
+        no_stream=given.no_stream,
+        limits=MinuteLimits(_whole(given.requests_per_minute), _whole(given.tokens_per_minute)),
         prices=_prices(given, table),
         max_tokens=int(most_tokens) if most_tokens is not None else None,
         max_cost_usd=given.max_cost_usd,
         echo_reasoning=bool(given.echo_reasoning),
     )
+
+
+def _whole(amount: float | None) -> int | None:
+    """Return a limit as a number of at least 1; None for none, which 0 means as well."""
+    return max(1, int(amount)) if amount else None
 
 
 def _check_url(url: str) -> None:
