@@ -40,9 +40,7 @@ class MinuteWindow:
     Requests are sent in the order in which they joined, so that small ones don't hold up large ones.
     """
 
-    def __init__(
-        self, limits: MinuteLimits | None = None, now: Callable[[], float] = time.monotonic
-    ) -> None:
+    def __init__(self, limits: MinuteLimits | None = None, now: Callable[[], float] = time.monotonic) -> None:
         """`now` returns seconds."""
         self.limits = limits or MinuteLimits()
         self._now = now
@@ -62,7 +60,7 @@ class MinuteWindow:
         return charge
 
     def wait_s(self, charge: Charge) -> float:
-        """Return 0 and count the request as sent now, or return how many seconds to wait before asking again."""
+        """Return 0 and count the request as sent now, or return the seconds until it may ask again."""
         with self._lock:
             now = self._now()
             if not self.limits:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import base64
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import NoReturn
 from urllib.parse import unquote, urlsplit
 
 import msgspec
 
+from gistpoint.core.agents.solvers import RequestPace
 from gistpoint.core.chat import Sampling
 from gistpoint.core.errors import EndpointError
 from gistpoint.core.locations import SETTINGS_FILE
@@ -88,6 +89,7 @@ URL_NAME = "OPENAI_BASE_URL"
 KEY_NAME = "OPENAI_API_KEY"
 MODEL_NAME = "GISTPOINT_MODEL"
 READER_KEY_NAME = "GISTPOINT_READER_API_KEY"
+SILENCE_S, FIRST_TOKEN_S = 120.0, 600.0
 LONGEST_WHOLE_S = 300.0
 LONGEST_STREAM_S = 3_600.0
 """The default time limits of one request whose reply is sent whole, or in pieces, in seconds."""
@@ -110,13 +112,13 @@ class EndpointSettings:
     key: ApiKey = field(default_factory=lambda: ApiKey(""))
     timeout_s: float | None = None
     """The time limit of one request, from its start to the last byte of its reply; None for the default."""
-    silence_s: float = 120.0
+    silence_s: float = SILENCE_S
     """The time limit between two bytes of a reply that is received in pieces, once it has begun."""
-    first_token_s: float = 600.0
+    first_token_s: float = FIRST_TOKEN_S
     """The time limit between two bytes before that, because a slow server reads a long prompt in silence."""
     no_stream: bool = False
     """Whether replies are requested whole, although a server may send them in pieces."""
-    limits: MinuteLimits = MinuteLimits()
+    limits: MinuteLimits = field(default_factory=MinuteLimits)
     """The most that all conversations of a process send to the host in a minute."""
     prices: Prices | None = None
     max_tokens: int | None = None
@@ -128,6 +130,14 @@ class EndpointSettings:
     def longest_s(self, *, streamed: bool) -> float:
         """Return the time limit of one request, which is longer for a reply that shows it is under way."""
         return self.timeout_s or (LONGEST_STREAM_S if streamed else LONGEST_WHOLE_S)
+
+    def paced(self, pace: RequestPace) -> EndpointSettings:
+        """Return the settings in which those of a run replace the user's, as far as they are given."""
+        requests = pace.requests_per_minute or self.limits.requests
+        tokens = pace.tokens_per_minute or self.limits.tokens
+        return replace(
+            self, limits=MinuteLimits(requests, tokens), no_stream=self.no_stream or pace.no_stream
+        )
 
     @property
     def sampling_fields(self) -> dict[str, object]:
@@ -236,8 +246,8 @@ def _settings_of(
         base_url=url,
         key=ApiKey(key),
         timeout_s=given.timeout_s or None,
-        silence_s=given.silence_s or EndpointSettings.silence_s,
-        first_token_s=given.first_token_s or EndpointSettings.first_token_s,
+        silence_s=given.silence_s or SILENCE_S,
+        first_token_s=given.first_token_s or FIRST_TOKEN_S,
         no_stream=given.no_stream,
         limits=MinuteLimits(_whole(given.requests_per_minute), _whole(given.tokens_per_minute)),
         prices=_prices(given, table),

@@ -51,6 +51,13 @@ class _Room:
 
     values: int = field(default_factory=lambda: MOST_VALUES)
     characters: int = field(default_factory=lambda: MOST_BYTES)
+    written: int = 0
+    """The number of characters of texts, other than those around the message."""
+
+    def write(self, values: int, text: str) -> None:
+        """Take room for a text of the message. Raises `EndlessReplyError` if there is too little."""
+        self.written += len(text)
+        self.take(values, len(text))
 
     def take(self, values: int, characters: int) -> None:
         """Take room for values and characters. Raises `EndlessReplyError` if there is too little."""
@@ -67,6 +74,8 @@ class _Choice:
     message: dict[str, Any] = field(default_factory=dict)
     calls: list[dict[str, Any]] = field(default_factory=list)
     others: dict[str, Any] = field(default_factory=dict)
+    is_given: bool = False
+    """Whether a piece of its message was received, even an empty one."""
 
     @property
     def is_blank(self) -> bool:
@@ -94,6 +103,8 @@ class _Choice:
 
     def built(self) -> dict[str, Any]:
         """Return the choice as a completion contains it."""
+        if not self.is_given:
+            return {**self.others, "message": None}
         message = {"role": "assistant", "content": None, **_plain(self.message)}
         if self.calls:
             calls = sorted(self.calls, key=_index)
@@ -141,8 +152,8 @@ class StreamedReply:
 
     @property
     def characters(self) -> int:
-        """The number of characters received so far, of texts and of other members."""
-        return MOST_BYTES - self._room.characters
+        """The number of characters received so far, in texts of any kind."""
+        return self._room.written
 
     def add(self, event: ServerEvent) -> None:
         """Add an event. Raises `ValueError` for data that are not a chunk, and `EndlessReplyError`."""
@@ -212,6 +223,7 @@ class StreamedReply:
         if self._usage is None:
             self._learn_usage(given)  # Moonshot
         delta, message = given.get("delta"), given.get("message")
+        choice.is_given = choice.is_given or isinstance(delta, dict) or isinstance(message, dict)
         if isinstance(delta, dict) and delta:
             self._add_delta(choice, delta)
         elif isinstance(message, dict) and choice.is_blank:
@@ -259,7 +271,7 @@ class StreamedReply:
         if isinstance(old, _Text) and isinstance(new, str):
             # What is not known to be a text may also be a constant that every chunk repeats.
             if name in _TEXTS or not old.is_same(new):
-                self._room.take(0, len(new))
+                self._room.write(0, new)
                 old.add(new)
         elif isinstance(old, dict) and isinstance(new, dict):
             for key, value in new.items():
@@ -286,7 +298,7 @@ class StreamedReply:
     def _kept(self, value: Any, name: str) -> Any:
         """Return a value in the form in which it can grow, after taking room for it."""
         if isinstance(value, str):
-            self._room.take(1, len(value))
+            self._room.write(1, value)
             return value if name in _NAMES else _Text(value)
         self._room.take(1, 0)
         if isinstance(value, dict):

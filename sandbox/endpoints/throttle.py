@@ -202,16 +202,14 @@ class ThrottledModel:
 class Throttle:
     """The gates of a process, by host and port."""
 
-    def __init__(self, backoff: Backoff | None = None, limits: MinuteLimits | None = None) -> None:
-        """`limits` are those of each host."""
+    def __init__(self, backoff: Backoff | None = None) -> None:
         self._backoff = backoff
-        self._limits = limits
         self._gates: dict[str, HostGate] = {}
         self._lock = threading.Lock()
 
-    def gate(self, place: str) -> HostGate:
-        """Return the gate of a host; it is always the same gate."""
+    def gate(self, place: str, limits: MinuteLimits | None = None) -> HostGate:
+        """Return the gate of a host; it is always the same gate, with the first caller's limits."""
         with self._lock:
             if place not in self._gates:
-                self._gates[place] = HostGate(self._backoff, place=place, limits=self._limits)
+                self._gates[place] = HostGate(self._backoff, place=place, limits=limits)
             return self._gates[place]

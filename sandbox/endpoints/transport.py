@@ -32,9 +32,7 @@ class EndlessReplyError(Exception):
     """A body exceeds its limit, or is compressed, so that its length is unknown."""
 
 
-def bounded_client(
-    timeout_s: float, abandoned: Event, connection: Connection | None = None
-) -> httpx2.Client:
+def bounded_client(timeout_s: float, abandoned: Event, connection: Connection | None = None) -> httpx2.Client:
     """Return a client in which reading more than `MOST_BYTES` of a body raises `EndlessReplyError`.
 
     This is also true of the bodies of errors. Reading ends soon after `abandoned` is set. Redirects are
