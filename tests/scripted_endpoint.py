@@ -21,8 +21,9 @@ from gistpoint.core.running import NEVER, CancelToken
 class Answer:
     """The answer to one request; `cut` closes the connection after so many bytes of the body.
 
-    With `blocks`, the body is sent in these pieces; a number is a wait of so many seconds, and an event is
-    waited for. The connection is closed after them, without an end of the body if `cut` is given.
+    With `blocks`, the body is sent in these pieces; a number is a wait of so many seconds, an event is waited
+    for, and a function is called. The connection is closed after them, without an end of the body if `cut` is
+    given.
     """
 
     body: object = ""
@@ -30,7 +31,7 @@ class Answer:
     headers: Mapping[str, str] = field(default_factory=dict)
     wait: threading.Event | None = None
     cut: int | None = None
-    blocks: Sequence[bytes | float | threading.Event] | None = None
+    blocks: Sequence[bytes | float | threading.Event | Callable[[], object]] | None = None
 
 
 Step = Answer | Callable[[dict[str, Any], Mapping[str, str]], Answer]
@@ -168,6 +169,9 @@ def endpoint(*steps: Step) -> Iterator[Endpoint]:
                 for block in answer.blocks or ():
                     if isinstance(block, bytes):
                         self.wfile.write(b"%x\r\n%b\r\n" % (len(block), block) if block else b"")
+                        continue
+                    if callable(block):
+                        block()
                         continue
                     seconds = 30.0 if isinstance(block, threading.Event) else block
                     event = block if isinstance(block, threading.Event) else threading.Event()
