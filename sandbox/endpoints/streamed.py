@@ -175,6 +175,7 @@ class StreamedReply:
         return {**self._top, "object": "chat.completion", **usage, "choices": choices}
 
     def _add(self, chunk: dict[str, Any], *, is_error: bool) -> None:
+        self._learn_usage(chunk)
         error = chunk.get("error")
         if isinstance(error, dict | str) and error:
             self.error = error
@@ -187,7 +188,6 @@ class StreamedReply:
 
     def _add_members(self, chunk: dict[str, Any]) -> None:
         self._note(self._top, chunk)
-        self._learn_usage(chunk)
         choices = chunk.get("choices")
         for choice in choices if isinstance(choices, list) else ():
             if isinstance(choice, dict):
