@@ -116,7 +116,7 @@ def whole_message(name: str) -> dict[str, Any]:
 def test_signed_reasoning_is_whole() -> None:
     (text,) = whole_message("openrouter_reasoning")["reasoning_details"]
     assert (text["type"], text["text"]) == ("reasoning.text", REPLIES["openrouter_reasoning"].reasoning)
-    assert (len(text["signature"]), text["format"], text["index"]) == (324, "anthropic-claude-v1", 0)
+    assert (len(text["signature"]), text["format"], text["index"]) == (304, "anthropic-claude-v1", 0)
     (sealed,) = whole_message("openrouter_gemini_calls")["reasoning_details"]
     assert (sealed["type"], sealed["id"]) == ("reasoning.encrypted", "tool_add_kZJN6iFNozVOBiXBMA2Y")
 
