@@ -192,13 +192,11 @@ class _Patience(CancelToken):
         self._failures += 1
         self._since = time.monotonic()
         self.apart_s += seconds
-        lost_ms = max(0, round(seconds * 1000))
-        try:
-            self._attempt.request_failed(
-                RequestFailed(problem=problem, duration_ms=lost_ms, usage=self._priced(usage))
-            )
-        except AttemptError:  # the attempt's time was up
+        if self._attempt.state.ended:  # its time was up
             self._unwritten += usage
+            return
+        lost_ms = max(0, round(seconds * 1000))
+        self._attempt.append(RequestFailed(problem=problem, duration_ms=lost_ms, usage=self._priced(usage)))
 
     def unwritten(self, lost: Usage) -> Usage:
         """Return the part of the usage of lost requests that the journal does not have."""

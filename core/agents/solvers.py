@@ -19,7 +19,7 @@ ModelMaker = Callable[[AgentSettings], ChatModel]
 
 @dataclass(frozen=True, slots=True)
 class RequestPace:
-    """How requests are sent to an endpoint, which changes nothing of the replies; by default as the user set."""
+    """How requests are sent to an endpoint, which changes no reply; by default as in the user's settings."""
 
     requests_per_minute: int | None = None
     tokens_per_minute: int | None = None

@@ -37,7 +37,6 @@ from gistpoint.core.attempts.events import (
     ProcessStarted,
     QuestionnaireAnswered,
     Recorder,
-    RequestFailed,
     Resumed,
     SuspectMarked,
 )
@@ -325,12 +324,6 @@ class Attempt:
         with self._lock:
             self._require_running()
             self.append(turn)
-
-    def request_failed(self, failed: RequestFailed) -> None:
-        """Record a request that brought no reply. Raises `AttemptError` if the attempt is paused or over."""
-        with self._lock:
-            self._require_running()
-            self.append(failed)
 
     def hand_over(self, to: str, *, by: str = "", note: str = "") -> None:
         """Record a change of driver: `to` is `model` or `person`, `by` the person's pseudonym.

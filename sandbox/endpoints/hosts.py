@@ -6,11 +6,7 @@ import ipaddress
 import threading
 import time
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
-
-if TYPE_CHECKING:
-    from gistpoint.sandbox.endpoints.connections import Connection
 
 _LOCAL_NAMES = (".local", ".localhost", ".lan", ".internal", ".home.arpa")
 _BUSY_WORDS = ("loading", "slot", "busy", "pending requests", "overloaded", "starting", "not ready", "warm")
@@ -49,13 +45,13 @@ class Host:
         self.refuses_usage = False
         """Whether it refuses a request for usage at the end of a stream."""
         self.refuses_streams = False
-        self._left: set[Connection] = set()
+        self._left: set[threading.Event] = set()
         self._lock = threading.Lock()
 
-    def given_up(self, connection: Connection) -> None:
-        """Remember a request whose reply was given up, and on which the host may still be working."""
+    def given_up(self, closed: threading.Event) -> None:
+        """Remember a request whose reply was given up; `closed` is set once its connection is closed."""
         with self._lock:
-            self._left.add(connection)
+            self._left.add(closed)
 
     @property
     def still_works(self) -> bool:
@@ -64,5 +60,5 @@ class Host:
         That is so until the host closes the connection, on which it was told that the client has gone.
         """
         with self._lock:
-            self._left = {connection for connection in self._left if not connection.closed.is_set()}
+            self._left = {closed for closed in self._left if not closed.is_set()}
             return bool(self._left)

@@ -12,13 +12,13 @@ from gistpoint.core.errors import EndpointError, extra_hint
 from gistpoint.core.running import NEVER, CancelToken
 from gistpoint.core.tools.dialects import openai_tool
 from gistpoint.sandbox.endpoints.connections import Connection
-from gistpoint.sandbox.endpoints.exchange import Exchange, GivenUp, Patience
 from gistpoint.sandbox.endpoints.hosts import is_busy
 from gistpoint.sandbox.endpoints.meanings import error_text, problem_of, retry_after
 from gistpoint.sandbox.endpoints.receiving import Received
 from gistpoint.sandbox.endpoints.replies import reply_of, usage_of
 from gistpoint.sandbox.endpoints.settings import EndpointSettings
 from gistpoint.sandbox.endpoints.throttle import HostGate
+from gistpoint.sandbox.endpoints.timed import GivenUp, Patience, TimedRequest
 from gistpoint.sandbox.endpoints.transport import MOST_BYTES, EndlessReplyError, bounded_client
 from gistpoint.sandbox.endpoints.ways import AskAgain, Way, refused_way
 
@@ -97,7 +97,7 @@ class OpenAICompatibleModel:
             longest_s = settings.longest_s(streamed=True)
             patience = Patience(longest_s, settings.silence_s, settings.first_token_s)
         received = Received()
-        answer = Exchange[Answer | AskAgain](self._gate.host, patience).carried_out(
+        answer = TimedRequest[Answer | AskAgain](self._gate.host, patience).carried_out(
             lambda connection: self._request(connection, {**body, **way.members}, sent, way, received), cancel
         )
         if isinstance(answer, GivenUp):
@@ -167,7 +167,7 @@ class OpenAICompatibleModel:
         client = self._openai.OpenAI(
             api_key=self.settings.key.reveal() or _NO_KEY,
             base_url=self.settings.base_url,
-            # The exchange watches the time, since a limit on silence depends on what has arrived.
+            # The time is watched from outside, since a limit on silence depends on what has arrived.
             timeout=self._httpx.Timeout(None, connect=_CONNECT_S),
             # `RetryingModel` retries, since waits must be cancellable, limited and recorded (decision 34).
             max_retries=0,

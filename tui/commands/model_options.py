@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 def chat_model(settings: EndpointSettings) -> ChatModel:
-    """Return the model at an endpoint. It retries requests after temporary errors, and keeps to the limits."""
+    """Return the model at an endpoint. It keeps to limits, and retries requests after temporary errors."""
     from gistpoint.sandbox.endpoints.openai_compatible import OpenAICompatibleModel
     from gistpoint.sandbox.endpoints.retrying import RetryingModel
     from gistpoint.sandbox.endpoints.throttle import ThrottledModel

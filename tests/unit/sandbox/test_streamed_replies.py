@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from scripted_endpoint import Answer, chunk, completion, endpoint, events_of
 
 from gistpoint.core.chat import ChatFailure, ChatMessage, ChatProblem, ChatReply, ToolRequest, Usage
-from gistpoint.sandbox.endpoints import events, streamed
+from gistpoint.sandbox.endpoints import events, merging, streamed
 from gistpoint.sandbox.endpoints.events import EventReader
 from gistpoint.sandbox.endpoints.openai_compatible import OpenAICompatibleModel
 from gistpoint.sandbox.endpoints.receiving import Received
@@ -520,7 +520,7 @@ def fed(blocks: Iterable[bytes]) -> ChatFailure:
     ],
 )
 def test_what_is_kept_of_a_stream_is_bounded(blocks: list[bytes], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(streamed, "MOST_BYTES", 1_500)
+    monkeypatch.setattr(merging, "MOST_BYTES", 1_500)
     monkeypatch.setattr(events, "MOST_BYTES", 1_500)
     assert "sent more than" in fed(blocks).message
 
@@ -528,6 +528,7 @@ def test_what_is_kept_of_a_stream_is_bounded(blocks: list[bytes], monkeypatch: p
 def test_the_values_and_lines_of_a_stream_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(events, "MOST_LINES", 1_000)
     assert "sent more than" in fed([b": keep-alive\n\n" * 100] * 6).message
+    monkeypatch.setattr(merging, "MOST_VALUES", 200)
     monkeypatch.setattr(streamed, "MOST_VALUES", 200)
     many = chunk(reasoning_details=[{"index": number} for number in range(70)])
     assert "too much" in fed([events_of({**many, "x": [{}] * 200})]).message
@@ -535,8 +536,8 @@ def test_the_values_and_lines_of_a_stream_are_bounded(monkeypatch: pytest.Monkey
 
 
 def test_tokens_in_large_chunks_take_no_room(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(streamed, "MOST_VALUES", 100)
-    monkeypatch.setattr(streamed, "MOST_BYTES", 12_000)
+    monkeypatch.setattr(merging, "MOST_VALUES", 100)
+    monkeypatch.setattr(merging, "MOST_BYTES", 12_000)
     around = {"logprobs": {"content": [{"token": "x", "top": ["y" * 90] * 9}]}}
     many = [{**chunk(content="x"), "choices": [{**chunk(content="x")["choices"][0], **around}]}] * 3_000
     assert message(*many, chunk("stop")).content == "x" * 3_000

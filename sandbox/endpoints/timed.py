@@ -45,8 +45,8 @@ class GivenUp:
     what: str
 
 
-class Exchange(Generic[Answer]):
-    """One request to a host."""
+class TimedRequest(Generic[Answer]):
+    """One request to a host, within time limits."""
 
     def __init__(self, host: Host, patience: Patience) -> None:
         self.connection = Connection(host)
@@ -93,7 +93,7 @@ class Exchange(Generic[Answer]):
 
     def _give_up(self) -> None:
         if self._host.is_local:
-            self._host.given_up(self.connection)
+            self._host.given_up(self.connection.closed)
             self.connection.leave()
         else:
             self.connection.cut()
