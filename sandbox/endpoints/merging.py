@@ -28,10 +28,12 @@ class GrowingText:
         self.add(text)
 
     def add(self, text: str) -> None:
+        """Add a piece."""
         self._pieces.write(text)
         self.length += len(text)
 
     def is_same(self, text: str) -> bool:
+        """Whether the text so far is this one."""
         return self.length == len(text) and str(self) == text
 
     def __str__(self) -> str:
@@ -83,7 +85,8 @@ class Merger:
         """Return a member after one more piece of it."""
         if old is None:
             return self.kept(new, name)
-        if name == "content" and type(new) is not _TYPES.get(type(old)):
+        is_mixed = name == "content" and type(new) is not _TYPES.get(type(old))
+        if is_mixed and new:
             old, new = _as_parts(old), _as_parts(new)
         match old, new:
             case GrowingText(), str():
@@ -117,7 +120,7 @@ _TYPES: Mapping[type, type] = {GrowingText: str, list: list}
 
 
 def _as_parts(content: object) -> list[Any]:
-    """Return the content of a message in parts; some models send parts for their reasoning and texts after."""
+    """Return the content of a message in parts; some models send reasoning as parts, and texts after it."""
     if isinstance(content, list):
         return content
     return [{"type": "text", "text": content}] if str(content or "") else []
@@ -136,10 +139,8 @@ def _continued(items: list[Any], piece: Mapping[str, Any]) -> dict[str, Any] | N
     last = items[-1] if items else None
     if not isinstance(last, dict) or last.get("type") != type or last.get("index") is not None:
         return None
-    grows = any(
-        isinstance(piece.get(name), str) and isinstance(last.get(name), GrowingText) for name in _TEXTS
-    )
-    return last if grows else None
+    texts = [name for name in _TEXTS if isinstance(last.get(name), GrowingText)]
+    return last if any(isinstance(piece.get(name), str) for name in texts) else None
 
 
 def plain(value: Any) -> Any:
