@@ -57,7 +57,7 @@ class Host:
     def still_works(self) -> bool:
         """Whether the host may still be working on a request that was given up.
 
-        That is so until the host closes the connection, on which it was told that the client has gone.
+        That is so until the host closes the connection, which shows it that the client has gone.
         """
         with self._lock:
             self._left = {closed for closed in self._left if not closed.is_set()}

@@ -185,9 +185,9 @@ class ThrottledModel:
         """Return an upper estimate of the tokens of a request and its reply; 0 if they are not limited."""
         if not self.gate.window.limits.tokens:
             return 0
-        said = sum(len(message.content) + len(message.reasoning) for message in messages)
+        written = sum(len(message.content) + len(message.reasoning) for message in messages)
         called = sum(len(call.arguments) for message in messages for call in message.tool_calls)
-        return tokens_in(said + called + len(str(tools))) + self.reserve
+        return tokens_in(written + called + len(str(tools))) + self.reserve
 
     def _learn(self, answer: ChatReply | ChatFailure, seconds: float, cancel: CancelToken) -> None:
         """Close the gate if the host asks for it, and report a request that brought no reply."""

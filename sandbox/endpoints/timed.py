@@ -57,7 +57,7 @@ class TimedRequest(Generic[Answer]):
         """Call `send` in a thread, and return or raise what it does, or return that a limit was exceeded.
 
         Its connection is closed within a tick after a cancel, which raises `CancelledError`. After a limit,
-        the host is told that nobody waits any more; a local one may take its time to notice
+        the connection shows the host that nobody waits any more; a local one may take its time to notice
         (`Host.still_works`).
         """
         connection = self.connection
