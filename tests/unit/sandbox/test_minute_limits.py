@@ -127,6 +127,17 @@ def test_a_request_that_is_larger_than_the_limit_waits_for_a_minute_of_its_own()
     assert window.wait_s(large) == 0
 
 
+def test_a_small_request_does_not_overtake_a_large_one() -> None:
+    now = [0.0]
+    window = MinuteWindow(MinuteLimits(tokens=100), lambda: now[0])
+    assert window.wait_s(window.join(60)) == 0
+    large, small = window.join(90), window.join(1)
+    assert window.wait_s(small) > 0
+    assert window.wait_s(large) == WINDOW_S
+    window.leave(large)
+    assert window.wait_s(small) == 0
+
+
 # In conversations
 
 

@@ -15,7 +15,7 @@ from scripted_endpoint import Answer, chunk, completion, endpoint, events_of
 
 from gistpoint.core.chat import ChatFailure, ChatMessage, ChatProblem, ChatReply, ToolRequest, Usage
 from gistpoint.sandbox.endpoints import events, merging, streamed
-from gistpoint.sandbox.endpoints.events import EventReader
+from gistpoint.sandbox.endpoints.events import EventReader, ServerEvent
 from gistpoint.sandbox.endpoints.openai_compatible import OpenAICompatibleModel
 from gistpoint.sandbox.endpoints.receiving import Received
 from gistpoint.sandbox.endpoints.replies import reply_of
@@ -561,16 +561,32 @@ def test_malformed_streams(stream: bytes) -> None:
     assert failure.problem is ChatProblem.MALFORMED_REPLY
 
 
-@given(st.binary(max_size=60), st.lists(st.integers(0, 60), max_size=5))
+LINES = st.sampled_from(
+    [b"data: a", b"data:", b": x", b"event: e", b"id: 1", b"data", b"", b"\xff", b"data: \xe2\x82"]
+)
+ENDS = st.sampled_from([b"\n", b"\r\n", b"\r"])
+
+
+@given(st.lists(st.tuples(LINES, ENDS), max_size=8), st.lists(st.integers(0, 60), max_size=8))
 @settings(deadline=None)
-def test_events_are_the_same_however_their_bytes_arrive(data: bytes, places: list[int]) -> None:
+def test_events_are_the_same_however_their_bytes_arrive(
+    lines: list[tuple[bytes, bytes]], places: list[int]
+) -> None:
     def split(*blocks: bytes) -> list[Any]:
         reader = EventReader()
         return [event for block in blocks for event in reader.feed(block)] + [*reader.close()]
 
-    data = data.replace(b"\x01", b"\ndata: ").replace(b"\x02", b"\r\n\r\n")
+    data = b"".join(line + end for line, end in lines)
     cuts = [0, *sorted(min(place, len(data)) for place in places), len(data)]
     assert split(*(data[left:right] for left, right in pairwise(cuts))) == split(data)
+
+
+def test_a_line_end_of_two_bytes_may_come_in_two_blocks() -> None:
+    reader = EventReader()
+    found = [
+        event for block in (b"data: a\r", b"", b"\ndata: b\r", b"\n\r\n") for event in reader.feed(block)
+    ]
+    assert found == [ServerEvent("", (b"a", b"b"))]
 
 
 def test_a_reader_holds_no_more_than_its_limit() -> None:
