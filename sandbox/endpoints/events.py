@@ -44,8 +44,9 @@ class EventReader:
 
     def feed(self, block: bytes) -> Iterator[ServerEvent]:
         """Yield the events that end in a block. Raises `EndlessReplyError` for too long or too many lines."""
-        if self._after_return and block:
-            self._after_return = False
+        if not block:
+            return
+        if self._after_return:
             block = block.removeprefix(b"\n")
         for part in block.splitlines(keepends=True):
             self._begun.append(part)

@@ -134,6 +134,18 @@ def test_a_small_request_does_not_overtake_a_large_one() -> None:
     large, small = window.join(90), window.join(1)
     assert window.wait_s(small) > 0
     assert window.wait_s(large) == WINDOW_S
+    now[0] = WINDOW_S
+    assert window.wait_s(small) > 0
+    assert (large.at, small.at) == (None, None)
+    assert window.wait_s(large) == 0
+    assert window.wait_s(small) == 0
+
+
+def test_who_leaves_makes_room_for_the_next() -> None:
+    now = [0.0]
+    window = MinuteWindow(MinuteLimits(tokens=100), lambda: now[0])
+    assert window.wait_s(window.join(60)) == 0
+    large, small = window.join(90), window.join(1)
     window.leave(large)
     assert window.wait_s(small) == 0
 
