@@ -46,7 +46,6 @@ from gistpoint.core.attempts.events import (
     PauseReason,
     ProcessStarted,
     QuestionnaireAnswered,
-    RequestFailed,
     Resumed,
     SubmissionMade,
     SubmissionRun,
@@ -166,8 +165,6 @@ class AttemptState(Struct, frozen=True):
     """The number of uses of each affordance."""
     turns: tuple[ModelTurn, ...] = ()
     """The model's replies."""
-    failures: tuple[RequestFailed, ...] = ()
-    """The requests to the model that brought no reply."""
     handovers: tuple[Handover, ...] = ()
     questionnaires: tuple[QuestionnaireAnswered, ...] = ()
     """The solver's answers to questionnaires during the attempt."""
@@ -193,8 +190,7 @@ class AttemptState(Struct, frozen=True):
     @property
     def spent(self) -> ModelSpending:
         """The cost of the model so far."""
-        malformed = sum(bool(call.malformed) for call in self.calls)
-        return spending_of(self.turns, malformed, self.failures)
+        return spending_of(self.turns, sum(bool(call.malformed) for call in self.calls))
 
     @property
     def drivers(self) -> tuple[str, ...]:
@@ -367,11 +363,6 @@ def _after_turn(state: AttemptState, data: EventData) -> AttemptState:
             )
         case ModelTurn():
             return structs.replace(state, turns=(*state.turns, data))
-        case RequestFailed():
-            # An endpoint's failure takes none of the model's time (decision 149).
-            lost_ms = min(max(0, data.duration_ms), state.clock.thinking)
-            clock = state.clock.add(ClockActivity.THINKING, -lost_ms).add(ClockActivity.WAITING, lost_ms)
-            return structs.replace(state, failures=(*state.failures, data), clock=clock)
         case HandedOver():
             handover = Handover(data.to, data.by, data.note, len(state.turns), len(state.calls))
             return structs.replace(state, handovers=(*state.handovers, handover))

@@ -123,7 +123,7 @@ class ThrottledModel:
         *,
         cancel: CancelToken = NEVER,
     ) -> ChatReply | ChatFailure:
-        """Wait for the gate, then ask once, and return the reply or the failure.
+        """Wait for the gate and the limits, then ask once, and return the reply or the failure.
 
         If the wait exceeds the gate's patience, that is a failure, and nothing is sent. Raises
         `CancelledError` if stopped, even during a wait.
@@ -138,11 +138,13 @@ class ThrottledModel:
                 if gate.wait_s() > 0 or self._host_is_at_work:
                     gate.window.withdraw(charge)
                     continue
-                began = gate.host.now()
                 answer = self.model.complete(messages, tools, cancel=cancel)
                 if answer.usage.tokens:
                     gate.window.used(charge, answer.usage.tokens)
-            self._learn(answer, gate.host.now() - began, cancel)
+            if isinstance(answer, ChatReply):
+                gate.answered()
+            elif answer.problem is ChatProblem.RATE_LIMITED or answer.busy:
+                gate.refused(answer.retry_after_s)
             return answer
 
     def _wait_for_gate(self, cancel: CancelToken) -> ChatFailure | None:
@@ -188,15 +190,6 @@ class ThrottledModel:
         written = sum(len(message.content) + len(message.reasoning) for message in messages)
         called = sum(len(call.arguments) for message in messages for call in message.tool_calls)
         return tokens_in(written + called + len(str(tools))) + self.reserve
-
-    def _learn(self, answer: ChatReply | ChatFailure, seconds: float, cancel: CancelToken) -> None:
-        """Close the gate if the host asks for it, and report a request that brought no reply."""
-        if isinstance(answer, ChatReply):
-            self.gate.answered()
-            return
-        if answer.problem is ChatProblem.RATE_LIMITED or answer.busy:
-            self.gate.refused(answer.retry_after_s)
-        cancel.request_failed(answer, seconds)
 
 
 class Throttle:
