@@ -194,11 +194,9 @@ class OpenAICompatibleModel:
             answer = self._without_key(reply_of(body, self.settings.prices, sent))
         except (ValueError, RecursionError):
             return self._not_json()
-        if isinstance(answer, ChatReply):
-            return replace(answer, streamed=received.streamed)
         if received.streamed and not answer.usage.tokens:
-            return replace(answer, usage=self._usage_if_lost(sent, received))
-        return answer
+            answer = replace(answer, usage=self._usage_if_lost(sent, received))
+        return replace(answer, streamed=received.streamed) if isinstance(answer, ChatReply) else answer
 
     def _refused(self, error: APIStatusError) -> ChatFailure:
         """Return the failure that a status other than success means."""
