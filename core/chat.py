@@ -174,6 +174,8 @@ class ChatFailure:
     """The usage of all attempts."""
     retried: tuple[ChatProblem, ...] = ()
     """The failures of earlier attempts, in order."""
+    busy: bool = False
+    """Whether the host is well and takes requests soon: it is loading a model, or has no slot free."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,3 +202,5 @@ class ChatReply:
     """The names of other members that were too large to be kept."""
     echoed: bool = False
     """Whether its reasoning is sent back with the conversation."""
+    streamed: bool = False
+    """Whether the reply was received in pieces."""

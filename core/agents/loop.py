@@ -347,6 +347,7 @@ class _Work:
             host=message.host or UNSET,
             left_out=reply.left_out[:MOST_CALLS] or UNSET,
             echoed=(reply.echoed and bool(message.reasoning)) or UNSET,
+            streamed=reply.streamed or UNSET,
         )
 
     def _priced(self, usage: Usage) -> Usage:

@@ -301,6 +301,8 @@ class ModelTurn(EventData, frozen=True, kw_only=True):
     """The names of other members that were too large to be kept."""
     echoed: bool | UnsetType = UNSET
     """Set if the reasoning is sent back with the conversation."""
+    streamed: bool | UnsetType = UNSET
+    """Whether the reply was received in pieces."""
 
 
 class HandedOver(EventData, frozen=True, kw_only=True):

@@ -92,7 +92,7 @@ class AnthropicModel:
             # With a key, the package looks for no other credentials in the environment or in files.
             api_key=self.settings.key.reveal() or NO_KEY,
             base_url=self.settings.base_url,
-            timeout=self.settings.timeout_s,
+            timeout=self.settings.longest_s(streamed=False),
             # `RetryingModel` retries, since waits must be cancellable, limited and recorded (decision 34).
             max_retries=0,
             http_client=http,

@@ -44,14 +44,14 @@ class BoundedRequests:
 
         def work() -> None:
             try:
-                with bounded_client(self.settings.timeout_s, abandoned) as http:
+                with bounded_client(self.settings.longest_s(streamed=False), abandoned) as http:
                     answers.put(self._answer(send, http, sent))
             except BaseException as error:
                 answers.put(error)
 
         # Run in a thread, which can be abandoned, because no package can stop a request (decision 34).
         threading.Thread(target=work, name="chat-request", daemon=True).start()
-        deadline = time.monotonic() + self.settings.timeout_s
+        deadline = time.monotonic() + self.settings.longest_s(streamed=False)
         try:
             while True:
                 cancel.check()
@@ -112,7 +112,7 @@ class BoundedRequests:
 
     def timed_out(self, sent: int) -> ChatFailure:
         """Return the failure of a request that reached its time limit."""
-        what = f"gave no complete reply within {self.settings.timeout_s:g} s"
+        what = f"gave no complete reply within {self.settings.longest_s(streamed=False):g} s"
         return self.failure(ChatProblem.TIMED_OUT, what, usage=self._usage_if_lost(sent))
 
     def failure(

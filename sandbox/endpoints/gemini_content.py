@@ -109,7 +109,7 @@ class GeminiModel:
             api_key=self.settings.key.reveal() or NO_KEY,
             http_options=self._types.HttpOptions(
                 base_url=self.settings.base_url,
-                timeout=max(1, round(self.settings.timeout_s * 1000)),
+                timeout=max(1, round(self.settings.longest_s(streamed=False) * 1000)),
                 # Without `retry_options`, nothing is retried: `RetryingModel` does that (decision 34).
                 httpx_client=http,
                 # Unused, but without them the package reads the certificates twice for each request.

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from gistpoint.core.ports import ChatModel
 from gistpoint.sandbox.endpoints.settings import EndpointSettings
 
+if TYPE_CHECKING:
+    from gistpoint.sandbox.endpoints.throttle import HostGate
 
-def chat_model_at(settings: EndpointSettings) -> ChatModel:
-    """Return the model at an endpoint, which sends one request a call.
+
+def chat_model_at(settings: EndpointSettings, gate: HostGate | None = None) -> ChatModel:
+    """Return the model at an endpoint, which sends one request a call; `gate` is that of its host.
 
     Raises `EndpointError` if the package for its API is not installed.
     """
@@ -22,4 +27,4 @@ def chat_model_at(settings: EndpointSettings) -> ChatModel:
         return GeminiModel(settings)
     from gistpoint.sandbox.endpoints.openai_compatible import OpenAICompatibleModel
 
-    return OpenAICompatibleModel(settings)
+    return OpenAICompatibleModel(settings, gate)

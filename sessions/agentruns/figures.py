@@ -76,7 +76,9 @@ class AttemptFigures(msgspec.Struct, frozen=True, kw_only=True):
     model_s: float | None = None
     """The time between requests and their replies."""
     endpoint_wait_s: float | None = None
-    """The time between a failed request and the next."""
+    """The time between a failed request and the next, and of waits for limits of requests and tokens."""
+    streamed: int | None = None
+    """The number of replies received in pieces."""
     worker: str = ""
     """The worker of a cluster that had the job last; empty if none had it."""
     clock_ms: int = 0
@@ -284,6 +286,7 @@ def _with_attempt(
         wall_s=sum(state.clock.of(activity) for activity in ClockActivity) / 1000,
         model_s=sum(turn.latency_ms for turn in state.turns) / 1000,
         endpoint_wait_s=endpoint_wait_ms(events) / 1000,
+        streamed=sum(turn.streamed is True for turn in state.turns),
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import json
 import os
 import shutil
 import threading
@@ -16,7 +17,7 @@ import pytest
 from agent_runs import LOOK, RIGHT, SOLVES, TALKS, WRONG, Home, WaitingModel
 from builders import CHECKS
 from fakes import FakeRunner
-from scripted_endpoint import Answer, ScriptedModel, endpoint, reply
+from scripted_endpoint import Answer, ScriptedModel, chunk, endpoint, events_of, reply
 
 from gistpoint.core.agents.settings import AgentSettings, TokenPrice
 from gistpoint.core.chat import ChatFailure, ChatProblem, Sampling, Usage
@@ -28,7 +29,7 @@ from gistpoint.core.running import NEVER, UNATTENDED, RunContext
 from gistpoint.sandbox.endpoints.openai_compatible import OpenAICompatibleModel
 from gistpoint.sandbox.endpoints.retrying import Backoff, RetryingModel
 from gistpoint.sandbox.endpoints.settings import ApiKey, EndpointSettings
-from gistpoint.sandbox.endpoints.throttle import Throttle, ThrottledModel
+from gistpoint.sandbox.endpoints.throttle import HostGate, Throttle, ThrottledModel
 from gistpoint.sessions.agentruns.bounds import BoundedRunner, Purse, Slots
 from gistpoint.sessions.agentruns.runner import AgentRunner
 from gistpoint.sessions.agentruns.store import AgentRun, JobAttempt, JobStatus
@@ -400,8 +401,6 @@ def test_a_key_that_the_server_echoes_is_in_no_file(home: Home) -> None:
     key = "sk-very-secret-0123456789"
 
     def echo(request: object, headers: Mapping[str, str]) -> Any:
-        from scripted_endpoint import Answer
-
         return Answer({"error": {"message": f"Refused: {headers['authorization']}"}}, status=401)
 
     with endpoint(echo) as served:
@@ -413,6 +412,25 @@ def test_a_key_that_the_server_echoes_is_in_no_file(home: Home) -> None:
     files = [path for path in home.folder.rglob("*") if path.is_file()]
     assert run.folder / "jobs.jsonl" in files
     assert not [path for path in files if key.encode() in path.read_bytes()]
+
+
+def test_a_request_that_timed_out_is_sent_again_and_counted(home: Home) -> None:
+    silent = Answer(wait=threading.Event())
+    call = {"index": 0, "id": "a", "function": {"name": RIGHT[0], "arguments": json.dumps(RIGHT[1])}}
+    used = {"prompt_tokens": 200, "completion_tokens": 20}
+    solves = Answer(blocks=[events_of(chunk(tool_calls=[call]), chunk("tool_calls", usage=used))])
+    with endpoint(silent, solves) as served:
+        settings = EndpointSettings("m-1", served.url, ApiKey(""), timeout_s=2.0)
+        gate = HostGate(place=settings.place)
+        home.model_of = lambda agent: RetryingModel(
+            ThrottledModel(OpenAICompatibleModel(settings, gate), gate), Backoff(first_s=0.01)
+        )
+        run = home.run(home.task())
+        home.work(run)
+    (row,) = home.figures(run).attempts
+    assert told(run) == [ENDED]
+    assert row.streamed == 1
+    assert (row.retried or 0) >= 1
 
 
 def test_a_bug_stops_the_run_and_is_told(home: Home) -> None:
