@@ -63,7 +63,7 @@ REPLIES = {
     "xai_calls": Recorded(
         f"{FANTASY}TestOpenAICompatibleCommon/xai-grok-4-fast/multi_tool_streaming.yaml",
         (("call_55070233", "add", SUMS), ("call_12016531", "multiply", SUMS)),
-        usage=Usage(432, 68, 153, 68),
+        usage=Usage(432, 204, 153, 136, 0.00016545),
     ),
     "llama_cpp_call": Recorded(
         f"{FANTASY}TestOpenAICompatibleCommon/llama-cpp-gpt-oss/tool_streaming.yaml (build 7010)",
@@ -134,8 +134,6 @@ def test_a_call_is_whole_and_has_nothing_more() -> None:
 ERRORS = {
     # pydantic-ai at 4fda3898, tests/models/cassettes/test_openrouter/test_openrouter_stream_error.yaml
     "openrouter_error": ("Token limit reached", Usage(43, 10)),
-    # pydantic-ai at 4fda3898, tests/models/cassettes/test_groq/test_tool_use_failed_error_streaming.yaml
-    "groq_bad_call": ("Tool call validation failed", None),
 }
 
 
@@ -148,6 +146,15 @@ def test_a_recorded_error_inside_a_stream(name: str) -> None:
     assert words in failure.message
     spent = failure.usage
     assert spent.estimated if usage is None else (spent.prompt_tokens, spent.completion_tokens) == (43, 10)
+
+
+def test_a_malformed_call_inside_a_stream_is_the_models() -> None:
+    """The stream is that of pydantic-ai at 4fda3898, cassette test_tool_use_failed_error_streaming.yaml."""
+    reply = answered("groq_bad_call", size=512)
+    assert isinstance(reply, ChatReply)
+    (call,) = reply.message.tool_calls
+    assert '"invalid_param"' in call.arguments
+    assert reply.usage.estimated
 
 
 def test_an_error_names_the_call_that_was_refused() -> None:
