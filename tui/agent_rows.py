@@ -59,6 +59,8 @@ def doing(row: JobRow) -> str:
     state = row.state
     if state.ending is not None:
         return _ended(state) + (", mixed" if state.mixed else "")
+    if row.job.status is JobStatus.EXCLUDED:
+        return f"– excluded: {row.job.problem or row.job.obstacle}"
     if row.job.status is JobStatus.ENDED:
         return f"– {row.job.problem} earlier" if row.job.attempt else f"– {row.job.problem}"
     if row.sent:

@@ -190,9 +190,7 @@ class Settler:
             return
         with self._opened(state) as attempt:
             if attempt.state.ended and not attempt.state.settled:
-                raise RefusedDecisionError(
-                    "The gist was judged when the attempt ended: that can't be undone."
-                )
+                raise RefusedDecisionError("The gist was judged at that end, which can't be undone.")
             self._note(undone)
             _withdraw(attempt, undone)
 

@@ -11,15 +11,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gistpoint.core.attempts.events import JournalEvent, Paused, ProcessStarted, Resumed
+from gistpoint.sessions.agentruns.figure_lines import summary_lines
 from gistpoint.sessions.agentruns.figures import (
     AttemptFigures,
     endpoint_wait_ms,
-    pass_at,
-    rate,
-    repeats_of,
-    summary_lines,
     totals_of,
 )
+from gistpoint.sessions.agentruns.rates import pass_at, rate, repeats_of
 
 
 def row(task: str = "t", repeat: int = 1, result: str = "solved", **members: object) -> AttemptFigures:
@@ -59,8 +57,10 @@ def test_passes_that_are_to_be_read_and_mixed_attempts_are_told_and_not_counted(
     assert totals.solved_with_unread.count == 2
     assert totals.malformed is not None
     assert (totals.malformed.count, totals.malformed.of) == (3, 12)
-    words = summary_lines(totals)
-    assert words["solved"] == "1 of 3 [6, 79], 1 more to be read"
+    words = summary_lines(totals, "r")
+    assert words["solved"] == (
+        "1 of 3 [6, 79]; if all others had failed: 1 of 5, if all had solved: 3 of 5; 1 more to be read"
+    )
     assert words["mixed"] == "1 by a person and a model, not counted in any rate"
     assert words["without an attempt"] == "1"
 
@@ -96,18 +96,18 @@ def test_the_chance_of_a_pass_is_the_unbiased_one() -> None:
 def test_attempts_that_never_called_a_tool_are_told_with_what_may_be_wrong() -> None:
     silent = row("a", result="not solved", reason="gave_up: no_tool_call", calls=0)
     later = row("b", result="not solved", reason="gave_up: no_tool_call", calls=3)
-    assert summary_lines(totals_of([silent, later]))["without a call"].startswith(
+    assert summary_lines(totals_of([silent, later]), "r")["without a call"].startswith(
         "1. `gistpoint show ATTEMPT`"
     )
-    assert "without a call" not in summary_lines(totals_of([later]))
+    assert "without a call" not in summary_lines(totals_of([later]), "r")
 
 
 def test_the_time_of_the_model_is_told_apart_from_waits_after_failures() -> None:
-    rows = [row("a", wall_s=30.0, model_s=20.0, endpoint_wait_s=4.0, retried=2)]
+    rows = [row("a", wall_s=30.0, model_s=20.0, endpoint_wait_s=4.0, lost_s=3.0, retried=2)]
     assert (
-        summary_lines(totals_of(rows))["time"]
-        == "30 s in attempts: 20 s by the model, 4 s waiting to send a request again; 2 requests sent again before"
-        " a reply"
+        summary_lines(totals_of(rows), "r")["time"]
+        == "30 s in attempts: 20 s by the model, 4 s waiting to send a request again, 3 s in requests without a"
+        " reply; 2 requests sent again before a reply"
     )
 
 
