@@ -86,6 +86,11 @@ class OutcomeBounds(msgspec.Struct, frozen=True):
             f" {_number(self.solved)} of {self.of}"
         )
 
+    @property
+    def short_words(self) -> str:
+        """Both bounds, where there is little room: `3 to 5 of 6 with the others`."""
+        return f"{_number(self.failed)} to {_number(self.solved)} of {self.of} with the others"
+
 
 def bounds(count: int, counted: int, missing: int) -> OutcomeBounds | None:
     """Return the bounds of `count` / `counted` with `missing` further outcomes; None if none is missing."""

@@ -16,6 +16,10 @@ from agent_runs import SOLVES, Home
 from scripted_endpoint import Answer, endpoint
 
 from gistpoint.core.agents.settings import AgentSettings, TokenPrice
+from gistpoint.core.attempts.events import Heartbeat, JournalEvent
+from gistpoint.core.attempts.parts import Pause
+from gistpoint.core.attempts.reasons import PauseReason
+from gistpoint.core.attempts.state import AttemptState
 from gistpoint.core.chat import ChatFailure, ChatMessage, ChatProblem, ChatReply, Usage
 from gistpoint.core.logs import AppendLog
 from gistpoint.core.running import NEVER, CancelToken
@@ -23,11 +27,21 @@ from gistpoint.sandbox.endpoints.openai_compatible import OpenAICompatibleModel
 from gistpoint.sandbox.endpoints.retrying import Backoff, RetryingModel
 from gistpoint.sandbox.endpoints.settings import EndpointSettings
 from gistpoint.sessions.agentruns.bounds import Acceptance
+from gistpoint.sessions.agentruns.killed_requests import killed_request
 from gistpoint.sessions.agentruns.runner import AgentRunner
-from gistpoint.sessions.agentruns.store import AgentRun, AgentRunStore, JobAsked, JobStatus
+from gistpoint.sessions.agentruns.store import (
+    AgentJob,
+    AgentRun,
+    AgentRunStore,
+    JobAsked,
+    JobState,
+    JobStatus,
+)
 
 PRICE = TokenPrice(1000.0, 2000.0)
 LONG_S = 60.0
+# Threads that end as if their process had been killed.
+pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
 
 
 @pytest.fixture
@@ -147,23 +161,21 @@ def test_failed_requests_before_a_kill_are_counted_too_and_a_wait_sends_nothing(
     assert totals.lost_tokens == 100 + state.asked.tokens
 
 
-def test_a_wait_in_which_a_process_dies_costs_only_what_failed(home: Home) -> None:
-    def dies(seconds: float, cancel: CancelToken) -> None:
-        waiting = cancel.waiting()
-        waiting.__enter__()
-        held.append(waiting)
-        raise SystemExit
-
-    held: list[Any] = []
-    down = ChatFailure(ChatProblem.TIMED_OUT, "No reply.", usage=Usage(50))
-    model = Always(down)
-    run = killed(home, RetryingModel(model, Backoff(), dies))
-    (state,) = run.jobs.values()
-    assert state.asked is not None
-    assert home.figures(run).totals.lost_tokens in (50, 50 + state.asked.tokens)
-    home.model_of = None
-    home.work(run)
-    assert home.figures(run).totals.ended == 1
+def test_a_process_that_dies_while_it_waits_has_lost_only_what_failed() -> None:
+    asked = JobAsked(job="j", utc_ms=1_000, turn=3, tokens=500, failed_tokens=70, failed_s=2.5)
+    job = JobState(AgentJob("j", "t"), asked=asked)
+    events = [JournalEvent(1, "heartbeat", 9_000, 0, Heartbeat())]
+    state = AttemptState()
+    whole = killed_request(job, state, events)
+    assert whole is not None
+    assert (whole.tokens, whole.seconds) == (570, 10.5)
+    waiting = msgspec.structs.replace(state, pause=Pause(PauseReason.ENDPOINT_WAIT, "", 0))
+    failed = killed_request(job, waiting, events)
+    assert failed is not None
+    assert (failed.tokens, failed.seconds) == (70, 2.5)
+    again = job.after(failed)
+    assert (again.lost_tokens, again.lost_s, again.asked) == (70, 2.5, None)
+    assert killed_request(again, state, events) is None
 
 
 @dataclass

@@ -13,10 +13,11 @@ from textual.getters import query_one
 from textual.message import Message
 
 from gistpoint.core.attempts.results import by_tests_words
-from gistpoint.core.attempts.state import attempt_result, solved_words
+from gistpoint.core.attempts.state import AttemptResult, attempt_result, solved_words
 from gistpoint.core.kinds.confirming import standing
 from gistpoint.core.text import visible_line
 from gistpoint.sessions.agentruns.following import FollowedJob, RunFollower
+from gistpoint.sessions.agentruns.rates import bounds
 from gistpoint.sessions.agentruns.store import JobStatus
 from gistpoint.sessions.tasks import TaskTitles
 from gistpoint.tui import signs
@@ -109,7 +110,12 @@ class RunWatchScreen(BaseScreen[None]):
         mixed = sum(state.mixed for state in ended)
         alone = [state for state in ended if not state.mixed]
         by_tests = by_tests_words(map(standing, alone))
-        solved = "; ".join(filter(None, [solved_words(map(attempt_result, alone)), by_tests]))
+        results = [attempt_result(state) for state in alone]
+        refused = sum(row.job.status is JobStatus.ENDED and not row.job.attempt for row in rows)
+        passed = results.count(AttemptResult.SOLVED)
+        missing = None if at_work else bounds(passed, len(alone), len(rows) - refused - len(alone))
+        others = missing.short_words if missing is not None else ""
+        solved = "; ".join(filter(None, [solved_words(results), others, by_tests]))
         costs = [cost for row in rows if (cost := row.state.spent.usage.cost_usd) is not None]
         done, model = counts[JobStatus.ENDED], visible_line(self._follower.run.settings.model)
         self.header.show(
@@ -120,6 +126,7 @@ class RunWatchScreen(BaseScreen[None]):
             solved,
             *([f"{mixed} mixed"] if mixed else []),
             *([f"{counts[JobStatus.HALTED]} halted"] if counts[JobStatus.HALTED] else []),
+            *([f"{counts[JobStatus.EXCLUDED]} excluded"] if counts[JobStatus.EXCLUDED] else []),
             *([f"${sum(costs):.4f}"] if costs else []),
         ]
         framed(self.table, f"Jobs ({len(rows)})", " · ".join(["Enter watches one", *parts]))
