@@ -74,6 +74,14 @@ def summary_lines(totals: RunFigures, run: str) -> Mapping[str, str]:
         )
     if totals.malformed is not None:
         lines["malformed calls"] = f"{totals.malformed.words}"
+    lines.update(_costs(totals))
+    if totals.misdated:
+        lines["dates"] = f"{totals.misdated} attempts on a machine whose clock was wrong (--json: clock_ms)"
+    return lines
+
+
+def _costs(totals: RunFigures) -> dict[str, str]:
+    lines: dict[str, str] = {}
     about = "about " if totals.estimated else ""
     lines["tokens"] = (
         f"{about}{totals.prompt_tokens:,} sent ({totals.cached_tokens:,} cached), "
@@ -87,6 +95,4 @@ def summary_lines(totals: RunFigures, run: str) -> Mapping[str, str]:
         f" {totals.endpoint_wait_s:.0f} s waiting to send a request again, {totals.lost_s:.0f} s in requests"
         f" without a reply; {plural(totals.retried, 'request')} sent again before a reply"
     )
-    if totals.misdated:
-        lines["dates"] = f"{totals.misdated} attempts on a machine whose clock was wrong (--json: clock_ms)"
     return lines

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from statistics import fmean
 from typing import Any
 
@@ -238,7 +239,7 @@ def _row(state: JobState, attempts: AttemptStore, *, at_work: bool) -> AttemptFi
         repeat=state.job.repeat,
         status=state.status.value,
         attempt=state.attempt,
-        reason=state.problem,
+        reason=state.obstacle if state.status is JobStatus.EXCLUDED else state.problem,
         message=state.message,
         lost_tokens=state.lost_tokens,
         lost_usd=state.lost_usd,
@@ -319,65 +320,95 @@ def endpoint_wait_ms(events: Iterable[JournalEvent]) -> int:
     return total
 
 
+@dataclass(frozen=True)
+class _Sums:
+    """Sums over the rows of a run, or over those in its rates; missing values are 0."""
+
+    rows: Sequence[AttemptFigures]
+
+    @cached_property
+    def counted(self) -> Sequence[AttemptFigures]:
+        return [row for row in self.rows if row.counted]
+
+    @cached_property
+    def missing(self) -> int:
+        return sum(row.missing for row in self.rows)
+
+    def total(self, of: Callable[[AttemptFigures], float | None]) -> float:
+        return sum(of(row) or 0 for row in self.rows)
+
+    def whole(self, of: Callable[[AttemptFigures], float | None]) -> int:
+        return int(self.total(of))
+
+    def of_status(self, status: JobStatus) -> int:
+        return sum(row.status == status for row in self.rows)
+
+    def mean(self, of: Callable[[AttemptFigures], float | None]) -> float | None:
+        return fmean(of(row) or 0 for row in self.counted) if self.counted else None
+
+    def among_counted(self, of: Callable[[AttemptFigures], float | None]) -> int:
+        return int(sum(of(row) or 0 for row in self.counted))
+
+    def share(self, of: Callable[[AttemptFigures], bool]) -> Rate | None:
+        return rate(self.among_counted(of), len(self.counted))
+
+    def between(self, of: Callable[[AttemptFigures], bool]) -> OutcomeBounds | None:
+        return bounds(self.among_counted(of), len(self.counted), self.missing)
+
+
 def totals_of(rows: Sequence[AttemptFigures]) -> RunFigures:
     """Return the figures of all rows together."""
-    counted = [row for row in rows if row.counted]
-    ended = [row for row in rows if row.status == JobStatus.ENDED]
-    missing = sum(row.missing for row in rows)
-
-    def total(of: Callable[[AttemptFigures], float | None]) -> float:
-        return sum(of(row) or 0 for row in rows)
-
-    def mean(of: Callable[[AttemptFigures], float | None]) -> float | None:
-        return fmean(of(row) or 0 for row in counted) if counted else None
-
-    def among_counted(of: Callable[[AttemptFigures], float | None]) -> int:
-        return int(sum(of(row) or 0 for row in counted))
-
-    def share(of: Callable[[AttemptFigures], bool]) -> Rate | None:
-        return rate(among_counted(of), len(counted))
-
-    def between(of: Callable[[AttemptFigures], bool]) -> OutcomeBounds | None:
-        return bounds(among_counted(of), len(counted), missing)
-
+    sums = _Sums(rows)
+    ended, excluded = sums.of_status(JobStatus.ENDED), sums.of_status(JobStatus.EXCLUDED)
     return RunFigures(
         jobs=len(rows),
-        ended=len(ended),
-        left=sum(row.status not in (JobStatus.ENDED, JobStatus.EXCLUDED) for row in rows),
-        counted=len(counted),
-        mixed=int(total(lambda row: row.mixed)),
-        refused=sum(row.refused for row in rows),
-        never_called=among_counted(lambda row: row.reason == _SILENT and row.calls == 0),
-        halted=sum(row.status == JobStatus.HALTED for row in rows),
-        excluded=dict(Counter(row.reason for row in rows if row.status == JobStatus.EXCLUDED).most_common()),
-        missing=missing,
-        solved=share(lambda row: row.solved),
-        solved_bounds=between(lambda row: row.solved),
-        to_be_read=among_counted(lambda row: row.passes and not row.solved),
-        solved_with_unread=share(lambda row: row.passes),
-        solved_with_unread_bounds=between(lambda row: row.passes),
+        ended=ended,
+        left=len(rows) - ended - excluded,
+        counted=len(sums.counted),
+        mixed=sums.whole(lambda row: row.mixed),
+        refused=sums.whole(lambda row: row.refused),
+        never_called=sums.among_counted(lambda row: row.reason == _SILENT and row.calls == 0),
+        halted=sums.of_status(JobStatus.HALTED),
+        excluded=_excluded(rows),
+        missing=sums.missing,
+        solved=sums.share(lambda row: row.solved),
+        solved_bounds=sums.between(lambda row: row.solved),
+        to_be_read=sums.among_counted(lambda row: row.passes and not row.solved),
+        solved_with_unread=sums.share(lambda row: row.passes),
+        solved_with_unread_bounds=sums.between(lambda row: row.passes),
         repeats=repeats_of(rows),
         reasons=_reasons(rows),
-        calls_per_attempt=mean(lambda row: row.calls),
-        submissions_per_attempt=mean(lambda row: row.submissions),
-        malformed=rate(among_counted(lambda row: row.malformed), among_counted(lambda row: row.calls)),
-        prompt_tokens=int(total(lambda row: row.prompt_tokens)),
-        completion_tokens=int(total(lambda row: row.completion_tokens)),
-        cached_tokens=int(total(lambda row: row.cached_tokens)),
-        reasoning_tokens=int(total(lambda row: row.reasoning_tokens)),
-        estimated=any(row.estimated for row in rows),
-        lost_tokens=int(total(lambda row: row.lost_tokens)),
+        calls_per_attempt=sums.mean(lambda row: row.calls),
+        submissions_per_attempt=sums.mean(lambda row: row.submissions),
+        malformed=rate(
+            sums.among_counted(lambda row: row.malformed), sums.among_counted(lambda row: row.calls)
+        ),
+        prompt_tokens=sums.whole(lambda row: row.prompt_tokens),
+        completion_tokens=sums.whole(lambda row: row.completion_tokens),
+        cached_tokens=sums.whole(lambda row: row.cached_tokens),
+        reasoning_tokens=sums.whole(lambda row: row.reasoning_tokens),
+        estimated=bool(sums.whole(lambda row: row.estimated)),
+        lost_tokens=sums.whole(lambda row: row.lost_tokens),
         cost_usd=_cost(rows),
-        wall_s=total(lambda row: row.wall_s),
-        model_s=total(lambda row: row.model_s),
-        endpoint_wait_s=total(lambda row: row.endpoint_wait_s),
-        retried=int(total(lambda row: row.retried)),
-        lost_s=total(lambda row: row.lost_s),
-        by_tests=share(lambda row: row.by_tests),
-        by_tests_bounds=between(lambda row: row.by_tests),
-        confirmation=dict(Counter(row.confirmation for row in counted if row.by_tests)),
-        misdated=int(total(lambda row: bool(row.clock_ms))),
+        wall_s=sums.total(lambda row: row.wall_s),
+        model_s=sums.total(lambda row: row.model_s),
+        endpoint_wait_s=sums.total(lambda row: row.endpoint_wait_s),
+        retried=sums.whole(lambda row: row.retried),
+        lost_s=sums.total(lambda row: row.lost_s),
+        by_tests=sums.share(lambda row: row.by_tests),
+        by_tests_bounds=sums.between(lambda row: row.by_tests),
+        confirmation=_confirmations(sums.counted),
+        misdated=sums.whole(lambda row: bool(row.clock_ms)),
     )
+
+
+def _excluded(rows: Iterable[AttemptFigures]) -> dict[str, int]:
+    """Return the number of excluded jobs for each reason, the most frequent reason first."""
+    return dict(Counter(row.reason for row in rows if row.status == JobStatus.EXCLUDED).most_common())
+
+
+def _confirmations(rows: Iterable[AttemptFigures]) -> dict[str, int]:
+    return dict(Counter(row.confirmation for row in rows if row.by_tests))
 
 
 def _reasons(rows: Iterable[AttemptFigures]) -> dict[str, int]:

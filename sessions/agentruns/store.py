@@ -295,7 +295,9 @@ class JobState:
 
     @property
     def obstacle(self) -> str:
-        """Why the job has not ended: its problem, or `stopped` or `queued` if there is none."""
+        """The problem of the job, before any decision; `stopped` or `queued` if there is none."""
+        if self.settled is not None:
+            return self.settled.problem
         if self.problem:
             return self.problem
         return QUEUED if self.status is JobStatus.QUEUED else STOPPED

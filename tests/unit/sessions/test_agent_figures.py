@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import re
 from pathlib import Path
 
 import pytest
@@ -11,13 +12,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gistpoint.core.attempts.events import JournalEvent, Paused, ProcessStarted, Resumed
-from gistpoint.sessions.agentruns.figure_lines import summary_lines
+from gistpoint.sessions.agentruns.figure_lines import solved_line, summary_lines
 from gistpoint.sessions.agentruns.figures import (
     AttemptFigures,
     endpoint_wait_ms,
     totals_of,
 )
 from gistpoint.sessions.agentruns.rates import pass_at, rate, repeats_of
+
+ROOT = Path(__file__).parents[3]
 
 
 def row(task: str = "t", repeat: int = 1, result: str = "solved", **members: object) -> AttemptFigures:
@@ -148,3 +151,27 @@ def test_a_table_has_a_row_for_each_job_with_the_figures_of_its_journal(tmp_path
     )
     assert (rows[0]["prompt_tokens"], rows[0]["completion_tokens"], rows[0]["cost_usd"]) == ("200", "20", "")
     assert figures.as_json()["totals"]["solved"]["of"] == 2
+
+
+def test_the_guides_result_of_the_built_in_solver_is_in_the_form_that_is_printed() -> None:
+    # What each attempt at the demo's tasks ended with, its calls and its submissions.
+    ends = (
+        ("gave_up: not_supported", 0, 0),
+        ("submissions_exhausted", 16, 4),
+        ("submissions_exhausted", 19, 8),
+        ("gave_up: not_supported", 1, 1),
+    )
+    rows = [
+        row(f"t{n}", 1, "not solved", reason=reason, calls=calls, submissions=submissions, malformed=0)
+        for n, (reason, calls, submissions) in enumerate(ends)
+    ]
+    printed = summary_lines(totals_of(rows), "r")
+    guide = (ROOT / "docs/guide/agents.md").read_text(encoding="utf-8")
+    (block,) = re.findall(r"```\n(solved  .*?)```", guide, flags=re.DOTALL)
+    lines = dict(re.split(r"\s{2,}", line, maxsplit=1) for line in block.splitlines())
+    assert lines == {label: printed[label] for label in lines}
+    example = re.search(r"`solved (3 of 4 .*?)` means", guide)
+    assert example is not None
+    known = [row(f"k{n}", 1, "solved" if n < 3 else "not solved") for n in range(4)]
+    open_ones = [row(f"o{n}", 1, "", status="halted") for n in range(2)]
+    assert solved_line(totals_of([*known, *open_ones])) == example[1]

@@ -170,7 +170,7 @@ def test_a_job_without_an_attempt_can_only_be_excluded(home: Home, outcome: Sett
     assert decided.job.status is JobStatus.QUEUED
     (decided,) = decide(home, run, SettledAs.EXCLUDED)
     assert decided.job.status is JobStatus.EXCLUDED
-    assert home.figures(run).totals.excluded == {"queued": 1} or only(home, run).settled == "excluded"
+    assert home.figures(run).totals.excluded == {"queued": 1}
     undo(home, run)
     assert run.jobs[decided.job.job.key].status is JobStatus.QUEUED
 
