@@ -140,12 +140,9 @@ def repeats_of(rows: Sequence[OutcomeRow]) -> RepeatFigures | None:
         if len(jobs) == k and all(row.counted for row in jobs)
     ]
     possible = [
-        [row.solved for row in jobs if row.counted]
-        for jobs in by_task.values()
-        if any(row.counted or row.missing for row in jobs)
+        [row.solved for row in jobs if row.counted] for jobs in by_task.values() if _needs_an_attempt(jobs)
     ]
-    failed = [[*known, *[False] * (k - len(known))] for known in possible]
-    solved = [[*known, *[True] * (k - len(known))] for known in possible]
+    failed, solved = (_completed(possible, k, solved=solved) for solved in (False, True))
     is_whole = len(possible) == len(whole)
 
     def between(of: _TaskShare) -> OutcomeBounds | None:
@@ -162,6 +159,15 @@ def repeats_of(rows: Sequence[OutcomeRow]) -> RepeatFigures | None:
         pass_at_k_bounds=between(any),
         all_k_bounds=between(all),
     )
+
+
+def _needs_an_attempt(jobs: Iterable[OutcomeRow]) -> bool:
+    return any(row.counted or row.missing for row in jobs)
+
+
+def _completed(known: Iterable[Sequence[bool]], k: int, *, solved: bool) -> list[list[bool]]:
+    """Return `k` outcomes for each task, of which the missing ones are `solved` or not."""
+    return [[*outcomes, *[solved] * (k - len(outcomes))] for outcomes in known]
 
 
 class _TaskShare(Protocol):
