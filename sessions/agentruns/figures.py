@@ -219,6 +219,34 @@ def figures_of(run: AgentRun, attempts: AttemptStore) -> FiguresOfRun:
     return FiguresOfRun(totals_of(rows), rows)
 
 
+def outcomes_of(run: AgentRun, attempts: AttemptStore) -> RunFigures:
+    """Return the figures of a run's outcomes alone, without costs, from what lists keep of attempts.
+
+    An unchanged journal is not read again, so this is fast enough for a list of runs.
+    """
+    known = {one.attempt_id: one for one in attempts.outlines_of(s.attempt for s in run.jobs.values())}
+    return totals_of([_outlined(state, known.get(state.attempt)) for state in run.jobs.values()])
+
+
+def _outlined(state: JobState, attempt: AttemptSummary | None) -> AttemptFigures:
+    row = AttemptFigures(
+        task=state.job.task,
+        repeat=state.job.repeat,
+        status=state.status.value,
+        attempt=state.attempt,
+        reason=state.obstacle,
+    )
+    if attempt is None or attempt.problem or attempt.state.ending is None:
+        return row
+    return structs.replace(
+        row,
+        status=JobStatus.ENDED.value,
+        result=attempt.result.value,
+        reason=attempt.state.ending.reason,
+        mixed=attempt.state.mixed,
+    )
+
+
 def _bounded(row: AttemptFigures) -> AttemptFigures:
     """Return a row with the columns that say what it adds to the rate and its bounds."""
     if row.refused:

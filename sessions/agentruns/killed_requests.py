@@ -3,11 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from contextlib import suppress
 
 from gistpoint.core.attempts.events import JournalEvent
 from gistpoint.core.attempts.reasons import PauseReason
 from gistpoint.core.attempts.state import AttemptState
-from gistpoint.sessions.agentruns.store import JobAsked, JobLost, JobState
+from gistpoint.core.errors import UserError
+from gistpoint.sessions.agentruns.store import AgentRun, JobAsked, JobLost, JobState
+from gistpoint.sessions.attempts import AttemptStore
+from gistpoint.sessions.journal import JOURNAL, read_journal
+
+
+def losses_of_killed_requests(run: AgentRun, attempts: AttemptStore) -> list[JobLost]:
+    """Return the losses of all requests that a dead process had announced, for jobs that have not ended."""
+    found = []
+    for job in run.jobs.values():
+        if job.asked is None:
+            continue
+        with suppress(UserError):
+            state = attempts.summary(job.attempt).state
+            lost = killed_request(job, state, read_journal(attempts.folder(job.attempt) / JOURNAL).events)
+            if lost is not None:
+                found.append(lost)
+    return found
 
 
 def killed_request(job: JobState, state: AttemptState, events: Iterable[JournalEvent]) -> JobLost | None:

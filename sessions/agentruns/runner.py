@@ -31,7 +31,6 @@ from gistpoint.core.running import CancelToken, RunContext
 from gistpoint.core.tasks.model import Task
 from gistpoint.sessions.agentruns.bounds import Acceptance, Purse
 from gistpoint.sessions.agentruns.control import asker_of, has_person
-from gistpoint.sessions.agentruns.killed_requests import killed_request
 from gistpoint.sessions.agentruns.settling import Settler
 from gistpoint.sessions.agentruns.store import (
     HANDED_OVER,
@@ -46,7 +45,7 @@ from gistpoint.sessions.agentruns.store import (
     JobState,
 )
 from gistpoint.sessions.attempts import AttemptStore, OpenAttempt
-from gistpoint.sessions.journal import JOURNAL, first_event, read_journal
+from gistpoint.sessions.journal import JOURNAL, first_event
 
 GRACE_S = 10.0
 """The seconds that requests and test runs may take to finish once the run is stopped."""
@@ -155,10 +154,8 @@ class AgentRunner:
         with self.run.held():
             for operation in unrecorded_attempts(self.run, self._ports.attempts.root):
                 self.note(operation)
-            self._count_killed_requests()
-            self._ports.settler(self.run).carry_out()
+            todo = self._ports.settler(self.run).carry_out()
             self._count_costs()
-            todo = [state for state in self.run.left if state.settled is None]
             self._todo = iter(todo)
             if not self.run.settings.host:
                 self.acceptance.accept()
@@ -229,18 +226,6 @@ class AgentRunner:
                     attempt.heartbeat()
             except OSError as error:
                 self.stop(_disk(error))
-
-    def _count_killed_requests(self) -> None:
-        """Record the cost of requests that the last process had under way when it died."""
-        for state in self.run.left:
-            if state.asked is None:
-                continue
-            with suppress(UserError):
-                summary = self._ports.attempts.summary(state.attempt)
-                journal = self._ports.attempts.folder(state.attempt) / JOURNAL
-                lost = killed_request(state, summary.state, read_journal(journal).events)
-                if lost is not None:
-                    self.note(lost)
 
     def _count_costs(self) -> None:
         for state in self.run.jobs.values():

@@ -22,6 +22,7 @@ from gistpoint.core.chat import ChatProblem
 from gistpoint.core.errors import UserError, did_you_mean
 from gistpoint.core.text import whole_number
 from gistpoint.sessions.agentruns.control import has_person
+from gistpoint.sessions.agentruns.killed_requests import losses_of_killed_requests
 from gistpoint.sessions.agentruns.store import (
     EXCLUDED,
     HANDED_OVER,
@@ -194,14 +195,18 @@ class Settler:
             self._note(undone)
             _withdraw(attempt, undone)
 
-    def carry_out(self) -> None:
-        """Write what a process that died has decided, but not yet written into the journals.
+    def carry_out(self) -> list[JobState]:
+        """Record what a process that died could not, and return the jobs that are left without a decision.
 
-        A decision whose attempt can't be opened remains. Raises `OSError` as `settle` does.
+        These are the requests that it had under way, and the ends that it had decided. A decision whose
+        attempt can't be opened remains. Raises `OSError` as `settle` does.
         """
+        for lost in losses_of_killed_requests(self._run, self._attempts):
+            self._note(lost)
         for state in self._run.jobs.values():
             with suppress(UserError):
                 self._carry_out(state)
+        return [state for state in self._run.left if state.settled is None]
 
     def _carry_out(self, state: JobState) -> None:
         settled = state.settled

@@ -32,7 +32,7 @@ from gistpoint.sessions.agentruns.beginning import (
     resume_run,
 )
 from gistpoint.sessions.agentruns.figure_lines import solved_line, summary_lines
-from gistpoint.sessions.agentruns.figures import AttemptFigures, FiguresOfRun, figures_of
+from gistpoint.sessions.agentruns.figures import AttemptFigures, FiguresOfRun, figures_of, outcomes_of
 from gistpoint.sessions.agentruns.runner import GRACE_S, AgentPorts, AgentRunner
 from gistpoint.sessions.agentruns.store import AgentJob, AgentRun, AgentRunStore
 from gistpoint.sessions.attempts import AttemptStore
@@ -281,7 +281,7 @@ def _listed(store: AgentRunStore, attempts: AttemptStore, name: str) -> dict[str
     }
     try:
         found = store.open(name)
-        totals = figures_of(found, attempts).totals
+        totals = outcomes_of(found, attempts)
     except UserError as error:
         return row | {"state": f"! {error}"}
     halted = totals.halted

@@ -18,7 +18,7 @@ from scripted_endpoint import reply
 
 from gistpoint.core.chat import ChatFailure, ChatProblem
 from gistpoint.sessions.agentruns.figure_lines import solved_line, summary_lines
-from gistpoint.sessions.agentruns.figures import AttemptFigures, RunFigures, totals_of
+from gistpoint.sessions.agentruns.figures import AttemptFigures, RunFigures, outcomes_of, totals_of
 from gistpoint.sessions.agentruns.rates import OutcomeBounds
 
 DOWN = ChatFailure(ChatProblem.SERVER_ERROR, "It answered 500.")
@@ -147,6 +147,7 @@ def test_the_table_gives_the_bounds_as_means_of_two_columns(tmp_path: Path) -> N
     bounds = found.totals.solved_bounds
     assert (worst, best) == ([1, 0, 0], [1, 1, 1])
     assert bounds == OutcomeBounds(sum(worst), sum(best), len(table))
+    assert solved_line(outcomes_of(run, home.attempts)) == solved_line(found.totals)
     assert found.as_json()["totals"]["solved_bounds"] == {"failed": 1, "solved": 3, "of": 3}
     words = summary_lines(found.totals, run.name)
     assert words["halted"].startswith("2 of 3, in no rate: `gistpoint agent resume r` continues")

@@ -29,6 +29,7 @@ from gistpoint.sandbox.endpoints.settings import EndpointSettings
 from gistpoint.sessions.agentruns.bounds import Acceptance
 from gistpoint.sessions.agentruns.killed_requests import killed_request
 from gistpoint.sessions.agentruns.runner import AgentRunner
+from gistpoint.sessions.agentruns.settling import Decision, SettledAs
 from gistpoint.sessions.agentruns.store import (
     AgentJob,
     AgentRun,
@@ -109,6 +110,20 @@ def test_a_killed_request_is_counted_once_by_its_estimate(home: Home, at: int, b
     lost_usd = asked.tokens * PRICE.input / 1e6
     assert totals.cost_usd == pytest.approx(replied * PRICE.cost(Usage(100, 10)) + lost_usd)
     assert runner.cost_usd == pytest.approx(totals.cost_usd)
+
+
+@pytest.mark.parametrize("outcome", [SettledAs.NOT_SOLVED, SettledAs.EXCLUDED])
+def test_a_decision_on_a_killed_job_keeps_its_cost(home: Home, outcome: SettledAs) -> None:
+    run = killed(home, Dies(1, before=False))
+    (state,) = run.jobs.values()
+    assert state.asked is not None
+    with run.held():
+        settler = home.ports.settler(run)
+        todo = settler.carry_out()
+        (decided,) = settler.settle(todo, Decision(outcome))
+    assert (decided.refused, decided.job.lost_tokens) == ("", state.asked.tokens)
+    assert home.figures(home.runs.open("r")).totals.lost_tokens == state.asked.tokens
+    assert home.work(home.runs.open("r")).cost_usd == pytest.approx(state.asked.cost_usd)
 
 
 def test_a_reply_that_is_in_the_journal_is_not_lost(home: Home) -> None:
