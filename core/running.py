@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from gistpoint.core.errors import CancelledError
 
 if TYPE_CHECKING:
+    from gistpoint.core.chat import Usage
     from gistpoint.core.outcomes import TestResult
 
 
@@ -45,6 +46,9 @@ class CancelToken:
         Waits may be nested. This token ignores them; a caller who counts such time passes a token that does.
         """
         yield
+
+    def failed(self, usage: Usage) -> None:
+        """Learn that a request has failed, at this cost, and will be sent again. This token ignores it."""
 
     def sleep(self, seconds: float) -> None:
         """Wait, and raise `CancelledError` as soon as the token is set."""

@@ -46,6 +46,12 @@ class KilledRuns:
     """The number of calls of a reply that were made more than once."""
     requests: int = 0
     requests_undisturbed: int = 0
+    replies: int = 0
+    """The number of replies in the journals."""
+    announced: int = 0
+    """The number of requests that were announced, but whose loss or reply was not recorded."""
+    counted_as_lost: int = 0
+    """The number of requests that are counted as lost."""
     same_figures: bool = False
     after: Counter[str] = field(default_factory=Counter)
     """The types of the last acknowledged lines before the kills."""
@@ -60,14 +66,25 @@ class KilledRuns:
             and not self.twice
             and self.same_figures
             and self.requests <= most
+            and self.costs_whole
         )
+
+    @property
+    def costs_whole(self) -> bool:
+        """Whether each request has a reply in a journal or is counted as lost, at most once.
+
+        A request can be announced by a process that is killed before it sends it.
+        """
+        unsent = self.replies + self.counted_as_lost - self.requests
+        return not self.announced and 0 <= unsent <= self.counted_as_lost <= self.kills * AT_ONCE
 
     def __str__(self) -> str:
         return (
             f"{self.kills} kills over {self.attempts} attempts: {self.acknowledged} acknowledged events and operations,"
             f" {self.lost} lost, {self.orphans} attempts of no job; {self.calls} calls, {self.twice} made twice;"
             f" {self.requests} requests,"
-            f" {self.requests_undisturbed} undisturbed; figures {'equal' if self.same_figures else 'NOT equal'};"
+            f" {self.requests_undisturbed} undisturbed, {self.replies} replies recorded,"
+            f" {self.counted_as_lost} counted as lost; figures {'equal' if self.same_figures else 'NOT equal'};"
             f" last acknowledged before a kill: {dict(self.after.most_common())}"
         )
 
@@ -157,10 +174,9 @@ class _Child:
     def _check(self, told: Sequence[Sequence[str]], found: KilledRuns) -> None:
         found.acknowledged += len(told)
         file = self.folder / "runs" / NAME / "jobs.jsonl"
-        data = file.read_bytes() if file.exists() else b""
         noted = Counter(
             (value["job"], f"Job{value['kind'].capitalize()}")
-            for value in map(json.loads, data[: data.rfind(b"\n") + 1].splitlines())
+            for value in map(json.loads, _whole_lines(file))
         )
         for line in told:
             if line[0] == "job":
@@ -176,9 +192,18 @@ class _Child:
             found.lost += events[line[1]].get(int(line[2])) != (line[3], line[4])
 
 
+def _whole_lines(file: Path) -> list[bytes]:
+    data = file.read_bytes() if file.exists() else b""
+    return data[: data.rfind(b"\n") + 1].splitlines()
+
+
 def _count(folder: Path, found: KilledRuns) -> None:
     """Count attempts, orphans and calls, and the calls of one reply that were made twice."""
-    known = {state.attempt for state in AgentRunStore(folder / "runs").open(NAME).jobs.values()}
+    run = AgentRunStore(folder / "runs").open(NAME)
+    known = {state.attempt for state in run.jobs.values()}
+    operations = [json.loads(line)["kind"] for line in _whole_lines(run.folder / "jobs.jsonl")]
+    found.counted_as_lost = operations.count("lost")
+    found.announced = sum(state.asked is not None for state in run.jobs.values())
     for place in (folder / "attempts").iterdir():
         if not (place / JOURNAL).is_file():
             continue
@@ -188,6 +213,7 @@ def _count(folder: Path, found: KilledRuns) -> None:
         found.attempts += 1
         found.orphans += place.name not in known
         found.calls += len(state.calls)
+        found.replies += len(state.turns)
         made = Counter(call.turn for call in state.calls if call.requested)
         asked = {turn.turn: len(turn.tool_calls) for turn in state.turns}
         found.twice += sum(max(0, count - asked[turn]) for turn, count in made.items())
@@ -197,7 +223,7 @@ def _figures(folder: Path) -> object:
     """Return the figures that kills must not change: all except times, ids and losses."""
     run = AgentRunStore(folder / "runs").open(NAME)
     figures = figures_of(run, AttemptStore(folder / "attempts", SystemTime(), "kill")).as_json()
-    other = {"attempt", "wall_s", "model_s", "endpoint_wait_s", "lost_tokens", "lost_usd"}
+    other = {"attempt", "wall_s", "model_s", "endpoint_wait_s", "lost_tokens", "lost_usd", "lost_s"}
     rows = [{name: value for name, value in row.items() if name not in other} for row in figures["attempts"]]
     totals = {name: value for name, value in figures["totals"].items() if name not in other}
     return rows, totals

@@ -59,8 +59,8 @@ def doing(row: JobRow) -> str:
     state = row.state
     if state.ending is not None:
         return _ended(state) + (", mixed" if state.mixed else "")
-    if row.job.status is JobStatus.ENDED:
-        return f"– {row.job.problem} earlier" if row.job.attempt else f"– {row.job.problem}"
+    if row.job.over:
+        return _over(row.job)
     if row.sent:
         return "on the cluster"
     if has_person(state):
@@ -77,6 +77,13 @@ def doing(row: JobRow) -> str:
         waits = state.pause.reason == PauseReason.ENDPOINT_WAIT
         return "waiting for the endpoint" if waits else "paused"
     return "tool running" if state.pending is not None else "model working"
+
+
+def _over(job: JobState) -> str:
+    """Return the state of a job that is not continued, without an end in the journal that was read."""
+    if job.status is JobStatus.EXCLUDED:
+        return f"– excluded: {job.obstacle}"
+    return f"– {job.problem} earlier" if job.attempt else f"– {job.problem}"
 
 
 def _ended(state: AttemptState) -> str:

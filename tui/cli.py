@@ -114,6 +114,9 @@ COMMANDS = (
         shown=("demo", "name", "model", "repeats", "max_cost"),
     ),
     CommandRow("agent resume", "complete a run", "agents:RESUME"),
+    CommandRow(
+        "agent settle", "decide jobs that an endpoint has halted, or list them", "agent_settling:SETTLE"
+    ),
     CommandRow("agent list", "list the runs on this machine", "agents:LIST"),
     CommandRow("agent show", "print the figures of a run", "agents:SHOW"),
     CommandRow("agent stop", "stop a run that another process is making", "agents:STOP"),

@@ -28,6 +28,7 @@ END_WORDS = {
     "disqualified": "! disqualified",
     "context_exhausted": f"{signs.BAD} context used up",
     "token_cap": f"{signs.BAD} tokens used up",
+    "settled": f"{signs.BAD} halted, settled as not solved",
 }
 TO_BE_READ = "? solved, to be read"
 REJECTED = f"{signs.BAD} solved, rejected"

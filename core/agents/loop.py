@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from msgspec import UNSET, structs
@@ -74,11 +74,26 @@ class Left:
     """Whether it would halt every other attempt with the same endpoint and model."""
     lost: Usage = field(default_factory=Usage)
     """The usage of replies that are not in the journal."""
+    lost_s: float = 0.0
+    """How long requests without a reply were under way."""
 
     @property
     def halted(self) -> str | None:
         """The obstacle; None if there is none."""
         return self.problem or None
+
+
+@dataclass(frozen=True, slots=True)
+class AnnouncedRequest:
+    """A request that is about to be sent, with what it costs if its process dies."""
+
+    turn: int
+    """The turn that the reply will be."""
+    usage: Usage
+    """The estimated usage of the request alone, without its reply."""
+    failed: Usage = field(default_factory=Usage)
+    """The usage of earlier requests for the same reply, which failed."""
+    failed_s: float = 0.0
 
 
 def always(estimate: Estimate) -> bool:
@@ -91,6 +106,10 @@ def never() -> bool:
     return False
 
 
+def unannounced(request: AnnouncedRequest) -> None:
+    """Record nothing before a request."""
+
+
 OnTurn = Callable[[AttemptState], None]
 
 
@@ -100,32 +119,48 @@ def work(
     settings: AgentSettings,
     *,
     may_ask: Callable[[Estimate], bool] = always,
+    announce: Callable[[AnnouncedRequest], None] = unannounced,
     stop: Callable[[], bool] = never,
     on_turn: OnTurn | None = None,
     run: RunContext = UNATTENDED,
 ) -> Left:
     """Let a model work on an attempt until it ends, halts or is stopped, and return how the work ended.
 
-    Begun calls are finished. `may_ask` is called before each request with its highest possible cost. `stop`
-    is called between calls, and often during requests, which are dropped when it returns true: it must be
-    fast. `on_turn` receives the state after each reply and call. `run` is the context of the tools;
-    cancelling it also stops the work. The model waits with the token it receives (`CancelToken.sleep`): that
-    time is journalled as a pause. Raises `UserError` for a task that does not fit the settings.
+    Begun calls are finished. `may_ask` is called before each request with its highest possible cost, and
+    `announce` whenever one is sent, also if it is sent again. `stop` is called between calls, and often
+    during requests, which are dropped when it returns true: it must be fast. `on_turn` receives the state
+    after each reply and call. `run` is the context of the tools; cancelling it also stops the work. The model
+    waits with the token it receives (`CancelToken.sleep`): that time is journalled as a pause. Raises
+    `UserError` for a task that does not fit the settings.
     """
-    return _Work(attempt, model, settings, may_ask, stop, on_turn, run).done()
+    return _Work(attempt, model, settings, may_ask, announce, stop, on_turn, run).done()
 
 
 class _Patience(CancelToken):
     """The token of a request: stops with the work, sends heartbeats, and pauses the attempt during waits."""
 
-    def __init__(self, attempt: Attempt, stop: Callable[[], bool], outer: CancelToken) -> None:
+    def __init__(
+        self,
+        attempt: Attempt,
+        stop: Callable[[], bool],
+        outer: CancelToken,
+        on_failed: Callable[[Usage, float], None],
+    ) -> None:
         super().__init__()
         self._attempt = attempt
         self._stop = stop
         self._outer = outer
         self._paused = False
         self._beat = time.monotonic()
+        self._on_failed = on_failed
+        self._sent_at = time.monotonic()
         self.waited_s = 0.0
+        self.lost = Usage()
+        """The usage of requests that failed."""
+        self.lost_s = 0.0
+        """How long they were under way."""
+        self.is_waiting = False
+        """Whether no request is under way, because of a wait that may have been stopped."""
 
     @property
     def cancelled(self) -> bool:
@@ -147,16 +182,28 @@ class _Patience(CancelToken):
         if self._paused:
             yield
             return
-        self._paused = True
+        self._paused = self.is_waiting = True
         began = time.monotonic()
         with suppress(AttemptError):  # the attempt's time is up, which the reply will show
             self._attempt.pause(PauseReason.ENDPOINT_WAIT)
         try:
             yield
+            self.is_waiting = False
         finally:
             self._paused = False
             self._attempt.resume()
-            self.waited_s += time.monotonic() - began
+            self._sent_at = time.monotonic()
+            self.waited_s += self._sent_at - began
+
+    def failed(self, usage: Usage) -> None:
+        """Count a request that has failed and will be sent again."""
+        self.lost += usage
+        self.lost_s += self.under_way_s()
+        self._on_failed(self.lost, self.lost_s)
+
+    def under_way_s(self) -> float:
+        """Return for how many seconds the last request has been under way; 0 during a wait."""
+        return 0.0 if self.is_waiting else time.monotonic() - self._sent_at
 
     def sleep(self, seconds: float) -> None:
         """Wait with the attempt paused. Raises `CancelledError` as soon as the work is stopped."""
@@ -176,10 +223,12 @@ class _Work:
     model: ChatModel
     settings: AgentSettings
     may_ask: Callable[[Estimate], bool]
+    announce: Callable[[AnnouncedRequest], None]
     stop: Callable[[], bool]
     on_turn: OnTurn | None
     run: RunContext
     lost: Usage = field(default_factory=Usage)
+    lost_s: float = 0.0
     submissions: int = 0
     """The number of submissions made before this process resumed the attempt."""
 
@@ -259,16 +308,31 @@ class _Work:
             return None
         if not self.may_ask(estimate):
             return self._left(Leaving.OVER_COST)
-        patience = _Patience(attempt, self.stop, self.run.cancel)
+        patience = self._announced(Usage(estimate.prompt_tokens))
         began = time.monotonic()
         try:
             reply = self.model.complete(messages, [tool.json_schema() for tool in tools], cancel=patience)
         except CancelledError:
-            self.lost += structs.replace(self._priced(Usage(estimate.prompt_tokens)), estimated=True)
+            dropped = Usage() if patience.is_waiting else Usage(estimate.prompt_tokens)
+            self.lost += structs.replace(self._priced(patience.lost + dropped), estimated=True)
+            self.lost_s += patience.lost_s + patience.under_way_s()
             return self._left(Leaving.STOPPED)
+        self.lost_s += patience.lost_s
         if isinstance(reply, ChatFailure):
+            self.lost_s += patience.under_way_s()
             return self._failed(reply)
-        return self._replied(reply, messages, tools, time.monotonic() - began - patience.waited_s)
+        taken_s = time.monotonic() - began - patience.waited_s - patience.lost_s
+        return self._replied(reply, messages, tools, taken_s)
+
+    def _announced(self, usage: Usage) -> _Patience:
+        """Announce a request of this usage; return its token, which announces it again if it fails."""
+        request = AnnouncedRequest(len(self.attempt.state.turns) + 1, self._priced(usage))
+
+        def failed(lost: Usage, lost_s: float) -> None:
+            self.announce(replace(request, failed=self._priced(lost), failed_s=lost_s))
+
+        self.announce(request)
+        return _Patience(self.attempt, self.stop, self.run.cancel, failed)
 
     def _messages(self) -> Sequence[ChatMessage]:
         if self.settings.setting == "static":
@@ -354,7 +418,7 @@ class _Work:
         return structs.replace(usage, cost_usd=self.settings.cost(usage))
 
     def _left(self, how: Leaving, problem: str = "", message: str = "", *, stops_run: bool = False) -> Left:
-        return Left(how, str(problem), message, stops_run, self.lost)
+        return Left(how, str(problem), message, stops_run, self.lost, self.lost_s)
 
 
 def _requested(message: ChatMessage) -> tuple[RequestedCall, ...]:

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from gistpoint.core.analysis.building import FindingsBuilder
 from gistpoint.core.analysis.findings import Findings, Number
 from gistpoint.core.analysis.pooling import (
+    WITHOUT_ROW,
     countable,
     people_of,
     persons_of,
@@ -111,6 +112,9 @@ def _add_conditions(found: FindingsBuilder, data: StudyData, people: Iterable[Pe
 
 
 _BY_TESTS = ("by the tests alone", "of these not asked")
+_MISSING = ("without an outcome", "solved if these had failed", "solved if these had solved")
+"""The columns of the runs that a model did not end alone: the bounds of its rate (decision 150)."""
+_WITHOUT_OUTCOME = ("unfinished", "mixed")
 
 
 def _outcomes(rows: Sequence[AttemptRow]) -> tuple[int, int, int]:
@@ -123,14 +127,18 @@ def _outcomes(rows: Sequence[AttemptRow]) -> tuple[int, int, int]:
 
 
 def _add_models(found: FindingsBuilder, data: StudyData) -> None:
-    table = found.table("Models", ("model", "runs", "counted", "tasks", "solved", *_BY_TESTS))
+    columns = ("model", "runs", "counted", "tasks", "solved", *_BY_TESTS, *_MISSING)
+    table = found.table("Models", columns)
     by_model: dict[str, list[AttemptRow]] = {}
     for row in data.rows:
         if row.solver:
             by_model.setdefault(row.who, []).append(row)
     for name, of_model in by_model.items():
         kept = list(filter(countable, of_model))
-        table.row(name, len(of_model), len(kept), tasks_of(kept), *_outcomes(kept))
+        missing = sum(row.exclusion in _WITHOUT_OUTCOME or row.end in WITHOUT_ROW for row in of_model)
+        solved, all_runs = len(solved_of(kept)), len(kept) + missing
+        bounds = [f"{count} of {all_runs}" for count in (solved, solved + missing)] if missing else ["", ""]
+        table.row(name, len(of_model), len(kept), tasks_of(kept), *_outcomes(kept), missing, *bounds)
 
 
 def _add_coverage(found: FindingsBuilder, data: StudyData) -> None:

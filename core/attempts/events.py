@@ -512,11 +512,24 @@ class Crashed(EventData, frozen=True):
 
 
 class AttemptEnded(EventData, frozen=True):
-    """The end of the attempt for an `EndReason`; `code` is the `GiveUpCode` of a solver who gave up."""
+    """The end of the attempt for an `EndReason`.
+
+    `code` is the `GiveUpCode` of a solver who gave up, or the problem of an attempt that was settled.
+    """
 
     type: ClassVar[str] = "attempt_ended"
     reason: str
     code: str | UnsetType = UNSET
+    text: str | UnsetType = UNSET
+    settled_by: str | UnsetType = UNSET
+    """Who settled the halted attempt, perhaps empty; unset for every other end (decision 150)."""
+
+
+class EndWithdrawn(EventData, frozen=True):
+    """The withdrawal of an end that was settled: the attempt can be continued (decision 150)."""
+
+    type: ClassVar[str] = "end_withdrawn"
+    by: str = ""
     text: str | UnsetType = UNSET
 
 

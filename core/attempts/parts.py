@@ -156,3 +156,5 @@ class Ending:
     reason: str
     code: str = ""
     text: str = ""
+    settled_by: str | None = None
+    """Who settled the halted attempt of a model, perhaps empty; None for every other end."""

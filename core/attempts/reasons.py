@@ -49,6 +49,8 @@ class EndReason(StrEnum):
     CONTEXT_EXHAUSTED = "context_exhausted"
     """The conversation no longer fits the model's context."""
     TOKEN_CAP = "token_cap"
+    SETTLED = "settled"
+    """A halted attempt of a model was decided to count as not solved; the code is what halted it."""
 
 
 class GiveUpCode(StrEnum):

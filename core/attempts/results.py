@@ -89,6 +89,8 @@ def suspicions(passes: Sequence[Collection[str]]) -> tuple[str, ...]:
 def solved_words(results: Iterable[AttemptResult]) -> str:
     """Return a summary of how many runs are solved and how many more need review."""
     counts = Counter(results)
+    if not counts:
+        return "none has ended"
     more = counts[AttemptResult.TO_BE_READ]
     words = f"{counts[AttemptResult.SOLVED]} of {counts.total()} solved"
     return f"{words}, {more} more to be read" if more else words

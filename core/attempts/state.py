@@ -32,6 +32,7 @@ from gistpoint.core.attempts.events import (
     BufferEdited,
     CallAnswered,
     CallMade,
+    EndWithdrawn,
     EventData,
     FocusMoved,
     HandedOver,
@@ -223,6 +224,11 @@ class AttemptState(Struct, frozen=True):
         return self.ending is not None
 
     @property
+    def settled(self) -> bool:
+        """Whether the attempt halted and was settled, so that its end can be withdrawn (decision 150)."""
+        return self.ending is not None and self.ending.settled_by is not None
+
+    @property
     def counted_submissions(self) -> tuple[Submission, ...]:
         """The finished submissions that count, since the harness did not fail."""
         return tuple(s for s in self.submissions if s.counts and s.status)
@@ -346,10 +352,18 @@ def _after(state: AttemptState, event: JournalEvent) -> AttemptState:
             return structs.replace(state, affordances=used)
         case SuspectMarked() as data:
             return _suspect_marked(state, data)
-        case AttemptEnded() as data:
-            ending = Ending(data.reason, data.code or "", data.text or "")
-            return structs.replace(state, ending=ending, pause=None, doubt=NO_DOUBT)
+        case AttemptEnded() | EndWithdrawn() as data:
+            return _after_end(state, data)
     return _after_turn(state, event.data)
+
+
+def _after_end(state: AttemptState, data: AttemptEnded | EndWithdrawn) -> AttemptState:
+    """Return the state after an end, or after the withdrawal of one that was settled."""
+    if isinstance(data, EndWithdrawn):
+        return structs.replace(state, ending=None) if state.settled else state
+    settled_by = None if data.settled_by is UNSET else data.settled_by
+    ending = Ending(data.reason, data.code or "", data.text or "", settled_by)
+    return structs.replace(state, ending=ending, pause=None, doubt=NO_DOUBT)
 
 
 def _after_turn(state: AttemptState, data: EventData) -> AttemptState:

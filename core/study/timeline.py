@@ -18,6 +18,7 @@ from gistpoint.core.attempts.events import (
     BufferEdited,
     CallAnswered,
     CallMade,
+    EndWithdrawn,
     FocusMoved,
     JournalEvent,
     Pane,
@@ -210,6 +211,8 @@ class _Walk:
                 self._first(FirstTime.SOLVED, event)
             case AttemptEnded():
                 self._first(FirstTime.END, event)
+            case EndWithdrawn():
+                self.firsts.pop(FirstTime.END, None)
 
     def _first(self, what: FirstTime, event: JournalEvent) -> None:
         self.firsts.setdefault(what, TimelineMoment(event.seq, self._at_ms, self.state.clock.active))

@@ -88,6 +88,7 @@ class RetryingModel:
             # The cost of failed requests counts, although they brought no reply.
             lost = spent
             retried.append(answer.problem)
+            cancel.failed(answer.usage)
             self.sleep(seconds, cancel)
 
     def _wait_after(self, failure: ChatFailure, failures: int) -> float | None:

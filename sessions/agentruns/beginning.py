@@ -252,6 +252,11 @@ def resume_run(services: Services, name: str, base_url: str, pace: AgentPace) ->
     )
 
 
+def ports_without_model(services: Services, settings: RunSettings) -> AgentPorts:
+    """Return the ports of a run for work that asks no model; asking raises `EndpointError`."""
+    return _ports(services, settings, _no_model)
+
+
 def agent_ports(
     services: Services, solver: AgentSolver, settings: RunSettings, *, tests_at_once: int
 ) -> AgentPorts:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -19,6 +19,8 @@ from gistpoint.core.tasks.model import Answer, Task
 from gistpoint.core.trees import SourceTree
 
 _TICK_S = 0.1
+_ACCEPTED_S = 10.0
+"""A refused key or an empty account is reported sooner than after this time."""
 
 
 class Slots:
@@ -156,6 +158,36 @@ class Purse:
 
     def _total(self) -> float:
         return sum(self._spent.values()) + sum(self._asked.values())
+
+
+class Acceptance:
+    """Whether an endpoint accepts requests, for which only one thread tries at first.
+
+    If the key is refused or the account is empty, all other threads then begin no attempt (decision 150).
+    """
+
+    def __init__(self) -> None:
+        self._accepted = threading.Event()
+        self._scout = 0
+        self._lock = threading.Lock()
+
+    def awaited(self, stopping: Callable[[], bool]) -> bool:
+        """Wait until requests are accepted, except in the first thread; return False when `stopping`."""
+        this = threading.get_ident()
+        with self._lock:
+            self._scout = self._scout or this
+        while self._scout != this and not self._accepted.wait(_TICK_S) and not stopping():
+            pass
+        return not stopping()
+
+    def accept(self) -> None:
+        """Record that requests are accepted, or that waiting would not help."""
+        self._accepted.set()
+
+    def pending(self, seconds: float) -> None:
+        """Record for how long a request has been pending: after a while, that means that it is accepted."""
+        if seconds > _ACCEPTED_S:
+            self.accept()
 
 
 def share_out(cores: int | None) -> int:

@@ -128,6 +128,7 @@ class ClusterRunner:
 
         with self.run.held():
             self._note(*unrecorded_attempts(self.run, self._ports.attempts.root))
+            self._ports.settler(self.run).carry_out()
             for state in self.run.jobs.values():
                 self._pay(state)
             try:
@@ -147,7 +148,7 @@ class ClusterRunner:
 
     def _jobs(self) -> Iterator[ClusterJob]:
         """Yield the remaining jobs that another machine can do; halt those with a faulty task or attempt."""
-        for state in self.run.left:
+        for state in [state for state in self.run.left if state.settled is None]:
             try:
                 order = self._order(state)
             except TaskError as error:

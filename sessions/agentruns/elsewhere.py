@@ -62,6 +62,7 @@ class DeliveredAttempt(msgspec.Struct, frozen=True, kw_only=True):
     message: str = ""
     lost_tokens: int = 0
     lost_usd: float | None = None
+    lost_s: float = 0.0
     journal: bytes = b""
     """The journal of the attempt; empty if there was none."""
 
@@ -70,8 +71,10 @@ class DeliveredAttempt(msgspec.Struct, frozen=True, kw_only=True):
         job, found = order.job.key, list[JobOperation]()
         if self.journal:
             found.append(JobAttempt(job=job, attempt=order.attempt))
-        if self.lost_tokens or self.lost_usd:
-            found.append(JobLost(job=job, tokens=self.lost_tokens, cost_usd=self.lost_usd))
+        if self.lost_tokens or self.lost_usd or self.lost_s:
+            found.append(
+                JobLost(job=job, tokens=self.lost_tokens, cost_usd=self.lost_usd, seconds=self.lost_s)
+            )
         message = self.message[:_MOST_CHARACTERS]
         if self.status is JobStatus.ENDED:
             found.append(JobEnded(job=job, reason=self.problem[:_MOST_CHARACTERS], message=message))
@@ -125,6 +128,7 @@ def carried_out(
         message=state.message,
         lost_tokens=state.lost_tokens,
         lost_usd=state.lost_usd,
+        lost_s=state.lost_s,
         journal=path.read_bytes() if path.is_file() else b"",
     )
 

@@ -1,15 +1,16 @@
 """The figures of a run for a table of results, computed from the journals of its attempts.
 
-Rates are over the attempts of the model alone that have ended; others are counted separately. A pass that a
-reviewer has yet to read does not count as solved, and is reported separately.
+Rates are over the attempts of the model alone that have ended; others are counted separately, and bounds
+show what their outcomes could change. A pass that a reviewer has yet to read does not count as solved, and is
+reported separately.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from math import comb
+from functools import cached_property
 from statistics import fmean
 from typing import Any
 
@@ -29,8 +30,9 @@ from gistpoint.core.attempts.events import (
 from gistpoint.core.attempts.state import AttemptResult
 from gistpoint.core.csv_text import csv_line
 from gistpoint.core.errors import AttemptError
-from gistpoint.core.estimates import wilson
 from gistpoint.core.kinds.confirming import standing
+from gistpoint.sessions.agentruns.killed_requests import killed_request
+from gistpoint.sessions.agentruns.rates import OutcomeBounds, Rate, RepeatFigures, bounds, rate, repeats_of
 from gistpoint.sessions.agentruns.store import AgentRun, JobState, JobStatus
 from gistpoint.sessions.attempts import AttemptStore, AttemptSummary
 from gistpoint.sessions.journal import JOURNAL, read_journal
@@ -44,7 +46,7 @@ class AttemptFigures(msgspec.Struct, frozen=True, kw_only=True):
     task: str
     repeat: int
     status: str
-    """The state of the job: `queued`, `begun`, `halted` or `ended`."""
+    """The state of the job: `queued`, `begun`, `halted`, `ended` or `excluded`."""
     attempt: str = ""
     mode: str = ""
     result: str = ""
@@ -71,6 +73,8 @@ class AttemptFigures(msgspec.Struct, frozen=True, kw_only=True):
     lost_tokens: int = 0
     """The estimated tokens of replies that are in no journal: requests that failed or were dropped."""
     lost_usd: float | None = None
+    lost_s: float = 0.0
+    """How long the requests without a reply were under way."""
     wall_s: float | None = None
     """The time from the attempt's first event to its last, except between two processes; None if unknown."""
     model_s: float | None = None
@@ -88,6 +92,19 @@ class AttemptFigures(msgspec.Struct, frozen=True, kw_only=True):
     """Whether the tests passed, regardless of any review or confirmation."""
     confirmation: str = ""
     """The result of confirming a pass, a `core.attempts.results.Standing`; empty without a pass."""
+    settled: str = ""
+    """The decision on the halted job, a `settling.SettledAs`; empty without one."""
+    settled_by: str = ""
+    settled_why: str = ""
+    in_rates: bool = False
+    """Whether the job is in the rates."""
+    solved_at_worst: int | None = None
+    """Whether the job counts as solved if all missing outcomes are failures; None if it needs no attempt."""
+    solved_at_best: int | None = None
+    """Whether the job counts as solved if all missing outcomes are successes; None if it needs no attempt.
+
+    The means of these two columns are the bounds of the rate.
+    """
 
     @property
     def tokens(self) -> int | None:
@@ -102,6 +119,16 @@ class AttemptFigures(msgspec.Struct, frozen=True, kw_only=True):
         return bool(self.result) and not self.mixed
 
     @property
+    def refused(self) -> bool:
+        """Whether the job ended without an attempt, because its task does not fit the settings."""
+        return self.status == JobStatus.ENDED and not self.attempt
+
+    @property
+    def missing(self) -> bool:
+        """Whether the model's own outcome is not known (decision 150)."""
+        return not self.counted and not self.refused
+
+    @property
     def solved(self) -> bool:
         """Whether the job counts as solved."""
         return self.result == AttemptResult.SOLVED
@@ -110,49 +137,6 @@ class AttemptFigures(msgspec.Struct, frozen=True, kw_only=True):
     def passes(self) -> bool:
         """Whether the job is solved, or may be once its pass is read."""
         return self.solved or self.result == AttemptResult.TO_BE_READ
-
-
-class Rate(msgspec.Struct, frozen=True):
-    """A share, with its Wilson interval at 95 %."""
-
-    share: float
-    low: float
-    high: float
-    count: float
-    """The numerator; not an integer if shares of tasks were added."""
-    of: int
-
-    @property
-    def words(self) -> str:
-        """The count and the interval in percent: `3 of 4 [30, 95]`."""
-        return f"{self.count:g} of {self.of} [{self.low * 100:.0f}, {self.high * 100:.0f}]"
-
-
-def rate(count: float, of: int) -> Rate | None:
-    """Return the rate `count` / `of`; None if `of` is 0.
-
-    For a mean of shares, one per task, the interval is that of as many binary results: too wide rather
-    than too narrow. Repeats of a task do not make it narrower, since they are not independent.
-    """
-    if of == 0:
-        return None
-    low, high = wilson(count, of)
-    return Rate(count / of, low, high, count, of)
-
-
-class RepeatFigures(msgspec.Struct, frozen=True, kw_only=True):
-    """Rates over the tasks that were attempted `k` times each."""
-
-    k: int
-    tasks: int
-    """The number of tasks with all repeats; only these are in the rates."""
-    incomplete: int
-    pass_at_1: Rate | None
-    """None, like the other rates, if no task has all repeats."""
-    pass_at_k: Rate | None
-    """The share of tasks that were solved in at least one repeat; None if no task has all repeats."""
-    all_k: Rate | None
-    """The share of tasks that were solved in every repeat; None if no task has all repeats."""
 
 
 class RunFigures(msgspec.Struct, frozen=True, kw_only=True):
@@ -168,10 +152,18 @@ class RunFigures(msgspec.Struct, frozen=True, kw_only=True):
     """The number of jobs that ended without an attempt."""
     never_called: int
     """The number of attempts that were given up without a call, perhaps because the server supports none."""
+    halted: int
+    excluded: dict[str, int]
+    """The number of excluded jobs for each problem; they are in no rate."""
+    missing: int
+    """The number of jobs whose outcomes are not known, which the bounds of the rates cover."""
     solved: Rate | None
+    solved_bounds: OutcomeBounds | None
+    """The bounds of `solved`; None, like the other bounds, if no outcome is missing."""
     to_be_read: int
     """The number of further passes, on which a reviewer has to rule."""
     solved_with_unread: Rate | None
+    solved_with_unread_bounds: OutcomeBounds | None
     repeats: RepeatFigures | None
     reasons: dict[str, int]
     calls_per_attempt: float | None
@@ -192,8 +184,11 @@ class RunFigures(msgspec.Struct, frozen=True, kw_only=True):
     endpoint_wait_s: float
     retried: int
     """The number of repeated sends of requests that were finally answered."""
+    lost_s: float = 0.0
+    """How long requests without a reply were under way."""
     by_tests: Rate | None = None
     """The rate solved by the tests alone, before any review or confirmation, as in the Breakpoint paper."""
+    by_tests_bounds: OutcomeBounds | None = None
     confirmation: dict[str, int] = {}
     """The number of passes for each result of confirming."""
     misdated: int = 0
@@ -221,20 +216,67 @@ class FiguresOfRun:
 
 def figures_of(run: AgentRun, attempts: AttemptStore) -> FiguresOfRun:
     """Return the figures of a run from its journals; the row of an unreadable journal contains its fault."""
-    rows = tuple(_row(state, attempts) for state in run.jobs.values())
+    at_work = run.worked_on
+    rows = tuple(_bounded(_row(state, attempts, at_work=at_work)) for state in run.jobs.values())
     return FiguresOfRun(totals_of(rows), rows)
 
 
-def _row(state: JobState, attempts: AttemptStore) -> AttemptFigures:
+def outcomes_of(run: AgentRun, attempts: AttemptStore) -> RunFigures:
+    """Return the figures of a run's outcomes alone, without costs, from what lists keep of attempts.
+
+    An unchanged journal is not read again, so this is fast enough for a list of runs.
+    """
+    known = {one.attempt_id: one for one in attempts.outlines_of(s.attempt for s in run.jobs.values())}
+    return totals_of([_outlined(state, known.get(state.attempt)) for state in run.jobs.values()])
+
+
+def _outlined(state: JobState, attempt: AttemptSummary | None) -> AttemptFigures:
     row = AttemptFigures(
         task=state.job.task,
         repeat=state.job.repeat,
         status=state.status.value,
         attempt=state.attempt,
-        reason=state.problem,
+        reason=state.obstacle,
+    )
+    if attempt is None or attempt.problem or attempt.state.ending is None:
+        return row
+    return structs.replace(
+        row,
+        status=JobStatus.ENDED.value,
+        result=attempt.result.value,
+        reason=attempt.state.ending.reason,
+        mixed=attempt.state.mixed,
+    )
+
+
+def _bounded(row: AttemptFigures) -> AttemptFigures:
+    """Return a row with the columns that say what it adds to the rate and its bounds."""
+    if row.refused:
+        return row
+    return structs.replace(
+        row,
+        in_rates=row.counted,
+        solved_at_worst=int(row.counted and row.solved),
+        solved_at_best=int(row.missing or row.solved),
+    )
+
+
+def _row(state: JobState, attempts: AttemptStore, *, at_work: bool) -> AttemptFigures:
+    """Return the row of a job; unless its run is `at_work`, a request without a reply is lost."""
+    settled = state.settled
+    row = AttemptFigures(
+        task=state.job.task,
+        repeat=state.job.repeat,
+        status=state.status.value,
+        attempt=state.attempt,
+        reason=state.obstacle if state.status is JobStatus.EXCLUDED else state.problem,
         message=state.message,
         lost_tokens=state.lost_tokens,
         lost_usd=state.lost_usd,
+        lost_s=state.lost_s,
+        settled=settled.outcome if settled is not None else "",
+        settled_by=settled.by if settled is not None else "",
+        settled_why=settled.why if settled is not None else "",
         worker=state.worker,
         clock_ms=state.clock_ms,
     )
@@ -248,6 +290,11 @@ def _row(state: JobState, attempts: AttemptStore) -> AttemptFigures:
     if (summary.state.header.solver or {}).get("job") != state.job.key:
         return structs.replace(
             row, reason="unreadable", message=f"The attempt {state.attempt} does not belong to this job."
+        )
+    if not at_work and (lost := killed_request(state, summary.state, events)) is not None:
+        with_loss = state.after(lost)
+        row = structs.replace(
+            row, lost_tokens=with_loss.lost_tokens, lost_usd=with_loss.lost_usd, lost_s=with_loss.lost_s
         )
     return _with_attempt(row, summary, events)
 
@@ -304,54 +351,95 @@ def endpoint_wait_ms(events: Iterable[JournalEvent]) -> int:
     return total
 
 
+@dataclass(frozen=True)
+class _Sums:
+    """Sums over the rows of a run, or over those in its rates; missing values are 0."""
+
+    rows: Sequence[AttemptFigures]
+
+    @cached_property
+    def counted(self) -> Sequence[AttemptFigures]:
+        return [row for row in self.rows if row.counted]
+
+    @cached_property
+    def missing(self) -> int:
+        return sum(row.missing for row in self.rows)
+
+    def total(self, of: Callable[[AttemptFigures], float | None]) -> float:
+        return sum(of(row) or 0 for row in self.rows)
+
+    def whole(self, of: Callable[[AttemptFigures], float | None]) -> int:
+        return int(self.total(of))
+
+    def of_status(self, status: JobStatus) -> int:
+        return sum(row.status == status for row in self.rows)
+
+    def mean(self, of: Callable[[AttemptFigures], float | None]) -> float | None:
+        return fmean(of(row) or 0 for row in self.counted) if self.counted else None
+
+    def among_counted(self, of: Callable[[AttemptFigures], float | None]) -> int:
+        return int(sum(of(row) or 0 for row in self.counted))
+
+    def share(self, of: Callable[[AttemptFigures], bool]) -> Rate | None:
+        return rate(self.among_counted(of), len(self.counted))
+
+    def between(self, of: Callable[[AttemptFigures], bool]) -> OutcomeBounds | None:
+        return bounds(self.among_counted(of), len(self.counted), self.missing)
+
+
 def totals_of(rows: Sequence[AttemptFigures]) -> RunFigures:
     """Return the figures of all rows together."""
-    counted = [row for row in rows if row.counted]
-    ended = [row for row in rows if row.status == JobStatus.ENDED]
-
-    def total(of: Callable[[AttemptFigures], float | None]) -> float:
-        return sum(of(row) or 0 for row in rows)
-
-    def mean(of: Callable[[AttemptFigures], float | None]) -> float | None:
-        return fmean(of(row) or 0 for row in counted) if counted else None
-
-    def among_counted(of: Callable[[AttemptFigures], float | None]) -> int:
-        return int(sum(of(row) or 0 for row in counted))
-
-    def share(of: Callable[[AttemptFigures], bool]) -> Rate | None:
-        return rate(among_counted(of), len(counted))
-
+    sums = _Sums(rows)
+    ended, excluded = sums.of_status(JobStatus.ENDED), sums.of_status(JobStatus.EXCLUDED)
     return RunFigures(
         jobs=len(rows),
-        ended=len(ended),
-        left=len(rows) - len(ended),
-        counted=len(counted),
-        mixed=int(total(lambda row: row.mixed)),
-        refused=sum(not row.attempt for row in ended),
-        never_called=among_counted(lambda row: row.reason == _SILENT and row.calls == 0),
-        solved=share(lambda row: row.solved),
-        to_be_read=among_counted(lambda row: row.passes and not row.solved),
-        solved_with_unread=share(lambda row: row.passes),
+        ended=ended,
+        left=len(rows) - ended - excluded,
+        counted=len(sums.counted),
+        mixed=sums.whole(lambda row: row.mixed),
+        refused=sums.whole(lambda row: row.refused),
+        never_called=sums.among_counted(lambda row: row.reason == _SILENT and row.calls == 0),
+        halted=sums.of_status(JobStatus.HALTED),
+        excluded=_excluded(rows),
+        missing=sums.missing,
+        solved=sums.share(lambda row: row.solved),
+        solved_bounds=sums.between(lambda row: row.solved),
+        to_be_read=sums.among_counted(lambda row: row.passes and not row.solved),
+        solved_with_unread=sums.share(lambda row: row.passes),
+        solved_with_unread_bounds=sums.between(lambda row: row.passes),
         repeats=repeats_of(rows),
         reasons=_reasons(rows),
-        calls_per_attempt=mean(lambda row: row.calls),
-        submissions_per_attempt=mean(lambda row: row.submissions),
-        malformed=rate(among_counted(lambda row: row.malformed), among_counted(lambda row: row.calls)),
-        prompt_tokens=int(total(lambda row: row.prompt_tokens)),
-        completion_tokens=int(total(lambda row: row.completion_tokens)),
-        cached_tokens=int(total(lambda row: row.cached_tokens)),
-        reasoning_tokens=int(total(lambda row: row.reasoning_tokens)),
-        estimated=any(row.estimated for row in rows),
-        lost_tokens=int(total(lambda row: row.lost_tokens)),
+        calls_per_attempt=sums.mean(lambda row: row.calls),
+        submissions_per_attempt=sums.mean(lambda row: row.submissions),
+        malformed=rate(
+            sums.among_counted(lambda row: row.malformed), sums.among_counted(lambda row: row.calls)
+        ),
+        prompt_tokens=sums.whole(lambda row: row.prompt_tokens),
+        completion_tokens=sums.whole(lambda row: row.completion_tokens),
+        cached_tokens=sums.whole(lambda row: row.cached_tokens),
+        reasoning_tokens=sums.whole(lambda row: row.reasoning_tokens),
+        estimated=bool(sums.whole(lambda row: row.estimated)),
+        lost_tokens=sums.whole(lambda row: row.lost_tokens),
         cost_usd=_cost(rows),
-        wall_s=total(lambda row: row.wall_s),
-        model_s=total(lambda row: row.model_s),
-        endpoint_wait_s=total(lambda row: row.endpoint_wait_s),
-        retried=int(total(lambda row: row.retried)),
-        by_tests=share(lambda row: row.by_tests),
-        confirmation=dict(Counter(row.confirmation for row in counted if row.by_tests)),
-        misdated=int(total(lambda row: bool(row.clock_ms))),
+        wall_s=sums.total(lambda row: row.wall_s),
+        model_s=sums.total(lambda row: row.model_s),
+        endpoint_wait_s=sums.total(lambda row: row.endpoint_wait_s),
+        retried=sums.whole(lambda row: row.retried),
+        lost_s=sums.total(lambda row: row.lost_s),
+        by_tests=sums.share(lambda row: row.by_tests),
+        by_tests_bounds=sums.between(lambda row: row.by_tests),
+        confirmation=_confirmations(sums.counted),
+        misdated=sums.whole(lambda row: bool(row.clock_ms)),
     )
+
+
+def _excluded(rows: Iterable[AttemptFigures]) -> dict[str, int]:
+    """Return the number of excluded jobs for each reason, the most frequent reason first."""
+    return dict(Counter(row.reason for row in rows if row.status == JobStatus.EXCLUDED).most_common())
+
+
+def _confirmations(rows: Iterable[AttemptFigures]) -> dict[str, int]:
+    return dict(Counter(row.confirmation for row in rows if row.by_tests))
 
 
 def _reasons(rows: Iterable[AttemptFigures]) -> dict[str, int]:
@@ -364,113 +452,3 @@ def _cost(rows: Iterable[AttemptFigures]) -> float | None:
     """Return the cost in US dollars, including lost replies; None if no cost is known."""
     costs = [cost for row in rows for cost in (row.cost_usd, row.lost_usd) if cost is not None]
     return sum(costs) if costs else None
-
-
-def repeats_of(rows: Sequence[AttemptFigures]) -> RepeatFigures | None:
-    """Return the rates over tasks; None if no task has more than one job."""
-    by_task: dict[str, list[AttemptFigures]] = {}
-    for row in rows:
-        by_task.setdefault(row.task, []).append(row)
-    k = max(map(len, by_task.values()), default=0)
-    if k < 2:
-        return None
-    whole = [
-        [row.solved for row in jobs] for jobs in by_task.values() if len(jobs) == k and all_counted(jobs)
-    ]
-    return RepeatFigures(
-        k=k,
-        tasks=len(whole),
-        incomplete=len(by_task) - len(whole),
-        pass_at_1=rate(sum(pass_at(1, solved) for solved in whole), len(whole)),
-        pass_at_k=rate(sum(pass_at(k, solved) for solved in whole), len(whole)),
-        all_k=rate(sum(all(solved) for solved in whole), len(whole)),
-    )
-
-
-def all_counted(rows: Iterable[AttemptFigures]) -> bool:
-    """Whether all rows are in the rates."""
-    return all(row.counted for row in rows)
-
-
-def pass_at(k: int, solved: Sequence[bool]) -> float:
-    """Return the probability that at least one of `k` attempts drawn from `solved` is solved.
-
-    This is the unbiased estimate of Chen and others 2021, the paper on Codex, equation 1.
-    """
-    return 1.0 - comb(len(solved) - sum(solved), k) / comb(len(solved), k)
-
-
-def _solved(totals: RunFigures) -> dict[str, str]:
-    solved = totals.solved.words if totals.solved else "0 of 0"
-    if not totals.to_be_read:
-        return {"solved": solved}
-    lines = {"solved": f"{solved}, {totals.to_be_read} more to be read"}
-    if totals.solved_with_unread:
-        lines["solved, including those to be read"] = totals.solved_with_unread.words
-    return lines
-
-
-def _by_tests(totals: RunFigures) -> dict[str, str]:
-    if totals.by_tests is None or not totals.confirmation:
-        return {}
-    standings = ", ".join(f"{count} {name}" for name, count in totals.confirmation.items())
-    return {"solved by the tests alone": f"{totals.by_tests.words}: {standings}"}
-
-
-def _repeats(repeats: RepeatFigures | None) -> dict[str, str]:
-    if repeats is None:
-        return {}
-    rates = {
-        "pass@1": repeats.pass_at_1,
-        f"pass@{repeats.k}": repeats.pass_at_k,
-        f"all of {repeats.k}": repeats.all_k,
-    }
-    lines = {
-        name: f"{value.words} tasks" if value else "none of the tasks has all its repeats"
-        for name, value in rates.items()
-    }
-    if repeats.incomplete:
-        lines["tasks without all repeats"] = f"{repeats.incomplete}, not included in these"
-    return lines
-
-
-def summary_lines(totals: RunFigures) -> Mapping[str, str]:
-    """Return the figures in words for people, by their labels."""
-    lines: dict[str, str] = {"jobs": f"{totals.jobs}, {totals.ended} ended, {totals.left} left"}
-    lines.update(_solved(totals))
-    lines.update(_by_tests(totals))
-    lines.update(_repeats(totals.repeats))
-    if totals.mixed:
-        lines["mixed"] = f"{totals.mixed} by a person and a model, not counted in any rate"
-    if totals.refused:
-        lines["without an attempt"] = str(totals.refused)
-    lines["reasons"] = (
-        ", ".join(f"{count} {reason}" for reason, count in totals.reasons.items()) or "none yet"
-    )
-    if totals.never_called:
-        lines["without a call"] = (
-            f"{totals.never_called}. `gistpoint show ATTEMPT` prints what the model wrote. If it"
-            " wrote calls as text, configure the server for the form in which the model writes calls"
-        )
-    if totals.calls_per_attempt is not None and totals.submissions_per_attempt is not None:
-        lines["per attempt"] = (
-            f"{totals.calls_per_attempt:.1f} calls, {totals.submissions_per_attempt:.1f} submissions"
-        )
-    if totals.malformed is not None:
-        lines["malformed calls"] = f"{totals.malformed.words}"
-    about = "about " if totals.estimated else ""
-    lines["tokens"] = (
-        f"{about}{totals.prompt_tokens:,} sent ({totals.cached_tokens:,} cached), "
-        f"{totals.completion_tokens:,} received ({totals.reasoning_tokens:,} reasoning)"
-    )
-    if totals.lost_tokens:
-        lines["lost"] = f"about {totals.lost_tokens:,} tokens in requests without a reply"
-    lines["cost"] = "unknown" if totals.cost_usd is None else f"{about}${totals.cost_usd:.4f}"
-    lines["time"] = (
-        f"{totals.wall_s:.0f} s in attempts: {totals.model_s:.0f} s by the model,"
-        f" {totals.endpoint_wait_s:.0f} s waiting to send a request again; {totals.retried} requests sent"
-        " again before a reply"
-    )
-    if totals.misdated:
-        lines["dates"] = f"{totals.misdated} attempts on a machine whose clock was wrong (--json: clock_ms)"
-    return lines

@@ -16,7 +16,7 @@ from typing import Any
 
 import msgspec
 
-from gistpoint.core.agents.loop import Leaving, Left, work
+from gistpoint.core.agents.loop import AnnouncedRequest, Leaving, Left, work
 from gistpoint.core.agents.settings import AgentSettings
 from gistpoint.core.agents.static import StaticRefusedError, require_fitting
 from gistpoint.core.attempts.engine import Attempt
@@ -29,12 +29,14 @@ from gistpoint.core.estimates import Estimate
 from gistpoint.core.ports import ChatModel, TimeSource
 from gistpoint.core.running import CancelToken, RunContext
 from gistpoint.core.tasks.model import Task
-from gistpoint.sessions.agentruns.bounds import Purse
+from gistpoint.sessions.agentruns.bounds import Acceptance, Purse
 from gistpoint.sessions.agentruns.control import asker_of, has_person
+from gistpoint.sessions.agentruns.settling import Settler
 from gistpoint.sessions.agentruns.store import (
     HANDED_OVER,
     AgentJob,
     AgentRun,
+    JobAsked,
     JobAttempt,
     JobEnded,
     JobHalted,
@@ -80,6 +82,21 @@ class AgentPorts:
     Raises `CancelledError` when cancelled.
     """
 
+    def reopened(self, state: JobState) -> OpenAttempt:
+        """Open the attempt of a job for writing.
+
+        Raises `AttemptError` if the attempt can't be continued, or belongs to another job or to a person,
+        `TaskError` without its task, and `SandboxUnavailableError` if no sandbox works.
+        """
+        task = self.task(state.job.task)
+        if not is_of_job(first_event(self.attempts.folder(state.attempt) / JOURNAL), state.job):
+            raise AttemptError(f"The attempt {state.attempt} belongs to another job, or to a person.")
+        return self.attempts.resume(state.attempt, task, self.judge(task))
+
+    def settler(self, run: AgentRun) -> Settler:
+        """Return the object that decides jobs of a run."""
+        return Settler(run, self.attempts, self.reopened, self.clock.utc_ms)
+
 
 @dataclass(frozen=True, slots=True)
 class JobReport:
@@ -114,7 +131,8 @@ class AgentRunner:
         self._open: dict[str, Attempt] = {}
         self._busy: set[str] = set()
         """The keys of the jobs that threads are doing."""
-        self._purse = Purse(max_cost_usd)
+        self.purse = Purse(max_cost_usd)
+        self.acceptance = Acceptance()
         self._cancel = CancelToken()
         self._stopped_at: float | None = None
         self._beat_at = 0.0
@@ -135,12 +153,15 @@ class AgentRunner:
         """
         with self.run.held():
             for operation in unrecorded_attempts(self.run, self._ports.attempts.root):
-                self._note(operation)
+                self.note(operation)
+            todo = self._ports.settler(self.run).carry_out()
             self._count_costs()
-            self._todo = iter(self.run.left)
+            self._todo = iter(todo)
+            if not self.run.settings.host:
+                self.acceptance.accept()
             threads = [
                 threading.Thread(target=self._work, name=f"agent-job-{number}", daemon=True)
-                for number in range(min(self._at_once, len(self.run.left)))
+                for number in range(min(self._at_once, len(todo)))
             ]
             for thread in threads:
                 thread.start()
@@ -168,7 +189,7 @@ class AgentRunner:
     @property
     def cost_usd(self) -> float:
         """The US dollars spent, or reserved for requests under way."""
-        return self._purse.total_usd
+        return self.purse.total_usd
 
     # The main thread
 
@@ -210,14 +231,15 @@ class AgentRunner:
         for state in self.run.jobs.values():
             if state.attempt:
                 with suppress(UserError):
-                    self._pay(state.job, self._ports.attempts.summary(state.attempt).state)
+                    self.pay(state.job, self._ports.attempts.summary(state.attempt).state)
 
     # The threads of jobs
 
     def _work(self) -> None:
-        while not self.stopping:
+        while self.acceptance.awaited(lambda: self.stopping):
             state = self._next()
             if state is None:
+                self.acceptance.accept()
                 return
             try:
                 self._do(state)
@@ -257,8 +279,8 @@ class AgentRunner:
             self._halted(job, "sandbox", str(error))
             self.stop(str(error))
         except StaticRefusedError as error:
-            self._note(JobEnded(job=job.key, reason="static_refused", message=str(error)))
-            self._report(job)
+            self.note(JobEnded(job=job.key, reason="static_refused", message=str(error)))
+            self.report(job)
         except TaskError as error:
             self._halted(job, "task", str(error))
         except AttemptError as error:
@@ -276,13 +298,10 @@ class AgentRunner:
         Raises `AttemptError` if the attempt belongs to another job or to a person.
         """
         ports, job = self._ports, state.job
-        task = ports.task(job.task)
         if state.attempt:
-            if not is_of_job(first_event(ports.attempts.folder(state.attempt) / JOURNAL), job):
-                raise AttemptError(f"The attempt {state.attempt} belongs to another job, or to a person.")
-            opened = ports.attempts.resume(state.attempt, task, ports.judge(task))
+            opened = ports.reopened(state)
         else:
-            task = ports.as_given(task)
+            task = ports.as_given(ports.task(job.task))
             if settings.setting == "static":
                 require_fitting(task, settings)
             judge = ports.judge(task)
@@ -299,7 +318,7 @@ class AgentRunner:
                 attempt_id=ports.attempt_id,
             )
         try:
-            self._note(JobAttempt(job=job.key, attempt=opened.attempt.state.attempt_id))
+            self.note(JobAttempt(job=job.key, attempt=opened.attempt.state.attempt_id))
         except BaseException:
             opened.close()
             raise
@@ -324,32 +343,8 @@ class AgentRunner:
             opened.close()
 
     def _let_work(self, job: AgentJob, attempt: Attempt, settings: AgentSettings) -> None:
-        asking = False
-        """Whether a request is under way, which may still be answered after the run was stopped."""
-        before = len(attempt.state.submissions)
-
-        def failed() -> bool:
-            return any(not submission.counts for submission in attempt.state.submissions[before:])
-
-        folder = self._ports.attempts.folder(attempt.state.attempt_id)
-
-        def stop() -> bool:
-            if failed() or asker_of(folder) is not None:
-                return True
-            return self.stopping and (not asking or attempt.state.pause is not None)
-
-        def may_ask(estimate: Estimate) -> bool:
-            nonlocal asking
-            asking = self._purse.may_ask(job.key, estimate.cost_usd)
-            return asking
-
-        def on_turn(state: AttemptState) -> None:
-            nonlocal asking
-            asking = False
-            self._pay(job, state)
-            self._report(job)
-
-        self._report(job)
+        asked = _Requests(self, job, attempt, self._ports.attempts.folder(attempt.state.attempt_id))
+        self.report(job)
         left: Left | None = None
         try:
             while not has_person(attempt.state):
@@ -357,23 +352,24 @@ class AgentRunner:
                     attempt,
                     self._ports.model(settings),
                     settings,
-                    may_ask=may_ask,
-                    stop=stop,
-                    on_turn=on_turn,
+                    may_ask=asked.may_ask,
+                    announce=asked.announce,
+                    stop=asked.stop,
+                    on_turn=asked.on_turn,
                     run=RunContext(self._cancel),
                 )
                 self._lost(job, left)
-                asker = asker_of(folder) if left.how is Leaving.STOPPED else None
+                asker = asker_of(asked.folder) if left.how is Leaving.STOPPED else None
                 if asker is not None:
                     with suppress(AttemptError):  # it has reached its time limit
                         attempt.hand_over(PERSON, by=asker)
                 # Without a break, the request that stopped the work was withdrawn, and the work goes on.
-                elif left.how is not Leaving.STOPPED or self.stopping or failed():
+                elif left.how is not Leaving.STOPPED or self.stopping or asked.failed():
                     break
         except CancelledError:
-            self._pay(job, attempt.state)
+            self.pay(job, attempt.state)
         else:
-            self._conclude(job, attempt.state, left, failed=failed())
+            self._conclude(job, attempt.state, left, failed=asked.failed())
 
     def _confirm(self, state: AttemptState) -> None:
         """Confirm the pass of an attempt that has ended, unless the run is being stopped."""
@@ -389,14 +385,16 @@ class AgentRunner:
 
     def _lost(self, job: AgentJob, left: Left) -> None:
         """Record the cost of replies that are not in the journal."""
-        if left.lost.tokens:
-            self._note(JobLost(job=job.key, tokens=left.lost.tokens, cost_usd=left.lost.cost_usd))
+        seconds = round(left.lost_s, 3)
+        if left.lost.tokens or seconds >= 1:
+            lost = JobLost(job=job.key, tokens=left.lost.tokens, cost_usd=left.lost.cost_usd, seconds=seconds)
+            self.note(lost)
 
     def _conclude(self, job: AgentJob, state: AttemptState, left: Left | None, *, failed: bool) -> None:
         """Record how a job's attempt was left; nothing is recorded for one that was stopped."""
-        self._pay(job, state)
+        self.pay(job, state)
         if state.ending is not None:
-            self._note(JobEnded(job=job.key, reason=state.ending.reason))
+            self.note(JobEnded(job=job.key, reason=state.ending.reason))
         elif left is None or has_person(state):
             self._halted(job, HANDED_OVER, _TAKEN)
         elif failed:
@@ -405,24 +403,86 @@ class AgentRunner:
             self._halted(job, left.problem, left.message)
             if left.stops_run:
                 self.stop(left.message)
+            else:
+                self.acceptance.accept()
         elif left.how is Leaving.OVER_COST:
             self._halted(job, left.how.value, "Its next request might exceed the run's cost limit.")
-        self._report(job)
+        self.report(job)
 
-    def _pay(self, job: AgentJob, state: AttemptState) -> None:
+    def pay(self, job: AgentJob, state: AttemptState) -> None:
         """Record the cost of a job so far."""
         lost = self.run.jobs[job.key].lost_usd or 0.0
-        self._purse.spent(job.key, (state.spent.usage.cost_usd or 0.0) + lost)
+        self.purse.spent(job.key, (state.spent.usage.cost_usd or 0.0) + lost)
 
     def _halted(self, job: AgentJob, problem: str, message: str) -> None:
-        self._note(JobHalted(job=job.key, problem=problem, message=message))
-        self._report(job)
+        self.note(JobHalted(job=job.key, problem=problem, message=message))
+        self.report(job)
 
-    def _note(self, operation: JobOperation) -> None:
+    def note(self, operation: JobOperation) -> None:
+        """Write an operation with the current time. Raises `OSError` if it can't be written."""
         self.run.append([msgspec.structs.replace(operation, utc_ms=self._ports.clock.utc_ms())])
 
-    def _report(self, job: AgentJob) -> None:
+    def report(self, job: AgentJob) -> None:
+        """Report the state of a job."""
         self._on_job(JobReport(self.run.jobs[job.key], self.states.get(job.key)))
+
+
+@dataclass
+class _Requests:
+    """The requests of a job under way: answers what its loop asks, and records what it reports."""
+
+    runner: AgentRunner
+    job: AgentJob
+    attempt: Attempt
+    folder: Path
+    under_way: bool = False
+    """Whether a request is under way, which may still be answered after the run was stopped."""
+    sent_at: float = 0.0
+
+    def __post_init__(self) -> None:
+        self._before = len(self.attempt.state.submissions)
+
+    def failed(self) -> bool:
+        """Return whether a submission of this process could not be judged."""
+        return any(not submission.counts for submission in self.attempt.state.submissions[self._before :])
+
+    def stop(self) -> bool:
+        """Return whether the loop should stop, also during a request."""
+        is_paused = self.attempt.state.pause is not None
+        if self.under_way and not is_paused:
+            self.runner.acceptance.pending(time.monotonic() - self.sent_at)
+        if self.failed() or asker_of(self.folder) is not None:
+            return True
+        return self.runner.stopping and (not self.under_way or is_paused)
+
+    def may_ask(self, estimate: Estimate) -> bool:
+        """Reserve the possible cost of the next request; return False if that would exceed the limit."""
+        self.under_way = self.runner.purse.may_ask(self.job.key, estimate.cost_usd)
+        return self.under_way
+
+    def announce(self, request: AnnouncedRequest) -> None:
+        """Record a request before it is sent, so that the next process knows its cost if this one dies."""
+        self.sent_at = time.monotonic()
+        if not self.runner.run.settings.host:
+            return
+        asked = JobAsked(
+            job=self.job.key,
+            turn=request.turn,
+            tokens=request.usage.tokens,
+            cost_usd=request.usage.cost_usd,
+            failed_tokens=request.failed.tokens,
+            failed_usd=request.failed.cost_usd,
+            failed_s=round(request.failed_s, 3),
+        )
+        self.runner.note(asked)
+
+    def on_turn(self, state: AttemptState) -> None:
+        """Record the cost of a reply, and report the job."""
+        if self.under_way:
+            self.runner.acceptance.accept()
+        self.under_way = False
+        self.runner.pay(self.job, state)
+        self.runner.report(self.job)
 
 
 def settings_of(run: AgentRun, job: AgentJob) -> AgentSettings:

@@ -43,7 +43,11 @@ FORMAT, VERSION = "gistpoint.agent_run", 1
 RUN_FILE, JOBS_FILE = "run.toml", "jobs.jsonl"
 HANDED_OVER = "handed_over"
 """The problem of a halted job whose attempt a person has taken over."""
-_LOCK, _STOP = "lock", "stop"
+EXCLUDED = "excluded"
+"""The outcome of a decision that keeps a job out of every rate."""
+STOPPED, QUEUED = "stopped", "queued"
+"""The obstacles of jobs without a problem: the process was stopped or died, or the job was never begun."""
+_LOCK, _STOP, _STARTING = "lock", "stop", "starting"
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@+-]{0,99}")
 
 
@@ -149,11 +153,51 @@ class JobEnded(_Operation, frozen=True, tag="ended", kw_only=True):
     message: str = ""
 
 
+class JobAsked(_Operation, frozen=True, tag="asked", kw_only=True):
+    """Records that a request is about to be sent, so that its cost is known if the process dies.
+
+    The request is over once the journal contains its turn, or after a loss, a halt or an end of the job.
+    """
+
+    turn: int
+    """The turn that the reply will be."""
+    tokens: int = 0
+    """The estimated tokens of the prompt."""
+    cost_usd: float | None = None
+    failed_tokens: int = 0
+    """The estimated tokens of earlier requests for the same reply, which failed."""
+    failed_usd: float | None = None
+    failed_s: float = 0.0
+
+
 class JobLost(_Operation, frozen=True, tag="lost", kw_only=True):
     """Records paid replies that are in no journal, because requests failed; `tokens` is an estimate."""
 
     tokens: int = 0
     cost_usd: float | None = None
+    seconds: float = 0.0
+    """How long these requests were under way."""
+
+
+class JobSettled(_Operation, frozen=True, tag="settled", kw_only=True):
+    """Records a decision on a job that has not ended: an end of its attempt, or an exclusion (decision 150).
+
+    The end itself is in the attempt's journal, and then in an operation of its own.
+    """
+
+    outcome: str
+    """A `settling.SettledAs`."""
+    problem: str
+    """The problem of the job before."""
+    by: str = ""
+    why: str = ""
+
+
+class JobUnsettled(_Operation, frozen=True, tag="unsettled", kw_only=True):
+    """Records that the last decision on a job no longer applies."""
+
+    by: str = ""
+    why: str = ""
 
 
 class JobPlace(_Operation, frozen=True, tag="place", kw_only=True):
@@ -164,7 +208,9 @@ class JobPlace(_Operation, frozen=True, tag="place", kw_only=True):
     """The worker's clock minus that of the run's machine, when the worker connected; 0 if they agreed."""
 
 
-JobOperation = JobQueued | JobAttempt | JobHalted | JobEnded | JobLost | JobPlace
+JobOperation = (
+    JobQueued | JobAttempt | JobHalted | JobEnded | JobAsked | JobLost | JobPlace | JobSettled | JobUnsettled
+)
 
 
 class JobStatus(StrEnum):
@@ -175,6 +221,8 @@ class JobStatus(StrEnum):
     """The job's attempt has begun and not ended: it is running, or its process has died."""
     HALTED = "halted"
     ENDED = "ended"
+    EXCLUDED = "excluded"
+    """The job was excluded by a decision: it is not continued, and is in no rate."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,6 +238,14 @@ class JobState:
     lost_tokens: int = 0
     lost_usd: float | None = None
     """The cost of replies that are in no journal, in US dollars; None if it is unknown or there are none."""
+    lost_s: float = 0.0
+    """How long the requests without a reply were under way."""
+    asked: JobAsked | None = None
+    """The last request, unless its loss or the job's halt or end was recorded after it."""
+    settled: JobSettled | None = None
+    """The decision on the job; None if there is none."""
+    unsettled: JobState | None = None
+    """The job before the decision; None if there is none."""
     worker: str = ""
     """The worker of a cluster that had the job last; empty if none had it."""
     clock_ms: int = 0
@@ -201,15 +257,56 @@ class JobState:
             case JobAttempt(attempt=attempt):
                 return replace(self, status=JobStatus.BEGUN, attempt=attempt, problem="", message="")
             case JobHalted(problem=problem, message=message):
-                return replace(self, status=JobStatus.HALTED, problem=problem, message=message)
+                return replace(self, status=JobStatus.HALTED, problem=problem, message=message, asked=None)
             case JobEnded(reason=reason, message=message):
-                return replace(self, status=JobStatus.ENDED, problem=reason, message=message)
-            case JobLost(tokens=tokens, cost_usd=cost):
-                lost = self.lost_usd if cost is None else (self.lost_usd or 0.0) + cost
-                return replace(self, lost_tokens=self.lost_tokens + tokens, lost_usd=lost)
+                return replace(self, status=JobStatus.ENDED, problem=reason, message=message, asked=None)
+            case JobAsked():
+                return replace(self, asked=operation)
+            case JobLost():
+                return self._after_loss(operation)
             case JobPlace(worker=worker, clock_ms=clock_ms):
                 return replace(self, worker=worker, clock_ms=clock_ms)
+            case JobSettled():
+                return self._after_decision(operation)
+            case JobUnsettled() if self.unsettled is not None:
+                before = self.unsettled
+                return replace(
+                    self,
+                    status=before.status,
+                    problem=before.problem,
+                    message=before.message,
+                    settled=None,
+                    unsettled=None,
+                )
         return self
+
+    def _after_loss(self, lost: JobLost) -> JobState:
+        usd = self.lost_usd if lost.cost_usd is None else (self.lost_usd or 0.0) + lost.cost_usd
+        return replace(
+            self,
+            lost_tokens=self.lost_tokens + lost.tokens,
+            lost_usd=usd,
+            lost_s=self.lost_s + lost.seconds,
+            asked=None,
+        )
+
+    def _after_decision(self, settled: JobSettled) -> JobState:
+        status = JobStatus.EXCLUDED if settled.outcome == EXCLUDED else self.status
+        return replace(self, status=status, settled=settled, unsettled=self)
+
+    @property
+    def over(self) -> bool:
+        """Whether the job is not continued: it has ended, or was excluded."""
+        return self.status in (JobStatus.ENDED, JobStatus.EXCLUDED)
+
+    @property
+    def obstacle(self) -> str:
+        """The problem of the job, before any decision; `stopped` or `queued` if there is none."""
+        if self.settled is not None:
+            return self.settled.problem
+        if self.problem:
+            return self.problem
+        return QUEUED if self.status is JobStatus.QUEUED else STOPPED
 
 
 def folded(operations: Iterable[JobOperation]) -> dict[str, JobState]:
@@ -254,8 +351,8 @@ class AgentRun:
 
     @property
     def left(self) -> list[JobState]:
-        """The jobs that have not ended."""
-        return [state for state in self.jobs.values() if state.status is not JobStatus.ENDED]
+        """The jobs that have not ended and are not excluded."""
+        return [state for state in self.jobs.values() if not state.over]
 
     def reload(self) -> None:
         """Read the jobs again, since another process may have changed them.
@@ -349,11 +446,39 @@ class AgentRunStore:
         """Return a run. Raises `AgentRunError` if there is none with this name or it can't be read."""
         known = self.names()
         if name not in known:
+            if _NAME.fullmatch(name) and is_held(self.root / name / _STARTING):
+                raise AgentRunError(
+                    f"The run {name} is just starting in another process.",
+                    hint=f"In a moment, `gistpoint agent watch {name}` shows it.",
+                )
             raise AgentRunError(
                 f"There is no run {name!r}.{did_you_mean(name, known)}",
                 hint="`gistpoint agent list` shows the runs.",
             )
         return AgentRun(self.root / name, _read_document(self.root / name / RUN_FILE))
+
+    @contextmanager
+    def starting(self, name: str | None) -> Iterator[None]:
+        """Let other processes know that a run with this name is being planned, if it does not exist yet.
+
+        Nothing is done without a valid name, or if the folder can't be written.
+        """
+        folder = self.root / (name or "")
+        if name is None or not _NAME.fullmatch(name) or (folder / RUN_FILE).exists():
+            yield
+            return
+        lock = None
+        with suppress(OSError):
+            folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+            lock = take(folder / _STARTING)
+        try:
+            yield
+        finally:
+            if lock is not None:
+                with suppress(OSError):
+                    (folder / _STARTING).unlink(missing_ok=True)
+                    folder.rmdir()  # fails if the run was created
+                lock.release()
 
     def open_or_create(self, name: str, settings: RunSettings, utc_ms: int, version: str) -> AgentRun:
         """Return the run with this name; create it if there is none.
@@ -454,4 +579,4 @@ def _read_operations(path: Path) -> Iterator[JobOperation]:
             ) from error
 
 
-_KINDS = frozenset({"queued", "attempt", "halted", "ended", "lost", "place"})
+_KINDS = frozenset({"queued", "attempt", "halted", "ended", "asked", "lost", "place", "settled", "unsettled"})

@@ -14,6 +14,7 @@ import msgspec
 from gistpoint.core.attempts.events import (
     AssistAsked,
     AttemptEnded,
+    EndWithdrawn,
     EventData,
     HandedOver,
     NotesWritten,
@@ -174,7 +175,7 @@ def _written(study: Study, data: EventData) -> Iterator[str]:
     match data:
         case NotesWritten(text=text) | Paused(text=text) | AssistAsked(text=text) | HandedOver(note=text):
             yield text
-        case AttemptEnded(text=str() as text):
+        case AttemptEnded(text=str() as text) | EndWithdrawn(text=str() as text):
             yield text
         case QuestionnaireAnswered():
             for item, value in data.values.items():

@@ -104,16 +104,12 @@ class JobLines:
         """Do nothing: lines are printed as jobs end."""
 
 
-def _task(row: JobRow) -> str:
-    """Return the beginning of a task's id, with its title if it has one; several tasks may share a title."""
-    short = row.job.job.task[:12]
-    return short if row.title in ("", short) else f"{short} {row.title}"
-
-
 def _line(row: JobRow, jobs: int) -> str:
     """Return the line for a job that has ended or halted."""
     state, usage = row.state, row.state.spent.usage
-    words = [f"{row.number}/{jobs} {_task(row)} repeat {row.job.job.repeat}: {doing(row)}"]
+    words = [
+        f"{row.number}/{jobs} {row.title or row.job.job.task[:12]}, repeat {row.job.job.repeat}: {doing(row)}"
+    ]
     if row.begun:
         words += [
             plural(len(state.turns), "turn"),
@@ -234,5 +230,5 @@ def _laid_out(rows: Sequence[JobRow], width: int) -> list[Laid[JobRow]]:
 
 def _urgency(row: JobRow) -> int:
     """Return the sort key of a job in a table without room for all jobs; jobs at work come first."""
-    order = (JobStatus.BEGUN, JobStatus.HALTED, JobStatus.ENDED, JobStatus.QUEUED)
+    order = (JobStatus.BEGUN, JobStatus.HALTED, JobStatus.ENDED, JobStatus.EXCLUDED, JobStatus.QUEUED)
     return -1 if row.sent else order.index(row.job.status)

@@ -31,9 +31,11 @@ from gistpoint.sessions.agentruns.beginning import (
     plan_run,
     resume_run,
 )
-from gistpoint.sessions.agentruns.figures import AttemptFigures, FiguresOfRun, figures_of, summary_lines
+from gistpoint.sessions.agentruns.figure_lines import solved_line, summary_lines
+from gistpoint.sessions.agentruns.figures import AttemptFigures, FiguresOfRun, figures_of, outcomes_of
 from gistpoint.sessions.agentruns.runner import GRACE_S, AgentPorts, AgentRunner
-from gistpoint.sessions.agentruns.store import AgentJob, AgentRun, AgentRunStore, JobStatus
+from gistpoint.sessions.agentruns.store import AgentJob, AgentRun, AgentRunStore
+from gistpoint.sessions.attempts import AttemptStore
 from gistpoint.sessions.services import Services
 from gistpoint.sessions.tasks import TaskTitles
 from gistpoint.tui.commands.agent_progress import JobLines, JobTable
@@ -90,13 +92,14 @@ def run(request: AgentRunRequest) -> int:
 
     Return 0, 1 if jobs are left, or 130 after Ctrl+C.
     """
-    services = build_services(request.carry.isolation)
-    plan = plan_run(services, request.begin, request.price, _print_left_out)
-    if request.dry_run:
-        return _dry_run(services, plan, json=request.carry.json)
-    return _carry_out(
-        request.carry, *begin_run(services, plan, request.carry.pace), request.begin.model.base_url
-    )
+    planned_name = None if request.dry_run else request.begin.name
+    with AgentRunStore(Locations.of_user().runs).starting(planned_name):
+        services = build_services(request.carry.isolation)
+        plan = plan_run(services, request.begin, request.price, _print_left_out)
+        if request.dry_run:
+            return _dry_run(services, plan, json=request.carry.json)
+        found, ports = begin_run(services, plan, request.carry.pace)
+    return _carry_out(request.carry, found, ports, request.begin.model.base_url)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -138,7 +141,9 @@ def _carry_out(request: CarryOutRun, found: AgentRun, ports: AgentPorts, base_ur
         print(f"gistpoint: {visible(runner.stopped_by)}", file=sys.stderr)
     _print_figures(found, figures_of(found, ports.attempts), json=request.json)
     if found.left and not request.json:
-        print(f"`gistpoint agent resume {found.name}` continues.")
+        print(
+            f"`gistpoint agent resume {found.name}` continues. `gistpoint agent settle {found.name}` decides."
+        )
     if runner.interrupted:
         return INTERRUPTED
     return NEGATIVE if found.left else DONE
@@ -204,8 +209,7 @@ def _dry_run(services: Services, plan: PlannedRun, *, json: bool) -> int:
     print_text(f"--- tools\n{', '.join(str(tool['name']) for tool in first.tools) or 'none'}\n")
     titled = task_titles()
     columns: tuple[Column[AgentJob], ...] = (
-        Column("task", lambda job: job.task[:12]),
-        Column("title", lambda job: titled(job.task)),
+        Column("task", lambda job: titled(job.task)),
         Column("no", lambda job: str(job.repeat)),
         Column("prompt", lambda job: requests[job.task].sha256[:12]),
         Column("tokens", lambda job: f"about {requests[job.task].tokens:,}"),
@@ -253,8 +257,8 @@ class WatchAgent(Request):
 
 def listing(request: ListAgentRuns) -> int:
     """Print all runs. A run that can't be read is listed with the problem as its state."""
-    store = AgentRunStore(Locations.of_user().runs)
-    rows = [_listed(store, name) for name in store.names()]
+    store, attempts = AgentRunStore(Locations.of_user().runs), attempt_store()
+    rows = [_listed(store, attempts, name) for name in store.names()]
     if request.json:
         print_json("gistpoint.agent_runs/1", {"runs": rows})
     elif not rows:
@@ -264,7 +268,7 @@ def listing(request: ListAgentRuns) -> int:
     return DONE
 
 
-def _listed(store: AgentRunStore, name: str) -> dict[str, Any]:
+def _listed(store: AgentRunStore, attempts: AttemptStore, name: str) -> dict[str, Any]:
     row: dict[str, Any] = {
         "run": name,
         "model": "",
@@ -272,13 +276,15 @@ def _listed(store: AgentRunStore, name: str) -> dict[str, Any]:
         "jobs": 0,
         "ended": 0,
         "state": "",
+        "solved": "",
         "begun": "",
     }
     try:
         found = store.open(name)
+        totals = outcomes_of(found, attempts)
     except UserError as error:
         return row | {"state": f"! {error}"}
-    halted = sum(state.status is JobStatus.HALTED for state in found.jobs.values())
+    halted = totals.halted
     state = (
         "at work" if found.worked_on else f"{len(found.left)} left, {halted} halted" if found.left else "done"
     )
@@ -286,8 +292,9 @@ def _listed(store: AgentRunStore, name: str) -> dict[str, Any]:
         "model": found.settings.model_and_api,
         "host": found.settings.host,
         "jobs": len(found.jobs),
-        "ended": len(found.jobs) - len(found.left),
+        "ended": totals.ended,
         "state": state,
+        "solved": solved_line(totals),
         "begun": stamp(found.document.created_utc_ms),
     }
 
@@ -325,7 +332,10 @@ def _print_figures(found: AgentRun, figures: FiguresOfRun, *, json: bool) -> Non
     ]
     print_table(
         ["what", "value"],
-        [*([*row] for row in (about | dict(summary_lines(figures.totals))).items()), *message_rows],
+        [
+            *([*row] for row in (about | dict(summary_lines(figures.totals, found.name))).items()),
+            *message_rows,
+        ],
     )
 
 
@@ -335,11 +345,7 @@ def _counted(value: float | None, form: str = ",.0f") -> str:
 
 def _attempt_columns(titled: TaskTitles) -> tuple[Column[AttemptFigures], ...]:
     """Return the columns for a run's attempts. `titled` returns the author's title of a task by its id."""
-    first: tuple[Column[AttemptFigures], ...] = (
-        Column("task", lambda r: r.task[:12]),
-        Column("title", lambda r: titled(r.task)),
-    )
-    return (*first, *_FIGURES)
+    return (Column("task", lambda r: titled(r.task)), *_FIGURES)
 
 
 _FIGURES: tuple[Column[AttemptFigures], ...] = (

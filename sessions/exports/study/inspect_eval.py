@@ -16,7 +16,14 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
-from gistpoint.core.attempts.events import AttemptEnded, CallMade, Paused, Resumed, SubmissionMade
+from gistpoint.core.attempts.events import (
+    AttemptEnded,
+    CallMade,
+    EndWithdrawn,
+    Paused,
+    Resumed,
+    SubmissionMade,
+)
 from gistpoint.core.attempts.state import AttemptState, advance
 from gistpoint.core.readable import utc_datetime
 from gistpoint.core.study.rows import AttemptRow, SubmissionRow
@@ -147,7 +154,7 @@ class _Times:
                     times.submissions[state.submissions[-1].number] = at
                 case Paused() | AttemptEnded():
                     times.clock.append(("stop", at, active))
-                case Resumed():
+                case Resumed() | EndWithdrawn():
                     times.clock.append(("start", at, active))
                 case _:
                     pass

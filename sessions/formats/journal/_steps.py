@@ -23,6 +23,7 @@ from gistpoint.core.attempts.events import (
     CallAnswered,
     CallMade,
     Crashed,
+    EndWithdrawn,
     EventData,
     FocusMoved,
     HandedOver,
@@ -96,6 +97,7 @@ _KINDS = {
     "correction": StepKind.NOTE,
     "crash": StepKind.ERROR,
     "attempt_ended": StepKind.END,
+    "end_withdrawn": StepKind.STATE,
     "model_turn": StepKind.MESSAGE,
     "handover": StepKind.PAUSE,
     "assist_asked": StepKind.MESSAGE,
@@ -244,6 +246,8 @@ class JournalReader(RunReader):
                 self._start = line
             case AttemptEnded() as data:
                 self._ending = data
+            case EndWithdrawn():
+                self._ending = None
             case ModelTurn() as data:
                 self._tally.add_usage(*_cost(data))
             case HandedOver() as data:
@@ -390,6 +394,8 @@ def _words(unfolded: list[_Line], events: list[_Line]) -> str:
 def _words_of(event: _Line) -> str:
     """Return the text of one event of a kind that does not form groups."""
     match event.data:
+        case EndWithdrawn(by=by, text=text):
+            return _joined("the end was withdrawn", by, text or "")
         case HandedOver(to=to, by=by, note=note):
             return _joined(f"to the {to}", by, note)
         case SuspectMarked(function=function, marked=marked):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import re
 from pathlib import Path
 
 import pytest
@@ -11,15 +12,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gistpoint.core.attempts.events import JournalEvent, Paused, ProcessStarted, Resumed
+from gistpoint.sessions.agentruns.figure_lines import solved_line, summary_lines
 from gistpoint.sessions.agentruns.figures import (
     AttemptFigures,
     endpoint_wait_ms,
-    pass_at,
-    rate,
-    repeats_of,
-    summary_lines,
     totals_of,
 )
+from gistpoint.sessions.agentruns.rates import pass_at, rate, repeats_of
+
+ROOT = Path(__file__).parents[3]
 
 
 def row(task: str = "t", repeat: int = 1, result: str = "solved", **members: object) -> AttemptFigures:
@@ -59,8 +60,10 @@ def test_passes_that_are_to_be_read_and_mixed_attempts_are_told_and_not_counted(
     assert totals.solved_with_unread.count == 2
     assert totals.malformed is not None
     assert (totals.malformed.count, totals.malformed.of) == (3, 12)
-    words = summary_lines(totals)
-    assert words["solved"] == "1 of 3 [6, 79], 1 more to be read"
+    words = summary_lines(totals, "r")
+    assert words["solved"] == (
+        "1 of 3 [6, 79]; if all others had failed: 1 of 5, if all had solved: 3 of 5; 1 more to be read"
+    )
     assert words["mixed"] == "1 by a person and a model, not counted in any rate"
     assert words["without an attempt"] == "1"
 
@@ -96,18 +99,18 @@ def test_the_chance_of_a_pass_is_the_unbiased_one() -> None:
 def test_attempts_that_never_called_a_tool_are_told_with_what_may_be_wrong() -> None:
     silent = row("a", result="not solved", reason="gave_up: no_tool_call", calls=0)
     later = row("b", result="not solved", reason="gave_up: no_tool_call", calls=3)
-    assert summary_lines(totals_of([silent, later]))["without a call"].startswith(
+    assert summary_lines(totals_of([silent, later]), "r")["without a call"].startswith(
         "1. `gistpoint show ATTEMPT`"
     )
-    assert "without a call" not in summary_lines(totals_of([later]))
+    assert "without a call" not in summary_lines(totals_of([later]), "r")
 
 
 def test_the_time_of_the_model_is_told_apart_from_waits_after_failures() -> None:
-    rows = [row("a", wall_s=30.0, model_s=20.0, endpoint_wait_s=4.0, retried=2)]
+    rows = [row("a", wall_s=30.0, model_s=20.0, endpoint_wait_s=4.0, lost_s=3.0, retried=2)]
     assert (
-        summary_lines(totals_of(rows))["time"]
-        == "30 s in attempts: 20 s by the model, 4 s waiting to send a request again; 2 requests sent again before"
-        " a reply"
+        summary_lines(totals_of(rows), "r")["time"]
+        == "30 s in attempts: 20 s by the model, 4 s waiting to send a request again, 3 s in requests without a"
+        " reply; 2 requests sent again before a reply"
     )
 
 
@@ -148,3 +151,27 @@ def test_a_table_has_a_row_for_each_job_with_the_figures_of_its_journal(tmp_path
     )
     assert (rows[0]["prompt_tokens"], rows[0]["completion_tokens"], rows[0]["cost_usd"]) == ("200", "20", "")
     assert figures.as_json()["totals"]["solved"]["of"] == 2
+
+
+def test_the_guides_result_of_the_built_in_solver_is_in_the_form_that_is_printed() -> None:
+    # What each attempt at the demo's tasks ended with, its calls and its submissions.
+    ends = (
+        ("gave_up: not_supported", 0, 0),
+        ("submissions_exhausted", 16, 4),
+        ("submissions_exhausted", 19, 8),
+        ("gave_up: not_supported", 1, 1),
+    )
+    rows = [
+        row(f"t{n}", 1, "not solved", reason=reason, calls=calls, submissions=submissions, malformed=0)
+        for n, (reason, calls, submissions) in enumerate(ends)
+    ]
+    printed = summary_lines(totals_of(rows), "r")
+    guide = (ROOT / "docs/guide/agents.md").read_text(encoding="utf-8")
+    (block,) = re.findall(r"```\n(solved  .*?)```", guide, flags=re.DOTALL)
+    lines = dict(re.split(r"\s{2,}", line, maxsplit=1) for line in block.splitlines())
+    assert lines == {label: printed[label] for label in lines}
+    example = re.search(r"`solved (3 of 4 .*?)` means", guide)
+    assert example is not None
+    known = [row(f"k{n}", 1, "solved" if n < 3 else "not solved") for n in range(4)]
+    open_ones = [row(f"o{n}", 1, "", status="halted") for n in range(2)]
+    assert solved_line(totals_of([*known, *open_ones])) == example[1]

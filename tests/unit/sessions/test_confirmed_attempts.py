@@ -16,7 +16,7 @@ from fakes import FakeClock
 from gistpoint.core.attempts.events import PassConfirmed
 from gistpoint.core.errors import AttemptError
 from gistpoint.core.running import RunContext
-from gistpoint.sessions.agentruns.figures import summary_lines
+from gistpoint.sessions.agentruns.figure_lines import summary_lines
 from gistpoint.sessions.agentruns.runner import AgentRunner
 from gistpoint.sessions.attempt_outcomes import attempt_rows
 from gistpoint.sessions.attempts import AttemptStore
@@ -66,7 +66,7 @@ def test_the_figures_of_a_run_are_those_of_the_raw_events(tmp_path: Path) -> Non
     assert (totals.by_tests.count, totals.by_tests.of) == (counted["by tests"], 4)
     assert totals.confirmation == {name: count for name, count in counted.items() if name != "by tests"}
     assert totals.solved.count == 2, "the contradicted and the marked one wait to be read"
-    assert "1 not asked" in summary_lines(totals)["solved by the tests alone"]
+    assert "1 not asked" in summary_lines(totals, "r")["solved by the tests alone"]
     rows = attempt_rows(list(home.attempts.summaries()))
     assert (rows["solved"], rows["solved_by_tests"]) == (2, 4)
     assert rows["confirmation"] == totals.confirmation

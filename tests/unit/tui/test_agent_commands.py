@@ -277,3 +277,76 @@ def test_a_damaged_run_hides_no_other_and_a_table_on_a_terminal_has_no_control_c
     table = capsys.readouterr().out
     assert "red" in table
     assert not set("\x1b\x9b\u202e") & set(table)
+
+
+REFUSED = Answer({"error": {"message": "This request is odd."}}, status=400)
+
+
+def test_halted_jobs_are_listed_decided_and_undone(task: Task, capsys: pytest.CaptureFixture[str]) -> None:
+    with endpoint(completion("Let me see.", LOOK), REFUSED) as served:
+        assert run(served, task.id[:8], "--name", "r", "--repeats", "2", "--at-once", "1") == 1
+    out, err = capsys.readouterr()
+    assert "halted: request_rejected, 1 turn, 1 call," in err
+    assert "solved\tno outcome counts yet; if all others had failed: 0 of 2, if all had solved: 2 of 2" in out
+    assert "halted\t2 of 2, in no rate: `gistpoint agent resume r` continues" in out
+    assert task.id[:12] not in out
+    assert agent("settle", "r") == 0
+    listed = capsys.readouterr().out
+    assert listed.startswith("request_rejected: 2 jobs (1, 2)\n")
+    assert "This request is odd." in listed
+    assert "Resuming sends the same request again." in listed
+    assert "--as not_solved|context_exhausted|declined|no_tool_call|excluded" in listed
+    assert (
+        agent("settle", "r", "--job", "1", "--as", "context_exhausted", "--by", "ada", "--why", "too long")
+        == 0
+    )
+    out = capsys.readouterr().out
+    assert "repeat 1: context_exhausted\n" in out
+    assert "solved: 0 of 1 [0, 79]; if all others had failed: 0 of 2, if all had solved: 1 of 2\n" in out
+    assert agent("settle", "r", "--reason", "request_rejected", "--as", "excluded") == 0
+    capsys.readouterr()
+    with endpoint(TALK) as served:
+        assert agent("resume", "r", "--base-url", served.url) in (0, 2)  # another port is another server
+        assert served.requests == []
+    found = shown(capsys, "r")
+    assert found["totals"]["excluded"] == {"request_rejected": 1}
+    assert found["totals"]["solved_bounds"] == {"failed": 0, "solved": 1, "of": 2}
+    first, second = found["attempts"]
+    assert (first["reason"], first["settled_by"], first["settled_why"]) == (
+        "context_exhausted",
+        "ada",
+        "too long",
+    )
+    assert (second["status"], second["in_rates"]) == ("excluded", False)
+    assert agent("list") == 0
+    listed = capsys.readouterr().out
+    assert "0 of 1 [0, 79]; if all others had failed: 0 of 2, if all had solved: 1 of 2" in listed
+    assert agent("settle", "r", "--undo", "--json") == 0
+    undone = json.loads(capsys.readouterr().out)
+    assert [job["status"] for job in undone["jobs"]] == ["halted", "halted"]
+    assert agent("settle", "r", "--json") == 0
+    (group,) = json.loads(capsys.readouterr().out)["reasons"]
+    assert (group["reason"], [job["number"] for job in group["jobs"]]) == ("request_rejected", [1, 2])
+
+
+@pytest.mark.parametrize(
+    ("words", "code"),
+    [
+        (("r", "--as", "sold"), 2),
+        (("r", "--as", "excluded", "--undo"), 2),
+        (("r", "--why", "so"), 2),
+        (("r", "--job", "9", "--as", "excluded"), 2),
+        (("r", "--reason", "weather"), 2),
+        (("r", "--reason", "queued", "--as", "declined"), 1),
+        (("nothing",), 2),
+    ],
+)
+def test_decisions_that_can_not_be_made_are_refused(task: Task, words: tuple[str, ...], code: int) -> None:
+    with endpoint(Answer({"error": {"message": "No."}}, status=401)) as served:
+        assert run(served, task.id[:8], "--name", "r", "--repeats", "2") == 1
+        assert len(served.requests) == 1
+    try:
+        found = agent("settle", *words)
+    except SystemExit as error:  # by the parser of options
+        found = int(str(error))
+    assert found == code

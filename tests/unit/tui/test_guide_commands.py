@@ -28,6 +28,7 @@ RUN_BY: Mapping[str, str] = {
     "admin clean": "tests/unit/tui/test_doctor.py",
     "agent resume": "tests/unit/tui/test_agent_commands.py",
     "agent run": "tests/unit/tui/test_agent_commands.py",
+    "agent settle": "tests/unit/tui/test_agent_commands.py",
     "agent show": "tests/unit/tui/test_agent_commands.py",
     "agent stop": "tests/unit/tui/test_agent_commands.py",
     "agent watch": "tests/unit/tui/test_agent_commands.py",

@@ -13,10 +13,11 @@ from textual.getters import query_one
 from textual.message import Message
 
 from gistpoint.core.attempts.results import by_tests_words
-from gistpoint.core.attempts.state import attempt_result, solved_words
+from gistpoint.core.attempts.state import AttemptResult, attempt_result, solved_words
 from gistpoint.core.kinds.confirming import standing
 from gistpoint.core.text import visible_line
 from gistpoint.sessions.agentruns.following import FollowedJob, RunFollower
+from gistpoint.sessions.agentruns.rates import bounds
 from gistpoint.sessions.agentruns.store import JobStatus
 from gistpoint.sessions.tasks import TaskTitles
 from gistpoint.tui import signs
@@ -105,23 +106,12 @@ class RunWatchScreen(BaseScreen[None]):
     def _show_progress(self, rows: Sequence[JobRow], *, at_work: bool) -> None:
         """Show the progress: the run and its counts in the header, the results of its jobs in the frame."""
         counts = Counter(row.job.status for row in rows)
-        ended = [row.state for row in rows if row.state.ended]
-        mixed = sum(state.mixed for state in ended)
-        alone = [state for state in ended if not state.mixed]
-        by_tests = by_tests_words(map(standing, alone))
-        solved = "; ".join(filter(None, [solved_words(map(attempt_result, alone)), by_tests]))
-        costs = [cost for row in rows if (cost := row.state.spent.usage.cost_usd) is not None]
         done, model = counts[JobStatus.ENDED], visible_line(self._follower.run.settings.model_and_api)
         self.header.show(
             words=f"{model}   {signs.HERE + ' at work' if at_work else signs.PAUSED + ' no process at work'}",
             fields=[HeaderField("", f"{gauge(done, len(rows), _GAUGE)} {done} of {len(rows)} jobs ended")],
         )
-        parts = [
-            solved,
-            *([f"{mixed} mixed"] if mixed else []),
-            *([f"{counts[JobStatus.HALTED]} halted"] if counts[JobStatus.HALTED] else []),
-            *([f"${sum(costs):.4f}"] if costs else []),
-        ]
+        parts = [_results(rows, at_work=at_work), *_counts(rows)]
         framed(self.table, f"Jobs ({len(rows)})", " · ".join(["Enter watches one", *parts]))
 
     @on(RecordList.Chosen)
@@ -138,3 +128,28 @@ class RunWatchScreen(BaseScreen[None]):
     def action_leave(self) -> None:
         """Close the screen. The run continues."""
         self.dismiss(None)
+
+
+def _results(rows: Sequence[JobRow], *, at_work: bool) -> str:
+    """Return how many jobs are solved, with bounds if outcomes are missing and nobody is at work on them."""
+    alone = [row.state for row in rows if row.state.ended and not row.state.mixed]
+    results = [attempt_result(state) for state in alone]
+    refused = sum(row.job.status is JobStatus.ENDED and not row.job.attempt for row in rows)
+    missing = bounds(results.count(AttemptResult.SOLVED), len(alone), len(rows) - refused - len(alone))
+    others = missing.short_words if missing is not None and not at_work else ""
+    return "; ".join(filter(None, [solved_words(results), others, by_tests_words(map(standing, alone))]))
+
+
+def _counts(rows: Sequence[JobRow]) -> list[str]:
+    """Return the numbers of jobs that are in no rate, and the cost, in words."""
+    statuses = Counter(row.job.status for row in rows)
+    numbers = {
+        "mixed": sum(row.state.ended and row.state.mixed for row in rows),
+        "halted": statuses[JobStatus.HALTED],
+        "excluded": statuses[JobStatus.EXCLUDED],
+    }
+    costs = [cost for row in rows if (cost := row.state.spent.usage.cost_usd) is not None]
+    return [
+        *(f"{number} {name}" for name, number in numbers.items() if number),
+        *([f"${sum(costs):.4f}"] if costs else []),
+    ]

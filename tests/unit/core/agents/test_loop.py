@@ -16,13 +16,12 @@ from gist_tasks import FAITHFUL
 from scripted_endpoint import ScriptedModel, reply
 
 from gistpoint.core.agents import loop
-from gistpoint.core.agents.loop import Leaving, Left
+from gistpoint.core.agents.loop import AnnouncedRequest, Leaving, Left
 from gistpoint.core.agents.settings import AgentSettings, TokenPrice, prompt_text
 from gistpoint.core.attempts.clock import ClockActivity
 from gistpoint.core.attempts.events import ModelTurn, PauseReason
 from gistpoint.core.attempts.state import fold
 from gistpoint.core.chat import ChatFailure, ChatMessage, ChatProblem, ChatReply, Sampling, Usage
-from gistpoint.core.errors import CancelledError
 from gistpoint.core.estimates import Estimate, tokens_in
 from gistpoint.core.kinds.registry import render_brief
 from gistpoint.core.outcomes import RunStatus
@@ -349,13 +348,31 @@ def test_a_reply_that_is_awaited_is_dropped_and_counted_as_lost(tmp_path: Path) 
             self, messages: Any, tools: Any, *, cancel: CancelToken = NEVER
         ) -> ChatReply | ChatFailure:
             asked.append(1)
-            with pytest.raises(CancelledError) as raised:
-                cancel.sleep(600)
-            raise raised.value
+            while True:
+                cancel.check()
 
     left = work.go(Silent([reply(LOOK)]), stop=lambda: bool(asked))
     assert (left.how, left.lost.estimated, left.lost.prompt_tokens > 100) == (Leaving.STOPPED, True, True)
     assert work.state.pause is None
+    assert not turns(work)
+
+
+def test_a_wait_that_is_dropped_costs_only_the_requests_before_it(tmp_path: Path) -> None:
+    work, asked, announced = repair_at_work(tmp_path), list[int](), list[AnnouncedRequest]()
+
+    class Waits(ByTurn):
+        def complete(
+            self, messages: Any, tools: Any, *, cancel: CancelToken = NEVER
+        ) -> ChatReply | ChatFailure:
+            cancel.failed(Usage(70))
+            asked.append(1)
+            cancel.sleep(600)
+            raise AssertionError
+
+    left = work.go(Waits([reply(LOOK)]), stop=lambda: bool(asked), announce=announced.append)
+    assert (left.how, left.lost.tokens) == (Leaving.STOPPED, 70)
+    assert [(one.turn, one.failed.tokens) for one in announced] == [(1, 0), (1, 70)]
+    assert announced[0].usage == announced[1].usage
     assert not turns(work)
 
 

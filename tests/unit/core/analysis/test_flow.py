@@ -68,6 +68,8 @@ def test_everybody_is_told_once() -> None:
         attempt_row("A", "t2", False, counted=False, exclusion="idle_share"),
         attempt_row("A", "t3", False, counted=False, exclusion="infrastructure", end="infrastructure"),
         attempt_row(task="t1", solver="model-x", confirmation="not asked"),
+        attempt_row(task="t2", solver="model-x", solved=False, counted=False, exclusion="unfinished"),
+        attempt_row(task="t3", solver="model-x", solved=False, counted=False, exclusion="role_qa"),
     ]
     study = declared(condition=(Condition(id="alone"), Condition(id="assisted")))
     found = run("flow", study_data(rows, operations=LOG, study=study))
@@ -85,7 +87,7 @@ def test_everybody_is_told_once() -> None:
     assert value["ended/infrastructure"] == 1
     tables = {table.title: table for table in found.tables}
     assert tables["By condition"].rows == (("alone", 1, 1, 3, 1, 1, 1, 0), ("assisted", 1, 0, 0, 0, 0, 0, 0))
-    assert tables["Models"].rows == (("model-x", 1, 1, 1, 1, 1, 1),)
+    assert tables["Models"].rows == (("model-x", 3, 1, 1, 1, 1, 1, 1, "1 of 2", "2 of 2"),)
     assert tables["Counted attempts by task"].rows[0] == ("alone", 3, 0, pytest.approx(1 / 3), 1, 0)
 
 

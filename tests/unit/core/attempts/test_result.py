@@ -38,7 +38,7 @@ def test_one_clean_pass_is_enough():
 def test_both_figures_are_told():
     assert solved_words([SOLVED, READ, NOT, READ]) == "1 of 4 solved, 2 more to be read"
     assert solved_words([SOLVED, NOT]) == "1 of 2 solved"
-    assert solved_words([]) == "0 of 0 solved"
+    assert solved_words([]) == "none has ended"
 
 
 def journal(*submissions):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -56,6 +57,8 @@ ANY = st.one_of(
     of("model_turn", turn=st.integers(1, 9), content=TEXT, usage=st.just({"prompt": 3, "completion": 1})),
     of("handover", to=st.sampled_from(["person", "model"])),
     of("attempt_ended", reason=TEXT),
+    of("attempt_ended", reason=TEXT, settled_by=TEXT),
+    of("end_withdrawn", by=TEXT),
     of("questionnaire"),
     of("correction"),
     of("crash"),
@@ -246,3 +249,29 @@ def test_an_attempt_that_a_person_and_a_model_had_is_mixed() -> None:
     assert (fold([start]).drivers, fold([start]).mixed) == (("model",), False)
     state = fold([start, taken, back])
     assert (state.drivers, state.mixed) == (("model", "person"), True)
+
+
+@pytest.mark.parametrize(
+    ("settled", "ended"), [({"settled_by": "ada"}, False), ({"settled_by": ""}, False), ({}, True)]
+)
+def test_only_an_end_that_was_settled_is_withdrawn(settled: dict[str, str], ended: bool) -> None:
+    end = {"reason": "context_exhausted", "text": "It was too long.", **settled}
+    events = [
+        JournalEvent(n, type, n * 1000, n * 1000, event_data(type, data))
+        for n, (type, data) in enumerate(
+            [
+                ("attempt_started", {}),
+                ("attempt_ended", end),
+                ("end_withdrawn", {"by": "ada"}),
+                ("heartbeat", {}),
+            ],
+            1,
+        )
+    ]
+    assert fold(events[:2]).settled is not ended
+    state = fold(events)
+    assert state.ended is ended
+    assert state.clock.active == (1000 if ended else 2000), (
+        "none of the time between end and withdrawal counts"
+    )
+    assert fold([*events, events[1]]).ended

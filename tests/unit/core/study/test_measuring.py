@@ -138,6 +138,7 @@ ENDS = {
     EndReason.FINAL_WRONG: ("censored", True),
     EndReason.CONTEXT_EXHAUSTED: ("censored", True),
     EndReason.TOKEN_CAP: ("censored", True),
+    EndReason.SETTLED: ("censored", True),
     EndReason.GAVE_UP: ("competing", True),
     EndReason.SKIPPED: ("competing", True),
     EndReason.INFRASTRUCTURE: ("", False),
