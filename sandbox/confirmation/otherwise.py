@@ -206,33 +206,70 @@ def changes_more(
     # After the first request that differs, the same number may be that of another object.
     known = _first_nodes([mine for mine, _ in takewhile(lambda pair: same_request(*pair), pairs)])
     given = {number: node for number, node in known.items() if number not in free}
-    request, after_true, after_own = {"heap": known}, dict(known), dict(known)
+    after_true, after_own = dict(known), dict(known)
     for exchange in true:
-        after_true.update(exchange.request.get("heap", {}))
-        after_true.update(exchange.answer.get("heap", {}))
+        after_true.update(_heap_of(exchange.request))
+        after_true.update(_heap_of(exchange.answer))
+    touched: list[str] = []
     for exchange in own:
-        after_own.update(exchange.request.get("heap", {}))
-        before, heap = dict(after_own), exchange.answer.get("heap", {})
+        after_own.update(_heap_of(exchange.request))
+        before, heap = dict(after_own), _heap_of(exchange.answer)
         after_own.update(heap)
         for number, node in heap.items():
             if number not in given or node == before[number] or not _is_made(before[number], node, writes):
                 continue
-            if _is_more(request, after_true, after_own, number) or _lost(after_true[number], node, writes):
+            touched.append(number)
+            if _is_more(known, after_true, after_own, number, writes) and not _was_so(
+                known, true, after_own, number
+            ):
                 return True
-    return False
+    return any(_is_more(known, after_true, after_own, number, writes) for number in touched)
+
+
+def _heap_of(message: Message) -> Message:
+    heap: Message = message.get("heap", {})
+    return heap
 
 
 def _is_more(
-    request: Message, after_true: Mapping[str, Any], after_own: Mapping[str, Any], number: str
+    known: Message,
+    after_true: Mapping[str, Any],
+    after_own: Mapping[str, Any],
+    number: str,
+    writes: Collection[str],
 ) -> bool:
-    """Whether an object is as it was after the true function, but not after the submission."""
-    before: Message = {"roots": [], "heap": {}}
-    true, submitted = ({"roots": [], "heap": heap} for heap in (after_true, after_own))
+    """Whether an object is as it was after the true function, but not after the submission.
+
+    An attribute that it has lost counts even if the true function changes the object.
+    """
     try:
-        is_left = same_node(request, before, true, int(number))
-        return is_left and not same_node(request, true, submitted, int(number))
+        is_left = _same(known, known, after_true, number)
+        is_more = is_left and not _same(known, after_true, after_own, number)
     except (LookupError, TypeError, ValueError, AttributeError):
         return True  # a submission can write anything in place of an answer, which no honest one is like
+    return is_more or _lost(after_true[number], after_own[number], writes)
+
+
+def _was_so(
+    known: Message, true: Sequence[Exchange], after_own: Mapping[str, Any], number: str
+) -> bool:
+    """Whether an object is as the true function leaves it for a time.
+
+    A context manager changes an argument until the test is done with it.
+    """
+    state = dict(known)
+    for exchange in true:
+        state.update(_heap_of(exchange.request))
+        state.update(_heap_of(exchange.answer))
+        if number in _heap_of(exchange.answer) and _same(known, state, after_own, number):
+            return True
+    return False
+
+
+def _same(known: Message, first: Mapping[str, Any], second: Mapping[str, Any], number: str) -> bool:
+    """Whether an object is exactly the same in two heaps."""
+    sides = ({"roots": [], "heap": heap} for heap in (first, second))
+    return same_node({"heap": known}, *sides, int(number), exact=True)
 
 
 def _lost(true: Sequence[Any], submitted: Sequence[Any], writes: Collection[str]) -> bool:
