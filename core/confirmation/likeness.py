@@ -146,10 +146,8 @@ class _Comparison:
     def same_exceptions(self, one: Sequence[Any], other: Sequence[Any], depth: int) -> bool:
         """Whether two exceptions have the same class, or extend the same built-in one."""
         if self.exact:
-            attributes = [[["t", list(pair)] for pair in sorted(part[3].items())] for part in (one, other)]
-            return one[1] == other[1] and all(
-                self.all_same(*pair, depth) for pair in (attributes, ([one[2], one[4]], [other[2], other[4]]))
-            )
+            held, found = ([part[2], part[4], ["t", _flat(part[3])]] for part in (one, other))
+            return bool(one[1] == other[1]) and self.same(["t", held], ["t", found], depth)
         return bool(one[1] == other[1] or one[5] == other[5])
 
     def same_pairs(self, first: Sequence[Any], second: Sequence[Any], depth: int) -> bool:
@@ -195,6 +193,11 @@ class _Comparison:
             while len(self.seen) > known:
                 self.seen.popitem()
         return found
+
+
+def _flat(attributes: Mapping[str, Any]) -> list[Any]:
+    """Return the names and values of attributes in one list, by name."""
+    return [part for pair in sorted(attributes.items()) for part in pair]
 
 
 def _tag(value: Any) -> str:

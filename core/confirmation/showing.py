@@ -190,6 +190,16 @@ def answer_key(reply: Message) -> str:
     return _KEPT.sub(lambda found: numbers.setdefault(found[0], f"-{len(numbers)}"), text)
 
 
+_STAYING = re.compile(r'(?<=\["[#a]", )-?\d{10,}(?=[],])|(?<=")-?\d{10,}(?=": )|(?<="of": )-?\d{10,}')
+"""The numbers of objects that stay in their process, in the JSON text of a message."""
+
+
+def numbered_by_place(text: str) -> str:
+    """Return the JSON text of messages, in which what stays is numbered by the first place of each object."""
+    numbers: dict[str, str] = {}
+    return _STAYING.sub(lambda found: numbers.setdefault(found[0], str(len(numbers))), text)
+
+
 def same_without_order(first: Message, second: Message) -> bool:
     """Return whether two answers hold the same data, ignoring the order within dictionaries."""
     return _unordered(first) == _unordered(second)

@@ -22,6 +22,7 @@ from gistpoint.core.confirmation.showing import (
     answer_text,
     call_text,
     effects_text,
+    numbered_by_place,
     same_answer,
     same_effects,
 )
@@ -33,8 +34,6 @@ Message = Mapping[str, Any]
 RAISES = "raises where the true function answers, and no test notices"
 CHANGES_MORE = "changes what the true function never changes"
 LEAVES = "leaves an answer to other code, where the true function answers itself"
-_STAYING = re.compile(r'(?<=\["[#a]", )-?\d{10,}(?=[],])|(?<=")-?\d{10,}(?=": )|(?<="of": )-?\d{10,}')
-"""The numbers of objects that stay in their process, in the JSON text of a request."""
 _REFERENCE = re.compile(r'\["#", (\d+)\]')
 _WITH_DATA = frozenset(("value", "raised", "stop"))
 _ATTRIBUTES = {"object": 2, "exception": 3}
@@ -184,10 +183,8 @@ def same_request(own: Exchange, true: Exchange) -> bool:
 
 
 def _request_key(request: Message) -> str:
-    numbers: dict[str, str] = {}
     # By the first place at which they occur: a run that leaves tests out counts otherwise.
-    text = json.dumps({**request, "call": 0}, sort_keys=True)
-    return _STAYING.sub(lambda found: numbers.setdefault(found[0], str(len(numbers))), text)
+    return numbered_by_place(json.dumps({**request, "call": 0}, sort_keys=True))
 
 
 def changes_more(
@@ -250,9 +247,7 @@ def _is_more(
     return is_more or _lost(after_true[number], after_own[number], writes)
 
 
-def _was_so(
-    known: Message, true: Sequence[Exchange], after_own: Mapping[str, Any], number: str
-) -> bool:
+def _was_so(known: Message, true: Sequence[Exchange], after_own: Mapping[str, Any], number: str) -> bool:
     """Whether an object is as the true function leaves it for a time.
 
     A context manager changes an argument until the test is done with it.
@@ -268,8 +263,8 @@ def _was_so(
 
 def _same(known: Message, first: Mapping[str, Any], second: Mapping[str, Any], number: str) -> bool:
     """Whether an object is exactly the same in two heaps."""
-    sides = ({"roots": [], "heap": heap} for heap in (first, second))
-    return same_node({"heap": known}, *sides, int(number), exact=True)
+    before, after = ({"roots": [], "heap": heap} for heap in (first, second))
+    return same_node({"heap": known}, before, after, int(number), exact=True)
 
 
 def _lost(true: Sequence[Any], submitted: Sequence[Any], writes: Collection[str]) -> bool:

@@ -50,6 +50,8 @@ _TOOLS = frozenset(
 )
 """Packages that the other process does not have, or whose objects belong to the tests."""
 _MOST_HOLDERS = 2_000
+_EFFECTS_KNOWN = "effects known"
+"""In what was learned of a function: its effects are recorded among its answers."""
 
 
 class Learned:
@@ -69,6 +71,8 @@ class Learned:
         """Whether all changes are made, even those that the true function was never seen to make."""
         self.unmade = False
         """Whether an answer contains a change that the true function was never seen to make."""
+        if learning:
+            self.answers.add(_EFFECTS_KNOWN)
 
     def holds(self, name: str) -> bool:
         """Whether an answer may contain a class or a name; while learning, the name is recorded."""
@@ -84,6 +88,20 @@ class Learned:
         if self.learning:
             self.writes.add(key)
         return key in self.writes
+
+    def does(self, effect: str) -> bool:
+        """Whether an effect of a call, such as output, is repeated; while learning, it is recorded.
+
+        What the true function never does stays undone like a change that it never makes: a test may look at
+        the output, the warnings or the log records of something else (decision 147).
+        """
+        if self.learning:
+            self.answers.add(effect)
+        # Controls that were made before do not name effects.
+        if effect in self.answers or _EFFECTS_KNOWN not in self.answers:
+            return True
+        self.unmade = True
+        return self.all_changes
 
 
 class CallsInProgress(Protocol):
