@@ -93,7 +93,8 @@ class SandboxConfirmer:
         try:
             case = self._case(task, answer, run, data=controls.data_hidden)
             found = _checked(case, controls, submitted, run)
-            if found.result is Confirmed.UNCONFIRMED:
+            # A test that could not be run apart is judged by what the submission can see and patch.
+            if found.result is Confirmed.UNCONFIRMED or found.uncovered:
                 found = with_changes(
                     found, marks=(*found.marks, *watched_marks(self._suites, task, answer, submitted, run))
                 )

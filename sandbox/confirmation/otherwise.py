@@ -15,9 +15,10 @@ from itertools import takewhile
 from typing import Any
 
 from gistpoint.core.confirmation.differences import FunctionName
-from gistpoint.core.confirmation.likeness import same_node
+from gistpoint.core.confirmation.likeness import same_data, same_node
 from gistpoint.core.confirmation.model import AnsweredCall
 from gistpoint.core.confirmation.showing import (
+    EFFECTS,
     ValueRenderer,
     answer_text,
     call_text,
@@ -25,6 +26,7 @@ from gistpoint.core.confirmation.showing import (
     numbered_by_place,
     same_answer,
     same_effects,
+    same_without_order,
 )
 from gistpoint.core.trees import SourceTree
 from gistpoint.sandbox.confirmation.pair import Exchange, PairReport
@@ -33,6 +35,7 @@ Message = Mapping[str, Any]
 
 RAISES = "raises where the true function answers, and no test notices"
 CHANGES_MORE = "changes what the true function never changes"
+DOES_MORE = "answers otherwise, and prints, warns or logs what the true function does not"
 LEAVES = "leaves an answer to other code, where the true function answers itself"
 _REFERENCE = re.compile(r'\["#", (\d+)\]')
 _WITH_DATA = frozenset(("value", "raised", "stop"))
@@ -118,6 +121,8 @@ def mark_of(
             return RAISES
         if _is_left_to_others(mine.answer) and not _is_left_to_others(other.answer):
             return LEAVES
+        if _does_more(mine.answer, other.answer) and not same_data(mine.request, mine.answer, other.answer):
+            return DOES_MORE
     return CHANGES_MORE if changes_more(own, true, writes, free) else ""
 
 
@@ -137,7 +142,8 @@ def mark_alone(own: Sequence[Exchange], others: Sequence[Sequence[Exchange]], wr
 
 def _without_effect(exchange: Exchange, raises: bool) -> Message:
     kind = "callback" if exchange.answer["re"] == "callback" else "raised" if raises else "value"
-    return {"re": kind, "roots": [None], "heap": {}}
+    own = {name: part for name, part in exchange.answer.items() if name in EFFECTS}
+    return {**own, "re": kind, "roots": [None], "heap": {}}
 
 
 def _changed_places(exchanges: Sequence[Exchange]) -> Iterator[int]:
@@ -177,6 +183,14 @@ def _is_left_to_others(answer: Message) -> bool:
     return bool(answer["re"] == "value" and answer["roots"] == [["k", "NotImplemented"]])
 
 
+def _does_more(own: Message, true: Message) -> bool:
+    """Whether a call has effects that are not among those of the true function."""
+    texts = any(own.get(name, "") not in true.get(name, "") for name in ("out", "err"))
+    return texts or any(
+        row not in true.get(name, ()) for name in ("warnings", "logs") for row in own.get(name, ())
+    )
+
+
 def same_request(own: Exchange, true: Exchange) -> bool:
     """Whether two runs made the same request, whatever numbers they gave to what stays in its process."""
     return _request_key(own.request) == _request_key(true.request)
@@ -185,6 +199,22 @@ def same_request(own: Exchange, true: Exchange) -> bool:
 def _request_key(request: Message) -> str:
     # By the first place at which they occur: a run that leaves tests out counts otherwise.
     return numbered_by_place(json.dumps({**request, "call": 0}, sort_keys=True))
+
+
+def changing(report: PairReport, later: Collection[PairReport], unsteady: Collection[str]) -> Iterator[str]:
+    """Yield the tests with a call that gets another answer in one of the later runs of the same submission.
+
+    It could otherwise answer wrongly while something covers for it, and rightly as soon as that is left out.
+    Calls after the first that is not the same in both runs do not count, nor do `unsteady` tests.
+    """
+    for again in later:
+        for test in again.asked.keys() & report.asked.keys():
+            pairs = zip(report.asked[test].exchanges, again.asked[test].exchanges, strict=False)
+            same = takewhile(lambda pair: same_request(*pair), pairs)
+            if test not in unsteady and any(
+                not same_without_order(one.answer, other.answer) for one, other in same
+            ):
+                yield test
 
 
 def changes_more(

@@ -1,4 +1,4 @@
-"""Notices checks of tests that fail, so that a test that passes nevertheless is found (decision 147).
+"""Notices checks of tests that fail, so that a test that passes nevertheless is found (decision 135).
 
 Runs in the target's interpreter, in the process that holds the tests. Whatever hides a failure, such as the
 end of a `with` block or a handler in the library, it was announced here before it was raised.

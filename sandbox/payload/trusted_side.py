@@ -93,7 +93,7 @@ class Learned:
         """Whether an effect of a call, such as output, is repeated; while learning, it is recorded.
 
         What the true function never does stays undone like a change that it never makes: a test may look at
-        the output, the warnings or the log records of something else (decision 147).
+        the output, the warnings or the log records of something else (decision 135).
         """
         if self.learning:
             self.answers.add(effect)
