@@ -152,19 +152,28 @@ class TestSide(ProcessSide):
         """The names and changes learned from the function that is being called."""
         return self.calls.learned[self.calls.asked[-1]]
 
+    def holds(self, name: str) -> bool:
+        """Whether an answer of the function that is being called may contain a class or a name.
+
+        Never one of pytest, `unittest` or another tool of tests, such as `unittest.mock.ANY`: it can be equal
+        to everything, whatever the true function does with it.
+        """
+        is_of_tools = name.partition(":")[0].partition(".")[0] in _TOOLS
+        return not is_of_tools and self.learned.holds(name)
+
     def answered(self, name: str) -> None:
-        if not self.learned.holds(name):
+        if not self.holds(name):
             raise Unseen(f"the answer holds {name}")
 
     def kind_named(self, name: str, base: str) -> type | None:
-        if self.learned.holds(name):
+        if self.holds(name):
             return super().kind_named(name, base)
         if base in _BASES:
             return None
         raise Unseen(f"the answer holds an object of {name}")
 
     def exception_named(self, name: str, base: str) -> type:
-        if self.learned.holds(name):
+        if self.holds(name):
             return super().exception_named(name, base)
         # A class that no answer of the true function contained arrives as the built-in that it extends.
         known = name if name.startswith("builtins:") else f"builtins:{base}"
@@ -181,7 +190,7 @@ class TestSide(ProcessSide):
         """
         if name.partition(".")[0].partition(":")[0] in _TOOLS:
             return None
-        if not name.startswith("builtins:") and not self.learned.holds(name):
+        if not name.startswith("builtins:") and not self.holds(name):
             raise Unseen(f"it warns with {name}")
         found = resolved(name)
         return found if isinstance(found, type) and issubclass(found, Warning) else None
