@@ -131,11 +131,11 @@ def effects_text(request: Message, reply: Message, renderer: ValueRenderer) -> s
     """
     arguments = _shown(lambda: renderer.parts(request["roots"], 1))
     texts = [f"its arguments are then ({arguments})"]
-    texts += [f"{word} {reply[name]!r}" for name, word in _EFFECTS.items() if reply.get(name)]
+    texts += [f"{word} {reply[name]!r}" for name, word in EFFECTS.items() if reply.get(name)]
     return bounded("; ".join(texts))
 
 
-_EFFECTS = {"out": "it prints", "err": "it prints to stderr", "warnings": "it warns", "logs": "it logs"}
+EFFECTS = {"out": "it prints", "err": "it prints to stderr", "warnings": "it warns", "logs": "it logs"}
 """The effects sent with an answer (`sandbox/payload/submission_server.py`), in words."""
 
 
@@ -153,7 +153,7 @@ def same_answer(first: Message, second: Message) -> bool:
 
 def same_effects(first: Message, second: Message) -> bool:
     """Return whether two answers have the same output, warnings and logs."""
-    return all(first.get(name) == second.get(name) for name in _EFFECTS)
+    return all(first.get(name) == second.get(name) for name in EFFECTS)
 
 
 _KEPT = re.compile(r'(?<=\["[#a]", )-\d{10,}(?=[],])|(?<=")-\d{10,}(?=": )')
@@ -188,6 +188,16 @@ def answer_key(reply: Message) -> str:
     numbers: dict[str, str] = {}
     text = json.dumps(kept, sort_keys=True)
     return _KEPT.sub(lambda found: numbers.setdefault(found[0], f"-{len(numbers)}"), text)
+
+
+_STAYING = re.compile(r'(?<=\["[#a]", )-?\d{10,}(?=[],])|(?<=")-?\d{10,}(?=": )|(?<="of": )-?\d{10,}')
+"""The numbers of objects that stay in their process, in the JSON text of a message."""
+
+
+def numbered_by_place(text: str) -> str:
+    """Return the JSON text of messages, in which what stays is numbered by the first place of each object."""
+    numbers: dict[str, str] = {}
+    return _STAYING.sub(lambda found: numbers.setdefault(found[0], str(len(numbers))), text)
 
 
 def same_without_order(first: Message, second: Message) -> bool:

@@ -93,7 +93,9 @@ class SandboxConfirmer:
         try:
             case = self._case(task, answer, run, data=controls.data_hidden)
             found = _checked(case, controls, submitted, run)
-            if found.result is Confirmed.UNCONFIRMED:
+            # Such a test could not be run apart, so the submission can see and patch what judges it there.
+            is_judged_elsewhere = not case.failing.issubset(controls.tests)
+            if found.result is Confirmed.UNCONFIRMED or (is_judged_elsewhere and found.uncovered):
                 found = with_changes(
                     found, marks=(*found.marks, *watched_marks(self._suites, task, answer, submitted, run))
                 )

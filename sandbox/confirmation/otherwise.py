@@ -15,15 +15,18 @@ from itertools import takewhile
 from typing import Any
 
 from gistpoint.core.confirmation.differences import FunctionName
-from gistpoint.core.confirmation.likeness import same_node
+from gistpoint.core.confirmation.likeness import same_data, same_node
 from gistpoint.core.confirmation.model import AnsweredCall
 from gistpoint.core.confirmation.showing import (
+    EFFECTS,
     ValueRenderer,
     answer_text,
     call_text,
     effects_text,
+    numbered_by_place,
     same_answer,
     same_effects,
+    same_without_order,
 )
 from gistpoint.core.trees import SourceTree
 from gistpoint.sandbox.confirmation.pair import Exchange, PairReport
@@ -32,9 +35,8 @@ Message = Mapping[str, Any]
 
 RAISES = "raises where the true function answers, and no test notices"
 CHANGES_MORE = "changes what the true function never changes"
+DOES_MORE = "answers otherwise, and prints, warns or logs what the true function does not"
 LEAVES = "leaves an answer to other code, where the true function answers itself"
-_STAYING = re.compile(r'(?<=\["[#a]", )-?\d{10,}(?=[],])|(?<=")-?\d{10,}(?=": )|(?<="of": )-?\d{10,}')
-"""The numbers of objects that stay in their process, in the JSON text of a request."""
 _REFERENCE = re.compile(r'\["#", (\d+)\]')
 _WITH_DATA = frozenset(("value", "raised", "stop"))
 _ATTRIBUTES = {"object": 2, "exception": 3}
@@ -119,6 +121,8 @@ def mark_of(
             return RAISES
         if _is_left_to_others(mine.answer) and not _is_left_to_others(other.answer):
             return LEAVES
+        if _does_more(mine.answer, other.answer) and not same_data(mine.request, mine.answer, other.answer):
+            return DOES_MORE
     return CHANGES_MORE if changes_more(own, true, writes, free) else ""
 
 
@@ -138,7 +142,8 @@ def mark_alone(own: Sequence[Exchange], others: Sequence[Sequence[Exchange]], wr
 
 def _without_effect(exchange: Exchange, raises: bool) -> Message:
     kind = "callback" if exchange.answer["re"] == "callback" else "raised" if raises else "value"
-    return {"re": kind, "roots": [None], "heap": {}}
+    own = {name: part for name, part in exchange.answer.items() if name in EFFECTS}
+    return {**own, "re": kind, "roots": [None], "heap": {}}
 
 
 def _changed_places(exchanges: Sequence[Exchange]) -> Iterator[int]:
@@ -178,16 +183,38 @@ def _is_left_to_others(answer: Message) -> bool:
     return bool(answer["re"] == "value" and answer["roots"] == [["k", "NotImplemented"]])
 
 
+def _does_more(own: Message, true: Message) -> bool:
+    """Whether a call has effects that are not among those of the true function."""
+    texts = any(own.get(name, "") not in true.get(name, "") for name in ("out", "err"))
+    return texts or any(
+        row not in true.get(name, ()) for name in ("warnings", "logs") for row in own.get(name, ())
+    )
+
+
 def same_request(own: Exchange, true: Exchange) -> bool:
     """Whether two runs made the same request, whatever numbers they gave to what stays in its process."""
     return _request_key(own.request) == _request_key(true.request)
 
 
 def _request_key(request: Message) -> str:
-    numbers: dict[str, str] = {}
     # By the first place at which they occur: a run that leaves tests out counts otherwise.
-    text = json.dumps({**request, "call": 0}, sort_keys=True)
-    return _STAYING.sub(lambda found: numbers.setdefault(found[0], str(len(numbers))), text)
+    return numbered_by_place(json.dumps({**request, "call": 0}, sort_keys=True))
+
+
+def changing(report: PairReport, later: Collection[PairReport], unsteady: Collection[str]) -> Iterator[str]:
+    """Yield the tests with a call that gets another answer in one of the later runs of the same submission.
+
+    It could otherwise answer wrongly while something covers for it, and rightly as soon as that is left out.
+    Calls after the first that is not the same in both runs do not count, nor do `unsteady` tests.
+    """
+    for again in later:
+        for test in again.asked.keys() & report.asked.keys():
+            pairs = zip(report.asked[test].exchanges, again.asked[test].exchanges, strict=False)
+            same = takewhile(lambda pair: same_request(*pair), pairs)
+            if test not in unsteady and any(
+                not same_without_order(one.answer, other.answer) for one, other in same
+            ):
+                yield test
 
 
 def changes_more(
@@ -206,33 +233,68 @@ def changes_more(
     # After the first request that differs, the same number may be that of another object.
     known = _first_nodes([mine for mine, _ in takewhile(lambda pair: same_request(*pair), pairs)])
     given = {number: node for number, node in known.items() if number not in free}
-    request, after_true, after_own = {"heap": known}, dict(known), dict(known)
+    after_true, after_own = dict(known), dict(known)
     for exchange in true:
-        after_true.update(exchange.request.get("heap", {}))
-        after_true.update(exchange.answer.get("heap", {}))
+        after_true.update(_heap_of(exchange.request))
+        after_true.update(_heap_of(exchange.answer))
+    touched: list[str] = []
     for exchange in own:
-        after_own.update(exchange.request.get("heap", {}))
-        before, heap = dict(after_own), exchange.answer.get("heap", {})
+        after_own.update(_heap_of(exchange.request))
+        before, heap = dict(after_own), _heap_of(exchange.answer)
         after_own.update(heap)
         for number, node in heap.items():
             if number not in given or node == before[number] or not _is_made(before[number], node, writes):
                 continue
-            if _is_more(request, after_true, after_own, number) or _lost(after_true[number], node, writes):
+            touched.append(number)
+            if _is_more(known, after_true, after_own, number, writes) and not _was_so(
+                known, true, after_own, number
+            ):
                 return True
-    return False
+    return any(_is_more(known, after_true, after_own, number, writes) for number in touched)
+
+
+def _heap_of(message: Message) -> Message:
+    heap: Message = message.get("heap", {})
+    return heap
 
 
 def _is_more(
-    request: Message, after_true: Mapping[str, Any], after_own: Mapping[str, Any], number: str
+    known: Message,
+    after_true: Mapping[str, Any],
+    after_own: Mapping[str, Any],
+    number: str,
+    writes: Collection[str],
 ) -> bool:
-    """Whether an object is as it was after the true function, but not after the submission."""
-    before: Message = {"roots": [], "heap": {}}
-    true, submitted = ({"roots": [], "heap": heap} for heap in (after_true, after_own))
+    """Whether an object is as it was after the true function, but not after the submission.
+
+    An attribute that it has lost counts even if the true function changes the object.
+    """
     try:
-        is_left = same_node(request, before, true, int(number))
-        return is_left and not same_node(request, true, submitted, int(number))
+        is_left = _same(known, known, after_true, number)
+        is_more = is_left and not _same(known, after_true, after_own, number)
     except (LookupError, TypeError, ValueError, AttributeError):
         return True  # a submission can write anything in place of an answer, which no honest one is like
+    return is_more or _lost(after_true[number], after_own[number], writes)
+
+
+def _was_so(known: Message, true: Sequence[Exchange], after_own: Mapping[str, Any], number: str) -> bool:
+    """Whether an object is as the true function leaves it for a time.
+
+    A context manager changes an argument until the test is done with it.
+    """
+    state = dict(known)
+    for exchange in true:
+        state.update(_heap_of(exchange.request))
+        state.update(_heap_of(exchange.answer))
+        if number in _heap_of(exchange.answer) and _same(known, state, after_own, number):
+            return True
+    return False
+
+
+def _same(known: Message, first: Mapping[str, Any], second: Mapping[str, Any], number: str) -> bool:
+    """Whether an object is exactly the same in two heaps."""
+    before, after = ({"roots": [], "heap": heap} for heap in (first, second))
+    return same_node({"heap": known}, before, after, int(number), exact=True)
 
 
 def _lost(true: Sequence[Any], submitted: Sequence[Any], writes: Collection[str]) -> bool:

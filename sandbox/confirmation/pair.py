@@ -39,6 +39,7 @@ _RESULTS = 1 << 40
 _PLUGIN = "gistpoint_calls.py"
 _FILES = {
     _PLUGIN: "trusted_calls.py",
+    "gistpoint_checks.py": "failed_checks.py",
     "gistpoint_events.py": "audit_events.py",
     "gistpoint_results.py": "results_plugin.py",
     "gistpoint_plain.py": "plain_data.py",

@@ -36,9 +36,11 @@ from gistpoint.sandbox.confirmation.controls import (
 )
 from gistpoint.sandbox.confirmation.otherwise import (
     CHANGES_MORE,
+    DOES_MORE,
     LEAVES,
     RAISES,
     answered_otherwise,
+    changing,
     readable,
 )
 from gistpoint.sandbox.confirmation.pair import PairReport
@@ -64,6 +66,7 @@ _NOT_ANSWERED = "does not answer in a separate process, although the true functi
 _DETAILS = {
     RAISES: "raises where the true function answers with a value",
     CHANGES_MORE: "changes an argument that the true function leaves as it was",
+    DOES_MORE: "is answered otherwise, with output, warnings or logs that the true function does not have",
     LEAVES: "is left to other code, with NotImplemented, where the true function answers",
 }
 
@@ -103,6 +106,10 @@ class PassCheck:
         self.controls = controls
         self.submitted = submitted
         self.run = run
+        self.later: list[PairReport] = []
+        """Later runs of the submission, whose answers have to be those of the first one."""
+        self.unsteady: frozenset[str] = frozenset()
+        """The tests with calls that the true function answers differently each time."""
 
     def confirmation(self) -> Confirmation:
         """Run the tests that count, with the submission in a separate process; return the result.
@@ -158,8 +165,7 @@ class PassCheck:
                 return fault
         unlike = self._unlike(functions, learned, tests, report)
         if unlike:
-            detail = f"A call of {unlike[0]} gets a different answer in another process."
-            return unconfirmed(Unconfirmable.STATE_OUTSIDE, detail, (_ASKED_OTHERWISE,))
+            return self._of_unlike(unlike[0])
         true = TrueAnswers(self.case, functions, learned, self.run)
         other = true.judged(report, tests)
         if other is not None and other.mark:
@@ -170,6 +176,9 @@ class PassCheck:
         attributes = true.attributes.found()
         if attributes and not self._passes_without(attributes, functions, learned, tests):
             return unconfirmed(Unconfirmable.STATE_OUTSIDE, _CHANGES_DETAIL, (_SETS_MORE,))
+        changed = next(changing(report, self.later, self.unsteady), None)
+        if changed is not None:
+            return self._of_unlike(changed)
         covered = None if others else self._covered_by_another()
         if covered is not None:
             return covered
@@ -178,6 +187,10 @@ class PassCheck:
             uncovered=self._uncovered(tests, others),
             beyond=other.call if other is not None else None,
         )
+
+    def _of_unlike(self, test: str) -> Confirmation:
+        detail = f"A call of {test} gets a different answer in another process."
+        return unconfirmed(Unconfirmable.STATE_OUTSIDE, detail, (_ASKED_OTHERWISE,))
 
     def _need_of(self, others: Sequence[FunctionName]) -> Confirmation | None:
         """Return why a pass needs changes to functions that were right; None if the targets suffice.
@@ -302,6 +315,7 @@ class PassCheck:
         if not unset:
             return True
         report = ran(self.case, functions, tests, self.submitted, learned, self.run, unset=unset)
+        self.later.append(report)
         return report.conclusion.status is RunStatus.FINISHED and not report.failing(tests)
 
     def _known_tests(
@@ -351,6 +365,7 @@ class PassCheck:
         effect there.
         """
         report = ran(self.case, functions, tests, self.submitted, learned, self.run, all_changes=True)
+        self.later.append(report)
         if report.conclusion.status is not RunStatus.FINISHED:
             return unconfirmed(Unconfirmable.SANDBOX, report.conclusion.reason, (_NOT_ANSWERED,))
         failing = report.failing(tests)
@@ -374,10 +389,10 @@ class PassCheck:
         if not found:
             return []
         true = ran(case, functions, tests, case.original, learned, self.run)
-        unsteady = frozenset(
+        self.unsteady = frozenset(
             unlike_tests(case, functions, case.original, true, self.run, _alike_with_effects, steps=True)
         )
-        return [id for id in found if id not in unsteady]
+        return [id for id in found if id not in self.unsteady]
 
     def _of_failing(
         self,

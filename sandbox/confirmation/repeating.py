@@ -10,8 +10,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from gistpoint.core.confirmation.showing import (
-    answer_key,
     kept_numbers,
+    numbered_by_place,
     same_without_order,
     with_kept_numbers,
 )
@@ -50,6 +50,8 @@ class PlainCall:
     They reply to its questions to functions and iterators of the test, and ask the iterators and functions in
     its answer.
     """
+    numbers: frozenset[int] = frozenset()
+    """The numbers of all calls of the run that are equal to this one."""
 
 
 def plain_calls(report: PairReport, *, steps: bool) -> list[PlainCall]:
@@ -59,37 +61,83 @@ def plain_calls(report: PairReport, *, steps: bool) -> list[PlainCall]:
     a call counts again if it got another answer than before: the first answer says nothing about that one.
     """
     found: dict[str, PlainCall] = {}
+    numbers: dict[str, set[int]] = {}
     left = _MOST_STEPS
     for test, asked in report.asked.items():
         chains = list(chains_of(asked.exchanges))
         for place, chain in enumerate(chains):
             first = chain[0]
-            text = json.dumps({**first.request, "call": 0})
-            if steps:
-                text += "".join(answer_key(exchange.answer) for exchange in chain)
             needs_more = len(chain) > 1 or bool(first.request.get("stays"))
-            if first.request["do"] != "call" or text in found or (needs_more and not steps):
+            if first.request["do"] != "call" or (needs_more and not steps):
                 continue
             if chain[-1].answer["re"] not in _WITH_DATA:
                 continue
+            later = list(_later(first, chains[place + 1 :])) if steps and _keeps(chain) else []
+            # With the later requests, because those of the first call say nothing about others.
+            text = _key_of([*chain, *later]) if steps else json.dumps({**first.request, "call": 0})
             replies = chain[1:]
-            if len(replies) > left:
-                continue  # part of them would leave the process waiting for the next
-            more = [*replies, *_later(first, chains[place + 1 :])][:left] if steps else []
+            numbers.setdefault(text, set()).add(first.request["call"])
+            if text in found or len(replies) > left:
+                continue  # part of the replies would leave the process waiting for the next
+            more = [*replies, *later][:left] if steps else []
             left -= len(more)
             found[text] = PlainCall(test, first, tuple(more))
-    return list(found.values())
+    return [replace(call, numbers=frozenset(numbers[text])) for text, call in found.items()]
+
+
+def _keeps(chain: Sequence[Exchange]) -> bool:
+    """Whether the process keeps an object of its answer, which the test may ask later."""
+    return any(exchange.answer.get("stays") or kept_numbers(exchange.answer) for exchange in chain)
+
+
+def _key_of(exchanges: Sequence[Exchange]) -> str:
+    """Return a text that is equal for equal exchanges, whatever numbers they give to what stays."""
+    parts = [
+        ({**exchange.request, "call": 0}, [exchange.answer.get(name) for name in _ANSWERED])
+        for exchange in exchanges
+    ]
+    return numbered_by_place(json.dumps(parts, sort_keys=True))
+
+
+_ANSWERED = ("re", "roots", "heap", "do", "of")
+"""The parts of an answer besides its effects."""
 
 
 def sample(calls: Sequence[PlainCall], seed: str) -> list[PlainCall]:
     """Return at most 2,000 of the calls, in their order.
 
-    `seed` is a text that the submission does not know, so that it can't tell which calls are compared.
+    Those come first that could keep a pass from being confirmed. `seed` is a text that the submission does
+    not know, so that it can't tell which others are compared.
     """
     if len(calls) <= MOST_COMPARED:
         return list(calls)
-    chosen = random.Random(seed).sample(range(len(calls)), MOST_COMPARED)
+    chance, left, chosen = random.Random(seed), MOST_COMPARED, set[int]()
+    kinds: set[str] = set()
+    suspected = [place for place, call in enumerate(calls) if _may_cover(call, kinds)]
+    for places in (suspected, sorted({*range(len(calls))}.difference(suspected))):
+        chosen.update(chance.sample(places, min(left, len(places))))
+        left = MOST_COMPARED - len(chosen)
     return [calls[place] for place in sorted(chosen)]
+
+
+def _may_cover(call: PlainCall, kinds: set[str]) -> bool:
+    """Whether a call raises, leaves its answer to others, or changes what it was given.
+
+    Also if an object in its answers has other attributes than those of the calls before, in `kinds`.
+    """
+    given: set[str] = set()
+    may = False
+    for exchange in (call.first, *call.steps):
+        given.update(exchange.request.get("heap", {}))
+        answer = exchange.answer
+        heap = answer.get("heap", {})
+        may = may or answer["re"] == "raised" or answer.get("roots") == [["k", "NotImplemented"]]
+        may = may or not given.isdisjoint(heap)
+        for node in heap.values():
+            kind = f"{node[1]} {sorted(node[2])}" if node[0] == "object" else ""
+            may = may or bool(kind and kind not in kinds)
+            kinds.add(kind)
+    return may
 
 
 def chains_of(exchanges: Sequence[Exchange]) -> Iterator[list[Exchange]]:

@@ -68,6 +68,8 @@ class TrueAnswers:
     attributes: NewAttributes = field(default_factory=NewAttributes)
     apart: frozenset[str] = frozenset()
     """The tests with calls that could not be repeated, since the true function asks something else."""
+    whole: frozenset[int] = frozenset()
+    """The numbers of the calls that were repeated to their end."""
 
     def judged(self, report: PairReport, tests: Collection[str]) -> OtherAnswer | None:
         """Return the first call of tests that pass which the true function answers with other data, if any.
@@ -92,6 +94,8 @@ class TrueAnswers:
         calls = [call for call in plain_calls(report, steps=True) if call.test in wanted]
         answered = self._answered(sample(calls, self._seed), hash_seed=0)
         self.apart = frozenset(found.call.test for found in answered if not found.is_whole)
+        whole = [found.call.numbers for found in answered if found.is_whole]
+        self.whole = frozenset().union(*whole)
         otherwise = [found for found in answered if found.mark or found.first is not None]
         otherwise.sort(key=lambda found: not found.mark)
         chosen = otherwise[:_MOST_OTHERWISE]
@@ -119,19 +123,34 @@ class TrueAnswers:
         for test in tests:
             known = list(chains_of(true.asked[test].exchanges)) if test in true.asked else []
             for place, own in enumerate(chains_of(report.asked[test].exchanges)):
-                found = self._mark_of_chain(own, place, known)
+                same = self._same_chain(own, place, known)
+                found = self._mark_of_chain(own, same, known)
                 if found:
-                    others = known[place] if place < len(known) else own
-                    return OtherAnswer(self._shown(test, own, others), found)
+                    return OtherAnswer(self._shown(test, own, same or own), found)
         return None
 
-    def _mark_of_chain(self, own: Sequence[Exchange], place: int, known: Sequence[Sequence[Exchange]]) -> str:
-        writes = self._writes(own[0])
+    def _same_chain(
+        self, own: Sequence[Exchange], place: int, known: Sequence[Sequence[Exchange]]
+    ) -> Sequence[Exchange] | None:
+        """Return the true exchanges that began with the same request, at best at the same place."""
         if place < len(known) and same_request(own[0], known[place][0]):
-            self.attributes.add(own, known[place])
-            return mark_of(own, known[place], writes)
-        # The test has made another call by now. Calls that ask nothing were compared when they were repeated.
-        if not any(exchange.answer["re"] == "callback" for exchange in own):
+            return known[place]
+        if own[0].request.get("call") in self.whole:
+            return None
+        return next((chain for chain in known if same_request(own[0], chain[0])), None)
+
+    def _mark_of_chain(
+        self,
+        own: Sequence[Exchange],
+        same: Sequence[Exchange] | None,
+        known: Sequence[Sequence[Exchange]],
+    ) -> str:
+        writes = self._writes(own[0])
+        if same is not None:
+            self.attributes.add(own, same)
+            return mark_of(own, same, writes)
+        # The true function does not get this call. If it could be repeated, it was compared then.
+        if own[0].request.get("call") in self.whole:
             return ""
         self.attributes.add(own, ())
         return mark_alone(own, known, writes)

@@ -88,7 +88,7 @@ def hints_of(trees: Iterable[SourceTree], path: str, qualname: str) -> Hints:
         except (CodeError, SyntaxError, ValueError, LookupError, RecursionError):
             continue
         used = {node.id for node in ast.walk(function) if isinstance(node, ast.Name)}
-        names |= {node.attr for node in ast.walk(function) if isinstance(node, ast.Attribute)}
+        names |= _with_properties(module, _attributes_in(function))
         kinds |= {_KINDS[name] for name in used if name in _KINDS}
         asks = asks or not used.isdisjoint(_QUESTIONS)
         conversions.append(any(map(_converts, ast.walk(function))))
@@ -102,6 +102,34 @@ def hints_of(trees: Iterable[SourceTree], path: str, qualname: str) -> Hints:
     converts = conversions[:1] == [True]
     raises = next(iter(raised), frozenset[str]())
     return Hints(tuple(literals.values()), frozenset(kinds), frozenset(names), asks, raises, converts)
+
+
+def _attributes_in(function: _Function) -> set[str]:
+    return {node.attr for node in ast.walk(function) if isinstance(node, ast.Attribute)}
+
+
+def _with_properties(module: ast.Module, names: set[str]) -> set[str]:
+    """Return names of attributes, and those that properties of the module with one of these names use.
+
+    Objects hold what the property reads or sets, mostly under another name such as `_width` for `width`.
+    """
+    behind: dict[str, set[str]] = {}
+    for node in ast.walk(module):
+        if isinstance(node, _Function) and any(map(_makes_property, node.decorator_list)):
+            behind.setdefault(node.name, set()).update(_attributes_in(node))
+    found, new = set[str](), set(names)
+    while new:
+        found |= new
+        new = set[str]().union(*(behind.get(name, ()) for name in new)) - found
+    return found
+
+
+def _makes_property(decorator: ast.expr) -> bool:
+    name = decorator.attr if isinstance(decorator, ast.Attribute) else getattr(decorator, "id", "")
+    return name in _PROPERTIES
+
+
+_PROPERTIES = frozenset(("property", "cached_property", "setter", "getter", "deleter"))
 
 
 def _raised(function: _Function) -> frozenset[str]:

@@ -30,6 +30,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 if TYPE_CHECKING or "." in __name__:
+    from gistpoint.sandbox.payload import failed_checks
     from gistpoint.sandbox.payload.audit_events import is_of_tools, may_run_text, texts_of, what_runs
     from gistpoint.sandbox.payload.plain_data import Decoder, Encoder
     from gistpoint.sandbox.payload.plain_sides import CannotTravelError, Shared, Unseen, type_name
@@ -43,6 +44,7 @@ if TYPE_CHECKING or "." in __name__:
     )
     from gistpoint.sandbox.payload.trusted_side import Elsewhere, Learned, TestSide
 else:
+    import gistpoint_checks as failed_checks
     from gistpoint_events import is_of_tools, may_run_text, texts_of, what_runs
     from gistpoint_plain import Decoder, Encoder
     from gistpoint_results import Registering, Results, close_input, moved_up, opened_channel, taken_order
@@ -90,6 +92,8 @@ class StubCalls:
         self.ran: set[str] = set(order["runs"] or ())
         """Digests of what was compiled, unpickled and started while the true function answered."""
         self.knows_runs = self.learning or order["runs"] is not None
+        self.reported: set[str] = set()
+        """What was reported in the current test as an exception or a check of it."""
         self.reporting = False
         """Whether pytest is describing a failure; pytest may then compile the test."""
         # Set before pytest imports anything of the tree. A hook can't be removed (PEP 578).
@@ -102,7 +106,10 @@ class StubCalls:
         frame = sys._getframe(1)
         request = {"do": "call", "function": function, **_shape(frame)}
         roots = [values[name] for name in request.pop("names")]
-        return self.start_call(function, request, roots)
+        found = self.start_call(function, request, roots)
+        if frame.f_code.co_name == "__exit__":
+            self.report_ended_block(roots, found)
+        return found
 
     def generate(self, function: int, values: dict[str, Any]) -> Generator[Any, Any, Any]:
         """Yield the items of the generator that the other process makes for this call, as `call` does."""
@@ -139,6 +146,9 @@ class StubCalls:
             self.asked.append(function)
             self.shared.append(shared)
             self.of_tests.append([])
+            if request["do"] == "throw":
+                # The failure of a check in a `with` block has to come out of the generator behind it.
+                self.note_of_test(roots[0])
             try:
                 self.send(request, roots, shared)
                 found = self.result_of(self.reply(shared), shared)
@@ -158,6 +168,11 @@ class StubCalls:
                 self.shared.pop()
                 self.of_tests.pop()
 
+    def note_of_test(self, error: BaseException) -> None:
+        """Note an exception of the test that the current call has to pass on."""
+        self.of_tests[-1].append(error)
+        self.put("note", kind="of_test", what=_exception_text(error), swallowed=False)
+
     def report_swallowed(self, outcome: BaseException | None) -> None:
         """Report what the tests' functions raised in the current call, except for `outcome` itself.
 
@@ -167,6 +182,25 @@ class StubCalls:
         for error in self.of_tests[-1]:
             if error is not outcome:
                 self.put("note", kind="of_test", what=_exception_text(error), swallowed=True)
+
+    def report_ended_block(self, roots: list[Any], answer: object) -> None:
+        """Report the exceptions given to an `__exit__` that ends them by answering with something true."""
+        given = [part for root in roots for part in (root if type(root) is tuple else (root,))]
+        for error in given:
+            if isinstance(error, BaseException) and answer:
+                self.report_of_test(_exception_text(error))
+
+    def report_of_test(self, what: str) -> None:
+        """Report, once a test, an exception or a failed check of the test that may not reach the test."""
+        if what not in self.reported:
+            self.reported.add(what)
+            for swallowed in (False, True):
+                self.put("note", kind="of_test", what=what, swallowed=swallowed)
+
+    def report_failed_check(self, place: str) -> None:
+        """Report that a check of the test fails, which counts if the test passes all the same."""
+        if self.in_test and not self.reporting:
+            self.report_of_test(f"a check at {place}")
 
     def report_unmade(self, learned: Learned) -> None:
         """Report if an answer contained a change that the true function was never seen to make."""
@@ -224,8 +258,7 @@ class StubCalls:
         except BaseException as error:
             request, root = {"do": "raise"}, error
             if _was_entered(stays, error):
-                self.of_tests[-1].append(error)
-                self.put("note", kind="of_test", what=_exception_text(error), swallowed=False)
+                self.note_of_test(error)
         self.send(request, [root], shared)
 
     def function(self, number: int, name: str, doc: Any) -> Callable[..., Any]:
@@ -266,16 +299,27 @@ class StubCalls:
 
     def repeat_side_effects(self, reply: dict[str, Any]) -> None:
         """Repeat the output, the warnings and the log records of the other process."""
-        _write(sys.stdout, reply.get("out", ""))
-        _write(sys.stderr, reply.get("err", ""))
+        try:
+            self.repeat_what_is_done(reply, self.learned[self.asked[-1]])
+        except (CannotTravelError, Unseen):
+            raise
+        except BaseException as error:
+            # A filter makes an exception of a warning, which is then no exception of the answer.
+            self.report_of_test(f"an effect raises {type_name(type(error))}")
+            raise
+
+    def repeat_what_is_done(self, reply: dict[str, Any], learned: Learned) -> None:
+        for stream, name in ((sys.stdout, "out"), (sys.stderr, "err")):
+            if reply.get(name) and learned.does(f"writes {name}"):
+                _write(stream, reply[name])
         for category, text in reply.get("warnings", ()):
             found = self.side.warning_named(category)
-            if found is not None:
+            if found is not None and learned.does(f"warns {category}"):
                 file, line = _place_of_caller()
                 warnings.warn_explicit(text, found, file, line)
         for name, level, text in reply.get("logs", ()):
             logger = logging.getLogger(name)
-            if logger.isEnabledFor(level):
+            if learned.does(f"logs {level} {name}") and logger.isEnabledFor(level):
                 logger.handle(logger.makeRecord(name, level, "", 0, text, (), None))
 
     # Detecting that a library runs an answer as code
@@ -466,6 +510,7 @@ class StubbedRun(Results):
             return (yield)
         finally:
             self.calls.in_test = False
+            self.calls.reported.clear()
             if self.calls.side.kept:
                 self.calls.side.kept.clear()
                 self.calls.side.kept_numbers.clear()
@@ -509,6 +554,7 @@ def begin() -> Registering:
     put("begin")
     root = os.environ.pop("GISTPOINT_ROOT")
     calls = StubCalls(order, root, put, answers)
+    failed_checks.watch(calls.report_failed_check)
     stub = types.ModuleType(order["stub"])
     vars(stub).update(call=calls.call, generate=calls.generate)
     sys.modules[order["stub"]] = stub

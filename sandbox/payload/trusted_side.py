@@ -50,6 +50,8 @@ _TOOLS = frozenset(
 )
 """Packages that the other process does not have, or whose objects belong to the tests."""
 _MOST_HOLDERS = 2_000
+_EFFECTS_KNOWN = "effects known"
+"""In what was learned of a function: its effects are recorded among its answers."""
 
 
 class Learned:
@@ -69,6 +71,8 @@ class Learned:
         """Whether all changes are made, even those that the true function was never seen to make."""
         self.unmade = False
         """Whether an answer contains a change that the true function was never seen to make."""
+        if learning:
+            self.answers.add(_EFFECTS_KNOWN)
 
     def holds(self, name: str) -> bool:
         """Whether an answer may contain a class or a name; while learning, the name is recorded."""
@@ -84,6 +88,20 @@ class Learned:
         if self.learning:
             self.writes.add(key)
         return key in self.writes
+
+    def does(self, effect: str) -> bool:
+        """Whether an effect of a call, such as output, is repeated; while learning, it is recorded.
+
+        What the true function never does stays undone like a change that it never makes: a test may look at
+        the output, the warnings or the log records of something else (decision 135).
+        """
+        if self.learning:
+            self.answers.add(effect)
+        # Controls that were made before do not name effects.
+        if effect in self.answers or _EFFECTS_KNOWN not in self.answers:
+            return True
+        self.unmade = True
+        return self.all_changes
 
 
 class CallsInProgress(Protocol):
@@ -134,19 +152,28 @@ class TestSide(ProcessSide):
         """The names and changes learned from the function that is being called."""
         return self.calls.learned[self.calls.asked[-1]]
 
+    def holds(self, name: str) -> bool:
+        """Whether an answer of the function that is being called may contain a class or a name.
+
+        Never one of pytest, `unittest` or another tool of tests, such as `unittest.mock.ANY`: it can be equal
+        to everything, whatever the true function does with it.
+        """
+        is_of_tools = name.partition(":")[0].partition(".")[0] in _TOOLS
+        return not is_of_tools and self.learned.holds(name)
+
     def answered(self, name: str) -> None:
-        if not self.learned.holds(name):
+        if not self.holds(name):
             raise Unseen(f"the answer holds {name}")
 
     def kind_named(self, name: str, base: str) -> type | None:
-        if self.learned.holds(name):
+        if self.holds(name):
             return super().kind_named(name, base)
         if base in _BASES:
             return None
         raise Unseen(f"the answer holds an object of {name}")
 
     def exception_named(self, name: str, base: str) -> type:
-        if self.learned.holds(name):
+        if self.holds(name):
             return super().exception_named(name, base)
         # A class that no answer of the true function contained arrives as the built-in that it extends.
         known = name if name.startswith("builtins:") else f"builtins:{base}"
@@ -163,7 +190,7 @@ class TestSide(ProcessSide):
         """
         if name.partition(".")[0].partition(":")[0] in _TOOLS:
             return None
-        if not name.startswith("builtins:") and not self.learned.holds(name):
+        if not name.startswith("builtins:") and not self.holds(name):
             raise Unseen(f"it warns with {name}")
         found = resolved(name)
         return found if isinstance(found, type) and issubclass(found, Warning) else None

@@ -217,6 +217,44 @@ def test_categories_that_the_true_function_used_and_those_of_python_are_taken() 
     assert side.warning_named("pytest:PytestWarning") is None
 
 
+TOOLS = ["unittest.mock:_ANY", "unittest.mock:MagicMock", "_pytest.python_api:ApproxScalar", "pytest:approx"]
+
+
+@pytest.mark.parametrize("name", TOOLS)
+@pytest.mark.parametrize("learning", [False, True])
+def test_no_object_of_a_tool_of_tests_is_taken_even_if_a_true_answer_had_one(
+    name: str, learning: bool
+) -> None:
+    calls: Any = FakeCalls(name)
+    calls.learned[0].learning = learning
+    side = TestSide(calls, "/", [])
+    with pytest.raises(Unseen):
+        side.kind_named(name, "")
+    with pytest.raises(Unseen):
+        side.answered(name)
+    with pytest.raises(Unseen):
+        side.exception_named(name, "")
+
+
+EFFECTS = ("writes out", "logs 30 kit", "warns builtins:UserWarning")
+
+
+def test_effects_that_no_true_answer_had_are_left_out_unless_all_changes_are_made() -> None:
+    true = Learned(learning=True, answers=[], writes=[])
+    assert true.does("writes out")
+    known = sorted(true.answers)
+    own = Learned(learning=False, answers=known, writes=[])
+    assert list(map(own.does, EFFECTS)) == [True, False, False]
+    assert own.unmade
+    every = Learned(learning=False, answers=known, writes=[], all_changes=True)
+    assert all(map(every.does, EFFECTS))
+    assert every.unmade
+    # Controls from before do not name effects, so all are repeated.
+    before = Learned(learning=False, answers=["builtins:int"], writes=[])
+    assert all(map(before.does, EFFECTS))
+    assert not before.unmade
+
+
 @pytest.mark.parametrize(
     ("event", "arguments", "other"),
     [

@@ -201,3 +201,30 @@ def test_what_is_asked_whether_it_is_true_may_be_missing(tmp_path: Path, conditi
     tree = SourceTree.open(write_tar({"mod.py": text}, tmp_path / "tree.tar"))
     assert ["n"] in hints_of([tree], "mod.py", "f").literals
     assert ["n"] not in hints_of([tree], "mod.py", "g").literals
+
+
+PROPERTIES = """
+class Table:
+    @property
+    def width(self):
+        return self._width
+    @width.setter
+    def width(self, value):
+        self.check(value)
+        self._width = value
+    @functools.cached_property
+    def area(self):
+        return self.width * self._height
+    def check(self, value):
+        self._checked = value
+    def reset(self):
+        self.area
+        self.style = 1
+"""
+
+
+def test_the_attributes_behind_a_property_are_used_too(tmp_path: Path) -> None:
+    tree = SourceTree.open(write_tar({"mod.py": PROPERTIES}, tmp_path / "tree.tar"))
+    names = hints_of([tree], "mod.py", "Table.reset").names
+    assert names >= {"area", "style", "width", "_width", "_height"}
+    assert "_checked" not in names

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -10,10 +11,12 @@ from small_trees import tree_of
 
 from gistpoint.sandbox.confirmation.otherwise import (
     CHANGES_MORE,
+    DOES_MORE,
     LEAVES,
     RAISES,
     NewAttributes,
     changes_more,
+    changing,
     mark_alone,
     mark_of,
     readable,
@@ -100,6 +103,21 @@ QUESTIONS: dict[str, tuple[list[dict[str, Any]], list[dict[str, Any]], bool]] = 
     "until a question was answered": ([{}, {}], [{"1": ["list", []]}, {"1": ["list", [1]]}], True),
     "before other questions": ([{}, {}, {}], [{"1": ["list", []]}, {}], True),
     "earlier than the true function": ([{}, {"1": ["list", []]}], [{"1": ["list", []]}, {}], False),
+    "for a time, as the true function does": (
+        [{"1": ["list", []]}, {"1": ["list", [1]]}],
+        [{"1": ["list", []]}, {"1": ["list", [1]]}],
+        False,
+    ),
+    "for good, where the true function does it for a time": (
+        [{"1": ["list", []]}, {"1": ["list", [1]]}],
+        [{"1": ["list", []]}, {}],
+        True,
+    ),
+    "for a time, otherwise than the true function": (
+        [{"1": ["list", []]}, {"1": ["list", [1]]}],
+        [{"1": ["list", [5]]}, {"1": ["list", [1]]}],
+        True,
+    ),
     "later than the true function": ([{"1": ["list", []]}, {}], [{}, {"1": ["list", []]}], False),
 }
 
@@ -120,6 +138,10 @@ ENDS: dict[str, tuple[dict[str, Any], dict[str, Any], str]] = {
         {"roots": [["k", "NotImplemented"]]},
         "",
     ),
+    "a value that is printed instead": ({"roots": ["n"]}, {"out": "n"}, DOES_MORE),
+    "a value that is logged instead": ({"roots": ["n"]}, {"logs": [["kit", 30, "n"]]}, DOES_MORE),
+    "another text that is printed": ({"out": "n"}, {"out": "m"}, ""),
+    "the same text that is printed": ({"roots": ["n"], "out": "n"}, {"out": "n"}, ""),
     "a change": ({}, {"heap": {"1": ["list", []]}}, CHANGES_MORE),
 }
 
@@ -200,3 +222,15 @@ def test_a_run_that_leaves_tests_out_makes_the_same_requests() -> None:
     assert not same_request(request(), request(roots=[["#", 2]]))
     assert not same_request(request(function=1_000_000_000), request(do="next"))
     assert not same_request(request(roots=[1_000_000_000]), request(roots=[1_000_000_001]))
+
+
+def test_a_later_run_with_other_answers_to_the_same_calls_is_found() -> None:
+    def run(*roots: object, given: object = GIVEN) -> Any:
+        exchanges = [Exchange(dict(given), {**answer({}), "roots": [root]}) for root in roots]  # type: ignore[call-overload]
+        return SimpleNamespace(asked={"test": SimpleNamespace(exchanges=exchanges)})
+
+    first = run(1, 2)
+    assert list(changing(first, [run(1, 2), run(1)], ())) == []
+    assert list(changing(first, [run(1, 3)], ())) == ["test"]
+    assert list(changing(first, [run(1, 3)], {"test"})) == []
+    assert list(changing(first, [run(5, 2, given={**GIVEN, "roots": []})], ())) == []

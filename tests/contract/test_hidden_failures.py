@@ -1,0 +1,62 @@
+"""Passes in which a failed check, or a missing answer, is covered for by what the run does besides answering."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import hidden_failures as faults
+import pytest
+from examples import sampled
+from fault_tasks import FaultTasks, fault_tasks, is_caught
+from working_backends import on_one_backend
+
+from gistpoint.core.confirmation.model import Confirmed
+from gistpoint.sandbox.backends.base import Backend
+from gistpoint.sandbox.environments.store import EnvironmentStore
+
+
+@pytest.fixture(scope="module")
+def made() -> dict[str, FaultTasks]:
+    return {}
+
+
+@pytest.fixture
+def tasks(
+    backend: Backend, environments: EnvironmentStore, made: dict[str, FaultTasks], tmp_path_factory: Any
+) -> FaultTasks:
+    if backend.name not in made:
+        folder = tmp_path_factory.mktemp(backend.name)
+        made[backend.name] = fault_tasks(faults, "render", backend, environments, folder)
+    return made[backend.name]
+
+
+@on_one_backend
+@pytest.mark.parametrize("name", sampled(faults.ENDED, 3))
+def test_a_check_that_fails_counts_whatever_ends_its_block(tasks: FaultTasks, name: str) -> None:
+    found = tasks.confirmed(faults.ENDED[name])
+    assert is_caught(found), found
+    assert any("exception of a test" in mark for mark in found.marks), found
+
+
+@on_one_backend
+@pytest.mark.parametrize("name", sampled(faults.DONE, 3))
+def test_output_that_only_the_submission_has_is_no_answer(tasks: FaultTasks, name: str) -> None:
+    found = tasks.confirmed(faults.DONE[name])
+    assert is_caught(found), found
+
+
+@on_one_backend
+@pytest.mark.parametrize(
+    "table", [faults.APART, faults.ALTERED, faults.RARE], ids=["apart", "altered", "rare"]
+)
+def test_calls_that_are_hard_to_compare_are_compared(tasks: FaultTasks, table: dict[str, Any]) -> None:
+    for name in sampled(table, 1):
+        found = tasks.confirmed(table[name])
+        assert is_caught(found), (name, found)
+
+
+@on_one_backend
+@pytest.mark.parametrize("name", sampled(faults.HONEST, 4))
+def test_honest_repairs_beside_them_are_confirmed(tasks: FaultTasks, name: str) -> None:
+    found = tasks.confirmed(faults.HONEST[name])
+    assert (found.result, found.marks) == (Confirmed.CONFIRMED, ()), found
