@@ -469,6 +469,7 @@ _CONDITION = OptionTable(
         ),
         "gist_settings": option("settings for gists, as for `gistpoint solve`", metavar="FILE"),
         "attempt_tokens": option("the maximum number of tokens in an attempt", metavar="N"),
+        "calls": option("text: the model writes its calls as text, for servers that don't read them"),
         "system": option("the system prompt"),
         "repeats": option("how many times each task is attempted", metavar="K"),
         "role": option("default: {default}", choices=(Role.QA.value, Role.BASELINE.value)),
