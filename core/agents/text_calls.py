@@ -17,10 +17,11 @@ from gistpoint.core.chat import ToolRequest
 
 _MOST_BLOCKS = 1_000
 """The maximum number of blocks that are read in one reply."""
-_FENCE = r"^[ \t]*(?P<fence>`{3,}|~{3,})[ \t]*(?P<word>[\w+.-]*)[ \t]*(?=[{\[\n]|\Z)"
-_OPENING = re.compile(rf"{_FENCE}|(?P<tag><tool_call>)", re.MULTILINE)
-_INNER = re.compile(r"(?P<fence>`{3,}|~{3,})\w*\s")
-_BLANKS = re.compile(r"\s*")
+_MARKS = "`{3,}|~{3,}"
+_WORD = r"[ \t]*(?P<word>[\w+.-]*)[ \t]*(?=[{\[\n]|\Z)"
+_OPENING = re.compile(rf"^[ \t]*(?P<fence>{_MARKS}){_WORD}|(?P<tag><tool_call>)", re.MULTILINE)
+_INNER = re.compile(rf"(?P<fence>{_MARKS})\w*\s")
+_BEFORE_OBJECT = re.compile(rf"\s*(?:(?:{_MARKS})\w*\s*)?")
 _THOUGHT, _END_OF_THOUGHT = "<think>", "</think>"
 _OF_CALLS = "tool_call"
 _WORDS = frozenset(("", "json", _OF_CALLS))
@@ -88,9 +89,10 @@ def _end(text: str, opening: re.Match[str], *, is_read: bool) -> tuple[int, int]
     # The object may contain the closing mark in a string, so its own end comes first.
     after = _end_of_object(text, opening.end()) if is_read else None
     if after is not None:
-        closing = re.compile(rf"\s*{mark}").match(text, after)
+        inner = rf"(?:{_MARKS})?\s*" if opening["tag"] else ""
+        closing = re.compile(rf"\s*{inner}(?P<mark>{mark}|\Z)").match(text, after)
         if closing is not None:
-            return after, closing.end()
+            return closing.start("mark"), closing.end()
     alone = mark if opening["tag"] else rf"^[ \t]*{mark}{re.escape(mark[-1])}*[ \t]*$"
     found = re.compile(alone, re.MULTILINE).search(text, opening.end())
     if found is None:
@@ -100,7 +102,7 @@ def _end(text: str, opening: re.Match[str], *, is_read: bool) -> tuple[int, int]
 
 def _end_of_object(text: str, start: int) -> int | None:
     """Return where the JSON object ends that begins a block; None if the block begins otherwise."""
-    begun = _BLANKS.match(text, start)
+    begun = _BEFORE_OBJECT.match(text, start)
     first = begun.end() if begun else start
     if not text.startswith("{", first):
         return None
