@@ -26,7 +26,7 @@ from gistpoint.core.agents.settings import (
     filled,
     prompt_text,
 )
-from gistpoint.core.agents.text_calls import written_call
+from gistpoint.core.agents.text_calls import calls_in, written_call
 from gistpoint.core.attempts.events import ModelTurn, RequestedCall
 from gistpoint.core.attempts.identity import MODEL
 from gistpoint.core.attempts.parts import AttemptCall, Handover
@@ -76,6 +76,11 @@ def missing_calls(state: AttemptState) -> Sequence[RequestedCall]:
         return ()
     called = [call for call in state.calls if call.requested and call.turn == turn.turn]
     return turn.tool_calls[len(called) :]
+
+
+def has_unread_calls(state: AttemptState) -> bool:
+    """Whether a reply without a call contains one as text, which only calls as text would have read."""
+    return any(kind_of_reply(turn) is ReplyKind.NO_CALL and calls_in(turn.content) for turn in state.turns)
 
 
 def calls_in_vain(state: AttemptState) -> list[ReplyKind]:

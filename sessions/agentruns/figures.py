@@ -16,6 +16,7 @@ from typing import Any
 import msgspec
 from msgspec import structs
 
+from gistpoint.core.agents.conversation import has_unread_calls
 from gistpoint.core.attempts.clock import ClockActivity
 from gistpoint.core.attempts.events import (
     EndReason,
@@ -31,6 +32,7 @@ from gistpoint.core.csv_text import csv_line
 from gistpoint.core.errors import AttemptError
 from gistpoint.core.estimates import wilson
 from gistpoint.core.kinds.confirming import standing
+from gistpoint.core.text import plural
 from gistpoint.sessions.agentruns.store import AgentRun, JobState, JobStatus
 from gistpoint.sessions.attempts import AttemptStore, AttemptSummary
 from gistpoint.sessions.journal import JOURNAL, read_journal
@@ -86,6 +88,8 @@ class AttemptFigures(msgspec.Struct, frozen=True, kw_only=True):
     """Whether the tests passed, regardless of any review or confirmation."""
     confirmation: str = ""
     """The result of confirming a pass, a `core.attempts.results.Standing`; empty without a pass."""
+    unread_calls: bool = False
+    """Whether a reply without a call contains one as text."""
 
     @property
     def tokens(self) -> int | None:
@@ -194,6 +198,8 @@ class RunFigures(msgspec.Struct, frozen=True, kw_only=True):
     """The rate solved by the tests alone, before any review or confirmation, as in the Breakpoint paper."""
     confirmation: dict[str, int] = {}
     """The number of passes for each result of confirming."""
+    unread_calls: int = 0
+    """The number of attempts given up for want of a call although a reply contains one as text."""
     misdated: int = 0
     """The number of attempts whose dates come from a wrong clock."""
 
@@ -269,6 +275,7 @@ def _with_attempt(
         mixed=state.mixed,
         by_tests=state.solved and not summary.problem,
         confirmation="" if summary.problem else str(standing(state) or ""),
+        unread_calls=has_unread_calls(state),
         score=None if last is None else last.score,
         calls=len(state.calls),
         submissions=len(state.counted_submissions),
@@ -347,6 +354,7 @@ def totals_of(rows: Sequence[AttemptFigures]) -> RunFigures:
         retried=int(total(lambda row: row.retried)),
         by_tests=share(lambda row: row.by_tests),
         confirmation=dict(Counter(row.confirmation for row in counted if row.by_tests)),
+        unread_calls=among_counted(lambda row: row.reason == _SILENT and row.unread_calls),
         misdated=int(total(lambda row: bool(row.clock_ms))),
     )
 
@@ -448,6 +456,11 @@ def summary_lines(totals: RunFigures) -> Mapping[str, str]:
         lines["without a call"] = (
             f"{totals.never_called}. `gistpoint show ATTEMPT` prints what the model wrote. If it"
             " wrote calls as text, configure the server for the form in which the model writes calls"
+        )
+    if totals.unread_calls:
+        lines["calls as text"] = (
+            f"{plural(totals.unread_calls, 'attempt')} without a call had calls in the text of the replies."
+            " `gistpoint agent run --calls text` reads them, in a run of its own"
         )
     if totals.calls_per_attempt is not None and totals.submissions_per_attempt is not None:
         lines["per attempt"] = (

@@ -319,6 +319,8 @@ def _print_figures(found: AgentRun, figures: FiguresOfRun, *, json: bool) -> Non
         "run": found.name,
         "model": f"{settings.model} {f'at {settings.host}' if settings.host else ''}".strip(),
     }
+    if settings.agent.calls_as_text:
+        about["calls"] = "written as text (--calls text)"
     messages = Counter(row.message for row in figures.attempts if row.message)
     message_rows = [
         ["message", f"{count}: {message}"] for message, count in messages.most_common(_MOST_MESSAGES)

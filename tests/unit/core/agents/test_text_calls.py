@@ -20,7 +20,9 @@ RAW_LINES = '{"name": "read_file", "arguments": {"file_path": "a\n\tb"}}'
 FENCED = f"```json\n{CALL}\n```"
 
 names = st.from_regex(r"[A-Za-z_][A-Za-z0-9_.-]{0,20}", fullmatch=True)
-texts = st.text(alphabet=st.sampled_from('ab"\\\n\t`{}~<>é\ud800 '), max_size=40) | st.just("```\n</tool_call>")
+texts = st.text(alphabet=st.sampled_from('ab"\\\n\t`{}~<>é\ud800 '), max_size=40) | st.just(
+    "```\n</tool_call>"
+)
 arguments = st.dictionaries(st.text(max_size=8), texts, max_size=4)
 FORMS = {
     "a fence": lambda call: f"```json\n{call}\n```",
