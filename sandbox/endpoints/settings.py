@@ -13,7 +13,7 @@ from urllib.parse import unquote, urlsplit
 import msgspec
 
 from gistpoint.core.chat import Sampling
-from gistpoint.core.errors import EndpointError
+from gistpoint.core.errors import EndpointError, NoModelError
 from gistpoint.core.locations import SETTINGS_FILE
 from gistpoint.core.user_settings import EndpointTable, read_user_settings
 
@@ -201,7 +201,7 @@ def _settings_of(
     """Return the settings in a table of the file, which the environment overrides."""
     name = model or environment.get(MODEL_NAME, "").strip() or given.model
     if not name:
-        raise EndpointError("No model was given.", hint=f"Give --model NAME, or set {MODEL_NAME}.")
+        raise NoModelError("No model was given.", hint=f"Give --model NAME, or set {MODEL_NAME}.")
     url = environment.get(URL_NAME, "").strip() or given.base_url or OPENAI
     key = (environment.get(KEY_NAME, "") or given.api_key).strip()
     if not key.isascii() or not key.isprintable():

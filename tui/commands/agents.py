@@ -6,15 +6,16 @@ import argparse
 import sys
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
 from gistpoint.core.agents.settings import TokenPrice
+from gistpoint.core.agents.solvers import SEARCHER
 from gistpoint.core.attempts.identity import Role
-from gistpoint.core.errors import UserError
+from gistpoint.core.errors import NoModelError, UserError
 from gistpoint.core.kinds.registry import kind_with_settings
 from gistpoint.core.locations import Locations, path_of
 from gistpoint.core.readable import stamp
@@ -23,6 +24,8 @@ from gistpoint.core.tasks.budgets import Budgets
 from gistpoint.core.text import plural, visible
 from gistpoint.object_graph import build_services, build_worker_services
 from gistpoint.sessions.agentruns.beginning import (
+    AgentCondition,
+    AgentModel,
     AgentPace,
     BeginAgentRun,
     PlannedRun,
@@ -37,6 +40,7 @@ from gistpoint.sessions.agentruns.store import AgentJob, AgentRun, AgentRunStore
 from gistpoint.sessions.services import Services
 from gistpoint.sessions.tasks import TaskTitles
 from gistpoint.tui.commands.agent_progress import JobLines, JobTable
+from gistpoint.tui.commands.agent_recording import play_recording
 from gistpoint.tui.commands.arguments import ISOLATION, JSON, TASK_HELP
 from gistpoint.tui.commands.attempts import attempt_store, task_titles
 from gistpoint.tui.commands.command import DONE, INTERRUPTED, NEGATIVE
@@ -91,12 +95,28 @@ def run(request: AgentRunRequest) -> int:
     Return 0, 1 if jobs are left, or 130 after Ctrl+C.
     """
     services = build_services(request.carry.isolation)
-    plan = plan_run(services, request.begin, request.price, _print_left_out)
+    try:
+        plan = plan_run(services, request.begin, request.price, _print_left_out)
+    except NoModelError:
+        if not _asks_for_the_recording(request):
+            raise
+        play_recording(services.locations)
+        searcher = replace(request.begin, model=AgentModel(model=SEARCHER))
+        print(f"The built-in solver {SEARCHER} attempts the tasks of the demo now, without a model.\n")
+        return run(replace(request, begin=searcher))
     if request.dry_run:
         return _dry_run(services, plan, json=request.carry.json)
     return _carry_out(
         request.carry, *begin_run(services, plan, request.carry.pace), request.begin.model.base_url
     )
+
+
+def _asks_for_the_recording(request: AgentRunRequest) -> bool:
+    """Whether a run at the demo names neither a model nor anything that only concerns a model."""
+    begin = request.begin
+    has_settings = begin.model != AgentModel() or begin.condition != AgentCondition()
+    has_own_output = request.dry_run or request.carry.json
+    return begin.demo and not has_settings and not has_own_output
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -485,7 +505,10 @@ RUN = CliCommand(
         "begin": OptionTable(
             {
                 "tasks": argument("TASK|SET", f"{TASK_HELP}, a folder or a list of tasks"),
-                "demo": option("tasks of the demo, by their names, or all of them"),
+                "demo": option(
+                    "tasks of the demo, by their names, or all of them; if no model is named or set, a recorded"
+                    " attempt is shown, and builtin:searcher attempts the tasks"
+                ),
                 "name": option("name of the run (default: the model's name and a hash)", metavar="RUN"),
                 "model": _MODEL,
                 "condition": _CONDITION,

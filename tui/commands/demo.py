@@ -127,16 +127,21 @@ def _play(services: Services, playthrough_name: str, speed: float) -> int:
 
 
 def _print_step(step: Mapping[str, Any], result: ToolResult | None) -> None:
-    from gistpoint.core.kinds.commandline import spelled
-
     if result is None:
         words = step.get("text") or step.get("function") or step.get("reason", "")
         print_text(textwrap.indent(f"{step['kind']}: {words}", "  # "))
         return
-    print_text(f"> {spelled(step['tool'], step['arguments'])}")
-    if code := step["arguments"].get("func_code") or step["arguments"].get("content"):
+    print_call(step["tool"], step["arguments"], result.text)
+
+
+def print_call(tool: str, arguments: Mapping[str, Any], answer: str) -> None:
+    """Print a call with the code that it submits or writes, and the beginning of its answer."""
+    from gistpoint.core.kinds.commandline import spelled
+
+    print_text(f"> {spelled(tool, arguments)}")
+    if code := arguments.get("func_code") or arguments.get("content"):
         print_text(textwrap.indent(code.rstrip(), "  + "))
-    lines = result.text.splitlines()
+    lines = answer.splitlines()
     shown = lines if len(lines) <= _ANSWER_LINES else [*lines[: _ANSWER_LINES - 2], "...", lines[-1]]
     print_text(textwrap.indent("\n".join(shown), "  "))
 
