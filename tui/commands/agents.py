@@ -506,7 +506,7 @@ RUN = CliCommand(
             {
                 "tasks": argument("TASK|SET", f"{TASK_HELP}, a folder or a list of tasks"),
                 "demo": option(
-                    "tasks of the demo, by their names, or all of them; if no model is named or set, a recorded"
+                    "tasks of the demo, by their names, or all of them; if no model is set, a recorded"
                     " attempt is shown, and builtin:searcher attempts the tasks"
                 ),
                 "name": option("name of the run (default: the model's name and a hash)", metavar="RUN"),
