@@ -132,8 +132,8 @@ def _call(text: str, *, explicit: bool) -> ToolRequest | None:
     if not has_one_meaning:
         return _malformed(text)
     arguments = value[given[0]] if given else {}
-    written = arguments if isinstance(arguments, str) else json.dumps(arguments)
-    return ToolRequest("", value["name"], written)
+    is_text = isinstance(arguments, str) and _object(arguments) is not None
+    return ToolRequest("", value["name"], arguments if is_text else json.dumps(arguments))
 
 
 def _without_fence(text: str) -> str:

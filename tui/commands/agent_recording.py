@@ -35,7 +35,10 @@ def play_recording(locations: Locations) -> None:
         if sys.stdout.isatty():
             time.sleep(_STEP_S)
     print_text(f"{_end(state)}\n")
-    print_text(f"`gistpoint agent watch {run.name}` and `gistpoint review {run.name}` open it.\n")
+    print_text(
+        f"`gistpoint agent watch {run.name}` and `gistpoint review {run.name}` open it. To let a model work,"
+        " give --model NAME and, for your own server, --base-url URL.\n"
+    )
 
 
 def _print_turn(turn: ModelTurn, calls: list[AttemptCall]) -> None:

@@ -141,7 +141,7 @@ def test_what_is_no_call_is_none(reply: str) -> None:
         (f"{{{CALL}", "read_file", Malformed.NOT_JSON),
         (f"```json\n[{CALL}]\n```", "read_file", Malformed.NOT_OBJECT),
         (CALL.replace('{"file_path": "a.py"}', '["a.py"]'), "read_file", Malformed.NOT_OBJECT),
-        (CALL.replace('{"file_path": "a.py"}', '"a.py"'), "read_file", Malformed.NOT_JSON),
+        (CALL.replace('{"file_path": "a.py"}', '"a.py"'), "read_file", Malformed.NOT_OBJECT),
         (CALL.replace('"a.py"', "NaN"), "read_file", Malformed.NOT_JSON),
         ("<tool_call>read_file</tool_call>", "", Malformed.NOT_JSON),
         ("<tool_call></tool_call>", "", Malformed.NOT_JSON),
