@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any
@@ -120,20 +120,12 @@ def _call(text: str, *, explicit: bool) -> ToolRequest | None:
     text = _without_fence(text.strip())
     found = _object(text)
     if found is None:
-        is_call = explicit or _NAMED.search(text) is not None
-        return _malformed(text) if is_call else None
-    value, is_clear = found
-    given = [name for name in _ARGUMENTS if name in value]
-    has_others = not value.keys() <= _MEMBERS
-    is_call = isinstance(value.get("name"), str) and (bool(given) or not has_others)
-    if not (explicit or is_call):
+        return _malformed(text) if explicit or _NAMED.search(text) else None
+    if not (explicit or found.is_call):
         return None
-    has_one_meaning = is_call and is_clear and len(given) < 2 and not has_others
-    if not has_one_meaning:
+    if not (found.is_call and found.has_one_meaning):
         return _malformed(text)
-    arguments = value[given[0]] if given else {}
-    is_text = isinstance(arguments, str) and _object(arguments) is not None
-    return ToolRequest("", value["name"], arguments if is_text else json.dumps(arguments))
+    return ToolRequest("", found.value["name"], found.arguments)
 
 
 def _without_fence(text: str) -> str:
@@ -149,8 +141,42 @@ def _malformed(text: str) -> ToolRequest:
     return ToolRequest("", named[1] if named else "", text)
 
 
-def _object(text: str) -> tuple[dict[str, Any], bool] | None:
-    """Return the JSON object that a text is, and whether no member is repeated; None if it is no object.
+@dataclass(frozen=True, slots=True)
+class _Object:
+    value: Mapping[str, Any]
+    members: int
+    """The number of members that are written; more than those of `value` if one is repeated."""
+
+    @property
+    def is_call(self) -> bool:
+        """Whether it has a name, and either arguments or no member that a call has not."""
+        is_named = isinstance(self.value.get("name"), str)
+        return is_named and (bool(self._given) or self._has_own_members)
+
+    @property
+    def has_one_meaning(self) -> bool:
+        """Whether no member is repeated, unknown, or in competition with another."""
+        return self.members == len(self.value) and len(self._given) < 2 and self._has_own_members
+
+    @property
+    def arguments(self) -> str:
+        """The arguments of a call as JSON, which some models write as a text within the object."""
+        given = self.value[self._given[0]] if self._given else {}
+        if isinstance(given, str) and _object(given) is not None:
+            return given
+        return json.dumps(given)
+
+    @property
+    def _given(self) -> list[str]:
+        return [name for name in _ARGUMENTS if name in self.value]
+
+    @property
+    def _has_own_members(self) -> bool:
+        return self.value.keys() <= _MEMBERS
+
+
+def _object(text: str) -> _Object | None:
+    """Return the JSON object that a text is; None if it is none.
 
     Line breaks within strings are taken as they are, and braces may be doubled.
     """
@@ -159,7 +185,7 @@ def _object(text: str) -> tuple[dict[str, Any], bool] | None:
             value, members = _loaded(form)
         except (ValueError, RecursionError):
             continue
-        return (value, members == len(value)) if isinstance(value, dict) else None
+        return _Object(value, members) if isinstance(value, dict) else None
     return None
 
 

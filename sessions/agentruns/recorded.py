@@ -26,6 +26,11 @@ from gistpoint.sessions.journal import journal_in
 
 RECORDED_RUN = "recorded"
 """The name of the run with the recorded attempt."""
+ABOUT = (
+    "A recorded attempt of a real model at the task seats-together: Qwen2.5-Coder-1.5B-Instruct (4 bits,"
+    " licence Apache-2.0), behind llama.cpp's server. It is the best of TRIES tries of at most 6,000 tokens."
+)
+"""What was recorded, for people."""
 
 
 def recorded_attempt() -> AttemptState:

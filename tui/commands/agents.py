@@ -40,7 +40,6 @@ from gistpoint.sessions.agentruns.store import AgentJob, AgentRun, AgentRunStore
 from gistpoint.sessions.services import Services
 from gistpoint.sessions.tasks import TaskTitles
 from gistpoint.tui.commands.agent_progress import JobLines, JobTable
-from gistpoint.tui.commands.agent_recording import play_recording
 from gistpoint.tui.commands.arguments import ISOLATION, JSON, TASK_HELP
 from gistpoint.tui.commands.attempts import attempt_store, task_titles
 from gistpoint.tui.commands.command import DONE, INTERRUPTED, NEGATIVE
@@ -100,6 +99,8 @@ def run(request: AgentRunRequest) -> int:
     except NoModelError:
         if not _asks_for_the_recording(request):
             raise
+        from gistpoint.tui.commands.demo import play_recording
+
         play_recording(services.locations)
         searcher = replace(request.begin, model=AgentModel(model=SEARCHER))
         print(f"The built-in solver {SEARCHER} attempts the tasks of the demo now, without a model.\n")
