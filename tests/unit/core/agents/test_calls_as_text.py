@@ -46,6 +46,10 @@ def made(work: AtWork) -> list[tuple[object, ...]]:
     return [(c.tool, c.malformed, c.text, c.refused, c.turn, c.remaining) for c in work.state.calls]
 
 
+def replies(work: AtWork) -> list[tuple[object, ...]]:
+    return [(turn.turn, turn.content, turn.tool_calls, turn.unmade) for turn in work.state.turns]
+
+
 # The same as native calls
 
 
@@ -211,6 +215,6 @@ def test_a_journal_cut_anywhere_is_worked_to_the_same_end(
         again, second = straight.cut(events), ByTurn(script)
         assert again.go(second, TEXT) == Left(Leaving.ENDED)
         assert (made(again), again.ended) == (made(straight), straight.ended), events
-        assert again.state.turns == straight.state.turns
+        assert replies(again) == replies(straight)
         assert second.asked == model.asked[asked_before:]
         assert fold(again.memory.events).spent == straight.state.spent
