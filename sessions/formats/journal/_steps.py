@@ -442,6 +442,8 @@ def _reply(index: int, raws: Sequence[Raw], main: _Line, turn: ModelTurn, actor:
     state = Record(main.stored).kept(*_OF_REPLY)
     if turn.tool_calls:
         state["calls"] = [call.name for call in turn.tool_calls]
+    if turn.unmade:
+        state["not_made"] = [call.name for call in turn.unmade]
     return (
         StepBuilder(index, raws, actor, StepKind.MESSAGE, main.type)
         .thought(turn.reasoning or "")

@@ -22,6 +22,9 @@ from gistpoint.core.chat import ChatMessage, ChatReply, Usage
 from gistpoint.core.kinds.registry import render_brief
 from gistpoint.core.tasks.budgets import Budgets
 from gistpoint.core.tools.dialects import text_tool
+from gistpoint.sessions.journal import JournalWriter, read_journal
+from gistpoint.sessions.runs.opening import open_run
+from gistpoint.tui.screens.agents.attempt import turn_words
 
 TEXT = AgentSettings(calls="text")
 LIST = ("list_directory", {})
@@ -129,6 +132,23 @@ def test_the_reply_is_kept_as_written_with_the_calls_that_were_read(tmp_path: Pa
         "Your reply contains more than one call. Only the first was carried out: write one call in a reply."
         f"\n\nAnswer to `read_file`:\n\n{work.state.calls[0].text}"
     )
+
+
+def test_review_shows_the_call_and_names_those_that_were_not_made(tmp_path: Path) -> None:
+    work = repair_at_work(tmp_path)
+    several = in_text(reply(LOOK, LIST, content="First I look."))
+    work.go(ByTurn([several, in_text(reply(SOLVE))]), TEXT)
+    writer = JournalWriter(tmp_path / "journal", work.clock)
+    for event in work.memory.events:
+        writer.append(event.data)
+    writer.close()
+    events = read_journal(writer.path).events
+    assert conversation(fold(events), TEXT) == conversation(work.state, TEXT)
+    steps = list(open_run(writer.path).steps())
+    said = next(step for step in steps if "not_made" in step.state)
+    assert (said.state["calls"], said.state["not_made"]) == (["read_file"], ["list_directory"])
+    assert [call.tool for step in steps for call in step.calls] == ["read_file", "submit_attempt"]
+    assert "(1 more in the text, not carried out)" in turn_words(work.state.turns[0])
 
 
 def test_a_reply_without_a_call_is_answered_with_the_form(tmp_path: Path) -> None:

@@ -102,6 +102,35 @@ def test_several_calls_are_read_in_order() -> None:
     ]
 
 
+# Replies of a real model: Qwen2.5-Coder-1.5B-Instruct behind llama.cpp's server, to declared tools
+
+UNFINISHED = "def find_block(self, size: int, stretches: range) -> list[str]:\n    pass\n"
+
+
+@pytest.mark.parametrize(
+    ("reply", "calls"),
+    [
+        (
+            '```json\n{\n  "name": "find_block",\n  "arguments": {\n    "size": 4,\n'
+            '    "stretches": range(1, 6)\n  }\n}\n```',
+            [("find_block", Malformed.NOT_JSON)],
+        ),
+        (
+            '```json\n{\n  "name": "submit_attempt",\n  "arguments": {\n    "func_code": '
+            f"{json.dumps(UNFINISHED)}\n  }}\n}}\n```",
+            [("submit_attempt", {"func_code": UNFINISHED})],
+        ),
+        (
+            f'{{{{"name": "submit_attempt", "arguments": {json.dumps({"func_code": UNFINISHED})}}}}}',
+            [("submit_attempt", {"func_code": UNFINISHED})],
+        ),
+    ],
+    ids=["an expression as value", "over several lines", "doubled braces"],
+)
+def test_what_a_real_model_wrote_is_read(reply: str, calls: list[tuple[str, Any]]) -> None:
+    assert read(reply) == calls
+
+
 # Texts that are no call
 
 
