@@ -78,6 +78,10 @@ class EndpointError(UserError):
     """The endpoint of a chat model is not configured as required."""
 
 
+class NoModelError(EndpointError):
+    """No chat model is named, neither by the user nor in the settings."""
+
+
 class CancelledError(UserError):
     """The user stopped a long operation."""
 

@@ -5,23 +5,35 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from enum import StrEnum
 from itertools import zip_longest
+
+from msgspec import UNSET
 
 from gistpoint.core.agents.settings import (
     AGAIN,
     CUT_OFF,
     HANDOVER,
     NO_CALL,
+    TEXT_ANSWER,
+    TEXT_CALLS,
+    TEXT_FIRST_ANSWER,
+    TEXT_NO_CALL,
+    TEXT_SYSTEM,
+    TEXT_TOOLS,
     AgentSettings,
     filled,
     prompt_text,
 )
+from gistpoint.core.agents.text_calls import calls_in, written_call
 from gistpoint.core.attempts.events import ModelTurn, RequestedCall
 from gistpoint.core.attempts.identity import MODEL
 from gistpoint.core.attempts.parts import AttemptCall, Handover
 from gistpoint.core.attempts.state import AttemptState
 from gistpoint.core.chat import ChatMessage, ToolRequest, sound_requests
+from gistpoint.core.tools.declaration import Tool
+from gistpoint.core.tools.dialects import text_tool
 
 NOT_SUPPORTED = "not_supported"
 """The finish of a built-in solver's reply to a task that it can't attempt."""
@@ -66,6 +78,11 @@ def missing_calls(state: AttemptState) -> Sequence[RequestedCall]:
     return turn.tool_calls[len(called) :]
 
 
+def has_unread_calls(state: AttemptState) -> bool:
+    """Whether a reply without a call contains one as text, which only calls as text would have read."""
+    return any(kind_of_reply(turn) is ReplyKind.NO_CALL and calls_in(turn.content) for turn in state.turns)
+
+
 def calls_in_vain(state: AttemptState) -> list[ReplyKind]:
     """Return the kinds of the last consecutive replies without calls, since the last handover."""
     since = state.handovers[-1].turns if state.handovers else 0
@@ -78,14 +95,19 @@ def calls_in_vain(state: AttemptState) -> list[ReplyKind]:
     return kinds
 
 
-def conversation(state: AttemptState, settings: AgentSettings) -> list[ChatMessage]:
+def conversation(
+    state: AttemptState,
+    settings: AgentSettings,
+    tools: Sequence[Tool] = (),
+    offered: Sequence[Tool] | None = None,
+) -> list[ChatMessage]:
     """Return the messages of a model's next request: the prompt, the brief, and each reply with its answers.
 
-    The brief and the answers equal those that a person reads, byte for byte.
+    The brief and the answers equal those that a person reads, byte for byte. For calls as text, the prompt
+    describes `tools`, those of the attempt; if those `offered` now differ from what the model knows, the last
+    message names them.
     """
-    messages = list[ChatMessage]()
-    if settings.system != "none":
-        messages.append(ChatMessage("system", prompt_text(settings.system)))
+    messages = _system(settings, tools)
     messages.append(ChatMessage("user", state.header.brief))
     by_turn = defaultdict[int, list[AttemptCall]](list)
     for call in state.calls:
@@ -94,13 +116,73 @@ def conversation(state: AttemptState, settings: AgentSettings) -> list[ChatMessa
     request_count = 0
     messages += _handed_back(state, settings, 0)
     for number, turn in enumerate(state.turns, start=1):
-        if kind_of_reply(turn) is ReplyKind.CALLS:
+        if turn.tools is not UNSET:
+            _name_tools(messages, turn.tools, settings)
+        if kind_of_reply(turn) is not ReplyKind.CALLS:
+            messages += _asked_again(turn, settings)
+        elif settings.calls_as_text:
+            messages += _called_as_text(turn, by_turn[turn.turn], settings)
+        else:
             messages += _called(turn, by_turn[turn.turn], request_count)
             request_count += len(turn.tool_calls)
-        else:
-            messages += _asked_again(turn, settings)
         messages += _handed_back(state, settings, number)
+    if offered is not None and (names := tuple(tool.name for tool in offered)) != offered_before(state):
+        _name_tools(messages, names, settings)
     return messages
+
+
+def offered_before(state: AttemptState) -> tuple[str, ...]:
+    """Return the names of the tools offered with the last reply; before the first, those of the attempt.
+
+    Empty if the journal records neither.
+    """
+    names = state.header.tool_names
+    for turn in state.turns:
+        if turn.tools is not UNSET:
+            names = turn.tools
+    if names is UNSET:
+        return ()
+    return names
+
+
+def _system(settings: AgentSettings, tools: Sequence[Tool]) -> list[ChatMessage]:
+    """Return the message with the system prompt, if there is one.
+
+    Without a prompt, a model that writes its calls as text still has to know how.
+    """
+    parts: list[str] = []
+    if settings.system != "none":
+        of_text = settings.calls_as_text
+        parts.append(settings.reply_text(TEXT_SYSTEM) if of_text else prompt_text(settings.system))
+    if settings.calls_as_text:
+        described = "\n".join(map(text_tool, tools))
+        parts.append(filled(settings.reply_text(TEXT_CALLS), {"tools": described}))
+    return [ChatMessage("system", "\n\n".join(parts))] if parts else []
+
+
+def _name_tools(messages: list[ChatMessage], names: Sequence[str], settings: AgentSettings) -> None:
+    """Add the names of the tools that can be called to the last message; native calls have a list of them."""
+    if settings.calls_as_text:
+        text = filled(settings.reply_text(TEXT_TOOLS), {"tools": ", ".join(names)})
+        messages[-1] = replace(messages[-1], content=f"{messages[-1].content}\n\n{text}")
+
+
+def _called_as_text(
+    turn: ModelTurn, calls: Sequence[AttemptCall], settings: AgentSettings
+) -> Iterable[ChatMessage]:
+    """Yield a reply as the model wrote it, and a user's message with the answer to each of its calls."""
+    echoes = sound_requests(
+        tuple(ToolRequest(call.id, call.name, call.arguments) for call in turn.tool_calls), 0
+    )
+    # Only an endpoint that takes the calls out of the text leaves none of it.
+    yield _written(turn, turn.content or "\n\n".join(written_call(e.name, e.arguments) for e in echoes))
+    text = settings.reply_text(TEXT_FIRST_ANSWER if turn.unmade else TEXT_ANSWER)
+    answers = [call.text for call in calls]
+    parts = [
+        filled(text, {"name": echo.name, "answer": _NOT_MADE if answer is None else answer})
+        for echo, answer in zip_longest(echoes, answers[: len(echoes)])
+    ]
+    yield ChatMessage("user", "\n\n".join(parts))
 
 
 def _called(turn: ModelTurn, calls: Sequence[AttemptCall], request_count: int) -> Iterable[ChatMessage]:
@@ -133,7 +215,9 @@ def _asked_again(turn: ModelTurn, settings: AgentSettings) -> Iterable[ChatMessa
     words = turn.content or ("" if turn.finish == "content_filter" else turn.refusal)
     if words:
         yield _written(turn, words)
-    yield ChatMessage("user", settings.reply_text(_ASKED_AGAIN.get(kind_of_reply(turn), NO_CALL)))
+    stem = _ASKED_AGAIN.get(kind_of_reply(turn), NO_CALL)
+    is_in_text = stem == NO_CALL and settings.calls_as_text
+    yield ChatMessage("user", settings.reply_text(TEXT_NO_CALL if is_in_text else stem))
 
 
 def _handed_back(state: AttemptState, settings: AgentSettings, turns: int) -> Iterable[ChatMessage]:

@@ -16,14 +16,21 @@ from msgspec import UNSET, structs
 
 from gistpoint.core.agents import static
 from gistpoint.core.agents.context import history_cut, prompt_tokens
-from gistpoint.core.agents.conversation import ReplyKind, calls_in_vain, conversation, missing_calls
+from gistpoint.core.agents.conversation import (
+    ReplyKind,
+    calls_in_vain,
+    conversation,
+    missing_calls,
+    offered_before,
+)
 from gistpoint.core.agents.settings import AgentSettings
+from gistpoint.core.agents.text_calls import calls_in
 from gistpoint.core.attempts.engine import Attempt
 from gistpoint.core.attempts.events import ModelTurn, Pane, RequestedCall
 from gistpoint.core.attempts.parts import REQUEST_ID
 from gistpoint.core.attempts.reasons import EndReason, GiveUpCode, PauseReason
 from gistpoint.core.attempts.state import AttemptState
-from gistpoint.core.chat import ChatFailure, ChatMessage, ChatProblem, ChatReply, Usage
+from gistpoint.core.chat import ChatFailure, ChatMessage, ChatProblem, ChatReply, ToolRequest, Usage
 from gistpoint.core.errors import AttemptError, CancelledError
 from gistpoint.core.estimates import Estimate
 from gistpoint.core.ports import ChatModel
@@ -297,10 +304,11 @@ class _Work:
         """Send the conversation and journal the reply, unless a limit or a failure prevents it."""
         attempt = self.attempt
         settings = self.settings
-        messages = self._messages()
         tools = attempt.offered() if settings.setting == "tools" else ()
+        messages = self._messages(tools)
+        declared = () if settings.calls_as_text else tools
         estimate = settings.estimate(
-            prompt_tokens(attempt.state, messages, tools, loop_version=settings.loop_version)
+            prompt_tokens(attempt.state, messages, declared, loop_version=settings.loop_version)
         )
         limit = self._over_a_limit(estimate)
         if limit is not None:
@@ -311,7 +319,7 @@ class _Work:
         patience = self._announced(Usage(estimate.prompt_tokens))
         began = time.monotonic()
         try:
-            reply = self.model.complete(messages, [tool.json_schema() for tool in tools], cancel=patience)
+            reply = self.model.complete(messages, [tool.json_schema() for tool in declared], cancel=patience)
         except CancelledError:
             dropped = Usage() if patience.is_waiting else Usage(estimate.prompt_tokens)
             self.lost += structs.replace(self._priced(patience.lost + dropped), estimated=True)
@@ -334,10 +342,10 @@ class _Work:
         self.announce(request)
         return _Patience(self.attempt, self.stop, self.run.cancel, failed)
 
-    def _messages(self) -> Sequence[ChatMessage]:
+    def _messages(self, offered: Sequence[Tool]) -> Sequence[ChatMessage]:
         if self.settings.setting == "static":
             return static.static_messages(self.attempt, self.settings)
-        return conversation(self.attempt.state, self.settings)
+        return conversation(self.attempt.state, self.settings, self.attempt.tools, offered)
 
     def _failed(self, failure: ChatFailure) -> Left | None:
         """End the attempt if the conversation is too long; otherwise return that the work halts.
@@ -392,12 +400,19 @@ class _Work:
         state = self.attempt.state
         message = reply.message
         names = tuple(tool.name for tool in tools)
+        content = message.content[:MOST_CHARACTERS]
+        calls = tuple(map(_requested, message.tool_calls[:MOST_CALLS]))
+        unmade: tuple[RequestedCall, ...] = ()
+        if self.settings.calls_as_text:
+            calls = calls or tuple(map(_requested, calls_in(content)))
+            calls, unmade = calls[:1], calls[1:]
         return ModelTurn(
             turn=len(state.turns) + 1,
-            content=message.content[:MOST_CHARACTERS],
+            content=content,
             reasoning=message.reasoning[:MOST_CHARACTERS] or UNSET,
             refusal=reply.refusal[:MOST_CHARACTERS] or UNSET,
-            tool_calls=_requested(message),
+            tool_calls=calls,
+            unmade=unmade or UNSET,
             finish=reply.finish[:_ID_CHARACTERS],
             model=reply.model[:_ID_CHARACTERS],
             fingerprint=reply.fingerprint or UNSET,
@@ -406,7 +421,7 @@ class _Work:
             lost=self._priced(reply.lost) if reply.lost.tokens else UNSET,
             latency_ms=max(0, round(seconds * 1000)),
             retried=tuple(problem.value for problem in reply.retried),
-            tools=UNSET if names == _offered_before(state) else names,
+            tools=UNSET if names == offered_before(state) else names,
             extra=dict(message.extra) or UNSET,
             host=message.host or UNSET,
             left_out=reply.left_out[:MOST_CALLS] or UNSET,
@@ -419,19 +434,6 @@ class _Work:
 
     def _left(self, how: Leaving, problem: str = "", message: str = "", *, stops_run: bool = False) -> Left:
         return Left(how, str(problem), message, stops_run, self.lost, self.lost_s)
-
-
-def _requested(message: ChatMessage) -> tuple[RequestedCall, ...]:
-    """Return the calls of a message, bounded."""
-    return tuple(
-        RequestedCall(
-            call.id[:_ID_CHARACTERS],
-            call.name[:MOST_CHARACTERS],
-            call.arguments[:MOST_CHARACTERS],
-            dict(call.extra) or UNSET,
-        )
-        for call in message.tool_calls[:MOST_CALLS]
-    )
 
 
 def _given_up(kinds: Sequence[ReplyKind]) -> GiveUpCode | None:
@@ -449,15 +451,11 @@ def _given_up(kinds: Sequence[ReplyKind]) -> GiveUpCode | None:
     return None
 
 
-def _offered_before(state: AttemptState) -> tuple[str, ...]:
-    """Return the names of the tools offered with the last reply; before the first, those of the attempt.
-
-    Empty if the journal records neither.
-    """
-    names = state.header.tool_names
-    for turn in state.turns:
-        if turn.tools is not UNSET:
-            names = turn.tools
-    if names is UNSET:
-        return ()
-    return names
+def _requested(call: ToolRequest) -> RequestedCall:
+    """Return a call as the journal records it, bounded."""
+    return RequestedCall(
+        call.id[:_ID_CHARACTERS],
+        call.name[:MOST_CHARACTERS],
+        call.arguments[:MOST_CHARACTERS],
+        dict(call.extra) or UNSET,
+    )

@@ -30,6 +30,16 @@ AGAIN = "again"
 HANDOVER = "handover"
 _REPLIES = (NO_CALL, CUT_OFF, AGAIN, HANDOVER)
 """The names, without a version, of the texts that answer a model's reply."""
+TEXT_SYSTEM = "agent-text"
+TEXT_CALLS = "text-calls"
+TEXT_ANSWER = "text-answer"
+TEXT_FIRST_ANSWER = "text-first-answer"
+TEXT_TOOLS = "text-tools"
+TEXT_NO_CALL = "text-no-call"
+_TEXTS = (TEXT_CALLS, TEXT_ANSWER, TEXT_FIRST_ANSWER, TEXT_TOOLS, TEXT_NO_CALL, CUT_OFF, AGAIN, HANDOVER)
+"""The names, without a version, of the texts for a model that writes its calls as text."""
+CallForm = Literal["native", "text"]
+"""How a model makes its calls: in the endpoint's own form, or in the text of its reply (decision 151)."""
 SystemPrompt = Literal["agent-2", "agent-1", "none"]
 SYSTEM_PROMPTS: tuple[SystemPrompt, ...] = get_args(SystemPrompt)
 """The possible system prompts, the newest first."""
@@ -44,7 +54,8 @@ def prompt_text(name: str) -> str:
     A text never changes: a new one gets a new name.
     """
     text = files("gistpoint.core.agents").joinpath("prompts", f"{name}.md").read_text(encoding="utf-8")
-    return text.strip().replace("{{rules}}", rules_text(Face.MODEL, "rules-2"))
+    face = Face.MODEL_IN_TEXT if name.startswith(f"{TEXT_SYSTEM}-") else Face.MODEL
+    return text.strip().replace("{{rules}}", rules_text(face, "rules-2"))
 
 
 def filled(text: str, values: Mapping[str, str]) -> str:
@@ -55,12 +66,14 @@ def filled(text: str, values: Mapping[str, str]) -> str:
     return re.sub(r"\{\{(\w+)\}\}", lambda found: values[found.group(1)], text)
 
 
-def prompt_hashes(version: int = TEXT_VERSION) -> dict[str, str]:
+def prompt_hashes(version: int = TEXT_VERSION, *, as_text: bool = False) -> dict[str, str]:
     """Return the hashes of the texts of a version, by the texts' names; those of the task kinds come last.
 
     Version 1 keeps exactly the texts that it has always had, so that its settings keep their digest.
+    `as_text` is whether the calls are written as text.
     """
-    names = [f"{stem}-{version}" for stem in ("agent", *_REPLIES)]
+    stems = (TEXT_SYSTEM, *_TEXTS) if as_text else ("agent", *_REPLIES)
+    names = [f"{stem}-{version}" for stem in stems]
     texts = {name: prompt_text(name) for name in names}
     for kind in all_kinds():
         texts |= {name: text for name, text in kind.prompts.items() if version > 1 or name.endswith("-1")}
@@ -103,15 +116,28 @@ class AgentSettings(msgspec.Struct, frozen=True, kw_only=True):
     """The version of the loop; 1 with the first system prompt, whose runs can thus be continued."""
     api: ChatApi | UnsetType = UNSET
     """The endpoint's API; unset for OpenAI's, so that the settings of older runs keep their digest."""
+    calls: Literal["text"] | UnsetType = UNSET
+    """How the model makes its calls; unset for native ones, so that their settings keep their digest."""
 
     def __post_init__(self) -> None:
-        """Set the hashes of the prompts, unless they are given, as in the settings of a stored run."""
+        """Set the hashes of the prompts, unless they are given, as in the settings of a stored run.
+
+        Raises `ValueError` for settings that can't be combined with calls as text.
+        """
+        if self.calls_as_text and (self.system == "agent-1" or self.setting == "static"):
+            raise ValueError("calls as text are neither for the static setting nor for the prompt agent-1")
         if self.api == "openai":
             msgspec.structs.force_setattr(self, "api", UNSET)
         if not self.prompts:
             version = 1 if self.system == "agent-1" else TEXT_VERSION
-            msgspec.structs.force_setattr(self, "prompts", prompt_hashes(version))
+            hashes = prompt_hashes(version, as_text=self.calls_as_text)
+            msgspec.structs.force_setattr(self, "prompts", hashes)
             msgspec.structs.force_setattr(self, "loop_version", min(version, self.loop_version))
+
+    @property
+    def calls_as_text(self) -> bool:
+        """Whether the model writes its calls as text."""
+        return self.calls == "text"
 
     def reply_text(self, stem: str) -> str:
         """Return the text `stem` that answers a model's reply, in the version with which the run began."""

@@ -278,6 +278,8 @@ class ModelTurn(EventData, frozen=True, kw_only=True):
     refusal: str | UnsetType = UNSET
     """The model's own words if it declines."""
     tool_calls: tuple[RequestedCall, ...] = ()
+    unmade: tuple[RequestedCall, ...] | UnsetType = UNSET
+    """The calls after the first in a reply whose calls are text; they are not carried out (decision 151)."""
     finish: str = ""
     """The endpoint's word for why the reply ended."""
     model: str = ""

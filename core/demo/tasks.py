@@ -23,6 +23,8 @@ SECRET = b"the answers of the demo come with gistpoint"
 It hides nothing; it makes the ids the same everywhere.
 """
 RECORDED = ("playthrough.json", "gist-playthrough.json")
+RECORDED_MODEL = "seats-together.model.jsonl"
+"""The journal of a model's attempt, in the folder of the recorded runs; its name begins with the task's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,6 +132,11 @@ def playthrough(name: str = "") -> tuple[str, list[dict[str, Any]]]:
         f"There is no recorded attempt at {name!r}.",
         hint=f"There is one at each of these: {known}.",
     )
+
+
+def recorded_by_model() -> tuple[str, bytes]:
+    """Return the name of the task that a model attempted, and the journal of its attempt."""
+    return RECORDED_MODEL.partition(".")[0], (recorded_runs() / RECORDED_MODEL).read_bytes()
 
 
 def recorded_runs() -> Path:

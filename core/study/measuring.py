@@ -280,7 +280,7 @@ _SETTINGS = ("temperature", "top_p", "max_output_tokens", "reasoning_effort", "t
 
 def _settings(solver: Mapping[str, Any]) -> str:
     """Return a model's settings in words, without the seed, by which repeats differ."""
-    parts = [f"{name} {solver[name]}" for name in ("setting", "system", "api") if solver.get(name)]
+    parts = [f"{name} {solver[name]}" for name in ("setting", "system", "api", "calls") if solver.get(name)]
     sampling = solver.get("sampling")
     if isinstance(sampling, Mapping):
         parts += [f"{name} {sampling[name]}" for name in _SETTINGS if sampling.get(name) is not None]

@@ -21,6 +21,8 @@ class Face(StrEnum):
 
     PERSON = "person"
     MODEL = "model"
+    MODEL_IN_TEXT = "model_in_text"
+    """A model that writes its calls as text."""
 
 
 FACES: Mapping[str, Mapping[Face, Mapping[str, str]]] = {
@@ -46,6 +48,18 @@ FACES: Mapping[str, Mapping[Face, Mapping[str, str]]] = {
                 "Only tool calls have an effect: nobody reads what you write between them, and nobody"
                 " answers questions. The calls in one reply are carried out in their order. Each answer ends"
                 " with what is left of your budgets."
+            ),
+        },
+        Face.MODEL_IN_TEXT: {
+            "means": "the tools that you are given",
+            "assistant": "another model",
+            "stopping": "Continue until an answer says that the attempt has ended.",
+            "heading": "CALLS",
+            "details": (
+                "Only tool calls have an effect: nobody reads what you write around them, and nobody"
+                " answers questions. Write one call in each reply, and wait for its answer: if a reply"
+                " contains several calls, only the first is carried out. Each answer ends with what is left"
+                " of your budgets."
             ),
         },
     },

@@ -48,3 +48,14 @@ def mcp_tool(tool: Tool) -> dict[str, Any]:
             "destructiveHint": False,
         },
     }
+
+
+def text_tool(tool: Tool) -> str:
+    """Return the declaration as text, for a model that writes its calls as text."""
+    schema = tool.json_schema()
+    parameters = schema["parameters"]
+    lines = [f"- {schema['name']}: {schema['description']}"]
+    for name, declared in parameters["properties"].items():
+        optional = "" if name in parameters["required"] else " (optional)"
+        lines.append(f"  - {name}{optional}: {declared['description']}")
+    return "\n".join(lines)

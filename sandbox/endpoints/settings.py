@@ -14,7 +14,7 @@ import msgspec
 
 from gistpoint.core.agents.solvers import RequestPace
 from gistpoint.core.chat import ChatApi, Sampling
-from gistpoint.core.errors import EndpointError
+from gistpoint.core.errors import EndpointError, NoModelError
 from gistpoint.core.locations import SETTINGS_FILE
 from gistpoint.core.user_settings import EndpointTable, read_user_settings
 from gistpoint.sandbox.endpoints.limits import MinuteLimits
@@ -283,7 +283,7 @@ def _settings_of(
     """Return the settings in a table of the file, which the environment overrides."""
     name = model or environment.get(MODEL_NAME, "").strip() or given.model
     if not name:
-        raise EndpointError("No model was given.", hint=f"Give --model NAME, or set {MODEL_NAME}.")
+        raise NoModelError("No model was given.", hint=f"Give --model NAME, or set {MODEL_NAME}.")
     api = _api_of(given)
     vendor = VENDORS[api]
     url = environment.get(vendor.url_name, "").strip() or given.base_url or vendor.url

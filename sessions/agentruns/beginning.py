@@ -9,9 +9,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
+from msgspec import UNSET
+
 from gistpoint import __version__
 from gistpoint.core.agents.conversation import conversation
-from gistpoint.core.agents.settings import AgentSettings, SystemPrompt, TokenPrice
+from gistpoint.core.agents.settings import AgentSettings, CallForm, SystemPrompt, TokenPrice
 from gistpoint.core.agents.solvers import AgentSolver, ModelMaker, RequestPace
 from gistpoint.core.agents.static import StaticRefusedError, static_messages
 from gistpoint.core.attempts.engine import Attempt
@@ -70,6 +72,7 @@ class AgentCondition(Request):
     gist_settings: Annotated[str | None, LOCAL] = None
     """The path of a file with settings for gists."""
     attempt_tokens: Count | None = None
+    calls: CallForm = "native"
     system: SystemPrompt = "agent-2"
     repeats: Count = 1
     role: str = Role.BASELINE.value
@@ -173,10 +176,27 @@ def _tasks(services: Services, request: BeginAgentRun) -> TaskSet:
     return read_set(request.tasks, services.tasks, distinct=True)
 
 
+def _require_text_calls(condition: AgentCondition, solver: AgentSolver) -> None:
+    """Raise `UserError` if calls as text are requested of a run that has none."""
+    if condition.calls != "text":
+        return
+    if condition.setting == "static":
+        raise UserError("The static setting has no calls, so they can't be text.", hint="Leave out --calls.")
+    if condition.system == "agent-1":
+        raise UserError(
+            "The prompt agent-1 has no form for calls as text.", hint="Use --system agent-2 or none."
+        )
+    if not solver.host:
+        raise UserError(
+            "A built-in solver writes no text, so its calls can't be text.", hint="Leave out --calls."
+        )
+
+
 def _settings(request: BeginAgentRun, solver: AgentSolver) -> RunSettings:
     model, condition, budgets = request.model, request.condition, request.condition.budgets
     if model.seed is not None and solver.api == "anthropic":
         raise UserError("Anthropic's API has no seed.", hint="Leave out --seed.")
+    _require_text_calls(condition, solver)
     sampling = Sampling(
         temperature=model.temperature,
         top_p=model.top_p,
@@ -193,6 +213,7 @@ def _settings(request: BeginAgentRun, solver: AgentSolver) -> RunSettings:
         sampling=sampling,
         price=solver.price,
         api=solver.api,
+        calls="text" if condition.calls == "text" else UNSET,
     )
     given = read_gist_settings(condition.gist_settings) if condition.gist_settings else None
     return RunSettings(
@@ -336,8 +357,9 @@ def first_request(services: Services, task: Task, settings: RunSettings) -> Firs
     attempt.start(Enrolment(MODEL, role), budgets=settings.budgets(task, judge))
     if settings.agent.setting == "static":
         return FirstRequest(static_messages(attempt, settings.agent), ())
-    messages = conversation(attempt.state, settings.agent)
-    return FirstRequest(messages, [tool.json_schema() for tool in attempt.offered()])
+    messages = conversation(attempt.state, settings.agent, attempt.tools, attempt.offered())
+    declared = () if settings.agent.calls_as_text else attempt.offered()
+    return FirstRequest(messages, [tool.json_schema() for tool in declared])
 
 
 def _no_model(settings: AgentSettings) -> ChatModel:

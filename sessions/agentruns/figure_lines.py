@@ -68,6 +68,11 @@ def summary_lines(totals: RunFigures, run: str) -> Mapping[str, str]:
             f"{totals.never_called}. `gistpoint show ATTEMPT` prints what the model wrote. If it"
             " wrote calls as text, configure the server for the form in which the model writes calls"
         )
+    if totals.unread_calls:
+        lines["calls as text"] = (
+            f"{plural(totals.unread_calls, 'attempt')} without a call had calls in the text of the replies."
+            " `gistpoint agent run --calls text` reads them, in a run of its own"
+        )
     if totals.calls_per_attempt is not None and totals.submissions_per_attempt is not None:
         lines["per attempt"] = (
             f"{totals.calls_per_attempt:.1f} calls, {totals.submissions_per_attempt:.1f} submissions"

@@ -17,6 +17,7 @@ from typing import Any
 import msgspec
 from msgspec import structs
 
+from gistpoint.core.agents.conversation import has_unread_calls
 from gistpoint.core.attempts.clock import ClockActivity
 from gistpoint.core.attempts.events import (
     EndReason,
@@ -105,6 +106,8 @@ class AttemptFigures(msgspec.Struct, frozen=True, kw_only=True):
 
     The means of these two columns are the bounds of the rate.
     """
+    unread_calls: bool = False
+    """Whether a reply without a call contains one as text."""
 
     @property
     def tokens(self) -> int | None:
@@ -191,6 +194,8 @@ class RunFigures(msgspec.Struct, frozen=True, kw_only=True):
     by_tests_bounds: OutcomeBounds | None = None
     confirmation: dict[str, int] = {}
     """The number of passes for each result of confirming."""
+    unread_calls: int = 0
+    """The number of attempts given up for want of a call although a reply contains one as text."""
     misdated: int = 0
     """The number of attempts whose dates come from a wrong clock."""
 
@@ -318,6 +323,7 @@ def _with_attempt(
         mixed=state.mixed,
         by_tests=state.solved and not summary.problem,
         confirmation="" if summary.problem else str(standing(state) or ""),
+        unread_calls=has_unread_calls(state),
         score=None if last is None else last.score,
         calls=len(state.calls),
         submissions=len(state.counted_submissions),
@@ -430,6 +436,7 @@ def totals_of(rows: Sequence[AttemptFigures]) -> RunFigures:
         by_tests_bounds=sums.between(lambda row: row.by_tests),
         confirmation=_confirmations(sums.counted),
         misdated=sums.whole(lambda row: bool(row.clock_ms)),
+        unread_calls=sums.among_counted(lambda row: row.reason == _SILENT and row.unread_calls),
     )
 
 

@@ -6,15 +6,16 @@ import argparse
 import sys
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
 from gistpoint.core.agents.settings import TokenPrice
+from gistpoint.core.agents.solvers import SEARCHER
 from gistpoint.core.attempts.identity import Role
-from gistpoint.core.errors import UserError
+from gistpoint.core.errors import NoModelError, UserError
 from gistpoint.core.kinds.registry import kind_with_settings
 from gistpoint.core.locations import Locations, path_of
 from gistpoint.core.readable import stamp
@@ -23,6 +24,8 @@ from gistpoint.core.tasks.budgets import Budgets
 from gistpoint.core.text import plural, visible
 from gistpoint.object_graph import build_services, build_worker_services
 from gistpoint.sessions.agentruns.beginning import (
+    AgentCondition,
+    AgentModel,
     AgentPace,
     BeginAgentRun,
     PlannedRun,
@@ -95,11 +98,34 @@ def run(request: AgentRunRequest) -> int:
     planned_name = None if request.dry_run else request.begin.name
     with AgentRunStore(Locations.of_user().runs).starting(planned_name):
         services = build_services(request.carry.isolation)
-        plan = plan_run(services, request.begin, request.price, _print_left_out)
+        try:
+            plan = plan_run(services, request.begin, request.price, _print_left_out)
+        except NoModelError:
+            if not _asks_for_the_recording(request):
+                raise
+            return _play_and_search(services.locations, request)
         if request.dry_run:
             return _dry_run(services, plan, json=request.carry.json)
         found, ports = begin_run(services, plan, request.carry.pace)
     return _carry_out(request.carry, found, ports, request.begin.model.base_url)
+
+
+def _play_and_search(locations: Locations, request: AgentRunRequest) -> int:
+    """Play the recorded run of a model, and let the built-in solver attempt the demo's tasks."""
+    from gistpoint.tui.commands.demo import play_recording
+
+    play_recording(locations)
+    searcher = replace(request.begin, model=AgentModel(model=SEARCHER))
+    print(f"The built-in solver {SEARCHER} attempts the tasks of the demo now, without a model.\n")
+    return run(replace(request, begin=searcher))
+
+
+def _asks_for_the_recording(request: AgentRunRequest) -> bool:
+    """Whether a run at the demo names neither a model nor anything that only concerns a model."""
+    begin = request.begin
+    has_settings = begin.model != AgentModel() or begin.condition != AgentCondition()
+    has_own_output = request.dry_run or request.carry.json
+    return begin.demo and not has_settings and not has_own_output
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -326,6 +352,8 @@ def _print_figures(found: AgentRun, figures: FiguresOfRun, *, json: bool) -> Non
         "run": found.name,
         "model": f"{settings.model_and_api} {f'at {settings.host}' if settings.host else ''}".strip(),
     }
+    if settings.agent.calls_as_text:
+        about["calls"] = "written as text (--calls text)"
     messages = Counter(row.message for row in figures.attempts if row.message)
     message_rows = [
         ["message", f"{count}: {message}"] for message, count in messages.most_common(_MOST_MESSAGES)
@@ -484,6 +512,7 @@ _CONDITION = OptionTable(
         ),
         "gist_settings": option("settings for gists, as for `gistpoint solve`", metavar="FILE"),
         "attempt_tokens": option("the maximum number of tokens in an attempt", metavar="N"),
+        "calls": option("text: the model writes its calls as text, for servers that don't read them"),
         "system": option("the system prompt"),
         "repeats": option("how many times each task is attempted", metavar="K"),
         "role": option("default: {default}", choices=(Role.QA.value, Role.BASELINE.value)),
@@ -497,7 +526,10 @@ RUN = CliCommand(
         "begin": OptionTable(
             {
                 "tasks": argument("TASK|SET", f"{TASK_HELP}, a folder or a list of tasks"),
-                "demo": option("tasks of the demo, by their names, or all of them"),
+                "demo": option(
+                    "tasks of the demo, by their names, or all of them; if no model is set, a recorded"
+                    " attempt is shown, and builtin:searcher attempts the tasks"
+                ),
                 "name": option("name of the run (default: the model's name and a hash)", metavar="RUN"),
                 "model": _MODEL,
                 "condition": _CONDITION,

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 import textwrap
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from gistpoint import __version__
 from gistpoint.core.attempts.identity import Role
 from gistpoint.core.demo.tasks import demo_task, demo_tasks, playthrough, unpack_demo
 from gistpoint.core.errors import UserError
@@ -22,10 +24,17 @@ from gistpoint.tui.commands.output import interactive, print_table, print_text
 
 if TYPE_CHECKING:
     from gistpoint.core.attempts.engine import ToolResult
+    from gistpoint.core.attempts.events import ModelTurn
+    from gistpoint.core.attempts.parts import AttemptCall
+    from gistpoint.core.attempts.state import AttemptState
+    from gistpoint.core.locations import Locations
     from gistpoint.core.tasks.model import Task
     from gistpoint.sessions.services import Services
 
 _ANSWER_LINES = 12
+_TURN_S = 0.4
+"""The pause after each turn on a terminal, in seconds: long enough to see that there are turns."""
+_NO_MODEL = "This is a recording: no model is asked, and nothing is sent."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -127,18 +136,73 @@ def _play(services: Services, playthrough_name: str, speed: float) -> int:
 
 
 def _print_step(step: Mapping[str, Any], result: ToolResult | None) -> None:
-    from gistpoint.core.kinds.commandline import spelled
-
     if result is None:
         words = step.get("text") or step.get("function") or step.get("reason", "")
         print_text(textwrap.indent(f"{step['kind']}: {words}", "  # "))
         return
-    print_text(f"> {spelled(step['tool'], step['arguments'])}")
-    if code := step["arguments"].get("func_code") or step["arguments"].get("content"):
+    _print_call(step["tool"], step["arguments"], result.text)
+
+
+def _print_call(tool: str, arguments: Mapping[str, Any], answer: str) -> None:
+    """Print a call with the code that it submits or writes, and the beginning and end of its answer."""
+    from gistpoint.core.kinds.commandline import spelled
+
+    print_text(f"> {spelled(tool, arguments)}")
+    if code := arguments.get("func_code") or arguments.get("content"):
         print_text(textwrap.indent(code.rstrip(), "  + "))
-    lines = result.text.splitlines()
+    lines = answer.splitlines()
     shown = lines if len(lines) <= _ANSWER_LINES else [*lines[: _ANSWER_LINES - 2], "...", lines[-1]]
     print_text(textwrap.indent("\n".join(shown), "  "))
+
+
+def play_recording(locations: Locations) -> None:
+    """Print the recorded attempt, and store it as a run that can be watched and reviewed.
+
+    Raises `AttemptError` or `AgentRunError` if that run can't be stored.
+    """
+    from gistpoint.sessions.agentruns.recorded import ABOUT, open_recorded_run, recorded_attempt
+
+    run = open_recorded_run(locations, __version__)
+    state = recorded_attempt()
+    print_text(f"{ABOUT} {_NO_MODEL}\n")
+    for turn in state.turns:
+        _print_turn(turn, [call for call in state.calls if call.requested and call.turn == turn.turn])
+        if sys.stdout.isatty():
+            time.sleep(_TURN_S)
+    print_text(f"{_end(state)}\n")
+    print_text(
+        f"`gistpoint agent watch {run.name}` and `gistpoint review {run.name}` open it. To let a model work,"
+        " give --model NAME and, for your own server, --base-url URL.\n"
+    )
+
+
+def _print_turn(turn: ModelTurn, calls: list[AttemptCall]) -> None:
+    usage = turn.usage
+    tokens = f"{usage.prompt_tokens:,} tokens sent, {usage.completion_tokens:,} received"
+    print_text(f"turn {turn.turn}, {tokens}, {turn.latency_ms / 1000:.0f} s")
+    print_text(textwrap.indent(turn.content or "(no text)", "  | "))
+    for call in calls:
+        if call.malformed:
+            print_text(f"> {call.tool or 'a call without a name'}, malformed ({call.malformed})")
+            print_text(textwrap.indent(call.text or "", "  "))
+        else:
+            _print_call(call.tool, call.arguments, call.text or "")
+    if not calls:
+        print_text("> no call")
+    print_text("")
+
+
+def _end(state: AttemptState) -> str:
+    from gistpoint.core.attempts.state import AttemptResult, attempt_result
+
+    ending = state.ending
+    reason = f"{ending.reason}: {ending.code}" if ending and ending.code else ending.reason if ending else ""
+    result = "Solved" if attempt_result(state) is AttemptResult.SOLVED else "Not solved"
+    return (
+        f"{result} ({reason}), after {plural(len(state.turns), 'turn')}, {plural(len(state.calls), 'call')},"
+        f" {plural(len(state.submissions), 'submission')} and {plural(state.spent.usage.tokens, 'token')} in"
+        f" {duration(state.clock.active)}."
+    )
 
 
 _NAMES = ", ".join(f"{task.name} ({task.shown_mode})" for task in demo_tasks())

@@ -453,6 +453,8 @@ def _reply(index: int, raws: Sequence[Raw], main: _Line, turn: ModelTurn, actor:
         state["calls"] = [call.name for call in turn.tool_calls]
     if any(call.extra for call in turn.tool_calls):
         state["extra_of_calls"] = [call.extra or {} for call in turn.tool_calls]
+    if turn.unmade:
+        state["not_made"] = [call.name for call in turn.unmade]
     return (
         StepBuilder(index, raws, actor, StepKind.MESSAGE, main.type)
         .thought(turn.reasoning or "")

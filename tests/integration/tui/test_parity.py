@@ -22,6 +22,7 @@ from scripted_endpoint import reply
 from gistpoint.core.agents.conversation import conversation
 from gistpoint.core.agents.loop import Leaving, work
 from gistpoint.core.agents.settings import AgentSettings
+from gistpoint.core.agents.text_calls import written_call
 from gistpoint.core.attempts.identity import MODEL, Enrolment, Role
 from gistpoint.core.kinds.commandline import spelled
 from gistpoint.core.tasks.budgets import Budgets
@@ -200,6 +201,23 @@ def calls_of_reply(calls: Calls) -> list[tuple[str, str]]:
     return [(name, json.dumps(arguments)) for name, arguments in calls]
 
 
+def made_by_text(case: Case, table: Table) -> list[str]:
+    """Let a model write all calls as text, one in a reply; return the answers that it receives."""
+    calls = calls_of_reply([*table.calls, *table.malformed])
+    settings = AgentSettings(calls="text")
+    opened = case.services.start(case.task, enrolment=Enrolment(actor=MODEL, role=Role.QA))
+    with closing(opened):
+        left = work(
+            opened.attempt,
+            ByTurn([reply(content=written_call(*call)) for call in calls]),
+            settings,
+            stop=lambda: len(opened.attempt.state.calls) == len(calls),
+        )
+        assert left.how is (Leaving.ENDED if table.ends else Leaving.STOPPED)
+        sent = conversation(opened.attempt.state, settings, opened.attempt.tools)
+    return [message.content for message in sent[1:] if message.role != "assistant"]
+
+
 async def made_by_client(client: Client, table: Table) -> list[Said]:
     answers = [await say(client, name, arguments) for name, arguments in [*table.calls, *table.malformed]]
     return [Said(text(answer), bool(answer.is_error), dict(left(answer))) for answer in answers]
@@ -211,11 +229,12 @@ async def test_calls_are_answered_alike_whoever_makes_them(
 ) -> None:
     table = TABLES[name]
     assert table.ends or (len(table.calls), len(table.malformed)) == (50, 10)
-    ways = ("lines", "replies", "streams", "http")
+    ways = ("lines", "replies", "text", "streams", "http")
     cases = {way: Case(tmp_path / way, table.mode, written=table.budgets) for way in ways}
     made_by_lines(cases["lines"], table, monkeypatch)
     printed = capsys.readouterr().out
     sent = made_by_replies(cases["replies"], table)
+    in_text = made_by_text(cases["text"], table)
     async with connected(cases["streams"]) as client:
         over_streams = await made_by_client(client, table)
     async with listening(cases["http"].served()) as url, over_http(url) as client:
@@ -225,9 +244,12 @@ async def test_calls_are_answered_alike_whoever_makes_them(
     every = said["replies"]
     assert len(every) == len(table.calls) + len(table.malformed)
     assert said["lines"] == every[: len(table.calls)]
-    assert said["streams"] == said["http"] == over_streams == over_web == every
+    assert said["text"] == said["streams"] == said["http"] == over_streams == over_web == every
     (brief,) = {case.state().header.brief for case in cases.values()}
     assert sent == [brief, *(one.text for one in every)]
+    assert in_text[0] == brief
+    for written, one in zip(in_text[1:], every, strict=True):
+        assert written.partition(":\n\n")[2].startswith(one.text)
     assert printed == "".join(f"{visible(text)}\n" for text in (brief, *(one.text for one in said["lines"])))
     assert not [
         path for path in tmp_path.rglob("*") if path.is_file() and TOKEN.encode() in path.read_bytes()

@@ -10,6 +10,7 @@ import pytest
 from agent_runs import SOLVES, TALKS, Home
 from hypothesis import given
 from hypothesis import strategies as st
+from scripted_endpoint import reply
 
 from gistpoint.core.attempts.events import JournalEvent, Paused, ProcessStarted, Resumed
 from gistpoint.sessions.agentruns.figure_lines import solved_line, summary_lines
@@ -94,6 +95,20 @@ def test_repeats_are_counted_over_tasks_and_only_where_they_are_whole() -> None:
 def test_the_chance_of_a_pass_is_the_unbiased_one() -> None:
     assert pass_at(1, [True, False, False, True]) == pytest.approx(0.5)
     assert pass_at(2, [True, False, False, True]) == pytest.approx(1 - 1 / 6)
+
+
+def test_attempts_whose_calls_are_text_are_counted_with_the_option_that_reads_them(tmp_path: Path) -> None:
+    text = '```json\n{"name": "list_directory", "arguments": {}}\n```'
+    for said, unread in ((text, 1), ("I think that it is fine.", 0)):
+        home = Home(tmp_path / str(unread), script=(reply(content=said),))
+        run = home.run(home.task())
+        home.work(run)
+        figures = home.figures(run)
+        assert (figures.totals.unread_calls, figures.attempts[0].unread_calls) == (unread, bool(unread))
+        assert ("calls as text" in summary_lines(figures.totals)) == bool(unread)
+    lines = summary_lines(totals_of([row(reason="gave_up: no_tool_call", unread_calls=True)] * 2))
+    assert lines["calls as text"].startswith("2 attempts without a call had calls in the text")
+    assert "--calls text" in lines["calls as text"]
 
 
 def test_attempts_that_never_called_a_tool_are_told_with_what_may_be_wrong() -> None:

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from agent_runs import LOOK
+from agent_runs import RIGHT as SOLVE
 from builders import CHECKS, build_task
 from fakes import FakeRunner
 from gist_tasks import FILES, OWNED, build_gist_task
@@ -23,6 +24,7 @@ from gistpoint.sessions.agentruns.store import AgentRunStore
 from gistpoint.tui.cli import main
 from gistpoint.tui.commands.review import _stored
 
+AT_NOWHERE = ["TASK", "--model", "m", "--base-url", "http://localhost:9/v1"]
 KEY = "sk-very-secret-0123456789"
 TALK = completion("I think that it is fine.")
 
@@ -178,6 +180,29 @@ def test_the_built_in_solver_needs_no_server_and_its_attempts_are_reviewed_by_th
     assert _stored("other", locations) == ["other"]
 
 
+def test_calls_as_text_are_sent_shown_and_named(task: Task, capsys: pytest.CaptureFixture[str]) -> None:
+    solve = completion("```json\n" + json.dumps({"name": SOLVE[0], "arguments": SOLVE[1]}) + "\n```")
+    with endpoint(solve) as served:
+        assert run(served, task.id, "--calls", "text", "--dry-run", "--json") == 0
+        dry = json.loads(capsys.readouterr().out)
+        assert run(served, task.id, "--calls", "text", "--name", "r") == 0
+        assert [message["content"] for message in served.requests[0]["messages"]] == [
+            message["content"] for message in dry["messages"]
+        ]
+        assert "tools" not in served.requests[0]
+        assert run(served, task.id, "--name", "r") == 2, "another condition is another run"
+        assert "agent.calls" in capsys.readouterr().err
+        assert run(served, task.id, "--name", "native") == 0
+        assert "--calls text` reads them" in capsys.readouterr().out
+    found = shown(capsys, "r")
+    assert [row["result"] for row in found["attempts"]] == ["solved"]
+    assert found["settings"]["agent"]["calls"] == "text"
+    assert agent("show", "r") == 0
+    assert "calls\twritten as text (--calls text)" in capsys.readouterr().out
+    assert agent("show", "native") == 0
+    assert "calls as text\t1 attempt without a call" in capsys.readouterr().out
+
+
 def test_a_repair_is_left_out_of_the_static_setting_and_named(
     task: Task, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -207,6 +232,12 @@ def test_a_repair_is_left_out_of_the_static_setting_and_named(
             "is not a valid name",
         ),
         (["nothing", "--model", "builtin:searcher"], "There is no task 'nothing'"),
+        (["TASK", "--model", "builtin:searcher", "--calls", "text"], "A built-in solver writes no text"),
+        ([*AT_NOWHERE, "--calls", "text", "--setting", "static"], "The static setting has no calls"),
+        ([*AT_NOWHERE, "--calls", "text", "--system", "agent-1"], "no form for calls as text"),
+        (["--demo", "--calls", "text"], "No model was given."),
+        (["--demo", "--json"], "No model was given."),
+        (["--demo", "--dry-run"], "No model was given."),
     ],
 )
 def test_mistakes_are_told_before_anything_is_begun(

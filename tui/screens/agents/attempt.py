@@ -128,6 +128,8 @@ def turn_words(turn: ModelTurn) -> str:
         f", asked {len(turn.retried) + 1} times" if turn.retried else ""
     )
     calls = ", ".join(call.name for call in turn.tool_calls)
+    if turn.unmade:
+        calls += f" ({len(turn.unmade)} more in the text, not carried out)"
     parts = [
         head,
         turn.reasoning or "",

@@ -311,10 +311,13 @@ def test_a_method_is_shown_touched_and_found_with_its_class(tmp_path: Path) -> N
     }
 
 
-def test_a_models_row_has_its_settings_after_the_shared_key(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("calls", "words"), [({}, ""), ({"calls": "text"}, ", calls text")])
+def test_a_models_row_has_its_settings_after_the_shared_key(
+    tmp_path: Path, calls: dict[str, str], words: str
+) -> None:
     person = begin(tmp_path / "person")
     person.attempt.end(EndReason.FINAL_WRONG)
-    solver = {"model": "m", "setting": "tools", "sampling": {"temperature": 0.5, "seed": 7}}
+    solver = {"model": "m", "setting": "tools", **calls, "sampling": {"temperature": 0.5, "seed": 7}}
     model = begin(tmp_path / "model", actor="model", solver=solver)
     model.attempt.end(EndReason.FINAL_WRONG)
     found = model.evidence()
@@ -328,7 +331,7 @@ def test_a_models_row_has_its_settings_after_the_shared_key(tmp_path: Path) -> N
         True,
     )
     assert row.instructions_s is None
-    assert row.condition_key.endswith(" | setting tools, temperature 0.5")
+    assert row.condition_key.endswith(f" | setting tools{words}, temperature 0.5")
     assert row.budget_key == person.row().condition_key
 
 
