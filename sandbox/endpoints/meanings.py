@@ -258,7 +258,7 @@ SIGNS: tuple[Sign, ...] = (
 
 def meaning_of(status: int, body: object = None) -> FailureMeaning:
     """Return the meaning of an HTTP status other than success, and of the error in its body."""
-    tables = tuple(_tables(body))
+    tables = tuple(errors_in(body))
     codes = frozenset(code for table in tables for code in _codes(table))
     messages = tuple(_message(table)[:_LONGEST_MESSAGE] for table in tables)
     return next(
@@ -286,7 +286,7 @@ def status_in(error: object) -> int:
     return UNKNOWN_STATUS
 
 
-def _tables(body: object) -> Iterator[Mapping[str, object]]:
+def errors_in(body: object) -> Iterator[Mapping[str, object]]:
     """Yield the error in a body as an object, and the error of another server that it passes on."""
     if isinstance(body, list) and len(body) == 1:
         body = body[0]  # Gemini
@@ -300,7 +300,7 @@ def _tables(body: object) -> Iterator[Mapping[str, object]]:
     metadata = table.get("metadata")
     raw = metadata.get("raw") if isinstance(metadata, dict) else None
     if raw:  # OpenRouter passes on what a provider answered.
-        yield from _tables(_opened(raw))
+        yield from errors_in(_opened(raw))
 
 
 def _opened(raw: object) -> object:
@@ -340,7 +340,7 @@ def error_text(body: object) -> str:
     An error that another server passes on follows it. An error without a message is shown as JSON;
     The result for an empty one is `without a word`.
     """
-    tables = list(_tables(body))
+    tables = list(errors_in(body))
     texts = dict.fromkeys(filter(None, map(_message, tables)))
     shown = ": ".join(texts) or (json.dumps(body, ensure_ascii=False) if body else "without a word")
     return " ".join(shown.split())[:MOST_SHOWN]

@@ -18,6 +18,7 @@ from gistpoint.sandbox.endpoints.meanings import (
     UNKNOWN_STATUS,
     FailureMeaning,
     error_text,
+    errors_in,
     meaning_of,
     status_in,
 )
@@ -145,7 +146,8 @@ def _error_in(data: Mapping[str, Any], choice: object) -> object:
     """Return the error in a body with a status of success, even next to a reply; None if there is none."""
     for holder in (data, choice):
         error = holder.get("error") if isinstance(holder, dict) else None
-        if isinstance(error, dict | str) and error:
+        # Some servers send an object of empty members instead of none.
+        if any(error.values()) if isinstance(error, dict) else isinstance(error, str) and error:
             return error
     return None
 
@@ -179,24 +181,23 @@ def reply_in_error(
     meaning = meaning_of(status, body)
     if meaning not in (FailureMeaning.MALFORMED_CALL, FailureMeaning.FILTERED):
         return None
-    inner = body.get("error", body) if isinstance(body, dict) else {}
     written = ChatMessage("assistant", "")
     if meaning is FailureMeaning.MALFORMED_CALL:
-        written = _with_unread_call(written, _generation_in(inner, error_text(body)))
-    reported = inner.get("usage") if isinstance(inner, dict) else None
-    usage = usage_of(reported, prices, sent_characters, _length(written))
+        written = _with_unread_call(written, _generation_in(body))
+    usage = usage_of(None, prices, sent_characters, _length(written))
     if meaning is FailureMeaning.FILTERED:
         return ChatReply(written, "content_filter", usage, refusal=error_text(body))
     return ChatReply(written, "tool_use_failed", usage)
 
 
-def _generation_in(error: object, shown: str) -> str:
-    """Return the model's text in an error about its call, or what the error shows of it."""
-    if not isinstance(error, dict):
-        return shown
-    text = _text(error.get("failed_generation"))
-    found = _RAW.match(_text(error.get("message")))
-    return text or (found[1] if found else shown)
+def _generation_in(body: object) -> str:
+    """Return the model's text in the body of an error about its call; without any, the error's message."""
+    for error in errors_in(body):
+        text = _text(error.get("failed_generation"))
+        found = _RAW.match(_text(error.get("message")))
+        if text or found:
+            return text or (found[1] if found else "")
+    return error_text(body)
 
 
 def _with_unread_call(message: ChatMessage, text: str) -> ChatMessage:

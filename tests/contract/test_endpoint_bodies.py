@@ -240,6 +240,27 @@ def test_an_empty_reply_is_one_where_tokens_were_counted_or_it_was_filtered() ->
         assert isinstance(answered({"choices": [choice], "usage": usage}), ChatReply)
 
 
+def test_a_call_that_a_provider_of_a_gateway_could_not_read_keeps_the_model_s_text() -> None:
+    (inner,) = [
+        body["body"] for body in FILES["groq"]["bodies"] if "brave_search" in json.dumps(body["body"])
+    ]
+    passed_on = {
+        "error": {"code": 400, "message": "Provider returned error", "metadata": {"raw": json.dumps(inner)}}
+    }
+    for status, body in ((400, passed_on), (200, passed_on)):
+        answer = answered(body, status)
+        assert isinstance(answer, ChatReply)
+        (call,) = answer.message.tool_calls
+        assert (call.name, call.arguments) == ("brave_search", inner["error"]["failed_generation"])
+
+
+@pytest.mark.parametrize("error", [None, {}, "", {"code": 0, "message": ""}, False])
+def test_an_error_of_nothing_is_none(error: object) -> None:
+    body = completion("Hello.").body
+    assert isinstance(body, dict)
+    assert isinstance(answered({**body, "error": error}), ChatReply)
+
+
 @pytest.mark.parametrize("finish", ["end_turn", "eos", "tool_calls"])
 def test_an_empty_reply_with_a_known_finish_is_the_model_s(finish: str) -> None:
     choice = {"message": {"role": "assistant", "content": ""}, "finish_reason": finish}
