@@ -2,24 +2,30 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 
-from gistpoint.core.attempts.events import PauseReason
-from gistpoint.core.attempts.state import NOT_STARTED, AttemptResult, AttemptState, attempt_result
-from gistpoint.sessions.agentruns.control import has_person
+from gistpoint.core.attempts.state import AttemptResult
+from gistpoint.core.readable import duration
+from gistpoint.core.text import plural
+from gistpoint.sessions.agentruns.glances import NOT_BEGUN, Glance
 from gistpoint.sessions.agentruns.store import HANDED_OVER, JobState, JobStatus
 from gistpoint.tui import signs
 from gistpoint.tui.tables import Column
-from gistpoint.tui.view_models import TO_BE_READ
+from gistpoint.tui.view_models import END_WORDS, TO_BE_READ, asked_words
+from gistpoint.tui.widgets.charts import gauge
+
+_GAUGE = 6
+"""The width, in cells, of the gauge of passed tests in the table."""
 
 
 @dataclass(frozen=True, slots=True)
 class JobRow:
-    """A job with its number in the run, and the state of its attempt as far as it is known."""
+    """A job with its number in the run, and what is known of its attempt."""
 
     number: int
     job: JobState
-    state: AttemptState = field(default_factory=AttemptState)
+    glance: Glance = NOT_BEGUN
     live: bool = False
     """Whether a process is working on the run."""
     title: str = ""
@@ -30,40 +36,60 @@ class JobRow:
     @property
     def begun(self) -> bool:
         """Whether the job has an attempt."""
-        return self.state.header is not NOT_STARTED
+        return self.glance.begun
 
+    @property
+    def at_work(self) -> bool:
+        """Whether the job's attempt is being made."""
+        return self.live and self.job.status is JobStatus.BEGUN and self.glance.ending is None
 
-def _tool(row: JobRow) -> str:
-    calls = row.state.calls
-    return calls[-1].tool if calls else ""
+    @property
+    def halted(self) -> bool:
+        """Whether the job has halted, other than because a person has taken its attempt over."""
+        return self.job.status is JobStatus.HALTED and self.job.problem != HANDED_OVER
 
 
 def _budgets(row: JobRow) -> str:
     if not row.begun:
         return ""
-    left = row.state.remaining
-    return f"{left.tool_uses}" if row.state.of_kind.hands_in_once else f"{left.tool_uses}/{left.submissions}"
+    left = row.glance.remaining
+    return f"{left.tool_uses}" if row.glance.hands_in_once else f"{left.tool_uses}/{left.submissions}"
 
 
 def _tokens(row: JobRow) -> float:
-    return float(row.state.spent.usage.tokens)
+    return float(row.glance.usage.tokens)
 
 
-def _cost(row: JobRow) -> str:
-    cost = row.state.spent.usage.cost_usd
+def cost_words(glance: Glance) -> str:
+    """Return the cost of an attempt's replies in US dollars; empty if it is unknown."""
+    cost = glance.usage.cost_usd
     return "" if cost is None else f"${cost:.4f}"
+
+
+def _tests(row: JobRow) -> str:
+    tests = row.glance.tests
+    return f"{gauge(tests.passed, tests.of, _GAUGE)} {tests.passed}/{tests.of}" if tests is not None else ""
+
+
+def _time(row: JobRow) -> str:
+    """Return the time of an attempt that is not being made; the table is not redrawn each second."""
+    return duration(row.glance.spent_ms()) if row.begun and not row.at_work else ""
+
+
+def _primary(row: JobRow) -> str:
+    return "$primary"
 
 
 def doing(row: JobRow) -> str:
     """Return the state of a job in a few words."""
-    state = row.state
-    if state.ending is not None:
-        return _ended(state) + (", mixed" if state.mixed else "")
+    glance = row.glance
+    if glance.ending is not None:
+        return _ended(glance) + (", mixed" if glance.mixed else "")
     if row.job.status is JobStatus.ENDED:
         return f"– {row.job.problem} earlier" if row.job.attempt else f"– {row.job.problem}"
     if row.sent:
         return "on the cluster"
-    if has_person(state):
+    if glance.has_person:
         return "! taken over by a person"
     if row.job.problem == HANDED_OVER and row.begun:
         return "given back"
@@ -73,14 +99,85 @@ def doing(row: JobRow) -> str:
         return "queued"
     if not row.live:
         return "left"
-    if state.pause is not None:
-        waits = state.pause.reason == PauseReason.ENDPOINT_WAIT
-        return "waiting for the endpoint" if waits else "paused"
-    return "tool running" if state.pending is not None else "model working"
+    if glance.paused:
+        return "waiting for the endpoint" if glance.waits else "paused"
+    return "tool running" if glance.pending else "model working"
 
 
-def _ended(state: AttemptState) -> str:
-    match attempt_result(state):
+def job_sentence(row: JobRow, run: str) -> str:
+    """Return what became of a job, or what is to be done about it, for the person who watches the run."""
+    status, glance = row.job.status, row.glance
+    if row.halted:
+        return (
+            f"Job {row.number} has halted ({row.job.problem}). {row.job.message or _NO_MESSAGE}"
+            f" `gistpoint agent resume {run}` tries again."
+        )
+    if glance.ending is not None:
+        words = [END_WORDS.get(glance.ending.reason, glance.ending.reason)]
+        if glance.ending.code:
+            words[0] += f" ({glance.ending.code.replace('_', ' ')})"
+        words += [glance.tests.words] if glance.tests is not None else [glance.score] if glance.score else []
+        words += [plural(glance.turns, "turn"), plural(glance.calls, "call")]
+        return f"Job {row.number}: {', '.join(words)}. `gistpoint review {row.job.attempt[:12]}` opens it."
+    if status is JobStatus.ENDED:
+        return f"Job {row.number} can't be attempted ({row.job.problem}). {row.job.message}".rstrip()
+    if status is JobStatus.QUEUED:
+        return f"Job {row.number} waits for a free place." if row.live else f"Job {row.number} has not begun."
+    if not row.live and not glance.has_person:
+        return f"Job {row.number} was interrupted. `gistpoint agent resume {run}` continues it."
+    return f"Job {row.number}: {doing(row).removeprefix('! ')}. Enter watches it."
+
+
+_NO_MESSAGE = "No reason was recorded."
+
+
+# Tiles
+
+
+def budget_words(glance: Glance) -> list[str]:
+    """Return the number of turns and the remaining budgets in words, the longest form first."""
+    left, whole = glance.remaining, glance.budgets
+    turn = f"turn {glance.turns}"
+    uses = f"{left.tool_uses} of {plural(whole.tool_uses, glance.unit)}"
+    if glance.hands_in_once:
+        return [f"{turn} · {uses} left", f"{turn} · left {left.tool_uses}"]
+    submissions = f"{left.submissions} of {plural(whole.submissions, 'submission')}"
+    return [f"{turn} · {uses} and {submissions} left", f"{turn} · left {left.tool_uses}/{left.submissions}"]
+
+
+def call_line(glance: Glance) -> str:
+    """Return the last call as it could be typed, with a sign for one that is running or was refused."""
+    call = glance.last
+    if call is None:
+        return "no call yet"
+    mark = "…" if glance.pending else signs.BAD if call.refused else signs.LEADS
+    bounded = {name: _short(value) for name, value in call.arguments.items()}
+    return f"{mark} {asked_words(replace(call, arguments=bounded))}"
+
+
+def _short(value: object) -> str:
+    return value[:_LONGEST] if isinstance(value, str) else str(value)[:_LONGEST]
+
+
+_LONGEST = 300
+"""The number of characters of an argument of which a line is made. No terminal is wider."""
+
+
+def result_bar(glance: Glance, width: int) -> tuple[str, str]:
+    """Return a bar of `width` cells for the last submission's tests, and a text for it.
+
+    Without a bar, the text alone.
+    """
+    if glance.tests is not None:
+        words = f" {glance.tests.words}"
+        return gauge(glance.tests.passed, glance.tests.of, max(0, width - len(words))), words
+    if not glance.submissions:
+        return "", "no submission yet"
+    return "", glance.score if glance.status == "finished" else glance.status.replace("_", " ")
+
+
+def _ended(state: Glance) -> str:
+    match state.result:
         case AttemptResult.SOLVED:
             return f"{signs.GOOD} solved"
         case AttemptResult.TO_BE_READ:
@@ -91,14 +188,17 @@ def _ended(state: AttemptState) -> str:
     )
 
 
-def _style(row: JobRow) -> str:
-    words = doing(row)
-    return {
-        signs.GOOD: "$text-success",
-        signs.BAD: "$text-error",
-        "?": "$text-warning",
-        "!": "$text-warning",
-    }.get(words[0], "")
+_STYLES: Mapping[str, str] = {
+    signs.GOOD: "$text-success",
+    signs.BAD: "$text-error",
+    "?": "$text-warning",
+    "!": "$text-warning",
+}
+
+
+def state_style(row: JobRow) -> str:
+    """Return the style of a job's state."""
+    return _STYLES.get(doing(row)[:1], "")
 
 
 def _number(text: str) -> str:
@@ -108,20 +208,26 @@ def _number(text: str) -> str:
 COLUMNS: tuple[Column[JobRow], ...] = (
     Column("job", lambda r: str(r.number), lambda r: r.number, width=3, right=True, rank=1),
     Column("task", lambda r: r.title or r.job.job.task[:12], rank=2, least=16),
-    Column("no", lambda r: str(r.job.job.repeat), lambda r: r.job.job.repeat, width=3, right=True),
-    Column("state", doing, width=24, style=_style, rank=3, least=16),
+    Column("no", lambda r: str(r.job.job.repeat), lambda r: r.job.job.repeat, width=2, right=True, rank=4),
+    Column("state", doing, width=24, style=state_style, rank=3, least=16),
     Column(
         "turn",
-        lambda r: _number(str(len(r.state.turns))),
-        lambda r: len(r.state.turns),
+        lambda r: _number(str(r.glance.turns)),
+        lambda r: r.glance.turns,
         width=4,
         right=True,
         rank=5,
     ),
-    Column("tool", _tool, width=19, rank=6, least=10),
-    Column("left", _budgets, lambda r: r.state.remaining.tool_uses, width=6, right=True, rank=4),
+    Column("tool", lambda r: r.glance.tool, width=19, rank=8, least=10),
+    Column(
+        "tests", _tests, lambda r: r.glance.tests.passed if r.glance.tests else None, style=_primary, rank=6
+    ),
+    Column("left", _budgets, lambda r: r.glance.remaining.tool_uses, width=6, right=True, rank=4),
     Column("tokens", lambda r: _number(f"{_tokens(r):,.0f}"), _tokens, width=8, right=True, rank=7),
-    Column("cost", _cost, lambda r: r.state.spent.usage.cost_usd or 0.0, right=True),
+    Column(
+        "cost", lambda r: cost_words(r.glance), lambda r: r.glance.usage.cost_usd or 0.0, right=True, rank=9
+    ),
+    Column("time", _time, lambda r: r.glance.spent_ms() / 1000, right=True),
     Column("attempt", lambda r: r.job.attempt, least=12),
 )
 """The columns. `left` shows the remaining budgets: tool uses and submissions, or steps."""

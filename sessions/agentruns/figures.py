@@ -223,8 +223,9 @@ def figures_of(run: AgentRun, attempts: AttemptStore) -> FiguresOfRun:
     return FiguresOfRun(totals_of(rows), rows)
 
 
-def _row(state: JobState, attempts: AttemptStore) -> AttemptFigures:
-    row = AttemptFigures(
+def job_figures(state: JobState) -> AttemptFigures:
+    """Return the row of a job without what only its attempt's journal contains."""
+    return AttemptFigures(
         task=state.job.task,
         repeat=state.job.repeat,
         status=state.status.value,
@@ -236,6 +237,10 @@ def _row(state: JobState, attempts: AttemptStore) -> AttemptFigures:
         worker=state.worker,
         clock_ms=state.clock_ms,
     )
+
+
+def _row(state: JobState, attempts: AttemptStore) -> AttemptFigures:
+    row = job_figures(state)
     if not state.attempt:
         return row
     try:
@@ -247,12 +252,13 @@ def _row(state: JobState, attempts: AttemptStore) -> AttemptFigures:
         return structs.replace(
             row, reason="unreadable", message=f"The attempt {state.attempt} does not belong to this job."
         )
-    return _with_attempt(row, summary, events)
+    return with_attempt(row, summary, events)
 
 
-def _with_attempt(
+def with_attempt(
     row: AttemptFigures, summary: AttemptSummary, events: Iterable[JournalEvent]
 ) -> AttemptFigures:
+    """Return the row of a job with what its attempt's journal contains; `events` are those of the journal."""
     state, spent = summary.state, summary.state.spent
     ending = state.ending
     reason = row.reason
