@@ -142,7 +142,12 @@ def budget_words(glance: Glance) -> list[str]:
     if glance.hands_in_once:
         return [f"{turn} · {uses} left", f"{turn} · left {left.tool_uses}"]
     submissions = f"{left.submissions} of {plural(whole.submissions, 'submission')}"
-    return [f"{turn} · {uses} and {submissions} left", f"{turn} · left {left.tool_uses}/{left.submissions}"]
+    short = f"{plural(left.tool_uses, glance.unit)}, {plural(left.submissions, 'submission')} left"
+    return [
+        f"{turn} · {uses} and {submissions} left",
+        f"{turn} · {short}",
+        f"{turn} · left {left.tool_uses}/{left.submissions}",
+    ]
 
 
 def call_line(glance: Glance) -> str:

@@ -101,7 +101,7 @@ def glance_of(state: AttemptState) -> Glance:
         mixed=state.mixed,
         usage=state.spent.usage,
         submissions=len(state.counted_submissions),
-        tests=None if last is None else _tests(last),
+        tests=None if last is None else tests_of(last),
         status=last.status if last is not None else "",
         score="" if last is None or last.score is None else state.of_kind.score_words(last.score),
         ending=state.ending,
@@ -110,7 +110,7 @@ def glance_of(state: AttemptState) -> Glance:
     )
 
 
-def _tests(submission: Submission) -> TestCount | None:
+def tests_of(submission: Submission) -> TestCount | None:
     """Return the counts of a finished run of tests; None for a gist, whose result is a score."""
     of = submission.passed + len(submission.failing)
     return TestCount(submission.passed, of) if of and not submission.metrics else None

@@ -19,6 +19,8 @@ _SEPARATOR = " · "
 _SOLVED = "solved"
 """The beginning of the names of all rates of solved jobs."""
 _PADDING = 2
+_TALL = 30
+"""The height of a screen, in lines, from which all parts are shown."""
 
 
 def head_lines(settings: RunSettings, totals: RunFigures, rows: Sequence[JobRow]) -> list[list[str]]:
@@ -79,14 +81,13 @@ class RunHead(Plain):
     def show(self, parts: Sequence[Sequence[str]]) -> None:
         """Show other lines, each given as its parts."""
         self._parts = parts
-        self._pack(self.screen.size.width)
+        self.fit()
 
-    def on_resize(self) -> None:
-        """Break the lines for the new width."""
-        self._pack(self.screen.size.width)
-
-    def _pack(self, width: int) -> None:
-        lines = [line for parts in self._parts for line in packed(parts, max(1, width - _PADDING))]
+    def fit(self) -> None:
+        """Break the lines for the size of the screen. In a low one, each list of parts gets one line."""
+        width, height = self.screen.size
+        most = None if height >= _TALL else 1
+        lines = [line for parts in self._parts for line in packed(parts, max(1, width - _PADDING))[:most]]
         if lines != self._lines:
             moved = len(lines) != len(self._lines)
             self._lines = lines

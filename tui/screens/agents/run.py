@@ -133,7 +133,8 @@ class RunWatchScreen(BaseScreen[None]):
         self._jobs.stop()
 
     def on_resize(self, event: events.Resize) -> None:
-        """Give the tiles as much room as they need in the new size."""
+        """Lay out the head and the tiles for the new size."""
+        self.head.fit()
         self._fit_tiles(event.size.width, event.size.height)
 
     # Reading

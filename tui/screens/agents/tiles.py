@@ -37,7 +37,7 @@ HEIGHT = 5
 _GAP = 2
 _MARGIN = 2
 """The number of cells before the lines of a tile, in which the cursor is drawn."""
-_LEAST_RULE = 3
+_LEAST_RULE = 1
 
 
 def places_after(before: Sequence[Hashable], at_work: Sequence[Hashable]) -> list[Hashable]:
@@ -214,10 +214,9 @@ class AttemptTiles(LineCanvas):
         state = visible_line(doing(row))
         mark = signs.HERE if index == self.cursor else " "
         repeat = f" (repeat {row.job.job.repeat})" if row.job.job.repeat > 1 else ""
-        name = visible_line(f"{row.number} {row.title or row.job.job.task[:12]}{repeat}")
-        room = max(1, width - _MARGIN - cell_len(state) - _LEAST_RULE - 2)
-        if cell_len(name) > room:
-            name = fitted_cells(name, room)
+        name = visible_line(f"{row.number} {row.title or row.job.job.task[:12]}")
+        room = max(1, width - _MARGIN - cell_len(state) - _LEAST_RULE - 2 - len(repeat))
+        name = (fitted_cells(name, room) if cell_len(name) > room else name) + repeat
         rule = signs.HEADING[0] * max(0, width - _MARGIN - cell_len(name) - cell_len(state) - 2)
         focused = "bold $text-primary" if index == self.cursor and self.has_focus else "bold"
         return [
