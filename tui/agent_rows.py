@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from gistpoint.core.attempts.state import AttemptResult
 from gistpoint.core.readable import duration
 from gistpoint.core.text import plural
-from gistpoint.sessions.agentruns.glances import NOT_BEGUN, Glance
+from gistpoint.sessions.agentruns.shown_attempts import NOT_BEGUN, ShownAttempt
 from gistpoint.sessions.agentruns.store import HANDED_OVER, JobState, JobStatus
 from gistpoint.tui import signs
 from gistpoint.tui.tables import Column
@@ -25,7 +25,7 @@ class JobRow:
 
     number: int
     job: JobState
-    glance: Glance = NOT_BEGUN
+    shown: ShownAttempt = NOT_BEGUN
     live: bool = False
     """Whether a process is working on the run."""
     title: str = ""
@@ -36,12 +36,12 @@ class JobRow:
     @property
     def begun(self) -> bool:
         """Whether the job has an attempt."""
-        return self.glance.begun
+        return self.shown.begun
 
     @property
     def at_work(self) -> bool:
         """Whether the job's attempt is being made."""
-        return self.live and self.job.status is JobStatus.BEGUN and self.glance.ending is None
+        return self.live and self.job.status is JobStatus.BEGUN and self.shown.ending is None
 
     @property
     def halted(self) -> bool:
@@ -52,28 +52,28 @@ class JobRow:
 def _budgets(row: JobRow) -> str:
     if not row.begun:
         return ""
-    left = row.glance.remaining
-    return f"{left.tool_uses}" if row.glance.hands_in_once else f"{left.tool_uses}/{left.submissions}"
+    left = row.shown.remaining
+    return f"{left.tool_uses}" if row.shown.hands_in_once else f"{left.tool_uses}/{left.submissions}"
 
 
 def _tokens(row: JobRow) -> float:
-    return float(row.glance.usage.tokens)
+    return float(row.shown.usage.tokens)
 
 
-def cost_words(glance: Glance) -> str:
+def cost_words(shown: ShownAttempt) -> str:
     """Return the cost of an attempt's replies in US dollars; empty if it is unknown."""
-    cost = glance.usage.cost_usd
+    cost = shown.usage.cost_usd
     return "" if cost is None else f"${cost:.4f}"
 
 
 def _tests(row: JobRow) -> str:
-    tests = row.glance.tests
+    tests = row.shown.tests
     return f"{gauge(tests.passed, tests.of, _GAUGE)} {tests.passed}/{tests.of}" if tests is not None else ""
 
 
 def _time(row: JobRow) -> str:
     """Return the time of an attempt that is not being made; the table is not redrawn each second."""
-    return duration(row.glance.spent_ms()) if row.begun and not row.at_work else ""
+    return duration(row.shown.spent_ms()) if row.begun and not row.at_work else ""
 
 
 def _primary(row: JobRow) -> str:
@@ -82,14 +82,14 @@ def _primary(row: JobRow) -> str:
 
 def doing(row: JobRow) -> str:
     """Return the state of a job in a few words."""
-    glance = row.glance
-    if glance.ending is not None:
-        return _ended(glance) + (", mixed" if glance.mixed else "")
+    shown = row.shown
+    if shown.ending is not None:
+        return _ended(shown) + (", mixed" if shown.mixed else "")
     if row.job.status is JobStatus.ENDED:
         return f"– {row.job.problem} earlier" if row.job.attempt else f"– {row.job.problem}"
     if row.sent:
         return "on the cluster"
-    if glance.has_person:
+    if shown.has_person:
         return "! taken over by a person"
     if row.job.problem == HANDED_OVER and row.begun:
         return "given back"
@@ -99,31 +99,31 @@ def doing(row: JobRow) -> str:
         return "queued"
     if not row.live:
         return "left"
-    if glance.paused:
-        return "waiting for the endpoint" if glance.waits else "paused"
-    return "tool running" if glance.pending else "model working"
+    if shown.paused:
+        return "waiting for the endpoint" if shown.waits else "paused"
+    return "tool running" if shown.pending else "model working"
 
 
 def job_sentence(row: JobRow, run: str) -> str:
     """Return what became of a job, or what is to be done about it, for the person who watches the run."""
-    status, glance = row.job.status, row.glance
+    status, shown = row.job.status, row.shown
     if row.halted:
         return (
             f"Job {row.number} has halted ({row.job.problem}). {row.job.message or _NO_MESSAGE}"
             f" `gistpoint agent resume {run}` tries again."
         )
-    if glance.ending is not None:
-        words = [END_WORDS.get(glance.ending.reason, glance.ending.reason)]
-        if glance.ending.code:
-            words[0] += f" ({glance.ending.code.replace('_', ' ')})"
-        words += [glance.tests.words] if glance.tests is not None else [glance.score] if glance.score else []
-        words += [plural(glance.turns, "turn"), plural(glance.calls, "call")]
+    if shown.ending is not None:
+        words = [END_WORDS.get(shown.ending.reason, shown.ending.reason)]
+        if shown.ending.code:
+            words[0] += f" ({shown.ending.code.replace('_', ' ')})"
+        words += [shown.tests.words] if shown.tests is not None else [shown.score] if shown.score else []
+        words += [plural(shown.turns, "turn"), plural(shown.calls, "call")]
         return f"Job {row.number}: {', '.join(words)}. `gistpoint review {row.job.attempt[:12]}` opens it."
     if status is JobStatus.ENDED:
         return f"Job {row.number} can't be attempted ({row.job.problem}). {row.job.message}".rstrip()
     if status is JobStatus.QUEUED:
         return f"Job {row.number} waits for a free place." if row.live else f"Job {row.number} has not begun."
-    if not row.live and not glance.has_person:
+    if not row.live and not shown.has_person:
         return f"Job {row.number} was interrupted. `gistpoint agent resume {run}` continues it."
     return f"Job {row.number}: {doing(row).removeprefix('! ')}. Enter watches it."
 
@@ -134,15 +134,15 @@ _NO_MESSAGE = "No reason was recorded."
 # Tiles
 
 
-def budget_words(glance: Glance) -> list[str]:
+def budget_words(shown: ShownAttempt) -> list[str]:
     """Return the number of turns and the remaining budgets in words, the longest form first."""
-    left, whole = glance.remaining, glance.budgets
-    turn = f"turn {glance.turns}"
-    uses = f"{left.tool_uses} of {plural(whole.tool_uses, glance.unit)}"
-    if glance.hands_in_once:
+    left, whole = shown.remaining, shown.budgets
+    turn = f"turn {shown.turns}"
+    uses = f"{left.tool_uses} of {plural(whole.tool_uses, shown.unit)}"
+    if shown.hands_in_once:
         return [f"{turn} · {uses} left", f"{turn} · left {left.tool_uses}"]
     submissions = f"{left.submissions} of {plural(whole.submissions, 'submission')}"
-    short = f"{plural(left.tool_uses, glance.unit)}, {plural(left.submissions, 'submission')} left"
+    short = f"{plural(left.tool_uses, shown.unit)}, {plural(left.submissions, 'submission')} left"
     return [
         f"{turn} · {uses} and {submissions} left",
         f"{turn} · {short}",
@@ -150,12 +150,12 @@ def budget_words(glance: Glance) -> list[str]:
     ]
 
 
-def call_line(glance: Glance) -> str:
+def call_line(shown: ShownAttempt) -> str:
     """Return the last call as it could be typed, with a sign for one that is running or was refused."""
-    call = glance.last
+    call = shown.last
     if call is None:
         return "no call yet"
-    mark = "…" if glance.pending else signs.BAD if call.refused else signs.LEADS
+    mark = "…" if shown.pending else signs.BAD if call.refused else signs.LEADS
     bounded = {name: _short(value) for name, value in call.arguments.items()}
     return f"{mark} {asked_words(replace(call, arguments=bounded))}"
 
@@ -168,20 +168,20 @@ _LONGEST = 300
 """The number of characters of an argument of which a line is made. No terminal is wider."""
 
 
-def result_bar(glance: Glance, width: int) -> tuple[str, str]:
+def result_bar(shown: ShownAttempt, width: int) -> tuple[str, str]:
     """Return a bar of `width` cells for the last submission's tests, and a text for it.
 
     Without a bar, the text alone.
     """
-    if glance.tests is not None:
-        words = f" {glance.tests.words}"
-        return gauge(glance.tests.passed, glance.tests.of, max(0, width - len(words))), words
-    if not glance.submissions:
+    if shown.tests is not None:
+        words = f" {shown.tests.words}"
+        return gauge(shown.tests.passed, shown.tests.of, max(0, width - len(words))), words
+    if not shown.submissions:
         return "", "no submission yet"
-    return "", glance.score if glance.status == "finished" else glance.status.replace("_", " ")
+    return "", shown.score if shown.status == "finished" else shown.status.replace("_", " ")
 
 
-def _ended(state: Glance) -> str:
+def _ended(state: ShownAttempt) -> str:
     match state.result:
         case AttemptResult.SOLVED:
             return f"{signs.GOOD} solved"
@@ -217,22 +217,22 @@ COLUMNS: tuple[Column[JobRow], ...] = (
     Column("state", doing, width=24, style=state_style, rank=3, least=16),
     Column(
         "turn",
-        lambda r: _number(str(r.glance.turns)),
-        lambda r: r.glance.turns,
+        lambda r: _number(str(r.shown.turns)),
+        lambda r: r.shown.turns,
         width=4,
         right=True,
         rank=5,
     ),
-    Column("tool", lambda r: r.glance.tool, width=19, rank=8, least=10),
+    Column("tool", lambda r: r.shown.tool, width=19, rank=8, least=10),
     Column(
-        "tests", _tests, lambda r: r.glance.tests.passed if r.glance.tests else None, style=_primary, rank=6
+        "tests", _tests, lambda r: r.shown.tests.passed if r.shown.tests else None, style=_primary, rank=6
     ),
-    Column("left", _budgets, lambda r: r.glance.remaining.tool_uses, width=6, right=True, rank=4),
+    Column("left", _budgets, lambda r: r.shown.remaining.tool_uses, width=6, right=True, rank=4),
     Column("tokens", lambda r: _number(f"{_tokens(r):,.0f}"), _tokens, width=8, right=True, rank=7),
     Column(
-        "cost", lambda r: cost_words(r.glance), lambda r: r.glance.usage.cost_usd or 0.0, right=True, rank=9
+        "cost", lambda r: cost_words(r.shown), lambda r: r.shown.usage.cost_usd or 0.0, right=True, rank=9
     ),
-    Column("time", _time, lambda r: r.glance.spent_ms() / 1000, right=True),
+    Column("time", _time, lambda r: r.shown.spent_ms() / 1000, right=True),
     Column("attempt", lambda r: r.job.attempt, least=12),
 )
 """The columns. `left` shows the remaining budgets: tool uses and submissions, or steps."""

@@ -13,7 +13,7 @@ from gistpoint.core.attempts.state import AttemptState, Standing, advance
 from gistpoint.core.errors import AttemptError
 from gistpoint.core.kinds.registry import blank_state
 from gistpoint.sessions.agentruns.figures import AttemptFigures, job_figures, with_attempt
-from gistpoint.sessions.agentruns.glances import NOT_BEGUN, Glance, glance_of
+from gistpoint.sessions.agentruns.shown_attempts import NOT_BEGUN, ShownAttempt, shown_attempt
 from gistpoint.sessions.agentruns.store import JOBS_FILE, AgentRun, JobState, JobStatus
 from gistpoint.sessions.attempts import AttemptSummary
 from gistpoint.sessions.journal import JOURNAL, decoded, is_open
@@ -83,7 +83,7 @@ class FollowedJob:
     """A job with what a list shows of its attempt. It is the same object until one of them changes."""
 
     job: JobState
-    glance: Glance = NOT_BEGUN
+    shown: ShownAttempt = NOT_BEGUN
     figures: AttemptFigures = field(default_factory=lambda: AttemptFigures(task="", repeat=0, status=""))
     """The row of the job in the figures of the run, without the time spent waiting for the endpoint."""
     settled: bool = False
@@ -142,7 +142,7 @@ class RunFollower:
             return _after_job(before, job)
         found = _followed(job, follower)
         at_rest = job.status is JobStatus.HALTED and not follower.live
-        if found.glance.ending is not None or at_rest:
+        if found.shown.ending is not None or at_rest:
             follower.forget()
         return found
 
@@ -155,14 +155,14 @@ def _followed(job: JobState, follower: JournalFollower) -> FollowedJob:
     )
     figures = with_attempt(job_figures(job), summary, ())
     settled = state.ended and state.standing is not Standing.NOT_ASKED
-    return FollowedJob(job, glance_of(state), figures, settled)
+    return FollowedJob(job, shown_attempt(state), figures, settled)
 
 
 def _after_job(before: FollowedJob, job: JobState) -> FollowedJob:
     """Return a job that has changed although its attempt has not."""
     own = job_figures(job)
     kept = before.figures
-    ended = before.glance.ending is not None
+    ended = before.shown.ending is not None
     figures = msgspec.structs.replace(
         kept,
         status=kept.status if ended else own.status,

@@ -15,7 +15,7 @@ from gistpoint.core.readable import duration, utc_minute
 from gistpoint.core.text import plural, visible
 from gistpoint.sessions.agentruns.condition import condition_facts
 from gistpoint.sessions.agentruns.figures import AttemptFigures, FiguresOfRun, Rate, RunFigures, summary_lines
-from gistpoint.sessions.agentruns.glances import TestCount, tests_of
+from gistpoint.sessions.agentruns.shown_attempts import PassedTests, tests_of
 from gistpoint.sessions.agentruns.store import AgentRun, JobStatus
 from gistpoint.sessions.attempts import AttemptStore
 from gistpoint.sessions.exports.html.marking import code_lines, text_lines
@@ -54,7 +54,7 @@ class _AgentRunPage:
         self._run, self._figures, self._attempts = run, figures, attempts
         self._titled, self._version = titled, version
         self._written = 0
-        self._tests: dict[str, TestCount | None] = {}
+        self._tests: dict[str, PassedTests | None] = {}
         """The tests of each attempt's last submission, by the attempt's id."""
 
     def pieces(self) -> Iterator[str]:
@@ -100,7 +100,9 @@ class _AgentRunPage:
             "settings": run.settings.digest[:16],
             "made with": f"gistpoint {run.document.gistpoint}",
         }
-        figures = summary_lines(self._figures.totals)
+        drawn = _rates_of(self._figures.totals)
+        lines = summary_lines(self._figures.totals)
+        figures = {name: words for name, words in lines.items() if name not in drawn}
         return (
             f'<div class="facts">\n<section><h2>Figures</h2>\n{_listed(figures)}</section>\n'
             f"<section><h2>Condition</h2>\n{_listed(about)}</section>\n</div>\n"
@@ -137,7 +139,7 @@ class _AgentRunPage:
         tests = self._tests.get(row.attempt)
         if tests is not None:
             good = "good" if tests.passed == tests.of else ""
-            return f"{_drawn(tests.passed / tests.of, good)}<span>{tests.words}</span>"
+            return f"{_drawn(tests.passed / tests.of, good)}<span>{tests.passed:,} of {tests.of:,}</span>"
         return "" if row.score is None else f"<span>score {row.score:g}</span>"
 
     # Attempts
@@ -146,7 +148,7 @@ class _AgentRunPage:
         """Yield an attempt, with its calls folded."""
         title = line(self._titled(row.task), 200)
         repeat = f" (repeat {row.repeat})" if row.repeat > 1 else ""
-        words = [line(_reason(row), 200)] if row.reason else []
+        words = [line(_reason(row), 200)] if row.reason not in ("", row.result) else []
         if tests := self._tests.get(row.attempt):
             words.append(tests.words)
         yield (
@@ -251,10 +253,10 @@ def entries_of(
 
 _HEADS = (
     ("job", "n"),
-    ("task", ""),
+    ("task", "task"),
     ("no", "n wide"),
     ("outcome", ""),
-    ("end reason", ""),
+    ("end reason", "end"),
     ("tests", "tests"),
     ("calls", "n"),
     ("submissions", "n wide"),
@@ -270,24 +272,32 @@ _LOOKS = (
 )
 
 
-def _rates(totals: RunFigures) -> str:
-    """Return a bar with its interval for each rate."""
+def _rates_of(totals: RunFigures) -> dict[str, Rate]:
+    """Return the rates by the names that `summary_lines` gives them; without those that are not known."""
     repeats = totals.repeats
-    named: dict[str, Rate | None] = {"solved": totals.solved, "solved by the tests alone": totals.by_tests}
-    if not totals.confirmation:
-        del named["solved by the tests alone"]
+    named: dict[str, Rate | None] = {"solved": totals.solved}
+    if totals.confirmation:
+        named["solved by the tests alone"] = totals.by_tests
     if repeats is not None:
         named |= {
             "pass@1": repeats.pass_at_1,
             f"pass@{repeats.k}": repeats.pass_at_k,
             f"all of {repeats.k}": repeats.all_k,
         }
+    return {name: rate for name, rate in named.items() if rate is not None}
+
+
+def _rates(totals: RunFigures) -> str:
+    """Return a bar with its interval for each rate."""
+    lines = summary_lines(totals)
     items = "".join(
-        f"<li><span>{name}</span>{_interval(rate)}<span>{rate.words}</span></li>\n"
-        for name, rate in named.items()
-        if rate is not None
+        f"<li><span>{name}</span>{_interval(rate)}<span>{line(lines.get(name, rate.words))}</span></li>\n"
+        for name, rate in _rates_of(totals).items()
     )
-    return f'<ul class="rates">\n{items}</ul>\n' if items else ""
+    if not items:
+        return ""
+    scale = "From 0 to 100 %; grey is the 95 % interval, whose ends are in brackets."
+    return f'<ul class="rates">\n{items}</ul>\n<p class="scale">{scale}</p>\n'
 
 
 def _interval(rate: Rate) -> str:

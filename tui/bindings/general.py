@@ -160,7 +160,7 @@ WATCH_KEYS: tuple[Key, ...] = (
     _tiles("tiles.right", "right,l", "move(1)", "Right", "The attempt after"),
     _tiles("tiles.first", "home,g", "edge(-1)", "First", "The first attempt"),
     _tiles("tiles.last", "end,G", "edge(1)", "Last", "The last attempt"),
-    _tiles("tiles.choose", "enter", "choose", "Watch", "Watch the attempt"),
+    _tiles("tiles.choose", "enter", "choose", "Open", "Watch the attempt", show=True),
     _watch_attempt(
         "watch.take",
         "f9",

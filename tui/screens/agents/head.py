@@ -53,14 +53,14 @@ def count_words(rows: Sequence[JobRow]) -> list[str]:
     """Return how many jobs are at work, queued and halted, and how many requests wait, each in words."""
     statuses = Counter(row.job.status for row in rows)
     at_work = [row for row in rows if row.at_work]
-    waiting = sum(row.glance.waits for row in at_work)
+    waiting = sum(row.shown.waits for row in at_work)
     counts = {
         "at work": len(at_work),
         "queued": statuses[JobStatus.QUEUED],
         "left": sum(row.job.status is JobStatus.BEGUN and not row.live for row in rows),
         "halted": sum(row.halted for row in rows),
-        "taken over": sum(row.glance.has_person for row in rows),
-        "mixed": sum(row.glance.mixed and row.glance.ending is not None for row in rows),
+        "taken over": sum(row.shown.has_person for row in rows),
+        "mixed": sum(row.shown.mixed and row.shown.ending is not None for row in rows),
     }
     words = [f"{count} {name}" for name, count in counts.items() if count]
     return [*words, f"{plural(waiting, 'request')} waiting to be sent again"] if waiting else words

@@ -57,8 +57,6 @@ class JobTableView(Table[JobRow]):
     """The table of a run's jobs."""
 
     MARGIN, GAP = 1, 2
-    enter_words = "Watch"
-    """What Enter does, for the line of keys."""
 
     def __init__(self) -> None:
         super().__init__(COLUMNS, key=lambda row: row.job.job.key, id="agent-jobs")
@@ -124,7 +122,7 @@ class RunWatchScreen(BaseScreen[None]):
 
     def on_mount(self) -> None:
         """Read the journals at once, and then periodically."""
-        self.table.focus()
+        self.set_focus(self.table)
         self._jobs.repeat(POLL_S, lambda job: self._read(), self._show)
         self.set_interval(TICK_S, self._tick)
 
@@ -159,7 +157,7 @@ class RunWatchScreen(BaseScreen[None]):
         for number, (followed, title) in enumerate(zip(found.jobs, found.titles, strict=True), start=1):
             row = known.get(followed)
             if row is None or at_work_changed:
-                row = JobRow(number, followed.job, followed.glance, live=found.at_work, title=title)
+                row = JobRow(number, followed.job, followed.shown, live=found.at_work, title=title)
             self._found[followed] = row
         rows = list(self._found.values())
         self._rows = {row.job.job.key: row for row in rows}
@@ -185,7 +183,7 @@ class RunWatchScreen(BaseScreen[None]):
         framed(self.tiles, f"At work ({len(at_work)})")
         self._fit_tiles(*self.size)
         if first and self._tiled and self.focused in (None, self.table):
-            self.tiles.focus()
+            self.set_focus(self.tiles)
 
     def _fit_tiles(self, width: int, height: int) -> None:
         """Show the tiles in at most half of the height, by whole tiles."""
@@ -202,7 +200,7 @@ class RunWatchScreen(BaseScreen[None]):
         self.head.show(head_lines(self._follower.run.settings, totals, rows))
         ended = sum(row.job.status is JobStatus.ENDED for row in rows)
         self._progress = f"{gauge(ended, len(rows), _GAUGE)} {ended} of {plural(len(rows), 'job')} ended"
-        self._last_utc_ms = max((row.glance.clock.utc_ms or 0 for row in rows), default=0)
+        self._last_utc_ms = max((row.shown.clock.utc_ms or 0 for row in rows), default=0)
         self._show_clock()
 
     def _show_clock(self) -> None:
@@ -215,7 +213,7 @@ class RunWatchScreen(BaseScreen[None]):
 
     def _spent_ms(self, row: JobRow) -> int:
         """Return the time of an attempt so far; it goes on while the attempt is being made."""
-        clock = row.glance.clock
+        clock = row.shown.clock
         if row.at_work:
             clock = clock.at(self._clock.mono_ms(), self._clock.utc_ms())
         return sum(clock.of(activity) for activity in ClockActivity)
@@ -261,7 +259,7 @@ class RunWatchScreen(BaseScreen[None]):
         """Hide the tiles, or show them again."""
         self._tiled = not self._tiled
         self._fit_tiles(*self.size)
-        (self.tiles if self.tiles.display else self.table).focus()
+        self.set_focus(self.tiles if self.tiles.display else self.table)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
         """Offer the tiles only while there are some."""

@@ -30,7 +30,7 @@ from gistpoint.tui.keys import KeyScope, bindings_of
 from gistpoint.tui.widgets.line_canvas import LineCanvas
 from gistpoint.tui.widgets.record_list import Piece, fitted_cells
 
-WIDTH = 48
+WIDTH = 47
 """The least width of a tile, in cells, if there are several in a row."""
 HEIGHT = 5
 """The number of lines of a tile."""
@@ -38,6 +38,8 @@ _GAP = 2
 _MARGIN = 2
 """The number of cells before the lines of a tile, in which the cursor is drawn."""
 _LEAST_RULE = 1
+_SCROLL_BAR = 1
+"""The width of the scroll bar, whose place is kept free: otherwise, the tiles would need it because of it."""
 
 
 def places_after(before: Sequence[Hashable], at_work: Sequence[Hashable]) -> list[Hashable]:
@@ -61,13 +63,10 @@ class AttemptTiles(LineCanvas):
     """Tiles with a cursor. Only tiles that have changed are drawn again."""
 
     DEFAULT_CSS = """
-    AttemptTiles { overflow-x: hidden; scrollbar-size-vertical: 1; }
+    AttemptTiles { overflow-x: hidden; scrollbar-size-vertical: 1; scrollbar-gutter: stable; }
     """
     ALLOW_SELECT = False
     BINDINGS: ClassVar[list[BindingType]] = [*bindings_of(KeyScope.TILES)]
-    enter_words = "Watch"
-    """What Enter does, for the line of keys."""
-
     cursor: reactive[int] = reactive(0, init=False, repaint=False)
     """The index of the tile at the cursor."""
 
@@ -127,8 +126,12 @@ class AttemptTiles(LineCanvas):
 
     @classmethod
     def lines_for(cls, tiles: int, width: int) -> int:
-        """Return the number of lines that all tiles need in `width` cells."""
-        return -(-tiles // cls.in_a_row(width)) * HEIGHT
+        """Return the number of lines that all tiles need in `width` cells, including those of a scroll bar."""
+        return cls._rows_in(tiles, width - _SCROLL_BAR) * HEIGHT
+
+    @classmethod
+    def _rows_in(cls, tiles: int, width: int) -> int:
+        return -(-tiles // cls.in_a_row(width))
 
     @property
     def columns(self) -> int:
@@ -141,7 +144,7 @@ class AttemptTiles(LineCanvas):
         return column * width // columns, (column + 1) * width // columns - _GAP
 
     def _fit(self) -> None:
-        self.virtual_size = Size(0, self.lines_for(len(self.rows), self.sight.width))
+        self.virtual_size = Size(0, self._rows_in(len(self.rows), self.sight.width) * HEIGHT)
 
     def on_resize(self, _event: events.Resize) -> None:
         """Lay the tiles out again."""
@@ -190,19 +193,19 @@ class AttemptTiles(LineCanvas):
     def tile(self, index: int, width: int) -> list[list[Piece]]:
         """Return the lines of a tile as pieces, whose control characters are visible."""
         row = self.rows[index]
-        glance = row.glance
+        shown = row.shown
         room = max(1, width - _MARGIN)
-        bar, words = result_bar(glance, room)
+        bar, words = result_bar(shown, room)
         spent = filter(
-            None, [cost_words(glance), plural(glance.usage.tokens, "token"), self._times[index] or "0:00"]
+            None, [cost_words(shown), plural(shown.usage.tokens, "token"), self._times[index] or "0:00"]
         )
         budgets = next(
-            (text for text in budget_words(glance) if cell_len(text) <= room), budget_words(glance)[-1]
+            (text for text in budget_words(shown) if cell_len(text) <= room), budget_words(shown)[-1]
         )
         lines: list[list[Piece]] = [
             self._head(row, index, width),
             [(fitted_cells(budgets, room), "")],
-            [(fitted_cells(visible_line(call_line(glance)), room), "")],
+            [(fitted_cells(visible_line(call_line(shown)), room), "")],
             [(bar, "$primary"), (words, "" if bar else "$text-muted")],
             [(fitted_cells(" · ".join(spent), room), "$text-muted")],
         ]

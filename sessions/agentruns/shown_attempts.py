@@ -17,7 +17,7 @@ from gistpoint.core.tools.declaration import NOTHING_REVEALED
 from gistpoint.sessions.agentruns.control import has_person
 
 
-class TestCount(msgspec.Struct, frozen=True):
+class PassedTests(msgspec.Struct, frozen=True):
     """The tests that passed in a submission, of those that passed on the original."""
 
     passed: int
@@ -29,7 +29,7 @@ class TestCount(msgspec.Struct, frozen=True):
         return f"{self.passed:,} of {self.of:,} tests"
 
 
-class Glance(msgspec.Struct, frozen=True, kw_only=True):
+class ShownAttempt(msgspec.Struct, frozen=True, kw_only=True):
     """An attempt at one moment, without its texts. By default, one that has not begun."""
 
     begun: bool = False
@@ -53,7 +53,7 @@ class Glance(msgspec.Struct, frozen=True, kw_only=True):
     usage: Usage = msgspec.field(default_factory=Usage)
     submissions: int = 0
     """The number of counted submissions with a result."""
-    tests: TestCount | None = None
+    tests: PassedTests | None = None
     """The tests of the last of these; None without a submission or without counts."""
     status: str = ""
     """The status of its run (`core.outcomes.RunStatus`); empty without a submission."""
@@ -73,17 +73,17 @@ class Glance(msgspec.Struct, frozen=True, kw_only=True):
         return sum(self.clock.of(activity) for activity in ClockActivity)
 
 
-NOT_BEGUN = Glance()
+NOT_BEGUN = ShownAttempt()
 
 
-def glance_of(state: AttemptState) -> Glance:
+def shown_attempt(state: AttemptState) -> ShownAttempt:
     """Return what is shown of an attempt in a list."""
     if not state.started:
         return NOT_BEGUN
     last, pending = state.last, state.pending
     call = state.calls[-1] if state.calls else None
     waits = state.pause is not None and state.pause.reason == PauseReason.ENDPOINT_WAIT
-    return Glance(
+    return ShownAttempt(
         begun=True,
         unit=state.of_kind.unit,
         hands_in_once=state.of_kind.hands_in_once,
@@ -110,7 +110,7 @@ def glance_of(state: AttemptState) -> Glance:
     )
 
 
-def tests_of(submission: Submission) -> TestCount | None:
+def tests_of(submission: Submission) -> PassedTests | None:
     """Return the counts of a finished run of tests; None for a gist, whose result is a score."""
     of = submission.passed + len(submission.failing)
-    return TestCount(submission.passed, of) if of and not submission.metrics else None
+    return PassedTests(submission.passed, of) if of and not submission.metrics else None
