@@ -19,8 +19,11 @@ _HANDLED = frozenset(
     ("setting", "system", "context_tokens", "attempt_tokens", "sampling", "price", "prompts", "loop_version")
 )
 """The members of the agent's settings that have words of their own, or that the system prompt implies."""
-_NOT_CHOSEN: tuple[object, ...] = (None, "", {}, [], False)
-"""The values of settings that were not chosen."""
+
+
+def _is_chosen(value: object) -> bool:
+    """Whether a setting was chosen; 0 is a choice, such as a temperature."""
+    return value is not None and value is not False and value not in ("", {}, [])
 
 
 def condition_facts(settings: RunSettings) -> Mapping[str, str]:
@@ -38,7 +41,7 @@ def condition_facts(settings: RunSettings) -> Mapping[str, str]:
     others: Mapping[str, Any] = msgspec.to_builtins(agent)
     chosen = {**sampling, **{name: value for name, value in others.items() if name not in _HANDLED}}
     facts |= {
-        name.replace("_", " "): str(value) for name, value in chosen.items() if value not in _NOT_CHOSEN
+        name.replace("_", " "): str(value) for name, value in chosen.items() if _is_chosen(value)
     }
     facts |= {f"gist {name}".replace("_", " "): str(value) for name, value in (settings.gist or {}).items()}
     if agent.price is not None:

@@ -66,3 +66,23 @@ def test_give_up(tmp_path: Path, snap_compare: Compare) -> None:
         screen.stop()
 
     assert snap_compare(app_at(tmp_path, solve=True), terminal_size=SMALL, run_before=ready)
+
+
+WATCHED = [(80, 24), (120, 35), (160, 48), (200, 60)]
+
+
+@pytest.mark.parametrize("size", WATCHED, ids=["80", "120", "160", "200"])
+def test_watch(snap_compare: Compare, size: tuple[int, int]) -> None:
+    run, follower = watched_run()
+    app = OneScreenApp(
+        Locations.of_user(),
+        "screens/agents/agents.tcss",
+        lambda: RunWatchScreen(follower, FakeClock(WATCHED_AT), lambda task: TITLES[task]),  # type: ignore[arg-type]
+    )
+
+    async def ready(pilot: Pilot[Any]) -> None:
+        await _until(pilot, lambda: "At work (3)" in text_of(pilot.app))
+        await _until(pilot, lambda: f"Jobs ({len(run.jobs)})" in text_of(pilot.app))
+        pilot.app.screen._jobs.stop()
+
+    assert snap_compare(app, terminal_size=size, run_before=ready)
