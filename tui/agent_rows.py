@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 
 from gistpoint.core.attempts.state import AttemptResult
 from gistpoint.core.readable import duration
-from gistpoint.core.text import plural
-from gistpoint.sessions.agentruns.shown_attempts import NOT_BEGUN, ShownAttempt
+from gistpoint.core.text import plural, shortened
+from gistpoint.sessions.agentruns.shown_attempts import NOT_BEGUN, PassedTests, ShownAttempt
 from gistpoint.sessions.agentruns.store import HANDED_OVER, JobState, JobStatus
 from gistpoint.tui import signs
 from gistpoint.tui.tables import Column
@@ -68,7 +68,12 @@ def cost_words(shown: ShownAttempt) -> str:
 
 def _tests(row: JobRow) -> str:
     tests = row.shown.tests
-    return f"{gauge(tests.passed, tests.of, _GAUGE)} {tests.passed}/{tests.of}" if tests is not None else ""
+    return f"{tests_gauge(tests, _GAUGE)} {tests.passed}/{tests.of}" if tests is not None else ""
+
+
+def tests_gauge(tests: PassedTests, width: int) -> str:
+    """Return a bar of `width` cells for passed tests, which is full only if all have passed."""
+    return gauge(tests.passed * width // tests.of, width, width)
 
 
 def _time(row: JobRow) -> str:
@@ -78,6 +83,10 @@ def _time(row: JobRow) -> str:
 
 def _primary(row: JobRow) -> str:
     return "$primary"
+
+
+_UNBOUNDED = 10_000
+_LONGEST_PROBLEM = 40
 
 
 def doing(row: JobRow) -> str:
@@ -104,14 +113,17 @@ def doing(row: JobRow) -> str:
     return "tool running" if shown.pending else "model working"
 
 
-def job_sentence(row: JobRow, run: str) -> str:
-    """Return what became of a job, or what is to be done about it, for the person who watches the run."""
+def job_sentence(row: JobRow, run: str, room: int = _UNBOUNDED) -> str:
+    """Return what became of a job, or what is to be done about it, for the person who watches the run.
+
+    Of a message that is too long for `room` characters, the middle is left out, so that the command remains.
+    """
     status, shown = row.job.status, row.shown
     if row.halted:
-        return (
-            f"Job {row.number} has halted ({row.job.problem}). {row.job.message or _NO_MESSAGE}"
-            f" `gistpoint agent resume {run}` tries again."
-        )
+        first = f"Job {row.number} has halted ({row.job.problem[:_LONGEST_PROBLEM]}). "
+        last = f" `gistpoint agent resume {run}` tries again."
+        left = max(_LONGEST_PROBLEM, room - len(first) - len(last))
+        return f"{first}{shortened(row.job.message or _NO_MESSAGE, left)}{last}"
     if shown.ending is not None:
         words = [END_WORDS.get(shown.ending.reason, shown.ending.reason)]
         if shown.ending.code:
@@ -175,7 +187,7 @@ def result_bar(shown: ShownAttempt, width: int) -> tuple[str, str]:
     """
     if shown.tests is not None:
         words = f" {shown.tests.words}"
-        return gauge(shown.tests.passed, shown.tests.of, max(0, width - len(words))), words
+        return tests_gauge(shown.tests, max(0, width - len(words))), words
     if not shown.submissions:
         return "", "no submission yet"
     return "", shown.score if shown.status == "finished" else shown.status.replace("_", " ")
@@ -221,16 +233,16 @@ COLUMNS: tuple[Column[JobRow], ...] = (
         lambda r: r.shown.turns,
         width=4,
         right=True,
-        rank=5,
+        rank=8,
     ),
-    Column("tool", lambda r: r.shown.tool, width=19, rank=8, least=10),
+    Column("tool", lambda r: r.shown.tool, width=19, least=10),
     Column(
-        "tests", _tests, lambda r: r.shown.tests.passed if r.shown.tests else None, style=_primary, rank=6
+        "tests", _tests, lambda r: r.shown.tests.passed if r.shown.tests else None, style=_primary, rank=5
     ),
-    Column("left", _budgets, lambda r: r.shown.remaining.tool_uses, width=6, right=True, rank=4),
-    Column("tokens", lambda r: _number(f"{_tokens(r):,.0f}"), _tokens, width=8, right=True, rank=7),
+    Column("left", _budgets, lambda r: r.shown.remaining.tool_uses, width=6, right=True, rank=6),
+    Column("tokens", lambda r: _number(f"{_tokens(r):,.0f}"), _tokens, width=8, right=True),
     Column(
-        "cost", lambda r: cost_words(r.shown), lambda r: r.shown.usage.cost_usd or 0.0, right=True, rank=9
+        "cost", lambda r: cost_words(r.shown), lambda r: r.shown.usage.cost_usd or 0.0, right=True, rank=7
     ),
     Column("time", _time, lambda r: r.shown.spent_ms() / 1000, right=True),
     Column("attempt", lambda r: r.job.attempt, least=12),

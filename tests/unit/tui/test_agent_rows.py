@@ -47,6 +47,9 @@ def test_a_halted_job_is_put_into_a_sentence_with_a_command() -> None:
         "Job 3 has halted (server_error). It answered 500. `gistpoint agent resume night` tries again."
     )
     assert "No reason was recorded." in job_sentence(row(JobStatus.HALTED, problem="x"), "night")
+    long = row(JobStatus.HALTED, problem="server_error", message="x" * 500)
+    assert len(job_sentence(long, "night", 150)) == 150
+    assert job_sentence(long, "night", 150).endswith("`gistpoint agent resume night` tries again.")
     taken = row(JobStatus.HALTED, problem=HANDED_OVER)
     assert "has halted" not in job_sentence(taken, "night")
 
@@ -87,6 +90,8 @@ def test_tests_are_a_bar_with_their_numbers() -> None:
     bar, words = result_bar(half, 26)
     assert words == " 5 of 10 tests"
     assert (bar.count("█"), bar.count("░")) == (6, 6)
+    nearly = ShownAttempt(begun=True, submissions=1, status="finished", tests=PassedTests(167, 168))
+    assert result_bar(nearly, 30)[0].endswith("░")
     timed_out = ShownAttempt(begun=True, submissions=1, status="timed_out")
     assert result_bar(timed_out, 26) == ("", "timed out")
     gist = ShownAttempt(begun=True, submissions=1, status="finished", score="fidelity 85")
@@ -106,6 +111,6 @@ def test_jobs_are_counted_by_what_they_do() -> None:
         "2 at work",
         "1 queued",
         "1 halted",
-        "1 request waiting to be sent again",
+        "1 request waiting",
     ]
     assert doing(rows[1]) == "waiting for the endpoint"

@@ -19,7 +19,7 @@ _SEPARATOR = " · "
 _SOLVED = "solved"
 """The beginning of the names of all rates of solved jobs."""
 _PADDING = 2
-_TALL = 30
+TALL = 30
 """The height of a screen, in lines, from which all parts are shown."""
 
 
@@ -63,7 +63,7 @@ def count_words(rows: Sequence[JobRow]) -> list[str]:
         "mixed": sum(row.shown.mixed and row.shown.ending is not None for row in rows),
     }
     words = [f"{count} {name}" for name, count in counts.items() if count]
-    return [*words, f"{plural(waiting, 'request')} waiting to be sent again"] if waiting else words
+    return [*words, f"{plural(waiting, 'request')} waiting"] if waiting else words
 
 
 class RunHead(Plain):
@@ -86,7 +86,7 @@ class RunHead(Plain):
     def fit(self) -> None:
         """Break the lines for the size of the screen. In a low one, each list of parts gets one line."""
         width, height = self.screen.size
-        most = None if height >= _TALL else 1
+        most = None if height >= TALL else 1
         lines = [line for parts in self._parts for line in packed(parts, max(1, width - _PADDING))[:most]]
         if lines != self._lines:
             moved = len(lines) != len(self._lines)

@@ -24,7 +24,7 @@ from gistpoint.tui.agent_rows import COLUMNS, JobRow, job_sentence
 from gistpoint.tui.base_screen import BaseScreen
 from gistpoint.tui.jobs import Jobs
 from gistpoint.tui.keys import KeyScope, bindings_of
-from gistpoint.tui.screens.agents.head import RunHead, head_lines
+from gistpoint.tui.screens.agents.head import TALL, RunHead, head_lines
 from gistpoint.tui.screens.agents.tiles import HEIGHT, AttemptTiles, places_after
 from gistpoint.tui.widgets.charts import gauge
 from gistpoint.tui.widgets.frames import framed
@@ -37,6 +37,9 @@ from gistpoint.tui.widgets.table import Table
 POLL_S, TICK_S = 0.5, 1.0
 _GAUGE = 10
 """The width, in cells, of the gauge of ended jobs."""
+_NOTE, _NOTE_LOSS = 3, 10
+"""The number of lines about the job under the cursor, and of cells that a line may lose to its margins and
+to a word that does not fit."""
 _FRAME = 2
 """The number of lines of a frame."""
 
@@ -133,6 +136,7 @@ class RunWatchScreen(BaseScreen[None]):
     def on_resize(self, event: events.Resize) -> None:
         """Lay out the head and the tiles for the new size."""
         self.head.fit()
+        self._show_note()
         self._fit_tiles(event.size.width, event.size.height)
 
     # Reading
@@ -231,7 +235,12 @@ class RunWatchScreen(BaseScreen[None]):
         if self.note.display is not needed:
             self.note.display = needed
         row = self.table.chosen
-        words = "" if row is None or not needed else job_sentence(row, self._follower.run.name)
+        width, height = self.size
+        lines = _NOTE if height >= TALL else _NOTE - 1
+        room = lines * (width - _NOTE_LOSS)
+        words = "" if row is None or not needed else job_sentence(row, self._follower.run.name, room)
+        if self.note.styles.height is None or self.note.styles.height.value != lines:
+            self.note.styles.height = lines
         if words != self._note_text:
             self._note_text = words
             self.note.update(words)

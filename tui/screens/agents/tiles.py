@@ -38,6 +38,7 @@ _GAP = 2
 _MARGIN = 2
 """The number of cells before the lines of a tile, in which the cursor is drawn."""
 _LEAST_RULE = 1
+_FAINT = "$foreground 60%"
 _SCROLL_BAR = 1
 """The width of the scroll bar, whose place is kept free: otherwise, the tiles would need it because of it."""
 
@@ -126,7 +127,7 @@ class AttemptTiles(LineCanvas):
 
     @classmethod
     def lines_for(cls, tiles: int, width: int) -> int:
-        """Return the number of lines that all tiles need in `width` cells, including those of a scroll bar."""
+        """Return the number of lines that all tiles need in `width` cells, with a scroll bar."""
         return cls._rows_in(tiles, width - _SCROLL_BAR) * HEIGHT
 
     @classmethod
@@ -206,15 +207,15 @@ class AttemptTiles(LineCanvas):
             self._head(row, index, width),
             [(fitted_cells(budgets, room), "")],
             [(fitted_cells(visible_line(call_line(shown)), room), "")],
-            [(bar, "$primary"), (words, "" if bar else "$text-muted")],
-            [(fitted_cells(" · ".join(spent), room), "$text-muted")],
+            [(bar, "$primary"), (words, "" if bar else _FAINT)],
+            [(fitted_cells(" · ".join(spent), room), _FAINT)],
         ]
         indent: Piece = (" " * _MARGIN, "")
         return [lines[0], *([indent, *line] for line in lines[1:])]
 
     def _head(self, row: JobRow, index: int, width: int) -> list[Piece]:
         """Return the first line: the cursor, the job's number, its task, a rule, and its state."""
-        state = visible_line(doing(row))
+        state = "waiting" if row.at_work and row.shown.waits else visible_line(doing(row))
         mark = signs.HERE if index == self.cursor else " "
         repeat = f" (repeat {row.job.job.repeat})" if row.job.job.repeat > 1 else ""
         name = visible_line(f"{row.number} {row.title or row.job.job.task[:12]}")
