@@ -87,6 +87,7 @@ async def test_a_run_and_an_attempt_are_drawn_as_they_go_on(home: Home, size: tu
         await until(pilot, lambda: "Read-only: m-1 is at work" in text_of(app))
         model.let.release()
         await until(pilot, lambda: "list_directory" in text_of(app) and "shop" in text_of(app))
+        assert "else 1 tool use" not in text_of(app)
         await pilot.press("f6")
         await until(pilot, lambda: "First I look around." in text_of(app))
         assert "turn 1, 100 tokens sent, 10 received" in text_of(app)

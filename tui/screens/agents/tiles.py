@@ -222,11 +222,11 @@ class AttemptTiles(LineCanvas):
         room = max(1, width - _MARGIN - cell_len(state) - _LEAST_RULE - 2 - len(repeat))
         name = (fitted_cells(name, room) if cell_len(name) > room else name) + repeat
         rule = signs.HEADING[0] * max(0, width - _MARGIN - cell_len(name) - cell_len(state) - 2)
-        focused = "bold $text-primary" if index == self.cursor and self.has_focus else "bold"
+        chosen = index == self.cursor and self.has_focus
         return [
             (f"{mark} ", "bold"),
-            (name, focused),
-            (f" {rule} ", "$border-blurred"),
+            (name, "bold $text-primary" if chosen else "bold"),
+            (f" {rule} ", _FAINT if chosen else "$border-blurred"),
             (state, state_style(row)),
         ]
 
