@@ -40,9 +40,7 @@ def condition_facts(settings: RunSettings) -> Mapping[str, str]:
     sampling: Mapping[str, Any] = msgspec.to_builtins(agent.sampling)
     others: Mapping[str, Any] = msgspec.to_builtins(agent)
     chosen = {**sampling, **{name: value for name, value in others.items() if name not in _HANDLED}}
-    facts |= {
-        name.replace("_", " "): str(value) for name, value in chosen.items() if _is_chosen(value)
-    }
+    facts |= {name.replace("_", " "): str(value) for name, value in chosen.items() if _is_chosen(value)}
     facts |= {f"gist {name}".replace("_", " "): str(value) for name, value in (settings.gist or {}).items()}
     if agent.price is not None:
         cached = "" if agent.price.cached is None else f", {agent.price.cached:g} cached"

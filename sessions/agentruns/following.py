@@ -126,28 +126,38 @@ class RunFollower:
         return found.st_size, found.st_mtime_ns
 
     def _followed(self, key: str, job: JobState) -> FollowedJob:
+        """Return a job as it is now: the same object as before if nothing has changed."""
         before = self._jobs.get(key)
-        same_job = before is not None and (before.job is job or before.job == job)
-        if before is not None and same_job and (before.settled or not job.attempt):
+        if before is not None and before.job.attempt != job.attempt:
+            before = None
+        if before is not None and before.job == job and (before.settled or not job.attempt):
             return before
         if not job.attempt:
             return FollowedJob(job, figures=job_figures(job))
-        follower = self._followers.get(job.attempt)
-        if follower is None:
-            follower = self._followers[job.attempt] = JournalFollower(self._attempts / job.attempt)
+        follower = self._follower(job.attempt)
         grown = follower.poll()
-        if before is not None and same_job and not grown:
-            return before
-        if before is not None and not grown and before.job.attempt == job.attempt:
-            return _after_job(before, job)
-        found = _followed(job, follower)
-        at_rest = job.status is JobStatus.HALTED and not follower.live
-        if found.shown.ending is not None or at_rest:
+        if before is not None and not grown:
+            found = before if before.job == job else _after_job(before, job)
+        else:
+            found = _of_journal(job, follower)
+        if found is not before and _at_rest(found, follower):
             follower.forget()
         return found
 
+    def _follower(self, attempt: str) -> JournalFollower:
+        if attempt not in self._followers:
+            self._followers[attempt] = JournalFollower(self._attempts / attempt)
+        return self._followers[attempt]
 
-def _followed(job: JobState, follower: JournalFollower) -> FollowedJob:
+
+def _at_rest(followed: FollowedJob, follower: JournalFollower) -> bool:
+    """Whether nothing is likely to be written to the journal soon."""
+    return followed.shown.ending is not None or (
+        followed.job.status is JobStatus.HALTED and not follower.live
+    )
+
+
+def _of_journal(job: JobState, follower: JournalFollower) -> FollowedJob:
     """Return a job whose attempt was just read."""
     state = follower.state
     summary = AttemptSummary(

@@ -168,7 +168,7 @@ class _AgentRunPage:
             "</p>\n"
         )
         if state.header.brief:
-            yield self._folded("The task as the model received it", self._text(state.header.brief, "said"))
+            yield self._folded("The task as the model received it", self._text(state.header.brief, "words"))
         for entry in entries_of(state):
             yield self._entry(state, *entry)
         yield "</details>\n"
@@ -185,7 +185,7 @@ class _AgentRunPage:
         if of is not None:
             spent = f"{_spent(of.usage)}, {of.latency_ms / 1000:.1f} s"
             head = f'{of.turn} {head} <span class="quiet">{spent}</span>'
-            spoken = {"thought": of.reasoning or "", "said": of.content, "said note": of.refusal or ""}
+            spoken = {"thought": of.reasoning or "", "words": of.content, "words note": of.refusal or ""}
             parts = [self._text(text, classes) for classes, text in spoken.items() if text]
         parts += [self._call(state, call) for call in calls]
         return self._folded(head, "".join(parts))

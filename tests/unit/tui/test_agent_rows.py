@@ -69,7 +69,7 @@ def test_other_jobs_are_put_into_sentences_too() -> None:
     assert job_sentence(row(), "n") == "Job 3: model working. Enter watches it."
 
 
-def test_budgets_are_told_in_the_longest_words_that_fit() -> None:
+def test_budgets_are_in_the_longest_words_that_fit() -> None:
     assert budget_words(BEGUN) == [
         "turn 7 · 9 of 16 tool uses and 1 of 4 submissions left",
         "turn 7 · 9 tool uses, 1 submission left",

@@ -44,7 +44,7 @@ _FRAME = 2
 """The number of lines of a frame."""
 
 
-class Watched(NamedTuple):
+class RunReading(NamedTuple):
     """What one reading of the journals found."""
 
     jobs: Sequence[FollowedJob]
@@ -141,17 +141,17 @@ class RunWatchScreen(BaseScreen[None]):
 
     # Reading
 
-    def _read(self) -> Watched:
+    def _read(self) -> RunReading:
         jobs = self._follower.poll()
         at_work = self._follower.run.worked_on
         before, self._read_before = self._read_before, (jobs, at_work)
         same = before[1] is at_work and len(before[0]) == len(jobs)
         if self._shown and same and all(old is new for old, new in zip(before[0], jobs, strict=True)):
-            return Watched(jobs, (), at_work, None)
+            return RunReading(jobs, (), at_work, None)
         titles = [self._titled(followed.job.job.task) for followed in jobs]
-        return Watched(jobs, titles, at_work, totals_of([followed.figures for followed in jobs]))
+        return RunReading(jobs, titles, at_work, totals_of([followed.figures for followed in jobs]))
 
-    def _show(self, found: Watched) -> None:
+    def _show(self, found: RunReading) -> None:
         if found.totals is None:
             return
         self._shown = True
