@@ -2,24 +2,30 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 
-from gistpoint.core.attempts.events import PauseReason
-from gistpoint.core.attempts.state import NOT_STARTED, AttemptResult, AttemptState, attempt_result
-from gistpoint.sessions.agentruns.control import has_person
+from gistpoint.core.attempts.state import AttemptResult
+from gistpoint.core.readable import duration
+from gistpoint.core.text import plural, shortened
+from gistpoint.sessions.agentruns.shown_attempts import NOT_BEGUN, PassedTests, ShownAttempt
 from gistpoint.sessions.agentruns.store import HANDED_OVER, JobState, JobStatus
 from gistpoint.tui import signs
 from gistpoint.tui.tables import Column
-from gistpoint.tui.view_models import TO_BE_READ
+from gistpoint.tui.view_models import END_WORDS, TO_BE_READ, asked_words
+from gistpoint.tui.widgets.charts import gauge
+
+_GAUGE = 6
+"""The width, in cells, of the gauge of passed tests in the table."""
 
 
 @dataclass(frozen=True, slots=True)
 class JobRow:
-    """A job with its number in the run, and the state of its attempt as far as it is known."""
+    """A job with its number in the run, and what is known of its attempt."""
 
     number: int
     job: JobState
-    state: AttemptState = field(default_factory=AttemptState)
+    shown: ShownAttempt = NOT_BEGUN
     live: bool = False
     """Whether a process is working on the run."""
     title: str = ""
@@ -30,40 +36,69 @@ class JobRow:
     @property
     def begun(self) -> bool:
         """Whether the job has an attempt."""
-        return self.state.header is not NOT_STARTED
+        return self.shown.begun
 
+    @property
+    def at_work(self) -> bool:
+        """Whether the job's attempt is being made."""
+        return self.live and self.job.status is JobStatus.BEGUN and self.shown.ending is None
 
-def _tool(row: JobRow) -> str:
-    calls = row.state.calls
-    return calls[-1].tool if calls else ""
+    @property
+    def halted(self) -> bool:
+        """Whether the job has halted, other than because a person has taken its attempt over."""
+        return self.job.status is JobStatus.HALTED and self.job.problem != HANDED_OVER
 
 
 def _budgets(row: JobRow) -> str:
     if not row.begun:
         return ""
-    left = row.state.remaining
-    return f"{left.tool_uses}" if row.state.of_kind.hands_in_once else f"{left.tool_uses}/{left.submissions}"
+    left = row.shown.remaining
+    return f"{left.tool_uses}" if row.shown.hands_in_once else f"{left.tool_uses}/{left.submissions}"
 
 
 def _tokens(row: JobRow) -> float:
-    return float(row.state.spent.usage.tokens)
+    return float(row.shown.usage.tokens)
 
 
-def _cost(row: JobRow) -> str:
-    cost = row.state.spent.usage.cost_usd
+def cost_words(shown: ShownAttempt) -> str:
+    """Return the cost of an attempt's replies in US dollars; empty if it is unknown."""
+    cost = shown.usage.cost_usd
     return "" if cost is None else f"${cost:.4f}"
+
+
+def _tests(row: JobRow) -> str:
+    tests = row.shown.tests
+    return f"{tests_gauge(tests, _GAUGE)} {tests.passed}/{tests.of}" if tests is not None else ""
+
+
+def tests_gauge(tests: PassedTests, width: int) -> str:
+    """Return a bar of `width` cells for passed tests, which is full only if all have passed."""
+    return gauge(tests.passed * width // tests.of, width, width)
+
+
+def _time(row: JobRow) -> str:
+    """Return the time of an attempt that is not being made; the table is not redrawn each second."""
+    return duration(row.shown.spent_ms()) if row.begun and not row.at_work else ""
+
+
+def _primary(row: JobRow) -> str:
+    return "$primary"
+
+
+_UNBOUNDED = 10_000
+_LONGEST_PROBLEM = 40
 
 
 def doing(row: JobRow) -> str:
     """Return the state of a job in a few words."""
-    state = row.state
-    if state.ending is not None:
-        return _ended(state) + (", mixed" if state.mixed else "")
+    shown = row.shown
+    if shown.ending is not None:
+        return _ended(shown) + (", mixed" if shown.mixed else "")
     if row.job.over:
         return _over(row.job)
     if row.sent:
         return "on the cluster"
-    if has_person(state):
+    if shown.has_person:
         return "! taken over by a person"
     if row.job.problem == HANDED_OVER and row.begun:
         return "given back"
@@ -73,10 +108,9 @@ def doing(row: JobRow) -> str:
         return "queued"
     if not row.live:
         return "left"
-    if state.pause is not None:
-        waits = state.pause.reason == PauseReason.ENDPOINT_WAIT
-        return "waiting for the endpoint" if waits else "paused"
-    return "tool running" if state.pending is not None else "model working"
+    if shown.paused:
+        return "waiting for the endpoint" if shown.waits else "paused"
+    return "tool running" if shown.pending else "model working"
 
 
 def _over(job: JobState) -> str:
@@ -86,8 +120,95 @@ def _over(job: JobState) -> str:
     return f"– {job.problem} earlier" if job.attempt else f"– {job.problem}"
 
 
-def _ended(state: AttemptState) -> str:
-    match attempt_result(state):
+def job_sentence(row: JobRow, run: str, room: int = _UNBOUNDED) -> str:
+    """Return what became of a job, or what is to be done about it, for the person who watches the run.
+
+    Of a message that is too long for `room` characters, the middle is left out, so that the command remains.
+    """
+    status, shown = row.job.status, row.shown
+    if row.halted:
+        first = f"Job {row.number} has halted ({row.job.problem[:_LONGEST_PROBLEM]}). "
+        last = f" `gistpoint agent resume {run}` tries again."
+        message = row.job.message or _NO_MESSAGE
+        either = f"{first}{message}{last[:-1]}, `gistpoint agent settle {run}` decides."
+        if len(either) <= room:
+            return either
+        left = max(_LONGEST_PROBLEM, room - len(first) - len(last))
+        return f"{first}{shortened(message, left)}{last}"
+    if shown.ending is not None:
+        words = [END_WORDS.get(shown.ending.reason, shown.ending.reason)]
+        if shown.ending.code:
+            words[0] += f" ({shown.ending.code.replace('_', ' ')})"
+        words += [shown.tests.words] if shown.tests is not None else [shown.score] if shown.score else []
+        words += [plural(shown.turns, "turn"), plural(shown.calls, "call")]
+        return f"Job {row.number}: {', '.join(words)}. `gistpoint review {row.job.attempt[:12]}` opens it."
+    if status is JobStatus.EXCLUDED:
+        undo = f"`gistpoint agent settle {run} --undo` takes that back."
+        return f"Job {row.number} is excluded ({row.job.obstacle}). {undo}"
+    if status is JobStatus.ENDED:
+        return f"Job {row.number} can't be attempted ({row.job.problem}). {row.job.message}".rstrip()
+    if status is JobStatus.QUEUED:
+        return f"Job {row.number} waits for a free place." if row.live else f"Job {row.number} has not begun."
+    if not row.live and not shown.has_person:
+        return f"Job {row.number} was interrupted. `gistpoint agent resume {run}` continues it."
+    return f"Job {row.number}: {doing(row).removeprefix('! ')}. Enter watches it."
+
+
+_NO_MESSAGE = "No reason was recorded."
+
+
+# Tiles
+
+
+def budget_words(shown: ShownAttempt) -> list[str]:
+    """Return the number of turns and the remaining budgets in words, the longest form first."""
+    left, whole = shown.remaining, shown.budgets
+    turn = f"turn {shown.turns}"
+    uses = f"{left.tool_uses} of {plural(whole.tool_uses, shown.unit)}"
+    if shown.hands_in_once:
+        return [f"{turn} · {uses} left", f"{turn} · left {left.tool_uses}"]
+    submissions = f"{left.submissions} of {plural(whole.submissions, 'submission')}"
+    short = f"{plural(left.tool_uses, shown.unit)}, {plural(left.submissions, 'submission')} left"
+    return [
+        f"{turn} · {uses} and {submissions} left",
+        f"{turn} · {short}",
+        f"{turn} · left {left.tool_uses}/{left.submissions}",
+    ]
+
+
+def call_line(shown: ShownAttempt) -> str:
+    """Return the last call as it could be typed, with a sign for one that is running or was refused."""
+    call = shown.last
+    if call is None:
+        return "no call yet"
+    mark = "…" if shown.pending else signs.BAD if call.refused else signs.LEADS
+    bounded = {name: _short(value) for name, value in call.arguments.items()}
+    return f"{mark} {asked_words(replace(call, arguments=bounded))}"
+
+
+def _short(value: object) -> str:
+    return value[:_LONGEST] if isinstance(value, str) else str(value)[:_LONGEST]
+
+
+_LONGEST = 300
+"""The number of characters of an argument of which a line is made. No terminal is wider."""
+
+
+def result_bar(shown: ShownAttempt, width: int) -> tuple[str, str]:
+    """Return a bar of `width` cells for the last submission's tests, and a text for it.
+
+    Without a bar, the text alone.
+    """
+    if shown.tests is not None:
+        words = f" {shown.tests.words}"
+        return tests_gauge(shown.tests, max(0, width - len(words))), words
+    if not shown.submissions:
+        return "", "no submission yet"
+    return "", shown.score if shown.status == "finished" else shown.status.replace("_", " ")
+
+
+def _ended(state: ShownAttempt) -> str:
+    match state.result:
         case AttemptResult.SOLVED:
             return f"{signs.GOOD} solved"
         case AttemptResult.TO_BE_READ:
@@ -98,14 +219,17 @@ def _ended(state: AttemptState) -> str:
     )
 
 
-def _style(row: JobRow) -> str:
-    words = doing(row)
-    return {
-        signs.GOOD: "$text-success",
-        signs.BAD: "$text-error",
-        "?": "$text-warning",
-        "!": "$text-warning",
-    }.get(words[0], "")
+_STYLES: Mapping[str, str] = {
+    signs.GOOD: "$text-success",
+    signs.BAD: "$text-error",
+    "?": "$text-warning",
+    "!": "$text-warning",
+}
+
+
+def state_style(row: JobRow) -> str:
+    """Return the style of a job's state."""
+    return _STYLES.get(doing(row)[:1], "")
 
 
 def _number(text: str) -> str:
@@ -115,20 +239,26 @@ def _number(text: str) -> str:
 COLUMNS: tuple[Column[JobRow], ...] = (
     Column("job", lambda r: str(r.number), lambda r: r.number, width=3, right=True, rank=1),
     Column("task", lambda r: r.title or r.job.job.task[:12], rank=2, least=16),
-    Column("no", lambda r: str(r.job.job.repeat), lambda r: r.job.job.repeat, width=3, right=True),
-    Column("state", doing, width=24, style=_style, rank=3, least=16),
+    Column("no", lambda r: str(r.job.job.repeat), lambda r: r.job.job.repeat, width=2, right=True, rank=4),
+    Column("state", doing, width=24, style=state_style, rank=3, least=16),
     Column(
         "turn",
-        lambda r: _number(str(len(r.state.turns))),
-        lambda r: len(r.state.turns),
+        lambda r: _number(str(r.shown.turns)),
+        lambda r: r.shown.turns,
         width=4,
         right=True,
-        rank=5,
+        rank=8,
     ),
-    Column("tool", _tool, width=19, rank=6, least=10),
-    Column("left", _budgets, lambda r: r.state.remaining.tool_uses, width=6, right=True, rank=4),
-    Column("tokens", lambda r: _number(f"{_tokens(r):,.0f}"), _tokens, width=8, right=True, rank=7),
-    Column("cost", _cost, lambda r: r.state.spent.usage.cost_usd or 0.0, right=True),
+    Column("tool", lambda r: r.shown.tool, width=19, least=10),
+    Column(
+        "tests", _tests, lambda r: r.shown.tests.passed if r.shown.tests else None, style=_primary, rank=5
+    ),
+    Column("left", _budgets, lambda r: r.shown.remaining.tool_uses, width=6, right=True, rank=6),
+    Column("tokens", lambda r: _number(f"{_tokens(r):,.0f}"), _tokens, width=8, right=True),
+    Column(
+        "cost", lambda r: cost_words(r.shown), lambda r: r.shown.usage.cost_usd or 0.0, right=True, rank=7
+    ),
+    Column("time", _time, lambda r: r.shown.spent_ms() / 1000, right=True),
     Column("attempt", lambda r: r.job.attempt, least=12),
 )
 """The columns. `left` shows the remaining budgets: tool uses and submissions, or steps."""

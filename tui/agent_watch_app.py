@@ -48,7 +48,8 @@ class AgentWatchApp(BaseApp):
     def first_screen(self) -> Screen[None]:
         """Return the screen with the table of the run, or with the attempt."""
         if self._run is not None:
-            return RunWatchScreen(RunFollower(self._run, self.locations.attempts), self._titled)
+            follower = RunFollower(self._run, self.locations.attempts)
+            return RunWatchScreen(follower, SystemTime(), self._titled)
         return self._screen_of(self._attempt)
 
     def on_mount(self) -> None:

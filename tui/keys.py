@@ -195,6 +195,8 @@ SCOPE_WORDS = {
     KeyScope.GLANCE: "Glance: a function read blind",
     KeyScope.GLANCE_DIFF: "Glance: what was changed",
     KeyScope.WATCH: "Watch",
+    KeyScope.WATCH_RUN: "Watch: a run",
+    KeyScope.TILES: "Watch: attempts at work",
     KeyScope.WATCH_ATTEMPT: "Watch: one attempt",
     KeyScope.BRIEF: "Solve: the first reading of the brief",
     KeyScope.ASSIGNED: "The tasks behind a participant's link",

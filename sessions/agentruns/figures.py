@@ -266,10 +266,10 @@ def _bounded(row: AttemptFigures) -> AttemptFigures:
     )
 
 
-def _row(state: JobState, attempts: AttemptStore, *, at_work: bool) -> AttemptFigures:
-    """Return the row of a job; unless its run is `at_work`, a request without a reply is lost."""
+def job_figures(state: JobState) -> AttemptFigures:
+    """Return the row of a job without what only its attempt's journal contains."""
     settled = state.settled
-    row = AttemptFigures(
+    return AttemptFigures(
         task=state.job.task,
         repeat=state.job.repeat,
         status=state.status.value,
@@ -285,6 +285,11 @@ def _row(state: JobState, attempts: AttemptStore, *, at_work: bool) -> AttemptFi
         worker=state.worker,
         clock_ms=state.clock_ms,
     )
+
+
+def _row(state: JobState, attempts: AttemptStore, *, at_work: bool) -> AttemptFigures:
+    """Return the row of a job; unless its run is `at_work`, a request without a reply is lost."""
+    row = job_figures(state)
     if not state.attempt:
         return row
     try:
@@ -301,12 +306,13 @@ def _row(state: JobState, attempts: AttemptStore, *, at_work: bool) -> AttemptFi
         row = structs.replace(
             row, lost_tokens=with_loss.lost_tokens, lost_usd=with_loss.lost_usd, lost_s=with_loss.lost_s
         )
-    return _with_attempt(row, summary, events)
+    return with_attempt(row, summary, events)
 
 
-def _with_attempt(
+def with_attempt(
     row: AttemptFigures, summary: AttemptSummary, events: Iterable[JournalEvent]
 ) -> AttemptFigures:
+    """Return the row of a job with what its attempt's journal contains; `events` are those of the journal."""
     state, spent = summary.state, summary.state.spent
     ending = state.ending
     reason = row.reason

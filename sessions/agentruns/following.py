@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+
+import msgspec
 
 from gistpoint.core.attempts.events import AttemptStarted
 from gistpoint.core.attempts.state import AttemptState, Standing, advance
 from gistpoint.core.errors import AttemptError
 from gistpoint.core.kinds.registry import blank_state
-from gistpoint.sessions.agentruns.store import AgentRun, JobState
+from gistpoint.sessions.agentruns.figures import AttemptFigures, job_figures, with_attempt
+from gistpoint.sessions.agentruns.shown_attempts import NOT_BEGUN, ShownAttempt, shown_attempt
+from gistpoint.sessions.agentruns.store import JOBS_FILE, AgentRun, JobState, JobStatus
+from gistpoint.sessions.attempts import AttemptSummary
 from gistpoint.sessions.journal import JOURNAL, decoded, is_open
 
 
@@ -21,6 +26,8 @@ class JournalFollower:
         self.folder = folder
         self._path = folder / JOURNAL
         self._read = 0
+        self._size = -1
+        """The size of the journal, in bytes, when it was last read; -1 before that."""
         self.state = AttemptState()
         self.problem = ""
         """Why the attempt can't be followed any further, as a sentence; empty if it can."""
@@ -38,9 +45,13 @@ class JournalFollower:
         if self.problem:
             return False
         try:
+            size = self._path.stat().st_size
+            if size == self._size:
+                return False
             with self._path.open("rb") as file:
                 file.seek(self._read)
                 data = file.read()
+            self._size = size
         except OSError as error:
             self.problem = f"{self._path.parent.name}/{JOURNAL} can't be read: {error.strerror}."
             return False
@@ -49,6 +60,10 @@ class JournalFollower:
         for line in whole.splitlines():
             self._take(line)
         return bool(whole)
+
+    def forget(self) -> None:
+        """Drop the state; if the journal grows, it is read from the beginning again."""
+        self._read, self.state = 0, AttemptState()
 
     def _take(self, line: bytes) -> None:
         event = decoded(line)
@@ -63,35 +78,109 @@ class JournalFollower:
             self.problem = str(error)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class FollowedJob:
-    """A job and the state of its attempt; an empty state if there is none."""
+    """A job with what a list shows of its attempt. It is the same object until one of them changes."""
 
     job: JobState
-    state: AttemptState
+    shown: ShownAttempt = NOT_BEGUN
+    figures: AttemptFigures = field(default_factory=lambda: AttemptFigures(task="", repeat=0, status=""))
+    """The row of the job in the figures of the run, without the time spent waiting for the endpoint."""
+    settled: bool = False
+    """Whether the attempt has ended and no confirmation is expected, so that its journal stays as it is."""
 
 
 class RunFollower:
-    """Follows a run and all of its attempts."""
+    """Follows a run and all of its attempts.
+
+    Only attempts under way keep their states, so that watching a run for a day takes no more memory than its
+    attempts at work.
+    """
 
     def __init__(self, run: AgentRun, attempts: Path) -> None:
         """`attempts` is the folder of the attempts."""
         self.run = run
         self._attempts = attempts
         self._followers: dict[str, JournalFollower] = {}
+        self._jobs: dict[str, FollowedJob] = {}
+        self._stamp: tuple[int, int] | None = None
+        """The size and the time of change of the file of jobs when it was last read."""
 
     def poll(self) -> Sequence[FollowedJob]:
-        """Return the jobs with the current states of their attempts.
+        """Return the jobs with their attempts as they are now.
 
         Raises `AgentRunError` if the run can't be read.
         """
-        self.run.reload()
-        return [FollowedJob(job, self._state(job.attempt)) for job in self.run.jobs.values()]
+        stamp = self._stamp_of_jobs()
+        if stamp is None or stamp != self._stamp:
+            self.run.reload()
+            self._stamp = stamp
+        self._jobs = {key: self._followed(key, job) for key, job in self.run.jobs.items()}
+        return list(self._jobs.values())
 
-    def _state(self, attempt: str) -> AttemptState:
-        if not attempt:
-            return AttemptState()
-        follower = self._followers.setdefault(attempt, JournalFollower(self._attempts / attempt))
-        if not follower.state.ended or follower.state.standing is Standing.NOT_ASKED:
-            follower.poll()
-        return follower.state
+    def _stamp_of_jobs(self) -> tuple[int, int] | None:
+        try:
+            found = (self.run.folder / JOBS_FILE).stat()
+        except OSError:
+            return None
+        return found.st_size, found.st_mtime_ns
+
+    def _followed(self, key: str, job: JobState) -> FollowedJob:
+        """Return a job as it is now: the same object as before if nothing has changed."""
+        before = self._jobs.get(key)
+        if before is not None and before.job.attempt != job.attempt:
+            before = None
+        if before is not None and before.job == job and (before.settled or not job.attempt):
+            return before
+        if not job.attempt:
+            return FollowedJob(job, figures=job_figures(job))
+        follower = self._follower(job.attempt)
+        grown = follower.poll()
+        if before is not None and not grown:
+            found = before if before.job == job else _after_job(before, job)
+        else:
+            found = _of_journal(job, follower)
+        if found is not before and _at_rest(found, follower):
+            follower.forget()
+        return found
+
+    def _follower(self, attempt: str) -> JournalFollower:
+        if attempt not in self._followers:
+            self._followers[attempt] = JournalFollower(self._attempts / attempt)
+        return self._followers[attempt]
+
+
+def _at_rest(followed: FollowedJob, follower: JournalFollower) -> bool:
+    """Whether nothing is likely to be written to the journal soon."""
+    return followed.shown.ending is not None or (
+        followed.job.status is JobStatus.HALTED and not follower.live
+    )
+
+
+def _of_journal(job: JobState, follower: JournalFollower) -> FollowedJob:
+    """Return a job whose attempt was just read."""
+    state = follower.state
+    summary = AttemptSummary(
+        job.attempt, job.job.task, state.header.mode, state.header.role, 0, state, follower.problem
+    )
+    figures = with_attempt(job_figures(job), summary, ())
+    settled = state.ended and state.standing is not Standing.NOT_ASKED
+    return FollowedJob(job, shown_attempt(state), figures, settled)
+
+
+def _after_job(before: FollowedJob, job: JobState) -> FollowedJob:
+    """Return a job that has changed although its attempt has not."""
+    own = job_figures(job)
+    kept = before.figures
+    ended = before.shown.ending is not None
+    figures = msgspec.structs.replace(
+        kept,
+        status=kept.status if ended else own.status,
+        reason=kept.reason if ended else own.reason,
+        message=own.message,
+        lost_tokens=own.lost_tokens,
+        lost_usd=own.lost_usd,
+        worker=own.worker,
+        clock_ms=own.clock_ms,
+    )
+    return replace(before, job=job, figures=figures)

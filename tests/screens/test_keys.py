@@ -31,6 +31,9 @@ from gistpoint.tui.keys import (
     shown_keys,
 )
 from gistpoint.tui.possible import possible_now
+from gistpoint.tui.screens.agents.attempt import AttemptWatchScreen
+from gistpoint.tui.screens.agents.run import RunWatchScreen
+from gistpoint.tui.screens.agents.tiles import AttemptTiles
 from gistpoint.tui.screens.dialogs.ask import Dialog
 from gistpoint.tui.screens.help import rows_of, sections
 from gistpoint.tui.screens.home import HomeScreen
@@ -67,6 +70,10 @@ OWNERS: dict[KeyScope, type] = {
     KeyScope.HOME: HomeScreen,
     KeyScope.SOLVE: SolveScreen,
     KeyScope.SUMMARY: SummaryScreen,
+    KeyScope.WATCH: RunWatchScreen,
+    KeyScope.WATCH_RUN: RunWatchScreen,
+    KeyScope.TILES: AttemptTiles,
+    KeyScope.WATCH_ATTEMPT: AttemptWatchScreen,
     KeyScope.DIALOG: Dialog,
     KeyScope.CONSOLE: Console,
     KeyScope.CODE: CodePane,

@@ -8,12 +8,17 @@ from typing import Any
 
 import pytest
 from builders import build_services, build_task
+from fakes import FakeClock
 from screens.driving import LARGE, SMALL
 from screens.settling import text_of, until
 from textual.pilot import Pilot
+from watched_runs import MONO_MS, NOW_MS, title_of, watched_run
 
+from gistpoint.core.locations import Locations
 from gistpoint.core.tasks.model import Mode
 from gistpoint.tui.app import GistpointApp
+from gistpoint.tui.base_app import OneScreenApp
+from gistpoint.tui.screens.agents.run import RunWatchScreen
 
 Compare = Callable[..., bool]
 
@@ -66,3 +71,23 @@ def test_give_up(tmp_path: Path, snap_compare: Compare) -> None:
         screen.stop()
 
     assert snap_compare(app_at(tmp_path, solve=True), terminal_size=SMALL, run_before=ready)
+
+
+@pytest.mark.parametrize("size", [(80, 24), (120, 35), (160, 48), (200, 60)], ids=["80", "120", "160", "200"])
+def test_watched_run(snap_compare: Compare, size: tuple[int, int]) -> None:
+    clock = FakeClock(NOW_MS, MONO_MS)
+    app = OneScreenApp(
+        Locations.of_user(),
+        "screens/agents/agents.tcss",
+        lambda: RunWatchScreen(watched_run(), clock, title_of),  # type: ignore[arg-type]
+    )
+
+    async def ready(pilot: Pilot[Any]) -> None:
+        await _until(pilot, lambda: "At work (3)" in text_of(pilot.app))
+        screen = pilot.app.screen
+        assert isinstance(screen, RunWatchScreen)
+        await pilot.press("tab", "down", "down", "down", "shift+tab", "right")
+        await _until(pilot, lambda: "Job 4 has halted" in text_of(pilot.app))
+        assert "\x1b" not in text_of(pilot.app)
+
+    assert snap_compare(app, terminal_size=size, run_before=ready)

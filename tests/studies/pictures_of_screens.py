@@ -1,6 +1,7 @@
 """Takes a picture of every screen at 80x24 and 160x48, in both themes, and measures contrast.
 
-Three parts are also taken without colour. Prints a line for each picture: the poorest contrast of its text,
+Studies, the making of tasks and watched runs are also taken at 120x35 and 200x60, and four parts without
+colour. Prints a line for each picture: the poorest contrast of its text,
 and of its frames and bars, in each theme, with the parts below WCAG 2.2, level AA (4.5, and 3 for frames and
 bars); and at the end the minimum of each theme. The pictures are meant to be looked at afterwards.
 
@@ -28,6 +29,7 @@ sys.path[:0] = [str(TESTS), str(TESTS.parent / "docs")]
 import screenshots as documented  # noqa: E402
 from agent_runs import LOOK, RIGHT, Home  # noqa: E402
 from contrast import Inked, inked  # noqa: E402
+from fakes import FakeClock  # noqa: E402
 from screens.settling import send_keys  # noqa: E402
 from screens.test_assigned import Lab  # noqa: E402
 from screens.test_making import REPORT, ScriptedWork  # noqa: E402
@@ -38,6 +40,7 @@ from screenshots import keys, settled, typed, until  # noqa: E402
 from scripted_endpoint import reply  # noqa: E402
 from study_folders import Machine  # noqa: E402
 from textual.pilot import Pilot  # noqa: E402
+from watched_runs import MONO_MS, NOW_MS, title_of, watched_run  # noqa: E402
 
 from gistpoint.core.corruption.blind import BlindItem  # noqa: E402
 from gistpoint.core.generation.progress import KeptTask, TrialProgress  # noqa: E402
@@ -49,6 +52,7 @@ from gistpoint.sessions.annotations.glance_reader import GlanceReader, GlanceSto
 from gistpoint.tui.agent_watch_app import AgentWatchApp  # noqa: E402
 from gistpoint.tui.app import GistpointApp  # noqa: E402
 from gistpoint.tui.base_app import BaseApp, OneScreenApp  # noqa: E402
+from gistpoint.tui.screens.agents.run import RunWatchScreen  # noqa: E402
 from gistpoint.tui.screens.glance.reading import GlanceScreen  # noqa: E402
 from gistpoint.tui.themes import OWN  # noqa: E402
 
@@ -305,6 +309,12 @@ async def watch(camera: ThemesCamera) -> None:
         await camera.take(pilot, "watch-attempt")
         model.let.release(2)
         thread.join(60)
+    side_by_side = OneScreenApp(
+        Locations.of_user(),
+        "screens/agents/agents.tcss",
+        lambda: RunWatchScreen(watched_run(), FakeClock(NOW_MS, MONO_MS), title_of),  # type: ignore[arg-type]
+    )
+    await _pictured(camera, side_by_side, "watch-side-by-side", "right")
 
 
 async def _pictured(camera: ThemesCamera, app: BaseApp, name: str, *pressed: str) -> None:
@@ -317,8 +327,12 @@ async def _pictured(camera: ThemesCamera, app: BaseApp, name: str, *pressed: str
 PARTS: tuple[Callable[[ThemesCamera], Awaitable[None]], ...] = (
     home, solve, gist, validate, review, study, participant, making, glance, watch,
 )  # fmt: skip
-COLOURLESS = ("home", "solve", "review")
+COLOURLESS = ("home", "solve", "review", "watch")
 """Parts that are also taken without colour, in the small terminal."""
+
+
+WIDER, MORE_SIZES = ("study", "making", "watch"), ((120, 35), (200, 60))
+"""Parts that are taken at more sizes, and these sizes."""
 
 
 async def _part(part: Callable[[ThemesCamera], Awaitable[None]], camera: ThemesCamera) -> None:
@@ -334,7 +348,7 @@ def main(folder: Path, wanted: list[str]) -> None:
     for part in PARTS:
         if wanted and part.__name__ not in wanted:
             continue
-        for size in documented.SIZES:
+        for size in sorted((*documented.SIZES, *(MORE_SIZES if part.__name__ in WIDER else ()))):
             asyncio.run(_part(part, ThemesCamera(folder, size, measured)))
         if part.__name__ in COLOURLESS:
             os.environ["NO_COLOR"] = "1"

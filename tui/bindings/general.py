@@ -142,6 +142,8 @@ STUDY_KEYS: tuple[Key, ...] = (
 # The keys for watching a run or an attempt.
 
 _watch = KeyGroup("Watch", KeyScope.WATCH)
+_watch_run = KeyGroup("Watch", KeyScope.WATCH_RUN)
+_tiles = KeyGroup("Attempts at work", KeyScope.TILES)
 _watch_attempt = KeyGroup("Watch", KeyScope.WATCH_ATTEMPT)
 _watch_panes = KeyGroup("Panes", KeyScope.WATCH_ATTEMPT)
 
@@ -149,6 +151,16 @@ WATCH_KEYS: tuple[Key, ...] = (
     _watch(
         "watch.leave", "escape,q", "leave", "Leave", "Close this; the run or attempt continues", show=True
     ),
+    _watch_run(
+        "watch.tiles", "v", "tiles", "Tiles", "Hide the attempts at work, or show them again", show=True
+    ),
+    _tiles("tiles.up", "up,k", "row(-1)", "Up", "The attempt above"),
+    _tiles("tiles.down", "down,j", "row(1)", "Down", "The attempt below"),
+    _tiles("tiles.left", "left,h", "move(-1)", "Left", "The attempt before"),
+    _tiles("tiles.right", "right,l", "move(1)", "Right", "The attempt after"),
+    _tiles("tiles.first", "home,g", "edge(-1)", "First", "The first attempt"),
+    _tiles("tiles.last", "end,G", "edge(1)", "Last", "The last attempt"),
+    _tiles("tiles.choose", "enter", "choose", "Open", "Watch the attempt", show=True),
     _watch_attempt(
         "watch.take",
         "f9",

@@ -35,6 +35,8 @@ class KeyScope(StrEnum):
     GIST = "gist"
     TRACE = "trace"
     WATCH = "watch"
+    WATCH_RUN = "watch_run"
+    TILES = "tiles"
     WATCH_ATTEMPT = "watch_attempt"
     BRIEF = "brief"
     TOUR = "tour"

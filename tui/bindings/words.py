@@ -81,8 +81,8 @@ WORDS: tuple[KeyWord, ...] = (
     ),
     KeyWord(
         "v",
-        "view: the record, the files, the source",
-        "home.review summary.review page.files about.source markdown.source",
+        "view: the record, the files, the source, tiles",
+        "home.review summary.review page.files about.source markdown.source watch.tiles",
     ),
     KeyWord(
         "i", "what is known (information)", "page.run about.overview solve.rule summary.rule runs.unread"

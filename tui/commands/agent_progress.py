@@ -17,6 +17,7 @@ from gistpoint.core.readable import duration
 from gistpoint.core.running import time_left
 from gistpoint.core.text import plural, visible_line
 from gistpoint.sessions.agentruns.runner import JobReport
+from gistpoint.sessions.agentruns.shown_attempts import shown_attempt
 from gistpoint.sessions.agentruns.store import AgentRun, JobStatus
 from gistpoint.sessions.tasks import TaskTitles
 from gistpoint.tui import signs
@@ -89,7 +90,8 @@ class JobLines:
                 return
             self._reported[job.job.key] = job.status
             title = self._titled(job.job.task)
-            row = JobRow(self._numbers[job.job.key], job, report.state or AttemptState(), title=title)
+            shown = shown_attempt(report.state or AttemptState())
+            row = JobRow(self._numbers[job.job.key], job, shown, title=title)
             print(
                 f"{datetime.now():%H:%M:%S} {visible_line(_line(row, len(self._numbers)))}",
                 file=sys.stderr,
@@ -106,14 +108,14 @@ class JobLines:
 
 def _line(row: JobRow, jobs: int) -> str:
     """Return the line for a job that has ended or halted."""
-    state, usage = row.state, row.state.spent.usage
+    shown, usage = row.shown, row.shown.usage
     words = [
         f"{row.number}/{jobs} {row.title or row.job.job.task[:12]}, repeat {row.job.job.repeat}: {doing(row)}"
     ]
     if row.begun:
         words += [
-            plural(len(state.turns), "turn"),
-            plural(len(state.calls), "call"),
+            plural(shown.turns, "turn"),
+            plural(shown.calls, "call"),
             plural(usage.tokens, "token"),
         ]
     if usage.cost_usd is not None:
@@ -181,7 +183,7 @@ class JobTable:
             JobRow(
                 number,
                 job,
-                states.get(job.job.key) or AttemptState(),
+                shown_attempt(states.get(job.job.key) or AttemptState()),
                 live=job.status is JobStatus.BEGUN,
                 sent=job.job.key in sent,
                 title=self._titled(job.job.task),
@@ -189,7 +191,7 @@ class JobTable:
             for number, job in enumerate(jobs, start=1)
         ]
         ended = sum(job.status is JobStatus.ENDED for job in jobs)
-        solved = sum(doing(row).startswith(signs.GOOD) and not row.state.mixed for row in rows)
+        solved = sum(doing(row).startswith(signs.GOOD) and not row.shown.mixed for row in rows)
         table = Table(
             box=box.SIMPLE_HEAD,
             pad_edge=False,

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
+from gistpoint import __version__
 from gistpoint.core.agents.settings import TokenPrice
 from gistpoint.core.agents.solvers import SEARCHER
 from gistpoint.core.attempts.identity import Role
@@ -36,6 +37,7 @@ from gistpoint.sessions.agentruns.beginning import (
 )
 from gistpoint.sessions.agentruns.figure_lines import solved_line, summary_lines
 from gistpoint.sessions.agentruns.figures import AttemptFigures, FiguresOfRun, figures_of, outcomes_of
+from gistpoint.sessions.agentruns.run_page import run_page
 from gistpoint.sessions.agentruns.runner import GRACE_S, AgentPorts, AgentRunner
 from gistpoint.sessions.agentruns.store import AgentJob, AgentRun, AgentRunStore
 from gistpoint.sessions.attempts import AttemptStore
@@ -258,11 +260,11 @@ class ListAgentRuns(Request):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShowAgentRun(Request):
-    """A request to print the figures of a run, or to write them as a table."""
+    """A request to print the figures of a run, or to write them as a table or a page."""
 
     name: str
     json: bool = False
-    to: Literal["csv"] | None = None
+    to: Literal["csv", "html"] | None = None
     output: str | None = None
 
 
@@ -326,16 +328,23 @@ def _listed(store: AgentRunStore, attempts: AttemptStore, name: str) -> dict[str
 
 
 def show(request: ShowAgentRun) -> int:
-    """Print the figures of a run, or write them as CSV. Raises `UserError` for `output` without `to`."""
+    """Print the figures of a run, or write them as CSV or a page.
+
+    Raises `UserError` for `output` without `to`.
+    """
     found = AgentRunStore(Locations.of_user().runs).open(request.name)
     if request.output and not request.to:
-        raise UserError("-o is only for a table.", hint="Add --to csv.")
+        raise UserError("-o is only for a table or a page.", hint="Add --to csv or --to html.")
     figures = figures_of(found, attempt_store())
     if request.to:
+        store, titled = attempt_store(), task_titles()
+        pieces = (
+            figures.as_csv() if request.to == "csv" else run_page(found, figures, store, titled, __version__)
+        )
         if request.output:
-            write_whole(path_of(request.output), [line.encode() for line in figures.as_csv()])
+            write_whole(path_of(request.output), (piece.encode() for piece in pieces))
         else:
-            sys.stdout.writelines(for_output(figures.as_csv()))
+            sys.stdout.writelines(for_output(pieces))
         return DONE
     _print_figures(found, figures, json=request.json)
     return DONE
@@ -568,7 +577,9 @@ SHOW = CliCommand(
         {
             "name": _RUN,
             "json": JSON,
-            "to": option("a table of the attempts, to standard output or to -o PATH"),
+            "to": option(
+                "a table of the attempts (csv) or a page about the run (html), to standard output or -o PATH"
+            ),
             "output": option("file to write", "-o", "--output", metavar="PATH"),
         },
         one_of=(("json", "to"),),

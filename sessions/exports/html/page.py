@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import base64
-import hashlib
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
 from html import escape
-from importlib.resources import files
 from pathlib import PurePosixPath
 
 from gistpoint.core.diffs import compute
@@ -22,7 +19,7 @@ from gistpoint.sessions.exports.html.marking import (
     file_lines,
     text_lines,
 )
-from gistpoint.sessions.exports.html.skeleton import line, page_head
+from gistpoint.sessions.exports.html.skeleton import content_hash, line, packaged, page_head
 from gistpoint.sessions.formats.shared.calls import kind_of
 from gistpoint.sessions.records.model import (
     CutText,
@@ -202,7 +199,7 @@ class _RunPage:
         shown: list[str] = []
         for image in images_in(self._document.raw(step.index, READ)):
             address = image.address
-            before = self._drawn.setdefault(_hash(address), step.index)
+            before = self._drawn.setdefault(content_hash(address), step.index)
             if before < step.index:
                 shown.append(
                     f'<p class="facts">the image of <a href="#step-{before + 1}">step {before + 1}</a></p>\n'
@@ -365,7 +362,8 @@ def _style() -> str:
     """Return the style sheet, with the rules that hide kinds of steps by classes."""
     kinds = ",".join(f".no-{kind} .k-{kind}" for kind in StepKind)
     return (
-        f"\n{_file('page.css')}{kinds} {{ display: none }}\n.only-errors {_FAULTLESS} {{ display: none }}\n"
+        f"\n{packaged('colours.css', 'page.css')}{kinds} {{ display: none }}\n"
+        f".only-errors {_FAULTLESS} {{ display: none }}\n"
     )
 
 
@@ -387,22 +385,14 @@ _FAULTLESS = ":is(.step, nav li):not(.bad)"
 
 @cache
 def _script() -> str:
-    return f"\n{_file('page.js')}"
-
-
-def _file(name: str) -> str:
-    return files("gistpoint.sessions.exports.html").joinpath(name).read_text("utf-8")
-
-
-def _hash(text: str) -> str:
-    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
+    return f"\n{packaged('page.js')}"
 
 
 def _policy() -> str:
     """Return the content security policy: only the page's own style and script, and no requests."""
     return (
-        f"default-src 'none'; style-src {_hash(_style())} {_hash(_scriptless_style())}; "
-        f"script-src {_hash(_script())}; img-src data:; base-uri 'none'; form-action 'none'"
+        f"default-src 'none'; style-src {content_hash(_style())} {content_hash(_scriptless_style())}; "
+        f"script-src {content_hash(_script())}; img-src data:; base-uri 'none'; form-action 'none'"
     )
 
 

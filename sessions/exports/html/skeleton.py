@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import base64
+import hashlib
 from html import escape
+from importlib.resources import files
 
 from gistpoint.core.text import bounded, visible, visible_line
 
@@ -18,6 +21,17 @@ def page_head(title: str, policy: str, style: str, *, links: str = "", styles: s
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         f"{links}<title>{title}</title>\n<style>{style}</style>\n{styles}</head>\n<body>\n"
     )
+
+
+def packaged(*names: str) -> str:
+    """Return the text of files of this package, such as style sheets, one after another."""
+    folder = files("gistpoint.sessions.exports.html")
+    return "".join(folder.joinpath(name).read_text("utf-8") for name in names)
+
+
+def content_hash(text: str) -> str:
+    """Return the hash of a text in the form of a content security policy."""
+    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
 
 
 def line(text: str, longest: int = 400) -> str:

@@ -90,6 +90,8 @@ def test_a_run_is_done_listed_and_shown(
     )
     assert found["totals"]["solved"]["of"] == 1
     assert agent("show", "r", "--to", "csv", "-o", str(tmp_path / "r.csv")) == 0
+    assert agent("show", "r", "--to", "html", "-o", str(tmp_path / "r.html")) == 0
+    assert '<details class="job ' in (tmp_path / "r.html").read_text(encoding="utf-8")
     assert next(csv.DictReader((tmp_path / "r.csv").open()))["reason"] == "gave_up: no_tool_call"
     assert agent("list") == 0
     assert "r\tm-1\t" in capsys.readouterr().out

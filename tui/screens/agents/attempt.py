@@ -220,7 +220,7 @@ class AttemptWatchScreen(BaseScreen[None]):
         brief = watch_frame(
             Vertical(MarkdownText(id="brief-view"), id="brief"), "brief", note="v shows its source"
         )
-        results = ResultsPane(self._start_of, lambda call_id: None)
+        results = ResultsPane(self._start_of, lambda call_id: None, read_only=True)
         yield PaneArea(WATCHED, FilesPane(), (brief, CodePane(), results), ModelPane())
         yield Plain("", id="agent-status")
         yield KeyBar()

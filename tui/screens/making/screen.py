@@ -39,6 +39,11 @@ _LARGE = 32
 """The height of a terminal, in lines, from which more of the work is shown."""
 
 
+def _notes_in(height: int) -> int:
+    """Return how many of the latest results are shown in a terminal of this height: 1 to 12."""
+    return 1 if height < _LARGE else min(12, 3 + (height - _LARGE) // 3)
+
+
 class KeptTable(Table[KeptTask]):
     """The table of the tasks that were kept."""
 
@@ -117,7 +122,7 @@ class MakingScreen(BaseScreen[None]):
         framed(self.now, "Ended" if shown.ended else "Now", time_words(shown))
         self.header.show(words="   ".join(filter(None, (visible_line(shown.source), kept_words(shown)))))
         self._fill(self.dropped, dropped_lines(shown))
-        self._fill(self.notes, [visible_line(note) for note in shown.notes[-(3 if large else 1) :]])
+        self._fill(self.notes, [visible_line(note) for note in shown.notes[-_notes_in(self.size.height) :]])
         if [task.id for task in self.kept.records] == [task.id for task in shown.kept]:
             self.kept.renew(shown.kept)
         else:

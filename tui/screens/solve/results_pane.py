@@ -48,14 +48,22 @@ class ResultsPane(StatePane):
     calls = query_one("#calls", OptionList)
     answer = query_one("#answer", TextView)
 
-    def __init__(self, start_of: Callable[[str], str], judgement_of: Callable[[str], Judged | None]) -> None:
+    def __init__(
+        self,
+        start_of: Callable[[str], str],
+        judgement_of: Callable[[str], Judged | None],
+        *,
+        read_only: bool = False,
+    ) -> None:
         """`start_of` returns the initial code of a function.
 
-        `judgement_of` returns the test run of a call in this process, None if there is none.
+        `judgement_of` returns the test run of a call in this process, None if there is none. With
+        `read_only`, nobody here can make a call, so the pane names no price.
         """
         super().__init__(id="results")
         pane_frame(self, "results", note="no calls yet")
         self._start_of, self._judgement_of = start_of, judgement_of
+        self._read_only = read_only
         self._state = AttemptState()
         self._drawn: tuple[AttemptCall, ...] = ()
         self._chosen: AttemptCall | None = None
@@ -242,11 +250,12 @@ class ResultsPane(StatePane):
             else ""
         )
         words = submission_words(submission) if submission is not None else asked_words(call)
-        leads = (
-            f"{signs.LEADS} Enter opens: free if shown, else 1 {self._state.of_kind.unit}"
-            if self.answer.places
-            else ""
+        opens = (
+            "Enter opens what was shown"
+            if self._read_only
+            else f"Enter opens: free if shown, else 1 {self._state.of_kind.unit}"
         )
+        leads = f"{signs.LEADS} {opens}" if self.answer.places else ""
         note = f"[ ] {tabs}" if tabs else leads
         if read_words(call):
             fold = shown_key(key_named("results.fold").keys)
