@@ -133,14 +133,14 @@ def _continued(items: list[Any], piece: Mapping[str, Any]) -> dict[str, Any] | N
     continues the last item.
     """
     index, type = piece.get("index"), piece.get("type")
+    same = [item for item in items if isinstance(item, dict) and item.get("type") == type]
     if isinstance(index, int):
-        same = (item for item in items if isinstance(item, dict) and item.get("index") == index)
-        return next((item for item in same if item.get("type") == type), None)
-    last = items[-1] if items else None
-    if not isinstance(last, dict) or last.get("type") != type or last.get("index") is not None:
+        return next((item for item in same if item.get("index") == index), None)
+    if not same or same[-1] is not items[-1] or "index" in same[-1]:
         return None
-    texts = [name for name in _TEXTS if isinstance(last.get(name), GrowingText)]
-    return last if any(isinstance(piece.get(name), str) for name in texts) else None
+    last = same[-1]
+    texts = {name for name, value in last.items() if isinstance(value, GrowingText)}
+    return last if texts & _TEXTS & piece.keys() else None
 
 
 def plain(value: Any) -> Any:

@@ -48,15 +48,13 @@ class Received:
         return self._reply.characters
 
     def take(self, blocks: Iterable[bytes], began: Callable[[], None]) -> None:
-        """Receive blocks up to the end of the reply; `began` is called once it has begun.
+        """Receive blocks up to the end of the reply; `began` is called for each block once it has begun.
 
         Raises `EndlessReplyError` for too much, `ValueError` for what is not JSON, and what `blocks` raises.
         """
-        had_begun = False
         for block in blocks:
             self._feed(block)
-            if self._reply.began and not had_begun:
-                had_begun = True
+            if self._reply.began:
                 began()
             if self._reply.over:
                 return

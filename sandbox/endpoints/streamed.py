@@ -81,11 +81,12 @@ class StreamedReply:
 
     def add(self, event: ServerEvent) -> None:
         """Add an event. Raises `ValueError` for data that are not a chunk, and `EndlessReplyError`."""
-        for data in _values_in(event):
-            if data.strip() == _DONE:
-                self.ended = True
+        for data in map(bytes.strip, _values_in(event)):
+            if self.over:
                 return
-            if data.strip():
+            if data == _DONE:
+                self.ended = True
+            elif data:
                 self._add(_chunk(data), is_error=event.name == "error")
 
     def body(self) -> dict[str, Any]:
@@ -100,12 +101,11 @@ class StreamedReply:
 
     def _add(self, chunk: dict[str, Any], *, is_error: bool) -> None:
         self._learn_usage(chunk)
-        error = chunk.get("error")
-        if isinstance(error, dict | str) and error:
-            self.error = error
-        elif is_error or chunk.get("object") == "error":
-            self.error = chunk
-        elif chunk.get("object") == "chat.completion":
+        is_error = is_error or chunk.get("object") == "error"
+        self.error = _error_in(chunk) or (chunk if is_error else None)
+        if self.error is not None:
+            return
+        if chunk.get("object") == "chat.completion":
             self._whole = chunk
         else:
             self._add_members(chunk)
@@ -136,8 +136,8 @@ class StreamedReply:
                 return
 
     def _add_choice(self, given: dict[str, Any]) -> None:
-        error = given.get("error")
-        if isinstance(error, dict | str) and error:
+        error = _error_in(given)
+        if error is not None:
             self.error = error
             return
         choice = self._choices.setdefault(index_of(given), _Choice(StreamedCalls(self._merger)))
@@ -145,7 +145,7 @@ class StreamedReply:
         if self._usage is None:
             self._learn_usage(given)  # Moonshot
         delta, message = given.get("delta"), given.get("message")
-        choice.is_given = choice.is_given or isinstance(delta, dict) or isinstance(message, dict)
+        choice.is_given |= isinstance(delta, dict) or isinstance(message, dict)
         if isinstance(delta, dict) and delta:
             self._add_delta(choice, delta)
         elif isinstance(message, dict) and not choice.message and not len(choice.calls):
@@ -162,7 +162,13 @@ class StreamedReply:
                 message.setdefault("role", value)
             elif value is not None:
                 message[name] = self._merger.merged(message.get(name), value, name)
-                self.began = self.began or bool(value)
+                self.began |= bool(value)
+
+
+def _error_in(table: Mapping[str, Any]) -> object:
+    """Return the error in a chunk or a choice; None if there is none."""
+    error = table.get("error")
+    return error if isinstance(error, dict | str) and error else None
 
 
 def _values_in(event: ServerEvent) -> tuple[bytes, ...]:

@@ -412,6 +412,13 @@ def test_an_error_inside_a_stream_is_the_endpoints(stream: bytes, problem: str) 
     assert failure.usage.prompt_tokens > 5
 
 
+@pytest.mark.parametrize("error", [{"error": "gone"}, {"choices": [{"error": "gone"}, {"delta": {}}]}])
+def test_nothing_after_an_error_hides_it(error: object) -> None:
+    failure, _ = at(streaming(events_of(chunk(content="Fi"), error, *WHOLE)))
+    assert isinstance(failure, ChatFailure)
+    assert "gone" in failure.message
+
+
 @pytest.mark.parametrize(
     "answer",
     [
