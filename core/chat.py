@@ -174,6 +174,8 @@ class ChatFailure:
     """The usage of all attempts."""
     retried: tuple[ChatProblem, ...] = ()
     """The failures of earlier attempts, in order."""
+    busy: bool = False
+    """Whether the host is well and takes requests soon: it is loading a model, or has no slot free."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,3 +198,5 @@ class ChatReply:
     """The endpoint's name for the replying configuration (`system_fingerprint`)."""
     request_id: str = ""
     """The endpoint's id of the reply."""
+    streamed: bool = False
+    """Whether the reply was received in pieces."""

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from gistpoint.core.errors import CancelledError
 
 if TYPE_CHECKING:
+    from gistpoint.core.chat import ChatFailure
     from gistpoint.core.outcomes import TestResult
 
 
@@ -45,6 +46,12 @@ class CancelToken:
         Waits may be nested. This token ignores them; a caller who counts such time passes a token that does.
         """
         yield
+
+    def request_failed(self, failure: ChatFailure, seconds: float) -> None:
+        """Take note of a request to an endpoint that took so long and brought no reply.
+
+        This token ignores it; a caller who counts such time and cost passes a token that does.
+        """
 
     def sleep(self, seconds: float) -> None:
         """Wait, and raise `CancelledError` as soon as the token is set."""

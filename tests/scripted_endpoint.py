@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import select
+import socket
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -16,13 +19,19 @@ from gistpoint.core.running import NEVER, CancelToken
 
 @dataclass(frozen=True)
 class Answer:
-    """The answer to one request; `cut` closes the connection after so many bytes of the body."""
+    """The answer to one request; `cut` closes the connection after so many bytes of the body.
+
+    With `blocks`, the body is sent in these pieces; a number is a wait of so many seconds, an event is waited
+    for, and a function is called. The connection is closed after them, without an end of the body if `cut` is
+    given.
+    """
 
     body: object = ""
     status: int = 200
     headers: Mapping[str, str] = field(default_factory=dict)
     wait: threading.Event | None = None
     cut: int | None = None
+    blocks: Sequence[bytes | float | threading.Event | Callable[[], object]] | None = None
 
 
 Step = Answer | Callable[[dict[str, Any], Mapping[str, str]], Answer]
@@ -56,6 +65,19 @@ def completion(
     )
 
 
+def events_of(*chunks: object, done: bool = True) -> bytes:
+    """Return a stream of events with these chunks, and `[DONE]` at its end."""
+    sent = [chunk if isinstance(chunk, str) else json.dumps(chunk) for chunk in chunks]
+    return "".join(f"data: {data}\n\n" for data in [*sent, *(["[DONE]"] if done else [])]).encode()
+
+
+def chunk(finish: str | None = None, usage: object = None, **delta: object) -> dict[str, Any]:
+    """Return a chunk of a chat completion."""
+    choices = [{"index": 0, "delta": delta, "finish_reason": finish}]
+    about = {"id": "c", "object": "chat.completion.chunk", "model": "scripted-1"}
+    return {**about, "choices": choices, **({} if usage is None else {"usage": usage})}
+
+
 @dataclass
 class Endpoint:
     """A running server, with the requests that it received and its URL."""
@@ -65,6 +87,11 @@ class Endpoint:
     headers: list[dict[str, str]] = field(default_factory=list)
     paths: list[str] = field(default_factory=list)
     url: str = ""
+    left: threading.Semaphore = field(default_factory=lambda: threading.Semaphore(0))
+    """Released each time that a client leaves while it is waited for."""
+    at_work: int = 0
+    """The number of requests that are being answered."""
+    most_at_work: int = 0
 
     def next(self, request: dict[str, Any], headers: Mapping[str, str]) -> Answer:
         number = len(self.requests)
@@ -78,6 +105,7 @@ class Endpoint:
 def endpoint(*steps: Step) -> Iterator[Endpoint]:
     """Serve the steps in turn, repeating the last one, and yield the endpoint."""
     served = Endpoint(list(steps))
+    lock = threading.Lock()
 
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self) -> None:
@@ -87,8 +115,21 @@ def endpoint(*steps: Step) -> Iterator[Endpoint]:
                 return  # the client is gone
             served.paths.append(self.path)
             answer = served.next(request, {key.lower(): value for key, value in self.headers.items()})
-            if answer.wait is not None:
-                answer.wait.wait(30)
+            with lock:
+                served.at_work += 1
+                served.most_at_work = max(served.most_at_work, served.at_work)
+            try:
+                self._answer(answer)
+            finally:
+                with lock:
+                    served.at_work -= 1
+
+        def _answer(self, answer: Answer) -> None:
+            if answer.wait is not None and not self._waited(answer.wait, 30):
+                return
+            if answer.blocks is not None:
+                self._stream(answer)
+                return
             body = answer.body
             data = body if isinstance(body, bytes) else body.encode() if isinstance(body, str) else None
             data = json.dumps(body).encode() if data is None else data
@@ -104,6 +145,44 @@ def endpoint(*steps: Step) -> Iterator[Endpoint]:
                 pass
             if answer.cut is not None:
                 self.close_connection = True
+
+        def _waited(self, event: threading.Event, seconds: float) -> bool:
+            """Wait for an event, and return whether the client is still there."""
+            until = time.monotonic() + seconds
+            while not event.wait(0.01) and time.monotonic() < until:
+                if select.select([self.connection], [], [], 0)[0]:
+                    try:
+                        gone = not self.connection.recv(1, socket.MSG_PEEK)
+                    except OSError:
+                        gone = True
+                    if gone:
+                        served.left.release()
+                        self.close_connection = True
+                        return False
+            return True
+
+        def _stream(self, answer: Answer) -> None:
+            headers = {"Content-Type": "text/event-stream", **answer.headers}
+            lines = [f"{key}: {value}\r\n" for key, value in headers.items()]
+            head = f"HTTP/1.1 {answer.status} OK\r\n{''.join(lines)}Transfer-Encoding: chunked\r\n\r\n"
+            self.close_connection = True
+            try:
+                self.wfile.write(head.encode())
+                for block in answer.blocks or ():
+                    if isinstance(block, bytes):
+                        self.wfile.write(b"%x\r\n%b\r\n" % (len(block), block) if block else b"")
+                        continue
+                    if callable(block):
+                        block()
+                        continue
+                    seconds = 30.0 if isinstance(block, threading.Event) else block
+                    event = block if isinstance(block, threading.Event) else threading.Event()
+                    if not self._waited(event, seconds):
+                        return
+                if answer.cut is None:
+                    self.wfile.write(b"0\r\n\r\n")
+            except OSError:
+                served.left.release()
 
         def log_message(self, format: str, *args: object) -> None:
             pass

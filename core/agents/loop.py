@@ -10,7 +10,7 @@ import json
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from msgspec import UNSET, structs
@@ -19,7 +19,7 @@ from gistpoint.core.agents import static
 from gistpoint.core.agents.conversation import ReplyKind, calls_in_vain, conversation, missing_calls
 from gistpoint.core.agents.settings import AgentSettings
 from gistpoint.core.attempts.engine import Attempt
-from gistpoint.core.attempts.events import ModelTurn, Pane, RequestedCall
+from gistpoint.core.attempts.events import ModelTurn, Pane, RequestedCall, RequestFailed
 from gistpoint.core.attempts.parts import REQUEST_ID
 from gistpoint.core.attempts.reasons import EndReason, GiveUpCode, PauseReason
 from gistpoint.core.attempts.state import AttemptState
@@ -118,16 +118,31 @@ def work(
 
 
 class _Patience(CancelToken):
-    """The token of a request: stops with the work, sends heartbeats, and pauses the attempt during waits."""
+    """The token of a request: stops with the work, and sends heartbeats.
 
-    def __init__(self, attempt: Attempt, stop: Callable[[], bool], outer: CancelToken) -> None:
+    Waits pause the attempt; requests without a reply are journalled.
+    """
+
+    def __init__(
+        self,
+        attempt: Attempt,
+        stop: Callable[[], bool],
+        outer: CancelToken,
+        priced: Callable[[Usage], Usage],
+    ) -> None:
         super().__init__()
         self._attempt = attempt
         self._stop = stop
         self._outer = outer
+        self._priced = priced
         self._paused = False
-        self._beat = time.monotonic()
-        self.waited_s = 0.0
+        self._beat = self._since = time.monotonic()
+        self._awaits = True
+        """Whether a request may be under way; false once a wait before it was cancelled."""
+        self._failures = 0
+        self._unwritten = Usage()
+        self.apart_s = 0.0
+        """The seconds of waits and of requests without a reply."""
 
     @property
     def cancelled(self) -> bool:
@@ -155,10 +170,37 @@ class _Patience(CancelToken):
             self._attempt.pause(PauseReason.ENDPOINT_WAIT)
         try:
             yield
+        except CancelledError:
+            self._awaits = False
+            raise
         finally:
             self._paused = False
             self._attempt.resume()
-            self.waited_s += time.monotonic() - began
+            self._since = time.monotonic()
+            self.apart_s += self._since - began
+
+    def request_failed(self, failure: ChatFailure, seconds: float) -> None:
+        """Journal a request that brought no reply."""
+        self._note(failure.problem.value, failure.usage, seconds)
+
+    def dropped(self, usage: Usage) -> None:
+        """Journal the request under way, if there is one, as dropped."""
+        if self._awaits:
+            self._note("", usage, time.monotonic() - self._since)
+
+    def _note(self, problem: str, usage: Usage, seconds: float) -> None:
+        self._failures += 1
+        self._since = time.monotonic()
+        self.apart_s += seconds
+        if self._attempt.state.ended:  # its time was up
+            self._unwritten += usage
+            return
+        lost_ms = max(0, round(seconds * 1000))
+        self._attempt.append(RequestFailed(problem=problem, duration_ms=lost_ms, usage=self._priced(usage)))
+
+    def unwritten(self, lost: Usage) -> Usage:
+        """Return the part of the usage of lost requests that the journal does not have."""
+        return self._unwritten if self._failures else lost
 
     def sleep(self, seconds: float) -> None:
         """Wait with the attempt paused. Raises `CancelledError` as soon as the work is stopped."""
@@ -259,16 +301,18 @@ class _Work:
             return None
         if not self.may_ask(estimate):
             return self._left(Leaving.OVER_COST)
-        patience = _Patience(attempt, self.stop, self.run.cancel)
+        patience = _Patience(attempt, self.stop, self.run.cancel, self._priced)
         began = time.monotonic()
         try:
             reply = self.model.complete(messages, [tool.json_schema() for tool in tools], cancel=patience)
         except CancelledError:
-            self.lost += structs.replace(self._priced(Usage(estimate.prompt_tokens)), estimated=True)
+            patience.dropped(Usage(estimate.prompt_tokens, estimated=True))
+            self.lost += self._priced(patience.unwritten(Usage()))
             return self._left(Leaving.STOPPED)
         if isinstance(reply, ChatFailure):
-            return self._failed(reply)
-        return self._replied(reply, tools, time.monotonic() - began - patience.waited_s)
+            return self._failed(replace(reply, usage=patience.unwritten(reply.usage)))
+        reply = replace(reply, lost=patience.unwritten(reply.lost))
+        return self._replied(reply, tools, time.monotonic() - began - patience.apart_s)
 
     def _messages(self) -> Sequence[ChatMessage]:
         if self.settings.setting == "static":
@@ -352,6 +396,7 @@ class _Work:
             tools=UNSET if names == _offered_before(state) else names,
             extra=dict(message.extra) or UNSET,
             host=message.host or UNSET,
+            streamed=reply.streamed or UNSET,
         )
 
     def _priced(self, usage: Usage) -> Usage:

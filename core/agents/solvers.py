@@ -19,11 +19,21 @@ ModelMaker = Callable[[AgentSettings], ChatModel]
 
 
 @dataclass(frozen=True, slots=True)
+class RequestPace:
+    """How requests are sent to an endpoint, which changes no reply; by default as in the user's settings."""
+
+    requests_per_minute: int | None = None
+    tokens_per_minute: int | None = None
+    no_stream: bool = False
+    """Whether replies are requested whole, in any case."""
+
+
+@dataclass(frozen=True, slots=True)
 class AgentSolver:
     """A named model, which is behind an endpoint or built in."""
 
     name: str
-    models: Callable[[], ModelMaker]
+    made: Callable[[RequestPace], ModelMaker]
     """Returns a maker of models that share one gate to their host.
 
     Raises `EndpointError` if a package is missing.
@@ -34,6 +44,15 @@ class AgentSolver:
     """The price from the user's settings, if any."""
     api: ChatApi = "openai"
     """The API of the endpoint."""
+
+    pace: RequestPace = RequestPace()
+
+    def models(self) -> ModelMaker:
+        """Return a maker of models that share one gate to their host.
+
+        Raises `EndpointError` if a package is missing.
+        """
+        return self.made(self.pace)
 
     def model(self) -> ChatModel:
         """Return the model, behind its own gate. Raises `EndpointError` if a package is missing."""
@@ -57,4 +76,4 @@ def built_in(name: str) -> AgentSolver:
             "There is no built-in solver of this name.", hint=f"There is {', '.join(_MODELS)}."
         )
     make = _MODELS[name]
-    return AgentSolver(name, lambda: lambda settings: make())
+    return AgentSolver(name, lambda pace: lambda settings: make())

@@ -293,6 +293,19 @@ class ModelTurn(EventData, frozen=True, kw_only=True):
     """The message's other members, such as signed reasoning, as received."""
     host: str | UnsetType = UNSET
     """The host, with its port, that sent `extra` and that of the calls; no other gets them back."""
+    streamed: bool | UnsetType = UNSET
+    """Whether the reply was received in pieces."""
+
+
+class RequestFailed(EventData, frozen=True, kw_only=True):
+    """The event that a request to the model brought no reply; its time is the endpoint's (decision 149)."""
+
+    type: ClassVar[str] = "request_failed"
+    problem: str = ""
+    """The `chat.ChatProblem`; empty if the request was dropped because the work was stopped."""
+    duration_ms: int = 0
+    usage: Usage = Usage()
+    """What it cost, as reported or estimated."""
 
 
 class HandedOver(EventData, frozen=True, kw_only=True):

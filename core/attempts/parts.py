@@ -8,7 +8,7 @@ from typing import Any
 
 from msgspec import UNSET
 
-from gistpoint.core.attempts.events import ModelTurn
+from gistpoint.core.attempts.events import ModelTurn, RequestFailed
 from gistpoint.core.attempts.results import doubts
 from gistpoint.core.chat import Usage
 from gistpoint.core.confirmation.model import Confirmation
@@ -27,13 +27,35 @@ class ModelSpending:
     """The number of requests sent again."""
     malformed: int = 0
     """The number of calls that could not be carried out as requested."""
+    failed: Usage = field(default_factory=Usage)
+    """The part of the usage for requests without a reply, as far as the journal has them as events."""
+    failed_ms: int = 0
+    """The time of these requests, in milliseconds."""
+    answered: Usage = field(default_factory=Usage)
+    """The other part of the usage."""
 
 
-def spending_of(turns: Iterable[ModelTurn], malformed: int) -> ModelSpending:
-    """Return the cost of replies; `malformed` is the number of their calls that could not be carried out."""
-    turns = tuple(turns)
+def spending_of(
+    turns: Iterable[ModelTurn], malformed: int, failures: Iterable[RequestFailed] = ()
+) -> ModelSpending:
+    """Return the cost of replies, and of requests without one.
+
+    `malformed` is the number of calls that could not be carried out. Journals of earlier versions hold the
+    cost of failed requests in the reply that followed.
+    """
+    turns, failures = tuple(turns), tuple(failures)
     costs = (part for turn in turns for part in (turn.usage, turn.lost) if part is not UNSET)
-    return ModelSpending(len(turns), sum(costs, Usage()), sum(len(turn.retried) for turn in turns), malformed)
+    answered = sum(costs, Usage())
+    failed = sum((failure.usage for failure in failures), Usage())
+    return ModelSpending(
+        len(turns),
+        answered + failed,
+        sum(len(turn.retried) for turn in turns),
+        malformed,
+        failed,
+        sum(failure.duration_ms for failure in failures),
+        answered,
+    )
 
 
 REQUEST_ID = "request_id"

@@ -46,6 +46,7 @@ from gistpoint.core.attempts.events import (
     PauseReason,
     ProcessStarted,
     QuestionnaireAnswered,
+    RequestFailed,
     Resumed,
     SubmissionMade,
     SubmissionRun,
@@ -165,6 +166,8 @@ class AttemptState(Struct, frozen=True):
     """The number of uses of each affordance."""
     turns: tuple[ModelTurn, ...] = ()
     """The model's replies."""
+    failures: tuple[RequestFailed, ...] = ()
+    """The requests to the model that brought no reply."""
     handovers: tuple[Handover, ...] = ()
     questionnaires: tuple[QuestionnaireAnswered, ...] = ()
     """The solver's answers to questionnaires during the attempt."""
@@ -190,7 +193,8 @@ class AttemptState(Struct, frozen=True):
     @property
     def spent(self) -> ModelSpending:
         """The cost of the model so far."""
-        return spending_of(self.turns, sum(bool(call.malformed) for call in self.calls))
+        malformed = sum(bool(call.malformed) for call in self.calls)
+        return spending_of(self.turns, malformed, self.failures)
 
     @property
     def drivers(self) -> tuple[str, ...]:
@@ -363,6 +367,11 @@ def _after_turn(state: AttemptState, data: EventData) -> AttemptState:
             )
         case ModelTurn():
             return structs.replace(state, turns=(*state.turns, data))
+        case RequestFailed():
+            # An endpoint's failure takes none of the model's time (decision 149).
+            lost_ms = min(max(0, data.duration_ms), state.clock.thinking)
+            clock = state.clock.add(ClockActivity.THINKING, -lost_ms).add(ClockActivity.WAITING, lost_ms)
+            return structs.replace(state, failures=(*state.failures, data), clock=clock)
         case HandedOver():
             handover = Handover(data.to, data.by, data.note, len(state.turns), len(state.calls))
             return structs.replace(state, handovers=(*state.handovers, handover))

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import json
-import queue
-import threading
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
@@ -14,18 +11,25 @@ from gistpoint.core.chat import ChatFailure, ChatMessage, ChatProblem, ChatReply
 from gistpoint.core.errors import EndpointError, extra_hint
 from gistpoint.core.running import NEVER, CancelToken
 from gistpoint.core.tools.dialects import openai_tool
+from gistpoint.sandbox.endpoints.connections import Connection
+from gistpoint.sandbox.endpoints.hosts import is_busy
 from gistpoint.sandbox.endpoints.meanings import error_text, problem_of, retry_after
+from gistpoint.sandbox.endpoints.receiving import Received
 from gistpoint.sandbox.endpoints.replies import reply_of, usage_of
 from gistpoint.sandbox.endpoints.settings import EndpointSettings
-from gistpoint.sandbox.endpoints.transport import MOST_BYTES, EndlessReplyError, bounded_client, loaded
+from gistpoint.sandbox.endpoints.throttle import HostGate
+from gistpoint.sandbox.endpoints.timed import GivenUp, Patience, TimedRequest
+from gistpoint.sandbox.endpoints.transport import MOST_BYTES, EndlessReplyError, bounded_client
+from gistpoint.sandbox.endpoints.ways import AskAgain, Way, refused_way
 
 if TYPE_CHECKING:
-    from openai import OpenAI
+    from openai import APIStatusError
     from openai.types.chat import ChatCompletionMessageParam
 
-_TICK_S = 0.05
 _NO_KEY = "none"
 """The key that is sent to endpoints that need none, because the header is required."""
+
+_CONNECT_S = 60.0
 
 Answer = ChatReply | ChatFailure
 
@@ -33,11 +37,14 @@ Answer = ChatReply | ChatFailure
 class OpenAICompatibleModel:
     """A model behind an endpoint; implements `gistpoint.core.ports.ChatModel`.
 
-    Each call sends one request.
+    Each call sends one request, or another if the host refuses to send a reply in pieces.
     """
 
-    def __init__(self, settings: EndpointSettings) -> None:
-        """Raises `EndpointError` if the package `openai` is not installed."""
+    def __init__(self, settings: EndpointSettings, gate: HostGate | None = None) -> None:
+        """`gate` is that of the host; None for one of its own.
+
+        Raises `EndpointError` if the package `openai` is not installed.
+        """
         try:
             import httpx2
             import openai
@@ -47,6 +54,7 @@ class OpenAICompatibleModel:
                 hint=extra_hint("llm"),
             ) from None
         self.settings = settings
+        self._gate = gate or HostGate(place=settings.place)
         self._withheld = settings.withheld
         self._openai = openai
         self._httpx = httpx2
@@ -65,46 +73,35 @@ class OpenAICompatibleModel:
     ) -> Answer:
         """Send one request, and return the reply or the failure.
 
-        The request is abandoned at its time limit, which is a failure, and when `cancel` is cancelled, which
-        raises `CancelledError`.
+        The request is given up at a time limit, which is a failure, and when `cancel` is cancelled, which
+        raises `CancelledError`. Both close its connection.
         """
-        answers: queue.SimpleQueue[Answer | BaseException] = queue.SimpleQueue()
         body = self._body(messages, tools)
+        host = self._gate.host
+        way = Way.of(host, whole=self.settings.no_stream)
+        answer = self._asked(body, way, cancel)
+        while isinstance(answer, AskAgain):
+            way = answer.way
+            with self._gate.admitted(0, cancel):
+                answer = self._asked(body, way, cancel)
+            if isinstance(answer, ChatReply):
+                # Remembered only if it helps, since the words of a refusal may mean something else.
+                way.remember(host)
+        return answer
+
+    def _asked(self, body: dict[str, Any], way: Way, cancel: CancelToken) -> Answer | AskAgain:
+        settings = self.settings
         sent = len(json.dumps(body))
-
-        abandoned = threading.Event()
-        client = self._openai.OpenAI(
-            api_key=self.settings.key.reveal() or _NO_KEY,
-            base_url=self.settings.base_url,
-            timeout=self.settings.timeout_s,
-            # `RetryingModel` retries, since waits must be cancellable, limited and recorded (decision 34).
-            max_retries=0,
-            http_client=bounded_client(self.settings.timeout_s, abandoned),
+        patience = Patience(settings.longest_s(streamed=False))
+        if way.streamed:
+            longest_s = settings.longest_s(streamed=True)
+            patience = Patience(longest_s, settings.silence_s, settings.first_token_s)
+        received = Received()
+        answer = TimedRequest[Answer | AskAgain](self._gate.host, patience).carried_out(
+            lambda connection: self._request(connection, {**body, **way.members}, sent, way, received), cancel
         )
-
-        def work() -> None:
-            try:
-                with client:
-                    answers.put(self._request(client, body, sent))
-            except BaseException as error:
-                answers.put(error)
-
-        # Run in a thread, which can be abandoned, because the package can't stop a request (decision 34).
-        threading.Thread(target=work, name="chat-request", daemon=True).start()
-        deadline = time.monotonic() + self.settings.timeout_s
-        try:
-            while True:
-                cancel.check()
-                try:
-                    answer = answers.get(timeout=_TICK_S)
-                    break
-                except queue.Empty:
-                    if time.monotonic() > deadline:
-                        return self._timed_out(sent)
-        finally:
-            abandoned.set()
-        if isinstance(answer, BaseException):
-            raise answer
+        if isinstance(answer, GivenUp):
+            return self._lost(ChatProblem.TIMED_OUT, answer.what, sent, received)
         return answer
 
     def _body(self, messages: Sequence[ChatMessage], tools: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
@@ -135,48 +132,86 @@ class OpenAICompatibleModel:
             row["tool_call_id"] = message.tool_call_id
         return row
 
-    def _request(self, client: OpenAI, body: dict[str, Any], sent: int) -> Answer:
-
+    def _request(
+        self, connection: Connection, body: dict[str, Any], sent: int, way: Way, received: Received
+    ) -> Answer | AskAgain:
+        """Send a request and return its answer; called in a thread of its own."""
         openai = self._openai
         httpx = self._httpx
-        others = {name: value for name, value in body.items() if name != "messages"}
         try:
-            with client.chat.completions.with_streaming_response.create(
-                model=self.settings.model,
-                messages=cast("list[ChatCompletionMessageParam]", body["messages"]),
-                extra_body=others,
-            ) as response:
-                received = response.read()
-            # Read as raw JSON, because the package's own models would accept anything (decision 34).
-            return self._without_key(
-                reply_of(self._withheld.taken_out_of(loaded(received)), self.settings.prices, sent)
-            )
+            self._receive(connection, body, received)
         except EndlessReplyError:
             return self._failure(ChatProblem.MALFORMED_REPLY, f"sent more than {MOST_BYTES >> 20} MiB")
         except (openai.APITimeoutError, httpx.TimeoutException):
-            return self._timed_out(sent)
+            what = f"did not accept a connection or a request within {_CONNECT_S:g} s"
+            return self._lost(ChatProblem.TIMED_OUT, what, sent, received)
         except openai.APIConnectionError as error:
             cause = type(error.__cause__).__name__ if error.__cause__ else "no connection"
             return self._failure(ChatProblem.NO_CONNECTION, f"can't be reached ({cause})")
         except httpx.HTTPError as error:
-            what = f"stopped in the middle of its reply ({type(error).__name__})"
-            return self._failure(ChatProblem.NO_CONNECTION, what, usage=self._usage_if_lost(sent))
+            if not received.complete:
+                what = f"stopped in the middle of its reply ({type(error).__name__})"
+                return self._lost(ChatProblem.NO_CONNECTION, what, sent, received)
         except openai.APIStatusError as error:
-            error_body = self._withheld.taken_out_of(error.body)
-            problem = problem_of(error.status_code, error_body)
-            text = error_text(error_body)
-            if error.status_code < 400:
-                text = "it redirects, which is not followed; give the address that it redirects to"
-            if error.status_code == 404 and not self.settings.has_path:
-                text += "; if the server has the model, its address may have to end in /v1"
-            after = retry_after(error.response.headers)
-            return self._failure(problem, f"answered {error.status_code}: {text}", after)
+            other = refused_way(way, error.status_code, str(error.body))
+            return self._refused(error) if other is None else AskAgain(other)
         except (ValueError, RecursionError):
-            return self._failure(
-                ChatProblem.MALFORMED_REPLY, "sent something that is not JSON, or too much of it"
-            )
+            return self._not_json()
         except openai.APIError:
             return self._failure(ChatProblem.MALFORMED_REPLY, "sent a reply that can't be read")
+        return self._read(received, sent)
+
+    def _receive(self, connection: Connection, body: dict[str, Any], received: Received) -> None:
+        """Send a request, and receive its reply up to its end."""
+        others = {name: value for name, value in body.items() if name != "messages"}
+        client = self._openai.OpenAI(
+            api_key=self.settings.key.reveal() or _NO_KEY,
+            base_url=self.settings.base_url,
+            # The time is watched from outside, since a limit on silence depends on what has arrived.
+            timeout=self._httpx.Timeout(None, connect=_CONNECT_S),
+            # `RetryingModel` retries, since waits must be cancellable, limited and recorded (decision 34).
+            max_retries=0,
+            http_client=bounded_client(_CONNECT_S, connection.abandoned, connection),
+        )
+        with (
+            client,
+            client.chat.completions.with_streaming_response.create(
+                model=self.settings.model,
+                messages=cast("list[ChatCompletionMessageParam]", body["messages"]),
+                extra_body=others,
+            ) as response,
+        ):
+            received.take(response.iter_bytes(), connection.began)
+
+    def _read(self, received: Received, sent: int) -> Answer:
+        """Return the answer in what was received."""
+        if not received.complete:
+            what = "stopped in the middle of its reply (no end of the stream)"
+            return self._lost(ChatProblem.NO_CONNECTION, what, sent, received)
+        try:
+            # Read as raw JSON, because the package's own models would accept anything (decision 34).
+            body = self._withheld.taken_out_of(received.body())
+            answer = self._without_key(reply_of(body, self.settings.prices, sent))
+        except (ValueError, RecursionError):
+            return self._not_json()
+        if isinstance(answer, ChatReply):
+            return replace(answer, streamed=received.streamed)
+        if received.streamed and not answer.usage.tokens:
+            return replace(answer, usage=self._usage_if_lost(sent, received))
+        return answer
+
+    def _refused(self, error: APIStatusError) -> ChatFailure:
+        """Return the failure that a status other than success means."""
+        error_body = self._withheld.taken_out_of(error.body)
+        problem = problem_of(error.status_code, error_body)
+        text = error_text(error_body)
+        if error.status_code < 400:
+            text = "it redirects, which is not followed; give the address that it redirects to"
+        if error.status_code == 404 and not self.settings.has_path:
+            text += "; if the server has the model, its address may have to end in /v1"
+        after = retry_after(error.response.headers)
+        failure = self._failure(problem, f"answered {error.status_code}: {text}", after)
+        return replace(failure, busy=is_busy(error.status_code, text))
 
     def _without_key(self, answer: Answer) -> Answer:
         """Return an answer from which the key is removed, even if it was sent in parts or escaped."""
@@ -198,13 +233,17 @@ class OpenAICompatibleModel:
         text = self._withheld.taken_out_of_text(f"{self.settings.place} {what}.")
         return ChatFailure(problem, text, after, usage or Usage())
 
-    def _timed_out(self, sent: int) -> ChatFailure:
-        what = f"gave no complete reply within {self.settings.timeout_s:g} s"
-        return self._failure(ChatProblem.TIMED_OUT, what, usage=self._usage_if_lost(sent))
+    def _not_json(self) -> ChatFailure:
+        return self._failure(
+            ChatProblem.MALFORMED_REPLY, "sent something that is not JSON, or too much of it"
+        )
 
-    def _usage_if_lost(self, sent: int) -> Usage:
-        """Return the minimum usage of a request whose reply was lost: that of the text sent."""
-        return usage_of(None, self.settings.prices, sent, 0)
+    def _lost(self, problem: ChatProblem, what: str, sent: int, received: Received) -> ChatFailure:
+        return self._failure(problem, what, usage=self._usage_if_lost(sent, received))
+
+    def _usage_if_lost(self, sent: int, received: Received) -> Usage:
+        """Return the least usage of a request whose reply was lost: as reported, or by the texts' lengths."""
+        return usage_of(received.usage, self.settings.prices, sent, received.characters)
 
 
 def _utf8(text: str) -> str:

@@ -24,6 +24,8 @@ class Backoff:
     longest_s: float = 30.0
     patience_s: float = 120.0
     """If an endpoint asks for a longer wait, there is no further attempt."""
+    busy_s: float = 600.0
+    """How long to wait in all for a host that is loading a model, or has no slot free."""
 
     def seconds(self, failures: int, requested_s: float | None) -> float | None:
         """Return how many seconds to wait after this many failures; None if `requested_s` is too long."""
@@ -69,12 +71,18 @@ class RetryingModel:
         """
         lost = Usage()
         retried = list[ChatProblem]()
+        busy_s, busy = 0.0, 0
         while True:
             answer = self.model.complete(messages, tools, cancel=cancel)
             spent = lost + answer.usage
             if isinstance(answer, ChatReply):
                 return replace(answer, lost=lost, retried=tuple(retried))
-            seconds = self._wait_after(answer, len(retried) + 1)
+            if answer.busy and busy_s < self.backoff.busy_s:
+                busy += 1
+                seconds = self.backoff.seconds(busy, answer.retry_after_s)
+                busy_s += seconds or 0.0
+            else:
+                seconds = self._wait_after(answer, len(retried) + 1 - busy)
             if seconds is None:
                 return replace(answer, usage=spent, retried=tuple(retried))
             # The cost of failed requests counts, although they brought no reply.

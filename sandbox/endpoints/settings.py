@@ -5,17 +5,19 @@ from __future__ import annotations
 import base64
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import NoReturn
 from urllib.parse import unquote, urlsplit
 
 import msgspec
 
+from gistpoint.core.agents.solvers import RequestPace
 from gistpoint.core.chat import ChatApi, Sampling
 from gistpoint.core.errors import EndpointError
 from gistpoint.core.locations import SETTINGS_FILE
 from gistpoint.core.user_settings import EndpointTable, read_user_settings
+from gistpoint.sandbox.endpoints.limits import MinuteLimits
 
 _SHOWN = "[key]"
 _LEAST_CHARACTERS = 6
@@ -87,6 +89,10 @@ URL_NAME = "OPENAI_BASE_URL"
 KEY_NAME = "OPENAI_API_KEY"
 MODEL_NAME = "GISTPOINT_MODEL"
 READER_KEY_NAME = "GISTPOINT_READER_API_KEY"
+SILENCE_S, FIRST_TOKEN_S = 120.0, 600.0
+LONGEST_WHOLE_S = 300.0
+LONGEST_STREAM_S = 3_600.0
+"""The default time limits of one request whose reply is sent whole, or in pieces, in seconds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,12 +104,12 @@ class Vendor:
     """The environment variable of the address, as the vendor's own package reads it."""
     key_names: tuple[str, ...]
     """The environment variables of the key, the first of which that is set applies."""
-    timeout_s: float = 600.0
-    """The default limit of a request: that of Anthropic's package for replies that are sent whole."""
+    longest_whole_s: float = 600.0
+    """The default time limit of a reply that is sent whole; by default that of Anthropic's package."""
 
 
 VENDORS: Mapping[ChatApi, Vendor] = {
-    "openai": Vendor(OPENAI, URL_NAME, (KEY_NAME,), 300.0),
+    "openai": Vendor(OPENAI, URL_NAME, (KEY_NAME,), LONGEST_WHOLE_S),
     "anthropic": Vendor("https://api.anthropic.com", "ANTHROPIC_BASE_URL", ("ANTHROPIC_API_KEY",)),
     "gemini": Vendor(
         "https://generativelanguage.googleapis.com",
@@ -128,8 +134,16 @@ class EndpointSettings:
     model: str
     base_url: str = OPENAI
     key: ApiKey = field(default_factory=lambda: ApiKey(""))
-    timeout_s: float = 300.0
-    """The time limit of one request, from its start to the last byte of its reply."""
+    timeout_s: float | None = None
+    """The time limit of one request, from its start to the last byte of its reply; None for the default."""
+    silence_s: float = SILENCE_S
+    """The time limit between two bytes of a reply that is received in pieces, once it has begun."""
+    first_token_s: float = FIRST_TOKEN_S
+    """The time limit between two bytes before that, because a slow server reads a long prompt in silence."""
+    no_stream: bool = False
+    """Whether replies are requested whole, although a server may send them in pieces."""
+    limits: MinuteLimits = field(default_factory=MinuteLimits)
+    """The most that all conversations of a process send to the host in a minute."""
     prices: Prices | None = None
     max_tokens: int | None = None
     max_cost_usd: float | None = None
@@ -137,6 +151,18 @@ class EndpointSettings:
     echo_reasoning: bool = False
     """Whether a model's reasoning is sent back to it, as some endpoints require between calls of tools."""
     api: ChatApi = "openai"
+
+    def longest_s(self, *, streamed: bool) -> float:
+        """Return the time limit of one request, which is longer for a reply that shows it is under way."""
+        return self.timeout_s or (LONGEST_STREAM_S if streamed else VENDORS[self.api].longest_whole_s)
+
+    def paced(self, pace: RequestPace) -> EndpointSettings:
+        """Return the settings in which those of a run replace the user's, as far as they are given."""
+        requests = pace.requests_per_minute or self.limits.requests
+        tokens = pace.tokens_per_minute or self.limits.tokens
+        return replace(
+            self, limits=MinuteLimits(requests, tokens), no_stream=self.no_stream or pace.no_stream
+        )
 
     @property
     def sampling_fields(self) -> dict[str, object]:
@@ -206,11 +232,17 @@ def endpoint_settings(
     """
     given = read_user_settings(config).llm
     if api is not None and api != _api_of(given):
-        limits = {name: getattr(given, name) for name in ("timeout_s", "max_tokens", "max_cost_usd")}
-        given = EndpointTable(api=api, **limits)
+        given = EndpointTable(api=api, **{name: getattr(given, name) for name in _OF_EVERY_API})
     if base_url:
         environment = {**environment, VENDORS[_api_of(given)].url_name: base_url}
     return _settings_of(given, "llm", environment, model)
+
+
+_OF_EVERY_API = (
+    *("timeout_s", "silence_s", "first_token_s", "no_stream", "requests_per_minute", "tokens_per_minute"),
+    *("max_tokens", "max_cost_usd"),
+)
+"""The settings that apply to an endpoint whatever its API."""
 
 
 def _api_of(table: EndpointTable) -> ChatApi:
@@ -265,13 +297,22 @@ def _settings_of(
         model=name,
         base_url=url,
         key=ApiKey(key),
-        timeout_s=given.timeout_s or vendor.timeout_s,
+        timeout_s=given.timeout_s or None,
+        silence_s=given.silence_s or SILENCE_S,
+        first_token_s=given.first_token_s or FIRST_TOKEN_S,
+        no_stream=given.no_stream,
+        limits=MinuteLimits(_whole(given.requests_per_minute), _whole(given.tokens_per_minute)),
         prices=_prices(given, table),
         max_tokens=int(most_tokens) if most_tokens is not None else None,
         max_cost_usd=given.max_cost_usd,
         echo_reasoning=bool(given.echo_reasoning),
         api=api,
     )
+
+
+def _whole(amount: float | None) -> int | None:
+    """Return a limit as a number of at least 1; None for none, which 0 means as well."""
+    return max(1, int(amount)) if amount else None
 
 
 def _check_url(url: str, name: str) -> None:

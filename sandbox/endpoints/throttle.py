@@ -1,7 +1,8 @@
 """Makes one gate for each host, which all conversations of a process share.
 
 A rate limit that one conversation hits holds all of them back, because each would otherwise waste its
-attempts on it (decision 75).
+attempts on it (decision 75). A limit per minute, and a request on which a local host may still be working,
+hold them back as well (decision 149).
 """
 
 from __future__ import annotations
@@ -10,24 +11,52 @@ import random
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from gistpoint.core.agents.settings import OUTPUT_RESERVE
 from gistpoint.core.chat import ChatFailure, ChatMessage, ChatProblem, ChatReply
+from gistpoint.core.estimates import tokens_in
 from gistpoint.core.ports import ChatModel
 from gistpoint.core.running import NEVER, CancelToken
+from gistpoint.sandbox.endpoints.hosts import Host
+from gistpoint.sandbox.endpoints.limits import Charge, MinuteLimits, MinuteWindow
 from gistpoint.sandbox.endpoints.retrying import Backoff
 
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+_LOOK_S = 0.25
+"""The seconds between two looks at whether a host has left a request that was given up."""
+_LONGEST_S = 5.0
+"""The longest wait for a limit per minute before it is computed again."""
 _SPREAD = 0.1
 """The maximum share by which waits are extended, so that not all requests arrive at the same moment."""
+
+
+def _sleep(seconds: float, cancel: CancelToken) -> None:
+    cancel.sleep(seconds)
 
 
 class HostGate:
     """A gate that determines how long requests to one host have to wait; safe for any number of threads."""
 
-    def __init__(self, backoff: Backoff | None = None, now: Callable[[], float] = time.monotonic) -> None:
-        """`backoff` determines the waits for which the host does not ask; `now` returns seconds."""
+    def __init__(
+        self,
+        backoff: Backoff | None = None,
+        now: Callable[[], float] = time.monotonic,
+        *,
+        place: str = "",
+        limits: MinuteLimits | None = None,
+    ) -> None:
+        """`backoff` determines the waits for which the host does not ask; `now` returns seconds.
+
+        `place` is the host and its port, `limits` the most that it may be sent in a minute.
+        """
         self.backoff = backoff or Backoff()
+        self.host = Host(place, now)
+        self.window = MinuteWindow(limits, now)
         self._now = now
         self._lock = threading.Lock()
         self._held_until = 0.0
@@ -54,9 +83,22 @@ class HostGate:
         with self._lock:
             self._refusals = 0
 
-
-def _sleep(seconds: float, cancel: CancelToken) -> None:
-    cancel.sleep(seconds)
+    @contextmanager
+    def admitted(
+        self, tokens: int, cancel: CancelToken, sleep: Callable[[float, CancelToken], None] = _sleep
+    ) -> Iterator[Charge]:
+        """Wait until the limits per minute admit a request with that many tokens, and yield its charge."""
+        charge = self.window.join(tokens)
+        try:
+            seconds = self.window.wait_s(charge)
+            if seconds > 0:
+                with cancel.waiting():
+                    while seconds > 0:
+                        sleep(min(seconds, _LONGEST_S), cancel)
+                        seconds = self.window.wait_s(charge)
+            yield charge
+        finally:
+            self.window.leave(charge)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +108,8 @@ class ThrottledModel:
     model: ChatModel
     gate: HostGate
     sleep: Callable[[float, CancelToken], None] = _sleep
+    reserve: int = OUTPUT_RESERVE
+    """The tokens of a reply, as long as they are unknown."""
 
     @property
     def name(self) -> str:
@@ -84,6 +128,25 @@ class ThrottledModel:
         If the wait exceeds the gate's patience, that is a failure, and nothing is sent. Raises
         `CancelledError` if stopped, even during a wait.
         """
+        gate = self.gate
+        while True:
+            refusal = self._wait_for_gate(cancel) or self._wait_for_host(cancel)
+            if refusal is not None:
+                return refusal
+            with gate.admitted(self._tokens(messages, tools), cancel, self.sleep) as charge:
+                # Checked again after the wait, because another request may have closed the gate.
+                if gate.wait_s() > 0 or self._host_is_at_work:
+                    gate.window.withdraw(charge)
+                    continue
+                began = gate.host.now()
+                answer = self.model.complete(messages, tools, cancel=cancel)
+                if answer.usage.tokens:
+                    gate.window.used(charge, answer.usage.tokens)
+            self._learn(answer, gate.host.now() - began, cancel)
+            return answer
+
+    def _wait_for_gate(self, cancel: CancelToken) -> ChatFailure | None:
+        """Wait until the gate is open; return a failure if that would take too long."""
         while (seconds := self.gate.wait_s()) > 0:
             if seconds > self.gate.backoff.patience_s:
                 return ChatFailure(
@@ -93,12 +156,47 @@ class ThrottledModel:
                 )
             # Checked again after the wait, because another request may have closed the gate for longer.
             self.sleep(seconds * random.uniform(1.0, 1.0 + _SPREAD), cancel)
-        answer = self.model.complete(messages, tools, cancel=cancel)
+        return None
+
+    @property
+    def _host_is_at_work(self) -> bool:
+        host = self.gate.host
+        return host.is_local and host.still_works
+
+    def _wait_for_host(self, cancel: CancelToken) -> ChatFailure | None:
+        """Wait until a local host has left the requests that were given up; return a failure if it does not.
+
+        A host with one slot would otherwise be sent again what it is still working on.
+        """
+        if not self._host_is_at_work:
+            return None
+        until = self.gate.host.now() + self.gate.backoff.patience_s
+        with cancel.waiting():
+            while self._host_is_at_work:
+                if self.gate.host.now() >= until:
+                    return ChatFailure(
+                        ChatProblem.TIMED_OUT,
+                        "The endpoint is still working on a request that was given up, so nothing is sent.",
+                    )
+                self.sleep(_LOOK_S, cancel)
+        return None
+
+    def _tokens(self, messages: Sequence[ChatMessage], tools: Sequence[Mapping[str, Any]]) -> int:
+        """Return an upper estimate of the tokens of a request and its reply; 0 if they are not limited."""
+        if not self.gate.window.limits.tokens:
+            return 0
+        written = sum(len(message.content) + len(message.reasoning) for message in messages)
+        called = sum(len(call.arguments) for message in messages for call in message.tool_calls)
+        return tokens_in(written + called + len(str(tools))) + self.reserve
+
+    def _learn(self, answer: ChatReply | ChatFailure, seconds: float, cancel: CancelToken) -> None:
+        """Close the gate if the host asks for it, and report a request that brought no reply."""
         if isinstance(answer, ChatReply):
             self.gate.answered()
-        elif answer.problem is ChatProblem.RATE_LIMITED:
+            return
+        if answer.problem is ChatProblem.RATE_LIMITED or answer.busy:
             self.gate.refused(answer.retry_after_s)
-        return answer
+        cancel.request_failed(answer, seconds)
 
 
 class Throttle:
@@ -109,7 +207,9 @@ class Throttle:
         self._gates: dict[str, HostGate] = {}
         self._lock = threading.Lock()
 
-    def gate(self, place: str) -> HostGate:
-        """Return the gate of a host; it is always the same gate."""
+    def gate(self, place: str, limits: MinuteLimits | None = None) -> HostGate:
+        """Return the gate of a host; it is always the same gate, with the first caller's limits."""
         with self._lock:
-            return self._gates.setdefault(place, HostGate(self._backoff))
+            if place not in self._gates:
+                self._gates[place] = HostGate(self._backoff, place=place, limits=limits)
+            return self._gates[place]

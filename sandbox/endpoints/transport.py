@@ -10,8 +10,16 @@ from threading import Event
 
 import httpx2
 
+from gistpoint.sandbox.endpoints.connections import Connection
+
 MOST_BYTES = 32 << 20
 """The limit on one reply, in bytes."""
+MOST_STREAM_BYTES = 512 << 20
+"""The limit on a stream, in bytes: the chunk of a token of five characters may have a thousand.
+
+What is kept of a stream is limited by `MOST_BYTES` and `MOST_VALUES`, as a reply that is sent whole.
+"""
+EVENT_STREAM = "text/event-stream"
 MOST_VALUES = 1_000_000
 """The limit on the JSON values in one reply, because empty values take fifty times their bytes in memory.
 
@@ -23,25 +31,32 @@ class EndlessReplyError(Exception):
     """A body exceeds its limit, or is compressed, so that its length is unknown."""
 
 
-def bounded_client(timeout_s: float, abandoned: Event) -> httpx2.Client:
+def bounded_client(timeout_s: float, abandoned: Event, connection: Connection | None = None) -> httpx2.Client:
     """Return a client in which reading more than `MOST_BYTES` of a body raises `EndlessReplyError`.
 
     This is also true of the bodies of errors. Reading ends soon after `abandoned` is set. Redirects are
     answers like others, since following one would send the conversation to a host that no record names.
-    Compressed replies are neither requested nor unpacked.
+    Compressed replies are neither requested nor unpacked. `connection` learns of its socket and of each block
+    that arrives.
     """
+
+    def watch(request: httpx2.Request) -> None:
+        if connection is not None:
+            request.extensions["trace"] = connection.trace
 
     def bound(response: httpx2.Response) -> None:
         # A compressed body may have any length after unpacking, so it is not unpacked.
         response.headers.pop("content-encoding", None)
-        response.stream = _Body(response.stream, MOST_BYTES, abandoned)
+        is_stream = response.headers.get("content-type", "").lower().startswith(EVENT_STREAM)
+        most = MOST_STREAM_BYTES if is_stream and response.is_success else MOST_BYTES
+        response.stream = _Body(response.stream, most, abandoned, connection)
 
     return httpx2.Client(
         follow_redirects=False,
         timeout=timeout_s,
         verify=trusted_certificates(),
         headers={"Accept-Encoding": "identity"},
-        event_hooks={"response": [bound]},
+        event_hooks={"request": [watch], "response": [bound]},
     )
 
 
@@ -52,14 +67,19 @@ def trusted_certificates() -> ssl.SSLContext:
 
 
 class _Body(httpx2.SyncByteStream):
-    def __init__(self, body: object, most_bytes: int, abandoned: Event) -> None:
+    def __init__(
+        self, body: object, most_bytes: int, abandoned: Event, connection: Connection | None
+    ) -> None:
         assert isinstance(body, httpx2.SyncByteStream)
         self._body = body
         self._left = most_bytes
         self._abandoned = abandoned
+        self._connection = connection
 
     def __iter__(self) -> Iterator[bytes]:
         for block in self._body:
+            if self._connection is not None:
+                self._connection.heard()
             self._left -= len(block)
             if self._left < 0 or self._abandoned.is_set():
                 raise EndlessReplyError
@@ -72,7 +92,12 @@ class _Body(httpx2.SyncByteStream):
 def loaded(body: bytes) -> object:
     """Return the JSON value in a body. Raises `ValueError` if it is none, or has more than `MOST_VALUES`."""
     # Counted before parsing, because parsed values take many times the memory of their text.
-    if sum(body.count(sign) for sign in (b"{", b"[", b",")) > MOST_VALUES:
+    if signs_in(body) > MOST_VALUES:
         raise ValueError
     value: object = json.loads(body)
     return value
+
+
+def signs_in(body: bytes) -> int:
+    """Return the number of signs that begin or separate JSON values, at least the number of values less 1."""
+    return sum(body.count(sign) for sign in (b"{", b"[", b","))

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from gistpoint import __version__
 from gistpoint.core.agents.conversation import conversation
 from gistpoint.core.agents.settings import AgentSettings, SystemPrompt, TokenPrice
-from gistpoint.core.agents.solvers import AgentSolver, ModelMaker
+from gistpoint.core.agents.solvers import AgentSolver, ModelMaker, RequestPace
 from gistpoint.core.agents.static import StaticRefusedError, static_messages
 from gistpoint.core.attempts.engine import Attempt
 from gistpoint.core.attempts.events import EventData, JournalEvent
@@ -97,6 +97,23 @@ class AgentPace(Request):
     cluster: Annotated[str | None, LOCAL] = None
     max_cost: Positive | None = None
     """The limit on the cost in US dollars."""
+    requests_per_minute: Count | None = None
+    """The most requests to the endpoint in any minute; None for the user's settings."""
+    tokens_per_minute: Count | None = None
+    """The most tokens, sent and received, in any minute; None for the user's settings."""
+    no_stream: bool = False
+    """Whether replies are requested whole, although the server may send them in pieces."""
+
+    @property
+    def requests(self) -> RequestPace:
+        """How requests are sent. Raises `UserError` on a cluster, whose workers don't know of each other."""
+        pace = RequestPace(self.requests_per_minute, self.tokens_per_minute, self.no_stream)
+        if self.cluster and pace != RequestPace():
+            raise UserError(
+                "Requests to the endpoint are not limited or changed across the workers of a cluster.",
+                hint="Set requests_per_minute, tokens_per_minute or no_stream in [llm] on each worker.",
+            )
+        return pace
 
     @property
     def tests(self) -> int:
@@ -202,7 +219,8 @@ def begin_run(services: Services, plan: PlannedRun, pace: AgentPace) -> tuple[Ag
     endpoints is not installed, and `AgentRunError` if the run has other settings or is being worked on.
     """
     pace.require_price(plan.settings)
-    ports = agent_ports(services, plan.solver, plan.settings, tests_at_once=pace.tests)
+    solver = replace(plan.solver, pace=pace.requests)
+    ports = agent_ports(services, solver, plan.settings, tests_at_once=pace.tests)
     now = services.clock.utc_ms()
     found = AgentRunStore(services.locations.runs).open_or_create(plan.name, plan.settings, now, __version__)
     with found.held():
@@ -229,7 +247,9 @@ def resume_run(services: Services, name: str, base_url: str, pace: AgentPace) ->
             ),
         )
     pace.require_price(settings)
-    return found, agent_ports(services, solver, settings, tests_at_once=pace.tests)
+    return found, agent_ports(
+        services, replace(solver, pace=pace.requests), settings, tests_at_once=pace.tests
+    )
 
 
 def agent_ports(

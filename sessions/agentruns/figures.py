@@ -69,14 +69,18 @@ class AttemptFigures(msgspec.Struct, frozen=True, kw_only=True):
     """Whether some tokens were estimated from the length of texts."""
     cost_usd: float | None = None
     lost_tokens: int = 0
-    """The estimated tokens of replies that are in no journal: requests that failed or were dropped."""
+    """The tokens of requests that failed or were dropped, mostly estimated; not in the counts above."""
     lost_usd: float | None = None
     wall_s: float | None = None
     """The time from the attempt's first event to its last, except between two processes; None if unknown."""
     model_s: float | None = None
     """The time between requests and their replies."""
     endpoint_wait_s: float | None = None
-    """The time between a failed request and the next."""
+    """The time between a failed request and the next, or for limits of the endpoint."""
+    failed_s: float | None = None
+    """The time of requests that failed or were dropped."""
+    streamed: int | None = None
+    """The number of replies received in pieces."""
     worker: str = ""
     """The worker of a cluster that had the job last; empty if none had it."""
     clock_ms: int = 0
@@ -182,7 +186,7 @@ class RunFigures(msgspec.Struct, frozen=True, kw_only=True):
     reasoning_tokens: int
     estimated: bool
     lost_tokens: int
-    """The tokens of replies that are in no journal; none of the counts above includes them."""
+    """The tokens of requests without a reply; none of the counts above includes them."""
     cost_usd: float | None
     """The whole cost, including lost replies."""
     wall_s: float
@@ -194,6 +198,8 @@ class RunFigures(msgspec.Struct, frozen=True, kw_only=True):
     """The rate solved by the tests alone, before any review or confirmation, as in the Breakpoint paper."""
     confirmation: dict[str, int] = {}
     """The number of passes for each result of confirming."""
+    failed_s: float = 0.0
+    """The time of requests that failed or were dropped."""
     misdated: int = 0
     """The number of attempts whose dates come from a wrong clock."""
 
@@ -254,6 +260,7 @@ def _with_attempt(
     row: AttemptFigures, summary: AttemptSummary, events: Iterable[JournalEvent]
 ) -> AttemptFigures:
     state, spent = summary.state, summary.state.spent
+    answered = spent.answered
     ending = state.ending
     reason = row.reason
     if ending is not None:
@@ -275,15 +282,18 @@ def _with_attempt(
         malformed=spent.malformed,
         turns=spent.turns,
         retried=spent.retried,
-        prompt_tokens=spent.usage.prompt_tokens,
-        completion_tokens=spent.usage.completion_tokens,
-        cached_tokens=spent.usage.cached_tokens,
-        reasoning_tokens=spent.usage.reasoning_tokens,
+        prompt_tokens=answered.prompt_tokens,
+        completion_tokens=answered.completion_tokens,
+        cached_tokens=answered.cached_tokens,
+        reasoning_tokens=answered.reasoning_tokens,
         estimated=spent.usage.estimated,
         cost_usd=spent.usage.cost_usd,
+        lost_tokens=row.lost_tokens + spent.failed.tokens,
         wall_s=sum(state.clock.of(activity) for activity in ClockActivity) / 1000,
         model_s=sum(turn.latency_ms for turn in state.turns) / 1000,
         endpoint_wait_s=endpoint_wait_ms(events) / 1000,
+        failed_s=spent.failed_ms / 1000,
+        streamed=sum(turn.streamed is True for turn in state.turns),
     )
 
 
@@ -347,6 +357,7 @@ def totals_of(rows: Sequence[AttemptFigures]) -> RunFigures:
         retried=int(total(lambda row: row.retried)),
         by_tests=share(lambda row: row.by_tests),
         confirmation=dict(Counter(row.confirmation for row in counted if row.by_tests)),
+        failed_s=total(lambda row: row.failed_s),
         misdated=int(total(lambda row: bool(row.clock_ms))),
     )
 
@@ -463,10 +474,12 @@ def summary_lines(totals: RunFigures) -> Mapping[str, str]:
     if totals.lost_tokens:
         lines["lost"] = f"about {totals.lost_tokens:,} tokens in requests without a reply"
     lines["cost"] = "unknown" if totals.cost_usd is None else f"{about}${totals.cost_usd:.4f}"
+    failed_s = round(totals.failed_s)
+    without_reply = f" {failed_s} s in requests without a reply," if failed_s else ""
     lines["time"] = (
         f"{totals.wall_s:.0f} s in attempts: {totals.model_s:.0f} s by the model,"
-        f" {totals.endpoint_wait_s:.0f} s waiting to send a request again; {totals.retried} requests sent"
-        " again before a reply"
+        f"{without_reply} {totals.endpoint_wait_s:.0f} s waiting to send a request; {totals.retried} requests"
+        " sent again before a reply"
     )
     if totals.misdated:
         lines["dates"] = f"{totals.misdated} attempts on a machine whose clock was wrong (--json: clock_ms)"

@@ -21,7 +21,7 @@ from gistpoint.core.text import visible_line
 
 if TYPE_CHECKING:
     from gistpoint.core.agents.settings import AgentSettings
-    from gistpoint.core.agents.solvers import AgentSolver, ModelMaker
+    from gistpoint.core.agents.solvers import AgentSolver, ModelMaker, RequestPace
     from gistpoint.core.attempts.identity import Role
     from gistpoint.core.chat import ChatApi
     from gistpoint.core.confirmation.model import Confirmer
@@ -277,9 +277,10 @@ def endpoint_solver(endpoint: EndpointSettings) -> AgentSolver:
     from gistpoint.core.agents.settings import AgentSettings, TokenPrice
     from gistpoint.core.agents.solvers import AgentSolver
 
-    def models() -> ModelMaker:
+    def models(pace: RequestPace) -> ModelMaker:
         from gistpoint.sandbox.endpoints.throttle import Throttle
 
+        paced = endpoint.paced(pace)
         throttle = Throttle()
 
         def model(settings: AgentSettings) -> ChatModel:
@@ -287,8 +288,9 @@ def endpoint_solver(endpoint: EndpointSettings) -> AgentSolver:
             from gistpoint.sandbox.endpoints.retrying import RetryingModel
             from gistpoint.sandbox.endpoints.throttle import ThrottledModel
 
-            chat = chat_model_at(replace(endpoint, sampling=settings.sampling, prices=None))
-            return RetryingModel(ThrottledModel(chat, throttle.gate(endpoint.place)))
+            gate = throttle.gate(endpoint.place, paced.limits)
+            chat = chat_model_at(replace(paced, sampling=settings.sampling, prices=None), gate)
+            return RetryingModel(ThrottledModel(chat, gate, reserve=settings.output_reserve))
 
         # a missing package is reported before anything starts
         model(AgentSettings())

@@ -436,6 +436,11 @@ _CARRY = OptionTable(
                     "make the attempts on the Dask cluster with this scheduler instead", metavar="ADDRESS"
                 ),
                 "max_cost": option("the maximum cost of the whole run", metavar="USD"),
+                "requests_per_minute": option("the maximum number of requests in any minute", metavar="N"),
+                "tokens_per_minute": option(
+                    "the maximum number of tokens in any minute, sent and received", metavar="N"
+                ),
+                "no_stream": option("request whole replies, for servers that send calls in pieces wrongly"),
             }
         ),
         "json": JSON,

@@ -7,7 +7,9 @@ import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from gistpoint.core.corruption.rounds import LoopSettings
 from gistpoint.core.generation.by_model import CorruptingModel
@@ -19,13 +21,26 @@ from gistpoint.object_graph import refuse_exposed_key
 from gistpoint.sandbox.endpoints.settings import EndpointSettings, endpoint_settings, reader_settings
 from gistpoint.tui.commands.options import Option, OptionTable, option
 
+if TYPE_CHECKING:
+    from gistpoint.sandbox.endpoints.throttle import Throttle
+
 
 def chat_model(settings: EndpointSettings) -> ChatModel:
-    """Return the model at an endpoint. It retries requests after temporary errors."""
+    """Return the model at an endpoint. It keeps to limits, and retries requests after temporary errors."""
     from gistpoint.sandbox.endpoints.models import chat_model_at
     from gistpoint.sandbox.endpoints.retrying import RetryingModel
+    from gistpoint.sandbox.endpoints.throttle import ThrottledModel
 
-    return RetryingModel(chat_model_at(settings))
+    gate = _throttle().gate(settings.place, settings.limits)
+    return RetryingModel(ThrottledModel(chat_model_at(settings, gate), gate))
+
+
+@cache
+def _throttle() -> Throttle:
+    """Return the gates of this process."""
+    from gistpoint.sandbox.endpoints.throttle import Throttle
+
+    return Throttle()
 
 
 def open_model(

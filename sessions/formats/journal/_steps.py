@@ -34,6 +34,7 @@ from gistpoint.core.attempts.events import (
     Paused,
     ProcessStarted,
     QuestionnaireAnswered,
+    RequestFailed,
     Resumed,
     SubmissionMade,
     SubmissionRun,
@@ -43,6 +44,7 @@ from gistpoint.core.attempts.events import (
 )
 from gistpoint.core.attempts.identity import MODEL, PERSON, SIMULATED
 from gistpoint.core.attempts.state import AttemptState, Submission, result_of
+from gistpoint.core.chat import Usage
 from gistpoint.core.kinds.confirming import confirmation_lines, confirmation_words
 from gistpoint.core.kinds.registry import declared
 from gistpoint.core.readable import whole_seconds
@@ -119,7 +121,7 @@ _OF_PERSON = (
 _OF_REPLY = ("turn", "finish", "latency_ms", "retried", "tools", "fingerprint", "request_id")
 """The members of a model's reply that its step shows apart from its texts and its cost."""
 _NO_BRIEF = "The journal does not hold the brief: it was made by an earlier version."
-_FOLDED = (Heartbeat, FocusMoved, AffordanceUsed, BufferEdited)
+_FOLDED = (Heartbeat, FocusMoved, AffordanceUsed, BufferEdited, RequestFailed)
 _GROUPS = {NotesWritten: "note", Paused: "pause", Resumed: "pause", IdlePrompted: "idle"}
 """Consecutive events of one group form one step."""
 
@@ -242,7 +244,9 @@ class JournalReader(RunReader):
             case AttemptEnded() as data:
                 self._ending = data
             case ModelTurn() as data:
-                self._tally.add_usage(*_cost(data))
+                self._tally.add_usage(*_cost(data.usage, data.lost or None))
+            case RequestFailed() as data:
+                self._tally.add_usage(*_cost(data.usage))
             case HandedOver() as data:
                 self._drivers.append(data.to)
             case CallMade() as data if self._drivers:
@@ -438,7 +442,7 @@ def _span(first: _Line, last: _Line | None) -> str:
 
 def _reply(index: int, raws: Sequence[Raw], main: _Line, turn: ModelTurn, actor: Actor) -> Step:
     """Return the step of a model's reply; the calls that it asks for are separate steps, which follow."""
-    tokens, cost = _cost(turn)
+    tokens, cost = _cost(turn.usage, turn.lost or None)
     state = Record(main.stored).kept(*_OF_REPLY)
     if turn.tool_calls:
         state["calls"] = [call.name for call in turn.tool_calls]
@@ -455,10 +459,10 @@ def _reply(index: int, raws: Sequence[Raw], main: _Line, turn: ModelTurn, actor:
     )
 
 
-def _cost(turn: ModelTurn) -> tuple[Tokens, float | None]:
-    """Return the tokens of a turn and its cost in US dollars or None, including those of lost attempts."""
+def _cost(*parts: Usage | None) -> tuple[Tokens, float | None]:
+    """Return the tokens of usages and their cost in US dollars or None."""
     tokens, cost = Tokens(), None
-    for part in (turn.usage, turn.lost or None):
+    for part in parts:
         if part is not None:
             tokens += Tokens(
                 part.prompt_tokens, part.completion_tokens, part.cached_tokens, part.reasoning_tokens

@@ -35,6 +35,7 @@ from gistpoint.sandbox.endpoints.settings import (
 
 KEY = "sk-secret-0123456789/abc"
 HELLO = [ChatMessage("user", "Hello.")]
+OTHERS = ("messages", "model", "tools", "stream", "stream_options")
 TOOL = {
     "name": "submit_attempt",
     "description": "Submit.",
@@ -444,7 +445,7 @@ def test_nothing_is_sent_that_is_not_set() -> None:
     with endpoint(completion("Fine.")) as served:
         model_at(served.url).complete(HELLO, [])
         (request,) = served.requests
-    assert sorted(request) == ["messages", "model"]
+    assert sorted(request) == ["messages", "model", "stream", "stream_options"]
 
 
 def test_sampling_is_sent_as_the_endpoint_spells_it() -> None:
@@ -452,7 +453,7 @@ def test_sampling_is_sent_as_the_endpoint_spells_it() -> None:
     with endpoint(completion("Fine.")) as served:
         model_at(served.url, sampling=sampling).complete(HELLO, [TOOL])
         (request,) = served.requests
-    given = {name: value for name, value in request.items() if name not in ("messages", "model", "tools")}
+    given = {name: value for name, value in request.items() if name not in OTHERS}
     assert given == {
         "temperature": 0.0,
         "top_p": 0.9,

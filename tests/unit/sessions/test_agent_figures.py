@@ -106,8 +106,13 @@ def test_the_time_of_the_model_is_told_apart_from_waits_after_failures() -> None
     rows = [row("a", wall_s=30.0, model_s=20.0, endpoint_wait_s=4.0, retried=2)]
     assert (
         summary_lines(totals_of(rows))["time"]
-        == "30 s in attempts: 20 s by the model, 4 s waiting to send a request again; 2 requests sent again before"
+        == "30 s in attempts: 20 s by the model, 4 s waiting to send a request; 2 requests sent again before"
         " a reply"
+    )
+    failed = [row("a", wall_s=3_556.0, model_s=239.0, endpoint_wait_s=11.0, failed_s=3_306.0)]
+    assert (
+        "239 s by the model, 3306 s in requests without a reply, 11 s waiting"
+        in summary_lines(totals_of(failed))["time"]
     )
 
 

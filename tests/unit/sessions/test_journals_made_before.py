@@ -19,6 +19,7 @@ from gistpoint.core.attempts.events import (
     OtherEvent,
     PassConfirmed,
     QuestionnaireAnswered,
+    RequestFailed,
     event_data,
 )
 from gistpoint.core.attempts.state import fold
@@ -46,7 +47,13 @@ def test_the_same_acts_write_the_same_members_in_the_same_order(name: str, tmp_p
 
 def test_every_type_that_the_engine_writes_is_among_them() -> None:
     found = {line["type"] for name in ACTS for line in lines(MADE / f"{name}.jsonl")}
-    others = {QuestionnaireAnswered.type, Corrected.type, Crashed.type, PassConfirmed.type}
+    others = {
+        QuestionnaireAnswered.type,
+        Corrected.type,
+        Crashed.type,
+        PassConfirmed.type,
+        RequestFailed.type,
+    }
     assert found == EVENTS.keys() - others
 
 

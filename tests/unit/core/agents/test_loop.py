@@ -13,6 +13,7 @@ from agent_attempts import LOOK, MISS, SOLVE, AtWork, ByTurn, gist_at_work, repa
 from builders import CHECKS
 from fakes import FakeRunner
 from gist_tasks import FAITHFUL
+from msgspec import UNSET
 from scripted_endpoint import ScriptedModel, reply
 
 from gistpoint.core.agents import loop
@@ -22,7 +23,6 @@ from gistpoint.core.attempts.clock import ClockActivity
 from gistpoint.core.attempts.events import ModelTurn, PauseReason
 from gistpoint.core.attempts.state import fold
 from gistpoint.core.chat import ChatFailure, ChatMessage, ChatProblem, ChatReply, Sampling, Usage
-from gistpoint.core.errors import CancelledError
 from gistpoint.core.estimates import Estimate, tokens_in
 from gistpoint.core.kinds.registry import render_brief
 from gistpoint.core.outcomes import RunStatus
@@ -349,14 +349,61 @@ def test_a_reply_that_is_awaited_is_dropped_and_counted_as_lost(tmp_path: Path) 
             self, messages: Any, tools: Any, *, cancel: CancelToken = NEVER
         ) -> ChatReply | ChatFailure:
             asked.append(1)
-            with pytest.raises(CancelledError) as raised:
-                cancel.sleep(600)
-            raise raised.value
+            while True:
+                cancel.check()
 
     left = work.go(Silent([reply(LOOK)]), stop=lambda: bool(asked))
-    assert (left.how, left.lost.estimated, left.lost.prompt_tokens > 100) == (Leaving.STOPPED, True, True)
+    assert (left.how, left.lost) == (Leaving.STOPPED, Usage())
+    (failure,) = work.state.failures
+    assert (failure.problem, failure.usage.estimated) == ("", True)
+    assert work.state.spent.failed == work.state.spent.usage == failure.usage
+    assert failure.usage.prompt_tokens > 100
     assert work.state.pause is None
     assert not turns(work)
+
+
+def test_a_wait_that_is_cancelled_loses_nothing(tmp_path: Path) -> None:
+    work, asked = repair_at_work(tmp_path), list[int]()
+
+    class Waiting(ByTurn):
+        def complete(
+            self, messages: Any, tools: Any, *, cancel: CancelToken = NEVER
+        ) -> ChatReply | ChatFailure:
+            asked.append(1)
+            cancel.sleep(600)
+            raise AssertionError
+
+    left = work.go(Waiting([reply(LOOK)]), stop=lambda: bool(asked))
+    assert (left.how, left.lost, work.state.failures) == (Leaving.STOPPED, Usage(), ())
+
+
+def test_requests_without_a_reply_are_in_the_journal_with_their_time_and_cost(tmp_path: Path) -> None:
+    work = repair_at_work(tmp_path)
+    slow = ChatFailure(ChatProblem.TIMED_OUT, "silence", usage=Usage(70, 5))
+
+    class Failing(ByTurn):
+        def complete(
+            self, messages: Any, tools: Any, *, cancel: CancelToken = NEVER
+        ) -> ChatReply | ChatFailure:
+            answer = super().complete(messages, tools, cancel=cancel)
+            if len(self.asked) > 1:
+                cancel.request_failed(slow, 0.0)
+                return slow
+            cancel.request_failed(slow, 3_000.0)
+            assert isinstance(answer, ChatReply)
+            return replace(answer, lost=slow.usage, retried=(ChatProblem.TIMED_OUT,))
+
+    left = work.go(Failing([reply(LOOK)]))
+    assert (left.how, left.problem, left.lost) == (Leaving.HALTED, "timed_out", Usage())
+    assert [(failure.problem, failure.duration_ms) for failure in work.state.failures] == [
+        ("timed_out", 3_000_000),
+        ("timed_out", 0),
+    ]
+    (turn,) = turns(work)
+    assert (turn.lost, turn.latency_ms, turn.retried) == (UNSET, 0, ("timed_out",))
+    spent = work.state.spent
+    assert (spent.failed, spent.failed_ms, spent.answered) == (Usage(140, 10), 3_000_000, Usage(100, 10))
+    assert spent.usage == Usage(240, 20)
 
 
 def test_the_caller_hears_of_every_turn_and_every_call(tmp_path: Path) -> None:

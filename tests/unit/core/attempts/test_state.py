@@ -15,6 +15,22 @@ from gistpoint.core.chat import Usage
 from gistpoint.core.tools.declaration import Revealed
 
 TEXT = st.text(max_size=6)
+
+
+def test_the_time_of_a_failed_request_is_not_the_models() -> None:
+    events = [
+        JournalEvent(number, type, at, at, event_data(type, data))
+        for number, (at, type, data) in enumerate([
+            (0, "view", {"pane": "model"}),
+            (9_000, "request_failed", {"problem": "timed_out", "duration_ms": 8_000}),
+            (9_500, "request_failed", {"problem": "timed_out", "duration_ms": 99_000}),
+        ])
+    ]  # fmt: skip
+    first, last = fold(events[:2]).clock, fold(events).clock
+    assert (first.thinking, first.waiting) == (1_000, 8_000)
+    assert (last.thinking, last.waiting, last.active) == (0, 9_500, 0)
+
+
 CALLS = st.integers(1, 5).map("call-{}".format)
 
 

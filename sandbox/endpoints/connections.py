@@ -1,0 +1,96 @@
+"""The connection of one request, which another thread watches and ends."""
+
+from __future__ import annotations
+
+import socket
+import threading
+from collections.abc import Mapping
+from contextlib import suppress
+from typing import Any
+
+from gistpoint.sandbox.endpoints.hosts import Host
+
+_CONNECTED = ("connect_tcp.complete", "connect_unix_socket.complete", "start_tls.complete")
+_HEARD = "receive_response_headers.complete"
+_KEPT_ALIVE = {"TCP_KEEPIDLE": 30, "TCP_KEEPINTVL": 15, "TCP_KEEPCNT": 4}
+"""The seconds and tries after which a host that has disappeared is noticed, where the system has them."""
+
+
+class Connection:
+    """The connection of one request: its socket as soon as there is one, and when it last brought a byte."""
+
+    def __init__(self, host: Host) -> None:
+        self._host = host
+        self._lock = threading.Lock()
+        self._socket: socket.socket | None = None
+        self._how: int | None = None
+        """How the connection is to be shut down; None while it is wanted."""
+        self.began_at = self.heard_at = host.now()
+        self.speaks = False
+        """Whether the reply itself has begun, after headers and comments."""
+        self.abandoned = threading.Event()
+        """Set once nobody waits for the reply."""
+        self.closed = threading.Event()
+        """Set once the request has ended, whoever ended it."""
+
+    def trace(self, name: str, info: Mapping[str, Any]) -> None:
+        """Take note of a step of the request, as the HTTP library reports it."""
+        if name.endswith(_CONNECTED):
+            stream = info.get("return_value")
+            found = stream.get_extra_info("socket") if stream is not None else None
+            if isinstance(found, socket.socket):
+                _keep_alive(found)
+                with self._lock:
+                    self._socket = found
+                self._shut()
+        elif name.endswith(_HEARD):
+            self.heard()
+
+    def heard(self) -> None:
+        """Take note of a byte."""
+        self.heard_at = self._host.heard_at = self._host.now()
+
+    def began(self) -> None:
+        """Take note of the first part of the reply itself."""
+        self.speaks = True
+
+    def silent_s(self) -> float:
+        """Return the seconds since the last byte.
+
+        Before the reply has begun, a byte to any other conversation counts if the host is local: it works on
+        their requests first (decision 149).
+        """
+        heard = self.heard_at
+        if not self.speaks and self._host.is_local:
+            heard = max(heard, self._host.heard_at)
+        return self._host.now() - heard
+
+    def cut(self) -> None:
+        """End the connection at once, in both directions."""
+        self._end(socket.SHUT_RDWR)
+
+    def leave(self) -> None:
+        """Tell the host that the client has gone, and wait for the host to close the connection."""
+        self._end(socket.SHUT_WR)
+
+    def _end(self, how: int) -> None:
+        self.abandoned.set()
+        with self._lock:
+            self._how = how
+        self._shut()
+
+    def _shut(self) -> None:
+        with self._lock:
+            if self._socket is not None and self._how is not None:
+                with suppress(OSError):  # the other side has closed it
+                    # Not the method of a TLS socket, which would first forget its session.
+                    socket.socket.shutdown(self._socket, self._how)
+
+
+def _keep_alive(found: socket.socket) -> None:
+    with suppress(OSError):
+        found.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+        for name, value in _KEPT_ALIVE.items():
+            option = getattr(socket, name, None)
+            if option is not None:
+                found.setsockopt(socket.IPPROTO_TCP, option, value)

@@ -1,0 +1,171 @@
+"""Merges the pieces of a value that is sent bit by bit, within bounds of size (decision 149)."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from gistpoint.sandbox.endpoints.transport import MOST_BYTES, MOST_VALUES, EndlessReplyError
+
+_NAMES = frozenset({"id", "type", "index", "format", "name", "role", "object", "status"})
+"""The members of a delta that repeat instead of growing."""
+_TEXTS = frozenset(
+    {"content", "reasoning_content", "reasoning", "refusal", "text", "summary", "thinking", "arguments"}
+)
+"""The members of a delta whose text always grows, even by the same characters again."""
+
+
+class GrowingText:
+    """A text that grows by pieces."""
+
+    __slots__ = ("_pieces", "length")
+
+    def __init__(self, text: str) -> None:
+        self._pieces = io.StringIO()
+        self.length = 0
+        self.add(text)
+
+    def add(self, text: str) -> None:
+        """Add a piece."""
+        self._pieces.write(text)
+        self.length += len(text)
+
+    def is_same(self, text: str) -> bool:
+        """Whether the text so far is this one."""
+        return self.length == len(text) and str(self) == text
+
+    def __str__(self) -> str:
+        return self._pieces.getvalue()
+
+
+@dataclass
+class Room:
+    """The room left for the values and characters of a reply."""
+
+    values: int = field(default_factory=lambda: MOST_VALUES)
+    characters: int = field(default_factory=lambda: MOST_BYTES)
+    written: int = 0
+    """The number of characters of texts, other than those around the message."""
+
+    def write(self, values: int, text: str) -> None:
+        """Take room for a text of the message. Raises `EndlessReplyError` if there is too little."""
+        self.written += len(text)
+        self.take(values, len(text))
+
+    def take(self, values: int, characters: int) -> None:
+        """Take room for values and characters. Raises `EndlessReplyError` if there is too little."""
+        self.values -= values
+        self.characters -= characters
+        if min(self.values, self.characters) < 0:
+            raise EndlessReplyError
+
+
+@dataclass
+class Merger:
+    """Merges pieces into values whose texts can grow, as long as there is room."""
+
+    room: Room = field(default_factory=Room)
+
+    def kept(self, value: Any, name: str) -> Any:
+        """Return a value in the form in which it can grow, after taking room for it."""
+        if isinstance(value, str):
+            self.room.write(1, value)
+            return value if name in _NAMES else GrowingText(value)
+        self.room.take(1, 0)
+        if isinstance(value, dict):
+            self.room.take(0, sum(map(len, value)))
+            return {key: self.kept(item, key) for key, item in value.items()}
+        if isinstance(value, list):
+            return [self.kept(item, "") for item in value]
+        return value
+
+    def merged(self, old: Any, new: Any, name: str) -> Any:
+        """Return a member after one more piece of it."""
+        if old is None:
+            return self.kept(new, name)
+        is_mixed = name == "content" and type(new) is not _TYPES.get(type(old))
+        if is_mixed and new:
+            old, new = _as_parts(old), _as_parts(new)
+        match old, new:
+            case GrowingText(), str():
+                self._grow(old, new, name)
+            case dict(), dict():
+                for key, value in new.items():
+                    old[key] = self.merged(old.get(key), value, key)
+            case list(), list():
+                self._extend(old, new)
+            case _ if new not in (None, "", [], {}):
+                return self.kept(new, name)
+        return old
+
+    def _grow(self, old: GrowingText, new: str, name: str) -> None:
+        # What is not known to be a text may also be a constant that every chunk repeats.
+        if name in _TEXTS or not old.is_same(new):
+            self.room.write(0, new)
+            old.add(new)
+
+    def _extend(self, old: list[Any], new: list[Any]) -> None:
+        """Add pieces of items to the items that they continue, and other items at the end."""
+        for item in new:
+            continued = _continued(old, item) if isinstance(item, dict) else None
+            if continued is None:
+                old.append(self.kept(item, ""))
+            else:
+                self.merged(continued, item, "")
+
+
+_TYPES: Mapping[type, type] = {GrowingText: str, list: list}
+
+
+def _as_parts(content: object) -> list[Any]:
+    """Return the content of a message in parts; some models send reasoning as parts, and texts after it."""
+    if isinstance(content, list):
+        return content
+    return [{"type": "text", "text": content}] if str(content or "") else []
+
+
+def _continued(items: list[Any], piece: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Return the item that a piece continues; None if it is an item of its own.
+
+    OpenRouter's `reasoning_details` have an index and a type. Without an index, only a piece of text
+    continues the last item.
+    """
+    index, type = piece.get("index"), piece.get("type")
+    if isinstance(index, int):
+        same = (item for item in items if isinstance(item, dict) and item.get("index") == index)
+        return next((item for item in same if item.get("type") == type), None)
+    last = items[-1] if items else None
+    if not isinstance(last, dict) or last.get("type") != type or last.get("index") is not None:
+        return None
+    texts = [name for name in _TEXTS if isinstance(last.get(name), GrowingText)]
+    return last if any(isinstance(piece.get(name), str) for name in texts) else None
+
+
+def plain(value: Any) -> Any:
+    """Return a value with its texts as strings."""
+    if isinstance(value, GrowingText):
+        return _sound(str(value))
+    if isinstance(value, dict):
+        return {name: plain(item) for name, item in value.items()}
+    if isinstance(value, list):
+        return [plain(item) for item in value]
+    return value
+
+
+def _sound(text: str) -> str:
+    """Return a text in which halves of characters that came in two pieces are joined.
+
+    Halves are surrogates of UTF-16, or bytes of UTF-8 that `streamed` decoded as surrogates.
+    """
+    try:
+        text.encode()
+        return text
+    except UnicodeEncodeError:
+        pass
+    text = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")
+    try:
+        return text.encode("utf-8", "surrogateescape").decode("utf-8")
+    except UnicodeError:
+        return text

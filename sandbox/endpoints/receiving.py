@@ -1,0 +1,95 @@
+"""Receives the body of a reply, whether it is sent whole or in pieces."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from gistpoint.sandbox.endpoints.events import EventReader
+from gistpoint.sandbox.endpoints.streamed import StreamedReply
+from gistpoint.sandbox.endpoints.transport import MOST_BYTES, EndlessReplyError, loaded
+
+_FIELDS = (b":", b"data:", b"event:", b"id:", b"retry:", b"error:")
+"""The beginnings of a stream of events. They decide, since servers also send one under another type."""
+_LONGEST_FIELD = max(map(len, _FIELDS))
+_SPACE = b" \t\r\n\xef\xbb\xbf"
+
+
+class Received:
+    """What was received of one reply."""
+
+    def __init__(self) -> None:
+        self._blocks: list[bytes] = []
+        self._bytes = 0
+        self._start = b""
+        """The first bytes other than spaces, until they decide how the reply is sent."""
+        self._reader: EventReader | None = None
+        self._reply = StreamedReply()
+        self._at_end = False
+
+    @property
+    def streamed(self) -> bool:
+        """Whether the reply is sent in pieces."""
+        return self._reader is not None
+
+    @property
+    def complete(self) -> bool:
+        """Whether the reply has no missing part, as far as can be known."""
+        return self._reply.complete if self.streamed else self._at_end
+
+    @property
+    def usage(self) -> dict[str, Any] | None:
+        """The usage as last reported; None if it was not."""
+        return self._reply.usage
+
+    @property
+    def characters(self) -> int:
+        """The number of characters received in pieces."""
+        return self._reply.characters
+
+    def take(self, blocks: Iterable[bytes], began: Callable[[], None]) -> None:
+        """Receive blocks up to the end of the reply; `began` is called once it has begun.
+
+        Raises `EndlessReplyError` for too much, `ValueError` for what is not JSON, and what `blocks` raises.
+        """
+        had_begun = False
+        for block in blocks:
+            self._feed(block)
+            if self._reply.began and not had_begun:
+                had_begun = True
+                began()
+            if self._reply.over:
+                return
+        self._decide()
+        if self._reader is not None:
+            for event in self._reader.close():
+                self._reply.add(event)
+        self._at_end = True
+
+    def body(self) -> object:
+        """Return the completion. Raises `ValueError` if it is not JSON, or has too many values."""
+        if self._reader is not None:
+            return self._reply.body()
+        return loaded(b"".join(self._blocks))
+
+    def _feed(self, block: bytes) -> None:
+        if self._reader is not None:
+            for event in self._reader.feed(block):
+                self._reply.add(event)
+            return
+        self._blocks.append(block)
+        self._bytes += len(block)
+        if self._bytes > MOST_BYTES:
+            raise EndlessReplyError
+        if len(self._start) < _LONGEST_FIELD:
+            self._start = (self._start + block).lstrip(_SPACE)[:_LONGEST_FIELD]
+            if len(self._start) == _LONGEST_FIELD:
+                self._decide()
+
+    def _decide(self) -> None:
+        """Treat what was received as a stream of events if it begins like one."""
+        if self._reader is None and self._start.startswith(_FIELDS):
+            self._reader = EventReader()
+            blocks, self._blocks = b"".join(self._blocks), []
+            for event in self._reader.feed(blocks):
+                self._reply.add(event)

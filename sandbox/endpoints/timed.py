@@ -1,0 +1,99 @@
+"""Carries out one request in a thread of its own, which ends at a time limit or a cancel (decision 149)."""
+
+from __future__ import annotations
+
+import queue
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+from gistpoint.core.running import CancelToken
+from gistpoint.sandbox.endpoints.connections import Connection
+from gistpoint.sandbox.endpoints.hosts import Host
+
+Answer = TypeVar("Answer")
+_TICK_S = 0.05
+
+
+@dataclass(frozen=True, slots=True)
+class Patience:
+    """The time limits of one request, in seconds."""
+
+    longest_s: float
+    """From its start to the last byte of the reply."""
+    silence_s: float | None = None
+    """Between two bytes of the reply; None for no limit but `longest_s`."""
+    first_token_s: float | None = None
+    """Between two bytes, such as comments that keep a connection alive, before the reply has begun."""
+
+    def exceeded(self, connection: Connection, now: float) -> str:
+        """Return, in words that follow the host's name, which limit a request exceeds; empty if none."""
+        if now - connection.began_at > self.longest_s:
+            return f"gave no complete reply within {self.longest_s:g} s"
+        silence = self.silence_s if connection.speaks else self.first_token_s
+        if silence is None or connection.silent_s() <= silence:
+            return ""
+        when = "in the middle of its reply" if connection.speaks else "before its reply"
+        return f"sent nothing for {silence:g} s {when}"
+
+
+@dataclass(frozen=True, slots=True)
+class GivenUp:
+    """The end of a request that exceeded a limit, in words that follow the host's name."""
+
+    what: str
+
+
+class TimedRequest(Generic[Answer]):
+    """One request to a host, within time limits."""
+
+    def __init__(self, host: Host, patience: Patience) -> None:
+        self.connection = Connection(host)
+        self._host = host
+        self._patience = patience
+
+    def carried_out(self, send: Callable[[Connection], Answer], cancel: CancelToken) -> Answer | GivenUp:
+        """Call `send` in a thread, and return or raise what it does, or return that a limit was exceeded.
+
+        Its connection is closed within a tick after a cancel, which raises `CancelledError`. After a limit,
+        the connection shows the host that nobody waits any more; a local one may take its time to notice
+        (`Host.still_works`).
+        """
+        connection = self.connection
+        answers: queue.SimpleQueue[Answer | BaseException] = queue.SimpleQueue()
+
+        def work() -> None:
+            try:
+                answers.put(send(connection))
+            except BaseException as error:
+                answers.put(error)
+            finally:
+                connection.closed.set()
+
+        # Run in a thread, because the packages of endpoints can't stop a request (decision 34).
+        threading.Thread(target=work, name="chat-request", daemon=True).start()
+        try:
+            while True:
+                cancel.check()
+                try:
+                    answer = answers.get(timeout=_TICK_S)
+                    break
+                except queue.Empty:
+                    what = self._patience.exceeded(connection, self._host.now())
+                    if what:
+                        self._give_up()
+                        return GivenUp(what)
+        except BaseException:
+            connection.cut()
+            raise
+        if isinstance(answer, BaseException):
+            raise answer
+        return answer
+
+    def _give_up(self) -> None:
+        if self._host.is_local:
+            self._host.given_up(self.connection.closed)
+            self.connection.leave()
+        else:
+            self.connection.cut()
