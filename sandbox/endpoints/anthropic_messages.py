@@ -11,6 +11,7 @@ from gistpoint.core.errors import EndpointError, extra_hint
 from gistpoint.core.running import NEVER, CancelToken
 from gistpoint.sandbox.endpoints.anthropic_bodies import error_problem, filtered_reply, reply_of, request_of
 from gistpoint.sandbox.endpoints.settings import EndpointSettings
+from gistpoint.sandbox.endpoints.throttle import HostGate
 
 if TYPE_CHECKING:
     import anthropic
@@ -26,8 +27,11 @@ class AnthropicModel:
     journal and sent back as they came, in their order.
     """
 
-    def __init__(self, settings: EndpointSettings) -> None:
-        """Raises `EndpointError` if the package `anthropic` is not installed."""
+    def __init__(self, settings: EndpointSettings, gate: HostGate | None = None) -> None:
+        """`gate` is that of the host; None for one of its own.
+
+        Raises `EndpointError` if the package `anthropic` is not installed.
+        """
         try:
             import anthropic
 
@@ -38,7 +42,7 @@ class AnthropicModel:
             ) from None
         self.settings = settings
         self._anthropic = anthropic
-        self._requests = BoundedRequests(settings)
+        self._requests = BoundedRequests(settings, (gate or HostGate(place=settings.place)).host)
 
     @property
     def name(self) -> str:

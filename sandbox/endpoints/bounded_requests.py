@@ -5,9 +5,6 @@ Each package is given a client that reads within bounds, in a thread that can be
 
 from __future__ import annotations
 
-import queue
-import threading
-import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
@@ -15,14 +12,16 @@ import httpx2
 
 from gistpoint.core.chat import ChatFailure, ChatProblem, ChatReply, Usage
 from gistpoint.core.running import CancelToken
+from gistpoint.sandbox.endpoints.connections import Connection
+from gistpoint.sandbox.endpoints.hosts import Host, is_busy
 from gistpoint.sandbox.endpoints.meanings import error_text, retry_after
 from gistpoint.sandbox.endpoints.replies import usage_of
 from gistpoint.sandbox.endpoints.settings import EndpointSettings
+from gistpoint.sandbox.endpoints.timed import GivenUp, Patience, TimedRequest
 from gistpoint.sandbox.endpoints.transport import MOST_BYTES, EndlessReplyError, bounded_client
 
 NO_KEY = "none"
 """The key that is sent to endpoints that need none, because the header is required."""
-_TICK_S = 0.05
 
 Answer = ChatReply | ChatFailure
 
@@ -32,6 +31,7 @@ class BoundedRequests:
     """The requests to one endpoint."""
 
     settings: EndpointSettings
+    host: Host
 
     def ask(self, send: Callable[[httpx2.Client], Answer], sent: int, cancel: CancelToken) -> Answer:
         """Return the answer of `send`, which sends one request through the client that it is given.
@@ -39,33 +39,14 @@ class BoundedRequests:
         `sent` is the length of the request in characters. The request is abandoned at its time limit, which
         is a failure, and when `cancel` is cancelled, which raises `CancelledError`.
         """
-        answers: queue.SimpleQueue[Answer | BaseException] = queue.SimpleQueue()
-        abandoned = threading.Event()
+        longest_s = self.settings.longest_s(streamed=False)
 
-        def work() -> None:
-            try:
-                with bounded_client(self.settings.longest_s(streamed=False), abandoned) as http:
-                    answers.put(self._answer(send, http, sent))
-            except BaseException as error:
-                answers.put(error)
+        def work(connection: Connection) -> Answer:
+            with bounded_client(longest_s, connection.abandoned, connection) as http:
+                return self._answer(send, http, sent)
 
-        # Run in a thread, which can be abandoned, because no package can stop a request (decision 34).
-        threading.Thread(target=work, name="chat-request", daemon=True).start()
-        deadline = time.monotonic() + self.settings.longest_s(streamed=False)
-        try:
-            while True:
-                cancel.check()
-                try:
-                    answer = answers.get(timeout=_TICK_S)
-                    break
-                except queue.Empty:
-                    if time.monotonic() > deadline:
-                        return self.timed_out(sent)
-        finally:
-            abandoned.set()
-        if isinstance(answer, BaseException):
-            raise answer
-        return answer
+        answer = TimedRequest[Answer](self.host, Patience(longest_s)).carried_out(work, cancel)
+        return self.timed_out(sent) if isinstance(answer, GivenUp) else answer
 
     def _answer(self, send: Callable[[httpx2.Client], Answer], http: httpx2.Client, sent: int) -> Answer:
         try:
@@ -103,7 +84,9 @@ class BoundedRequests:
         if status < 400:
             text = "it redirects, which is not followed; give the address that it redirects to"
         asked = retry_after(headers)
-        return self.failure(problem, f"answered {status}: {text}{hint}", after if asked is None else asked)
+        what = f"answered {status}: {text}{hint}"
+        failure = self.failure(problem, what, after if asked is None else asked)
+        return replace(failure, busy=is_busy(status, text))
 
     def unreachable(self, error: BaseException | None) -> ChatFailure:
         """Return the failure of a connection that could not be made."""

@@ -11,6 +11,7 @@ from gistpoint.core.errors import EndpointError, extra_hint
 from gistpoint.core.running import NEVER, CancelToken
 from gistpoint.sandbox.endpoints.gemini_bodies import error_problem, reply_of, request_of, requested_wait
 from gistpoint.sandbox.endpoints.settings import EndpointSettings
+from gistpoint.sandbox.endpoints.throttle import HostGate
 
 if TYPE_CHECKING:
     import httpx2
@@ -28,8 +29,11 @@ class GeminiModel:
     sent back as they came, in their order.
     """
 
-    def __init__(self, settings: EndpointSettings) -> None:
-        """Raises `EndpointError` for an unsuitable name, or if `google-genai` is not installed."""
+    def __init__(self, settings: EndpointSettings, gate: HostGate | None = None) -> None:
+        """`gate` is that of the host; None for one of its own.
+
+        Raises `EndpointError` for an unsuitable name, or if `google-genai` is not installed.
+        """
         if any(sign in settings.model for sign in _UNSAFE):
             raise EndpointError(
                 "This is not a name of a Gemini model.", hint="Give one such as gemini-3.8-flash."
@@ -46,7 +50,7 @@ class GeminiModel:
         self.settings = settings
         self._genai = genai
         self._types = types
-        self._requests = BoundedRequests(settings)
+        self._requests = BoundedRequests(settings, (gate or HostGate(place=settings.place)).host)
 
     @property
     def name(self) -> str:

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def chat_model_at(settings: EndpointSettings, gate: HostGate | None = None) -> ChatModel:
-    """Return the model at an endpoint, which sends one request a call; `gate` is that of its host.
+    """Return the model at an endpoint, which sends one request a call. `gate` is that of its host.
 
     Raises `EndpointError` if the package for its API is not installed.
     """
@@ -20,11 +20,11 @@ def chat_model_at(settings: EndpointSettings, gate: HostGate | None = None) -> C
     if settings.api == "anthropic":
         from gistpoint.sandbox.endpoints.anthropic_messages import AnthropicModel
 
-        return AnthropicModel(settings)
+        return AnthropicModel(settings, gate)
     if settings.api == "gemini":
         from gistpoint.sandbox.endpoints.gemini_content import GeminiModel
 
-        return GeminiModel(settings)
+        return GeminiModel(settings, gate)
     from gistpoint.sandbox.endpoints.openai_compatible import OpenAICompatibleModel
 
     return OpenAICompatibleModel(settings, gate)

@@ -119,7 +119,7 @@ class Vendor:
     key_names: tuple[str, ...]
     """The environment variables of the key, the first of which that is set applies."""
     longest_whole_s: float = 600.0
-    """The default limit of a request: that of Anthropic's package for replies that are sent whole."""
+    """The default time limit of a reply that is sent whole; by default that of Anthropic's package."""
 
 
 VENDORS: Mapping[ChatApi, Vendor] = {
@@ -246,11 +246,17 @@ def endpoint_settings(
     """
     given = read_user_settings(config).llm
     if api is not None and api != _api_of(given):
-        limits = {name: getattr(given, name) for name in ("timeout_s", "max_tokens", "max_cost_usd")}
-        given = EndpointTable(api=api, **limits)
+        given = EndpointTable(api=api, **{name: getattr(given, name) for name in _OF_EVERY_API})
     if base_url:
         environment = {**environment, VENDORS[_api_of(given)].url_name: base_url}
     return _settings_of(given, "llm", environment, model)
+
+
+_OF_EVERY_API = (
+    *("timeout_s", "silence_s", "first_token_s", "no_stream", "requests_per_minute", "tokens_per_minute"),
+    *("max_tokens", "max_cost_usd"),
+)
+"""The settings that apply to an endpoint whatever its API."""
 
 
 def _api_of(table: EndpointTable) -> ChatApi:

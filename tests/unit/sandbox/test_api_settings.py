@@ -92,8 +92,8 @@ def test_a_key_and_an_address_of_the_file_are_not_for_another_api(tmp_path: Path
     with pytest.raises(EndpointError, match="No model"):
         endpoint_settings(tmp_path, KEYS, api="anthropic")
     (tmp_path / "none").mkdir()
-    whole = [endpoint_settings(tmp_path / "none", KEYS, "m", api=api).timeout_s for api in CHAT_APIS]
-    assert whole == [300, 600, 600]
+    found_in = [endpoint_settings(tmp_path / "none", KEYS, "m", api=api) for api in CHAT_APIS]
+    assert [settings.longest_s(streamed=False) for settings in found_in] == [300, 600, 600]
     assert found(tmp_path, {}, "m", api="openai") == ("openai", "http://own.example/v1", "sk-of-file")
 
 
