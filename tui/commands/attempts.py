@@ -38,6 +38,8 @@ from gistpoint.sessions.attempt_outcomes import (
 from gistpoint.sessions.attempts import AttemptStore, AttemptSummary
 from gistpoint.sessions.exports.registry import NAMES, exporter
 from gistpoint.sessions.heads import HeadOrigin
+from gistpoint.sessions.leases import piles
+from gistpoint.sessions.served import KIND as MCP_SOLVER
 from gistpoint.sessions.tasks import TaskStore, TaskTitles
 from gistpoint.tui.commands.arguments import JSON, TASK_HELP
 from gistpoint.tui.commands.command import DONE, NEGATIVE
@@ -45,6 +47,9 @@ from gistpoint.tui.commands.options import CliCommand, OptionTable, argument, op
 from gistpoint.tui.commands.output import print_json, print_records, print_table, write_whole
 from gistpoint.tui.tables import Column
 from gistpoint.tui.titles import mode_words
+
+_DAY_MS = 24 * 3_600_000
+"""The time for which attempts that have piled up are reported, in milliseconds."""
 
 
 def attempt_store() -> AttemptStore:
@@ -80,6 +85,8 @@ def listing(request: ListAttempts) -> int:
     ended = [summary for summary in summaries if summary.state.ended]
     by_tests = by_tests_words(standings(ended))
     print(f"{solved_words(summary.result for summary in ended)}{f'; {by_tests}' if by_tests else ''}.")
+    for pile in piles(store, MCP_SOLVER, SystemTime().utc_ms() - _DAY_MS, task):
+        print(pile.words)
     return DONE
 
 

@@ -127,7 +127,10 @@ class AttemptServer(Server[None]):
         return types.CallToolResult(
             content=[types.TextContent(type="text", text=_sendable(answer.text))],
             is_error=answer.refused,
-            _meta={"gistpoint/budget": dict(answer.budget)},
+            _meta={
+                "gistpoint/budget": dict(answer.budget),
+                **({"gistpoint/note": answer.note} if answer.note else {}),
+            },
         )
 
     async def _in_turn(self, ctx: Context, do: Callable[[RunContext], Answered]) -> Answered:
