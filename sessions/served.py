@@ -108,6 +108,7 @@ class ServedAttempt:
         self._offered: tuple[Tool, ...] = ()
         """The tools that could be called then."""
         self._judge: TaskJudge | None = None
+        self._told = ""
         self._lock = Lock()
         self._preparing: Thread | None = None
         self._closed = self._hurried = False
@@ -214,9 +215,15 @@ class ServedAttempt:
         with self._lock:
             if self._opened is None:
                 self._opened = self._begun(client)
-                self._tell(f"attempt {self._opened.attempt.state.attempt_id}")
+                self._tell_id(self._opened.attempt.state.attempt_id)
                 self._opened.attempt.finish_pending(run=run)
             return self._opened.attempt
+
+    def _tell_id(self, attempt_id: str) -> None:
+        """Log the attempt's id, once."""
+        if self._told != attempt_id:
+            self._told = attempt_id
+            self._tell(f"attempt {attempt_id}")
 
     def _begun(self, client: Mapping[str, Any]) -> OpenAttempt:
         if self._closed:

@@ -296,10 +296,10 @@ def _run(words: list[str], home: Path, environment: Mapping[str, str]) -> str:
 
 
 @contextmanager
-def http_server(task: Task, environment: Mapping[str, str]) -> Iterator[str]:
-    """Serve the task over HTTP, and yield the address."""
+def http_server(task: Task, environment: Mapping[str, str], *more: str) -> Iterator[str]:
+    """Serve the task over HTTP, with more words on the command line, and yield the address."""
     server = subprocess.Popen(
-        [sys.executable, "-m", "gistpoint", "mcp", task.short_id, "--http", "127.0.0.1:0"],
+        [sys.executable, "-m", "gistpoint", "mcp", task.short_id, "--http", "127.0.0.1:0", *more],
         env=dict(environment), stderr=subprocess.PIPE, text=True,
     )  # fmt: skip
     assert server.stderr
