@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from threading import Lock, Thread
-from typing import Any
+from typing import Any, Protocol
 
 from gistpoint.core.attempts.engine import Attempt
 from gistpoint.core.attempts.events import Pane
@@ -65,6 +65,55 @@ class Answered:
     budget: Mapping[str, int | None]
     note: str = ""
     """A note for the person who set up the client, with the first answer alone; empty without one."""
+
+
+class Served(Protocol):
+    """An attempt as a server serves it: one of its own (`ServedAttempt`), or a scaffold's in a run."""
+
+    @property
+    def task(self) -> Task:
+        """The task."""
+        ...
+
+    @property
+    def lease(self) -> Lease | None:
+        """The lease under which clients share the attempt; None without one."""
+        ...
+
+    def prepare(self) -> None:
+        """Prepare for the first call."""
+        ...
+
+    def tools(self) -> tuple[Tool, ...]:
+        """Return the tools that can be called now; before the start and after the end, all tools."""
+        ...
+
+    def read_brief(self, client: Mapping[str, Any]) -> Answered:
+        """Return the brief, at no cost."""
+        ...
+
+    def call(
+        self,
+        name: str,
+        arguments: Mapping[str, Any] | None,
+        raw: str,
+        client: Mapping[str, Any],
+        run: RunContext,
+    ) -> Answered:
+        """Make a call and return its answer."""
+        ...
+
+    def beat(self) -> None:
+        """Record a heartbeat of the attempt; if its time is up, end it or begin the hand-in."""
+        ...
+
+    def hand_in(self) -> None:
+        """Judge a hand-in that a time limit has begun."""
+        ...
+
+    def close(self, *, at_once: bool = False) -> None:
+        """Leave the attempt as it is."""
+        ...
 
 
 class ServedAttempt:
@@ -173,7 +222,7 @@ class ServedAttempt:
         try:
             with self._entered(client, run or RunContext()) as attempt:
                 text, refused = do(attempt)
-                left = _left(attempt.state)
+                left = budgets_left(attempt.state)
         except AttemptError as error:
             text, refused = str(error), True
             left = self._left_before()
@@ -188,7 +237,7 @@ class ServedAttempt:
 
     def _left_before(self) -> Mapping[str, int | None]:
         state = self._last if self._opened is None else self._opened.attempt.state
-        return {} if state is None else _left(state)
+        return {} if state is None else budgets_left(state)
 
     @contextmanager
     def _entered(self, client: Mapping[str, Any], run: RunContext) -> Iterator[Attempt]:
@@ -316,7 +365,7 @@ class ServedAttempt:
         self._tell(f"attempt {state.attempt_id}: {visible(end)}")
 
 
-def _left(state: AttemptState) -> Mapping[str, int | None]:
+def budgets_left(state: AttemptState) -> Mapping[str, int | None]:
     """Return the remaining budgets, by name."""
     left = state.remaining
     scores = {"scores": left.scores} if state.budgets.scores else {}

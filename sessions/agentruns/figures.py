@@ -16,6 +16,7 @@ from typing import Any
 import msgspec
 from msgspec import structs
 
+from gistpoint.core.agents.scaffolds import NO_TOOLS, OWN
 from gistpoint.core.attempts.clock import ClockActivity
 from gistpoint.core.attempts.events import (
     EndReason,
@@ -31,7 +32,7 @@ from gistpoint.core.csv_text import csv_line
 from gistpoint.core.errors import AttemptError
 from gistpoint.core.estimates import wilson
 from gistpoint.core.kinds.confirming import standing
-from gistpoint.sessions.agentruns.store import AgentRun, JobState, JobStatus
+from gistpoint.sessions.agentruns.store import AgentRun, JobState, JobStatus, RunSettings
 from gistpoint.sessions.attempts import AttemptStore, AttemptSummary
 from gistpoint.sessions.journal import JOURNAL, read_journal
 
@@ -43,6 +44,10 @@ class AttemptFigures(msgspec.Struct, frozen=True, kw_only=True):
 
     task: str
     repeat: int
+    framework: str = OWN
+    """The agent that worked with the model: gistpoint's own loop, or a scaffold."""
+    client_tools: str = NO_TOOLS
+    """The kinds of tools of its own that it had, whose use cost nothing."""
     status: str
     """The state of the job: `queued`, `begun`, `halted` or `ended`."""
     attempt: str = ""
@@ -219,14 +224,16 @@ class FiguresOfRun:
 
 def figures_of(run: AgentRun, attempts: AttemptStore) -> FiguresOfRun:
     """Return the figures of a run from its journals; the row of an unreadable journal contains its fault."""
-    rows = tuple(_row(state, attempts) for state in run.jobs.values())
+    rows = tuple(_row(state, run.settings, attempts) for state in run.jobs.values())
     return FiguresOfRun(totals_of(rows), rows)
 
 
-def _row(state: JobState, attempts: AttemptStore) -> AttemptFigures:
+def _row(state: JobState, settings: RunSettings, attempts: AttemptStore) -> AttemptFigures:
     row = AttemptFigures(
         task=state.job.task,
         repeat=state.job.repeat,
+        framework=settings.framework,
+        client_tools=NO_TOOLS if settings.scaffold is None else settings.scaffold.client_tools,
         status=state.status.value,
         attempt=state.attempt,
         reason=state.problem,

@@ -20,6 +20,7 @@ from gistpoint import __version__
 from gistpoint.core.text import visible_line
 
 if TYPE_CHECKING:
+    from gistpoint.core.agents.scaffolds import Scaffold, SeatedSolver
     from gistpoint.core.agents.settings import AgentSettings
     from gistpoint.core.agents.solvers import AgentSolver, ModelMaker
     from gistpoint.core.attempts.identity import Role
@@ -207,6 +208,9 @@ def build_services(
         solver=lambda name, base_url: solver_named(
             locations.config, os.environ, name, base_url, exposed=partial(runs_as_user, isolation, probed)
         ),
+        scaffold=lambda name, model, base_url: seated_solver(
+            locations, os.environ, name, model, base_url, exposed=partial(runs_as_user, isolation, probed)
+        ),
         mirror=mirror,
     )
 
@@ -264,6 +268,42 @@ def solver_named(
     endpoint = endpoint_settings(config, given, model or None)
     refuse_exposed_key(endpoint, exposed)
     return endpoint_solver(endpoint)
+
+
+def seated_solver(
+    locations: Locations,
+    environment: Mapping[str, str],
+    scaffold: str,
+    model: str,
+    base_url: str,
+    *,
+    exposed: Callable[[], bool] = lambda: False,
+) -> SeatedSolver:
+    """Return the scaffold with a name, and the model with which it works.
+
+    Raises `ScaffoldError` if there is no such scaffold or it can't be started, and the errors of
+    `solver_named`.
+    """
+    from gistpoint.core.agents.scaffolds import (
+        ScaffoldError,
+        SeatedSolver,
+        installed_names,
+        installed_scaffold,
+    )
+    from gistpoint.core.errors import did_you_mean
+    from gistpoint.sandbox.scaffolds import mini
+
+    if scaffold == mini.NAME:
+        found: Scaffold | None = mini.MiniSweAgent(locations.cache)
+    else:
+        found = installed_scaffold(scaffold)
+    if found is None:
+        known = [mini.NAME, *installed_names()]
+        raise ScaffoldError(
+            f"There is no scaffold {visible_line(scaffold)!r}.{did_you_mean(scaffold, known)}",
+            hint=f"There is {', '.join(known)}.",
+        )
+    return SeatedSolver(found, solver_named(locations.config, environment, model, base_url, exposed=exposed))
 
 
 def endpoint_solver(endpoint: EndpointSettings) -> AgentSolver:

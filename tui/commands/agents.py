@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import msgspec
 
+from gistpoint.core.agents.scaffolds import NO_TOOLS
 from gistpoint.core.agents.settings import TokenPrice
 from gistpoint.core.attempts.identity import Role
 from gistpoint.core.errors import UserError
@@ -33,7 +34,7 @@ from gistpoint.sessions.agentruns.beginning import (
 )
 from gistpoint.sessions.agentruns.figures import AttemptFigures, FiguresOfRun, figures_of, summary_lines
 from gistpoint.sessions.agentruns.runner import GRACE_S, AgentPorts, AgentRunner
-from gistpoint.sessions.agentruns.store import AgentJob, AgentRun, AgentRunStore, JobStatus
+from gistpoint.sessions.agentruns.store import AgentJob, AgentRun, AgentRunStore, JobStatus, RunSettings
 from gistpoint.sessions.services import Services
 from gistpoint.sessions.tasks import TaskTitles
 from gistpoint.tui.commands.agent_progress import JobLines, JobTable
@@ -130,6 +131,8 @@ def _carry_out(request: CarryOutRun, found: AgentRun, ports: AgentPorts, base_ur
         else JobLines(found, task_titles(), quiet=request.json)
     )
     runner: AgentRunner | ClusterRunner
+    if ports.scaffold is not None and request.pace.cluster:
+        raise UserError("A scaffold works on this machine only.", hint="Leave --cluster out.")
     if address := request.pace.cluster:
         runner = _on_cluster(request, address, found, ports, display, base_url)
     else:
@@ -267,6 +270,7 @@ def listing(request: ListAgentRuns) -> int:
 def _listed(store: AgentRunStore, name: str) -> dict[str, Any]:
     row: dict[str, Any] = {
         "run": name,
+        "framework": "",
         "model": "",
         "host": "",
         "jobs": 0,
@@ -283,6 +287,7 @@ def _listed(store: AgentRunStore, name: str) -> dict[str, Any]:
         "at work" if found.worked_on else f"{len(found.left)} left, {halted} halted" if found.left else "done"
     )
     return row | {
+        "framework": found.settings.framework,
         "model": found.settings.model,
         "host": found.settings.host,
         "jobs": len(found.jobs),
@@ -318,6 +323,7 @@ def _print_figures(found: AgentRun, figures: FiguresOfRun, *, json: bool) -> Non
     about = {
         "run": found.name,
         "model": f"{settings.model} {f'at {settings.host}' if settings.host else ''}".strip(),
+        "framework": _framework_words(settings),
     }
     messages = Counter(row.message for row in figures.attempts if row.message)
     message_rows = [
@@ -327,6 +333,15 @@ def _print_figures(found: AgentRun, figures: FiguresOfRun, *, json: bool) -> Non
         ["what", "value"],
         [*([*row] for row in (about | dict(summary_lines(figures.totals))).items()), *message_rows],
     )
+
+
+def _framework_words(settings: RunSettings) -> str:
+    """Return the agent that works with the model, with its version and the tools of its own."""
+    scaffold = settings.scaffold
+    if scaffold is None:
+        return settings.framework
+    own = "" if scaffold.client_tools == NO_TOOLS else f"; has tools of its own: {scaffold.client_tools}"
+    return visible(f"{scaffold.name} {scaffold.version}{own}")
 
 
 def _counted(value: float | None, form: str = ",.0f") -> str:
@@ -453,6 +468,9 @@ _MODEL = OptionTable(
         "thinking_tokens": option("the maximum number of reasoning tokens in a reply", metavar="N"),
         "max_output_tokens": option("the maximum number of tokens in a reply", metavar="N"),
         "context": option("the server's context in tokens (default: {default})", metavar="N"),
+        "scaffold": option(
+            "have this agent of others work with the model, such as mini-swe-agent", metavar="NAME"
+        ),
     },
     title="model",
 )
