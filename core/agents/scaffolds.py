@@ -125,6 +125,8 @@ class Seat:
     left: Left | None = None
     """How the work ended before the attempt did; None if it did not."""
     _lock: RLock = field(default_factory=RLock)
+    _offered: tuple[str, ...] = ()
+    """The names of the tools that the last observed request offered, those of the scaffold itself included."""
     _problem: tuple[ChatProblem, str] | None = None
     """The last failure of the endpoint without a reply since."""
 
@@ -229,8 +231,10 @@ class Seat:
             if attempt.state.ended:
                 self.work.lost += usage
                 return
+            offered = msgspec.UNSET if turn.tools == self._offered else turn.tools
+            self._offered = turn.tools or ()
             number = len(attempt.state.turns) + 1
-            attempt.append(msgspec.structs.replace(turn, turn=number, usage=usage))
+            attempt.append(msgspec.structs.replace(turn, turn=number, usage=usage, tools=offered))
             self._report()
 
     def not_answered(self, problem: ChatProblem, message: str, lost: Usage | None = None) -> None:
@@ -238,6 +242,11 @@ class Seat:
         with self._lock:
             self._problem = (problem, message)
             self.work.lost += self._priced(lost or Usage())
+
+    @property
+    def has_problem(self) -> bool:
+        """Whether the endpoint has failed, without a reply since."""
+        return self._problem is not None
 
     def _priced(self, usage: Usage) -> Usage:
         return msgspec.structs.replace(usage, cost_usd=self.work.settings.cost(usage))

@@ -292,18 +292,44 @@ def seated_solver(
     )
     from gistpoint.core.errors import did_you_mean
     from gistpoint.sandbox.scaffolds import mini
+    from gistpoint.sandbox.scaffolds.programs import PROGRAMS
 
+    if scaffold in PROGRAMS:
+        return _seated_program(locations.config, environment, scaffold, model, base_url, exposed)
     if scaffold == mini.NAME:
         found: Scaffold | None = mini.MiniSweAgent(locations.cache)
     else:
         found = installed_scaffold(scaffold)
     if found is None:
-        known = [mini.NAME, *installed_names()]
+        known = [mini.NAME, *PROGRAMS, *installed_names()]
         raise ScaffoldError(
             f"There is no scaffold {visible_line(scaffold)!r}.{did_you_mean(scaffold, known)}",
             hint=f"There is {', '.join(known)}.",
         )
     return SeatedSolver(found, solver_named(locations.config, environment, model, base_url, exposed=exposed))
+
+
+def _seated_program(
+    config: Path,
+    environment: Mapping[str, str],
+    scaffold: str,
+    model: str,
+    base_url: str,
+    exposed: Callable[[], bool],
+) -> SeatedSolver:
+    """Return a program that speaks MCP, and its model, whose address and key may be the vendor's own."""
+    from gistpoint.core.agents.scaffolds import RelayedModel, SeatedSolver
+    from gistpoint.sandbox.endpoints.settings import KEY_NAME, URL_NAME, endpoint_settings
+    from gistpoint.sandbox.scaffolds.programs import PROGRAMS, mcp_program
+
+    program = PROGRAMS[scaffold]
+    url = base_url or environment.get(program.url_name) or program.base_url
+    keys = [environment[name] for name in (*program.key_names, KEY_NAME) if environment.get(name)]
+    given = {**environment, URL_NAME: url, **({KEY_NAME: keys[0]} if keys else {})}
+    endpoint = endpoint_settings(config, given, model or None)
+    refuse_exposed_key(endpoint, exposed)
+    solver = replace(endpoint_solver(endpoint), models=lambda: lambda settings: RelayedModel(endpoint.model))
+    return SeatedSolver(mcp_program(scaffold, endpoint), solver)
 
 
 def endpoint_solver(endpoint: EndpointSettings) -> AgentSolver:

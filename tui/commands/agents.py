@@ -6,7 +6,7 @@ import argparse
 import sys
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -148,6 +148,10 @@ def _carry_out(request: CarryOutRun, found: AgentRun, ports: AgentPorts, base_ur
 
 
 def _run_here(pace: AgentPace, found: AgentRun, ports: AgentPorts, display: JobDisplay) -> AgentRunner:
+    if ports.scaffold is not None:
+        from gistpoint.tui.mcp.sockets import serving_socket
+
+        ports = replace(ports, serve_tools=serving_socket)
     runner = AgentRunner(
         found,
         ports,

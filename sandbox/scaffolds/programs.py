@@ -1,0 +1,278 @@
+"""Programs that speak MCP as scaffolds: Claude Code, Codex, Gemini CLI and opencode.
+
+Each is started in a sandbox, without the answers and without a network. What leads out is a proxy to the one
+host of its model, and the task's tools as its MCP server (decision 153). Its own tools are switched off as
+far as it has options for that; what remains is recorded.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+import subprocess
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+from urllib.parse import urlsplit
+
+from gistpoint.core.agents.scaffolds import NO_TOOLS, ScaffoldError, ScaffoldIdentity, Seat
+from gistpoint.core.canonical import sha256_of_text
+from gistpoint.sandbox.endpoints.settings import EndpointSettings
+from gistpoint.sandbox.layout import run_folder
+from gistpoint.sandbox.scaffolds.confinement import WORK, Confined, ended, last_words, python
+from gistpoint.sandbox.scaffolds.proxy import PLACEHOLDER, proxied
+
+PROMPT: Final = "Call read_brief of the server gistpoint, and do what it says."
+_PORT: Final = 8000
+_HOME: Final = f"{WORK}/home"
+_TO_START_S: Final = 60
+_CALL_S: Final = 3600
+"""Seconds that a call may take; the tests have time limits of their own."""
+_GRACE_S: Final = 2.0
+"""Seconds after the end of the attempt in which a program may still write its log."""
+_TICK_S: Final = 0.1
+_VERSION_S: Final = 60.0
+_MOST_LOG: Final = 256 << 20
+_NUMBER: Final = re.compile(r"\d+(?:\.\d+)+[\w.+-]*")
+_SERVER: Final = ("relay", f"{WORK}/tools.sock")
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """A program that speaks MCP, with its options."""
+
+    name: str
+    command: str
+    """The name of its command, which is looked for in PATH."""
+    install: str
+    """The command that installs it."""
+    key_names: tuple[str, ...]
+    """The environment variables in which the vendor's key is looked for, after gistpoint's own."""
+    url_name: str
+    base_url: str
+    """The vendor's own address, if no other is given."""
+    words: Callable[[str], Sequence[str]]
+    """Returns the words after the command, for a model's name."""
+    environment: Callable[[str, str], Mapping[str, str]]
+    """Returns the environment variables, for a model's name and the address of the proxy."""
+    files: Callable[[str, str], Mapping[str, str]]
+    """Returns its settings by path below its home, for a model's name and the address of the proxy."""
+    logs: tuple[str, ...]
+    """The patterns of its own logs below its home."""
+    client_tools: str = NO_TOOLS
+
+
+def _claude_words(model: str) -> list[str]:
+    own = ["--tools", "WaitForMcpServers", "--strict-mcp-config", "--allowedTools", "mcp__gistpoint"]
+    return ["-p", PROMPT, "--model", model, *own, "--mcp-config", f"{_HOME}/mcp.json"]
+
+
+def _claude_environment(model: str, url: str) -> dict[str, str]:
+    return {
+        "ANTHROPIC_BASE_URL": url,
+        "ANTHROPIC_API_KEY": PLACEHOLDER,
+        "ANTHROPIC_SMALL_FAST_MODEL": model,
+        "ANTHROPIC_DEFAULT_HAIKU_MODEL": model,
+        "CLAUDE_CONFIG_DIR": f"{_HOME}/claude",
+        "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
+        "DISABLE_AUTOUPDATER": "1",
+        "MCP_TIMEOUT": str(_TO_START_S * 1000),
+        "MCP_TOOL_TIMEOUT": str(_CALL_S * 1000),
+    }
+
+
+def _claude_files(model: str, url: str) -> dict[str, str]:
+    server = {"type": "stdio", "command": python(), "args": [f"{WORK}/inside.py", *_SERVER]}
+    return {"mcp.json": json.dumps({"mcpServers": {"gistpoint": server}})}
+
+
+def _codex_words(model: str) -> list[str]:
+    # The sandbox around it is gistpoint's; its own would be a second one inside.
+    return ["exec", "--skip-git-repo-check", "--dangerously-bypass-approvals-and-sandbox", PROMPT]
+
+
+def _codex_environment(model: str, url: str) -> dict[str, str]:
+    return {"CODEX_HOME": f"{_HOME}/codex", "GISTPOINT_PROXY_KEY": PLACEHOLDER}
+
+
+def _codex_files(model: str, url: str) -> dict[str, str]:
+    lines = [
+        f"model = {json.dumps(model)}",
+        'model_provider = "gistpoint"',
+        'approval_policy = "never"',
+        'web_search = "disabled"',
+        "[features]",
+        "shell_tool = false",
+        "[model_providers.gistpoint]",
+        'name = "gistpoint"',
+        f"base_url = {json.dumps(url)}",
+        'wire_api = "responses"',
+        'env_key = "GISTPOINT_PROXY_KEY"',
+        "[mcp_servers.gistpoint]",
+        f"command = {json.dumps(python())}",
+        f"args = {json.dumps([f'{WORK}/inside.py', *_SERVER])}",
+        "required = true",
+        f"startup_timeout_sec = {_TO_START_S}",
+        f"tool_timeout_sec = {_CALL_S}",
+    ]
+    return {"codex/config.toml": "\n".join(lines) + "\n"}
+
+
+CLAUDE: Final = Program(
+    name="claude-code",
+    command="claude",
+    install="npm install -g @anthropic-ai/claude-code",
+    key_names=("ANTHROPIC_API_KEY",),
+    url_name="ANTHROPIC_BASE_URL",
+    base_url="https://api.anthropic.com",
+    words=_claude_words,
+    environment=_claude_environment,
+    files=_claude_files,
+    logs=("claude/projects/**/*.jsonl",),
+)
+CODEX: Final = Program(
+    name="codex",
+    command="codex",
+    install="npm install -g @openai/codex",
+    key_names=(),
+    url_name="OPENAI_BASE_URL",
+    base_url="https://api.openai.com/v1",
+    words=_codex_words,
+    environment=_codex_environment,
+    files=_codex_files,
+    logs=("codex/sessions/**/*.jsonl",),
+    client_tools="plan",
+)
+PROGRAMS: Final[Mapping[str, Program]] = {program.name: program for program in (CLAUDE, CODEX)}
+"""The known programs by name."""
+
+
+@dataclass(frozen=True, slots=True)
+class McpProgram:
+    """A program as a scaffold; implements `core.agents.scaffolds.Scaffold`."""
+
+    program: Program
+    endpoint: EndpointSettings
+    path: Path
+    """The program's file."""
+    version: str
+
+    @property
+    def identity(self) -> ScaffoldIdentity:
+        """The name, the version, and the hash of the prompt and the options."""
+        program, model = self.program, self.endpoint.model
+        told = [PROMPT, *program.words(model), *program.files(model, "").values()]
+        return ScaffoldIdentity(
+            program.name,
+            self.version,
+            program.client_tools,
+            sha256_of_text("\n".join(told).replace(python(), "python")),
+            relayed=True,
+        )
+
+    def attempt(self, seat: Seat) -> None:
+        """Let the program work on an attempt; its own logs are copied to the seat's folder.
+
+        Raises `ScaffoldError` if it fails.
+        """
+        with run_folder() as folder:
+            home = folder / "home"
+            self._lay_out(folder)
+            with (
+                proxied(seat, self.endpoint, folder / "model.sock"),
+                seat.serve_tools(folder / "tools.sock"),
+            ):
+                process = self._confined(folder).start(talks=False)
+                with ended(process):
+                    _await_end(process, seat)
+            _copy_logs(home, self.program.logs, seat.folder)
+            for name in ("output.txt", "errors.txt"):
+                shutil.copyfile(folder / name, seat.folder / name)
+            has_failed = process.returncode not in (0, None) and not seat.over and not seat.has_problem
+            if has_failed:
+                raise ScaffoldError(f"{self.program.name} failed: {last_words(folder)}")
+
+    @property
+    def _url(self) -> str:
+        """The address of the proxy as the program sees it, with the path of the endpoint's."""
+        return f"http://127.0.0.1:{_PORT}{urlsplit(self.endpoint.base_url).path.rstrip('/')}"
+
+    def _lay_out(self, folder: Path) -> None:
+        shutil.copyfile(Path(__file__).with_name("inside.py"), folder / "inside.py")
+        (folder / "home").mkdir()
+        for name, text in self.program.files(self.endpoint.model, self._url).items():
+            path = folder / "home" / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text)
+
+    def _confined(self, folder: Path) -> Confined:
+        program, model = self.program, self.endpoint.model
+        forward = [python(), f"{WORK}/inside.py", "forward", str(_PORT), f"{WORK}/model.sock", "--"]
+        return Confined(
+            [*forward, str(self.path), *program.words(model)],
+            folder,
+            shown_for(self.path),
+            program.environment(model, self._url),
+        )
+
+
+def _await_end(process: subprocess.Popen[bytes], seat: Seat) -> None:
+    """Wait until a program ends, or until shortly after the seat is over."""
+    over_at: float | None = None
+    while process.poll() is None:
+        if seat.over and over_at is None:
+            over_at = time.monotonic()
+        if over_at is not None and time.monotonic() - over_at > _GRACE_S:
+            return
+        time.sleep(_TICK_S)
+
+
+def _copy_logs(home: Path, patterns: Sequence[str], into: Path) -> None:
+    """Copy a program's logs, which it may have replaced by links to anything."""
+    for pattern in patterns:
+        for found in sorted(home.glob(pattern)):
+            with suppress(OSError):
+                if found.is_symlink() or not found.is_file() or found.stat().st_size > _MOST_LOG:
+                    continue
+                if not found.resolve().is_relative_to(home.resolve()):
+                    continue
+                shutil.copyfile(found, into / found.name, follow_symlinks=False)
+
+
+def shown_for(program: Path) -> list[Path]:
+    """Return the folders that a program of npm needs: that of its packages, and that of Node.js."""
+    folders = [next((p for p in program.parents if p.name == "node_modules"), program.parent)]
+    node = shutil.which("node")
+    if node is not None:
+        folders.append(Path(node).resolve().parent.parent)
+    return [folder for folder in folders if not folder.is_relative_to("/usr")]
+
+
+def mcp_program(name: str, endpoint: EndpointSettings) -> McpProgram:
+    """Return the program with a name as a scaffold, with the model at an endpoint.
+
+    Raises `ScaffoldError` if it is not installed, or does not report its version.
+    """
+    program = PROGRAMS[name]
+    found = shutil.which(program.command)
+    if found is None:
+        raise ScaffoldError(f"{program.command} is not in PATH.", hint=f"`{program.install}` installs it.")
+    path = Path(found).resolve()
+    return McpProgram(program, endpoint, path, _version_of(path))
+
+
+def _version_of(path: Path) -> str:
+    with run_folder() as folder:
+        (folder / "home").mkdir()
+        process = Confined([str(path), "--version"], folder, shown_for(path)).start(talks=False)
+        with ended(process), suppress(subprocess.TimeoutExpired):
+            process.wait(_VERSION_S)
+        printed = (folder / "output.txt").read_text("utf-8", "replace")
+        version = _NUMBER.search(printed)
+        if version is None:
+            raise ScaffoldError(f"{path.name} does not report its version: {last_words(folder)}")
+        return version[0][:60]
