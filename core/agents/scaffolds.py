@@ -126,7 +126,7 @@ class Seat:
     """How the work ended before the attempt did; None if it did not."""
     _lock: RLock = field(default_factory=RLock)
     _offered: tuple[str, ...] = ()
-    """The names of the tools that the last observed request offered, those of the scaffold itself included."""
+    """The names of the tools that the last observed request offered, with the scaffold's own."""
     _problem: tuple[ChatProblem, str] | None = None
     """The last failure of the endpoint without a reply since."""
 

@@ -1,4 +1,4 @@
-"""Programs that speak MCP as scaffolds: Claude Code, Codex, Gemini CLI and opencode.
+"""Programs that speak MCP as scaffolds.
 
 Each is started in a sandbox, without the answers and without a network. What leads out is a proxy to the one
 host of its model, and the task's tools as its MCP server (decision 153). Its own tools are switched off as
@@ -7,148 +7,32 @@ far as it has options for that; what remains is recorded.
 
 from __future__ import annotations
 
-import json
 import re
 import shutil
 import subprocess
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 from urllib.parse import urlsplit
 
-from gistpoint.core.agents.scaffolds import NO_TOOLS, ScaffoldError, ScaffoldIdentity, Seat
+from gistpoint.core.agents.scaffolds import ScaffoldError, ScaffoldIdentity, Seat
 from gistpoint.core.canonical import sha256_of_text
 from gistpoint.sandbox.endpoints.settings import EndpointSettings
 from gistpoint.sandbox.layout import run_folder
 from gistpoint.sandbox.scaffolds.confinement import WORK, Confined, ended, last_words, python
-from gistpoint.sandbox.scaffolds.proxy import PLACEHOLDER, proxied
+from gistpoint.sandbox.scaffolds.known_programs import PROGRAMS, PROMPT, Program
+from gistpoint.sandbox.scaffolds.proxy import proxied
 
-PROMPT: Final = "Call read_brief of the server gistpoint, and do what it says."
 _PORT: Final = 8000
-_HOME: Final = f"{WORK}/home"
-_TO_START_S: Final = 60
-_CALL_S: Final = 3600
-"""Seconds that a call may take; the tests have time limits of their own."""
 _GRACE_S: Final = 2.0
 """Seconds after the end of the attempt in which a program may still write its log."""
 _TICK_S: Final = 0.1
 _VERSION_S: Final = 60.0
 _MOST_LOG: Final = 256 << 20
 _NUMBER: Final = re.compile(r"\d+(?:\.\d+)+[\w.+-]*")
-_SERVER: Final = ("relay", f"{WORK}/tools.sock")
-
-
-@dataclass(frozen=True, slots=True)
-class Program:
-    """A program that speaks MCP, with its options."""
-
-    name: str
-    command: str
-    """The name of its command, which is looked for in PATH."""
-    install: str
-    """The command that installs it."""
-    key_names: tuple[str, ...]
-    """The environment variables in which the vendor's key is looked for, after gistpoint's own."""
-    url_name: str
-    base_url: str
-    """The vendor's own address, if no other is given."""
-    words: Callable[[str], Sequence[str]]
-    """Returns the words after the command, for a model's name."""
-    environment: Callable[[str, str], Mapping[str, str]]
-    """Returns the environment variables, for a model's name and the address of the proxy."""
-    files: Callable[[str, str], Mapping[str, str]]
-    """Returns its settings by path below its home, for a model's name and the address of the proxy."""
-    logs: tuple[str, ...]
-    """The patterns of its own logs below its home."""
-    client_tools: str = NO_TOOLS
-
-
-def _claude_words(model: str) -> list[str]:
-    own = ["--tools", "WaitForMcpServers", "--strict-mcp-config", "--allowedTools", "mcp__gistpoint"]
-    return ["-p", PROMPT, "--model", model, *own, "--mcp-config", f"{_HOME}/mcp.json"]
-
-
-def _claude_environment(model: str, url: str) -> dict[str, str]:
-    return {
-        "ANTHROPIC_BASE_URL": url,
-        "ANTHROPIC_API_KEY": PLACEHOLDER,
-        "ANTHROPIC_SMALL_FAST_MODEL": model,
-        "ANTHROPIC_DEFAULT_HAIKU_MODEL": model,
-        "CLAUDE_CONFIG_DIR": f"{_HOME}/claude",
-        "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
-        "DISABLE_AUTOUPDATER": "1",
-        "MCP_TIMEOUT": str(_TO_START_S * 1000),
-        "MCP_TOOL_TIMEOUT": str(_CALL_S * 1000),
-    }
-
-
-def _claude_files(model: str, url: str) -> dict[str, str]:
-    server = {"type": "stdio", "command": python(), "args": [f"{WORK}/inside.py", *_SERVER]}
-    return {"mcp.json": json.dumps({"mcpServers": {"gistpoint": server}})}
-
-
-def _codex_words(model: str) -> list[str]:
-    # The sandbox around it is gistpoint's; its own would be a second one inside.
-    return ["exec", "--skip-git-repo-check", "--dangerously-bypass-approvals-and-sandbox", PROMPT]
-
-
-def _codex_environment(model: str, url: str) -> dict[str, str]:
-    return {"CODEX_HOME": f"{_HOME}/codex", "GISTPOINT_PROXY_KEY": PLACEHOLDER}
-
-
-def _codex_files(model: str, url: str) -> dict[str, str]:
-    lines = [
-        f"model = {json.dumps(model)}",
-        'model_provider = "gistpoint"',
-        'approval_policy = "never"',
-        'web_search = "disabled"',
-        "[features]",
-        "shell_tool = false",
-        "[model_providers.gistpoint]",
-        'name = "gistpoint"',
-        f"base_url = {json.dumps(url)}",
-        'wire_api = "responses"',
-        'env_key = "GISTPOINT_PROXY_KEY"',
-        "[mcp_servers.gistpoint]",
-        f"command = {json.dumps(python())}",
-        f"args = {json.dumps([f'{WORK}/inside.py', *_SERVER])}",
-        "required = true",
-        f"startup_timeout_sec = {_TO_START_S}",
-        f"tool_timeout_sec = {_CALL_S}",
-    ]
-    return {"codex/config.toml": "\n".join(lines) + "\n"}
-
-
-CLAUDE: Final = Program(
-    name="claude-code",
-    command="claude",
-    install="npm install -g @anthropic-ai/claude-code",
-    key_names=("ANTHROPIC_API_KEY",),
-    url_name="ANTHROPIC_BASE_URL",
-    base_url="https://api.anthropic.com",
-    words=_claude_words,
-    environment=_claude_environment,
-    files=_claude_files,
-    logs=("claude/projects/**/*.jsonl",),
-)
-CODEX: Final = Program(
-    name="codex",
-    command="codex",
-    install="npm install -g @openai/codex",
-    key_names=(),
-    url_name="OPENAI_BASE_URL",
-    base_url="https://api.openai.com/v1",
-    words=_codex_words,
-    environment=_codex_environment,
-    files=_codex_files,
-    logs=("codex/sessions/**/*.jsonl",),
-    client_tools="plan",
-)
-PROGRAMS: Final[Mapping[str, Program]] = {program.name: program for program in (CLAUDE, CODEX)}
-"""The known programs by name."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ It listens at a Unix socket, the only way out of an agent's sandbox to a network
 from __future__ import annotations
 
 import json
+import re
 import socketserver
 import threading
 import time
@@ -33,6 +34,8 @@ MOST_BYTES = 32 << 20
 """The limit on the body of a request or a reply."""
 PLACEHOLDER = "gistpoint-holds-the-key"
 """The key that a program has; the proxy replaces it."""
+_MODEL = re.compile(r"/models/([^/:?]+):")
+"""The model in a path of Google's API."""
 _BLOCK = 1 << 16
 _PATIENCE_S = 10.0
 """The seconds after which a program that waits for a reply gets a sign of life."""
@@ -126,7 +129,9 @@ class _Handler(BaseHTTPRequestHandler):
         except (ValueError, RecursionError):
             return self._refuse(400, "The request is not JSON.")
         request = request if isinstance(request, dict) else {}
-        wanted, chosen = str(request.get("model", "")), self.server.endpoint.model
+        named = _MODEL.search(self.path)
+        wanted = named[1] if named is not None else str(request.get("model", ""))
+        chosen = self.server.endpoint.model
         if wanted not in ("", chosen):
             return self._refuse(400, f"This run uses the model {chosen} only.")
         if not self.server.seat.may_send(len(body)):

@@ -292,7 +292,7 @@ def seated_solver(
     )
     from gistpoint.core.errors import did_you_mean
     from gistpoint.sandbox.scaffolds import mini
-    from gistpoint.sandbox.scaffolds.programs import PROGRAMS
+    from gistpoint.sandbox.scaffolds.known_programs import PROGRAMS
 
     if scaffold in PROGRAMS:
         return _seated_program(locations.config, environment, scaffold, model, base_url, exposed)
@@ -320,7 +320,8 @@ def _seated_program(
     """Return a program that speaks MCP, and its model, whose address and key may be the vendor's own."""
     from gistpoint.core.agents.scaffolds import RelayedModel, SeatedSolver
     from gistpoint.sandbox.endpoints.settings import KEY_NAME, URL_NAME, endpoint_settings
-    from gistpoint.sandbox.scaffolds.programs import PROGRAMS, mcp_program
+    from gistpoint.sandbox.scaffolds.known_programs import PROGRAMS
+    from gistpoint.sandbox.scaffolds.programs import mcp_program
 
     program = PROGRAMS[scaffold]
     url = base_url or environment.get(program.url_name) or program.base_url
