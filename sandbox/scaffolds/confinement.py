@@ -168,13 +168,10 @@ def ended(process: subprocess.Popen[bytes]) -> Iterator[None]:
         pass
 
 
-def last_words(folder: Path) -> str:
-    """Return the end of a program's errors or else output, with visible control characters."""
-    for name in ("errors.txt", "output.txt"):
-        with contextlib.suppress(OSError), (folder / name).open("rb") as file:
-            file.seek(0, os.SEEK_END)
-            file.seek(max(0, file.tell() - _LAST_WORDS))
-            words = file.read().decode("utf-8", "replace").strip()
-            if words:
-                return visible(words)
-    return "it printed nothing"
+def last_words(folder: Path, name: str) -> str:
+    """Return the end of a file that a program printed, with visible control characters."""
+    with contextlib.suppress(OSError), (folder / name).open("rb") as file:
+        file.seek(0, os.SEEK_END)
+        file.seek(max(0, file.tell() - _LAST_WORDS))
+        return visible(file.read().decode("utf-8", "replace").strip())
+    return ""

@@ -6,6 +6,7 @@ Tried with the versions in the guide; another version may have other options.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
@@ -19,6 +20,7 @@ HOME: Final = f"{WORK}/home"
 _TO_START_S: Final = 60
 _CALL_S: Final = 3600
 """Seconds that a call may take; the tests have time limits of their own."""
+_SESSION: Final = re.compile(r'"sessionID":"(ses_\w{1,100})"')
 _SERVER: Final = (f"{WORK}/inside.py", "relay", f"{WORK}/tools.sock")
 """The arguments of the interpreter that leads a program to the task's tools."""
 
@@ -46,6 +48,8 @@ class Program:
     logs: tuple[str, ...]
     """The patterns of its own logs below its home."""
     client_tools: str = NO_TOOLS
+    export: Callable[[str], Sequence[str]] | None = None
+    """Returns, from what it printed, the words with which it prints its own log; None if it writes one."""
 
 
 def _claude_words(model: str) -> list[str]:
@@ -130,42 +134,13 @@ def _gemini_environment(model: str, url: str) -> dict[str, str]:
     }
 
 
-_GEMINI_OFF: Final = (
-    "activate_skill",
-    "ask_user",
-    "cli_help",
-    "codebase_investigator",
-    "complete_task",
-    "enter_plan_mode",
-    "exit_plan_mode",
-    "get_internal_docs",
-    "glob",
-    "google_web_search",
-    "grep_search",
-    "invoke_agent",
-    "list_background_processes",
-    "list_directory",
-    "read_background_output",
-    "read_file",
-    "read_many_files",
-    "replace",
-    "run_shell_command",
-    "save_memory",
-    "update_topic",
-    "web_fetch",
-    "write_file",
-    "write_todos",
-)
-"""The tools of Gemini CLI's own."""
-
-
 def _gemini_files(model: str, url: str) -> dict[str, str]:
     server = {"command": python(), "args": [*_SERVER], "trust": True, "timeout": _CALL_S * 1000}
     settings: dict[str, Any] = {
         "security": {"auth": {"selectedType": "gemini-api-key"}},
         "mcpServers": {"gistpoint": server},
-        # An allow list (`core`) would also leave out the tools of servers.
-        "tools": {"exclude": [*_GEMINI_OFF]},
+        # `exclude` would also leave out the tools of servers with the same names.
+        "tools": {"core": ["mcp_gistpoint_*"]},
         "general": {"disableAutoUpdate": True, "disableUpdateNag": True},
         "privacy": {"usageStatisticsEnabled": False},
         "telemetry": {"enabled": False},
@@ -208,6 +183,11 @@ def _opencode_files(model: str, url: str) -> dict[str, str]:
         "share": "disabled",
     }
     return {"opencode.json": json.dumps(settings)}
+
+
+def _opencode_export(printed: str) -> list[str]:
+    session = _SESSION.search(printed)
+    return ["export", session[1]] if session is not None else []
 
 
 CLAUDE: Final = Program(
@@ -257,7 +237,8 @@ OPENCODE: Final = Program(
     words=_opencode_words,
     environment=_opencode_environment,
     files=_opencode_files,
-    logs=(".local/share/opencode/**/*.json", ".local/share/opencode/**/*.db"),
+    logs=(),
+    export=_opencode_export,
 )
 PROGRAMS: Final[Mapping[str, Program]] = {
     program.name: program for program in (CLAUDE, CODEX, GEMINI, OPENCODE)

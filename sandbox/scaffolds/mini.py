@@ -104,7 +104,8 @@ class MiniSweAgent:
             if (folder / TRAJECTORY).is_file():
                 shutil.copyfile(folder / TRAJECTORY, seat.folder / TRAJECTORY)
             if not is_done and not seat.over:
-                raise ScaffoldError(f"mini-swe-agent ended unexpectedly: {last_words(folder)}")
+                words = last_words(folder, "errors.txt") or "it printed nothing"
+                raise ScaffoldError(f"mini-swe-agent ended unexpectedly: {words}")
 
 
 def mini_environment(cache: Path) -> Path:

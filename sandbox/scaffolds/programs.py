@@ -30,7 +30,7 @@ _PORT: Final = 8000
 _GRACE_S: Final = 2.0
 """Seconds after the end of the attempt in which a program may still write its log."""
 _TICK_S: Final = 0.1
-_VERSION_S: Final = 60.0
+_TO_PRINT_S: Final = 60.0
 _MOST_LOG: Final = 256 << 20
 _NUMBER: Final = re.compile(r"\d+(?:\.\d+)+[\w.+-]*")
 
@@ -74,11 +74,25 @@ class McpProgram:
                 with ended(process):
                     _await_end(process, seat)
             _copy_logs(home, self.program.logs, seat.folder)
-            for name in ("output.txt", "errors.txt"):
-                shutil.copyfile(folder / name, seat.folder / name)
+            printed = {name: last_words(folder, name) for name in ("errors.txt", "output.txt")}
+            self._export(folder, seat.folder)
             has_failed = process.returncode not in (0, None) and not seat.over and not seat.has_problem
             if has_failed:
-                raise ScaffoldError(f"{self.program.name} failed: {last_words(folder)}")
+                words = next(filter(None, printed.values()), "it printed nothing")
+                raise ScaffoldError(f"{self.program.name} failed: {words}")
+
+    def _export(self, folder: Path, into: Path) -> None:
+        """Keep what the program printed and, if it has to be asked for its own log, that too."""
+        for name in ("output.txt", "errors.txt"):
+            shutil.copyfile(folder / name, into / name)
+        if self.program.export is None:
+            return
+        words = self.program.export((folder / "output.txt").read_text("utf-8", "replace"))
+        if words:
+            environment = self.program.environment(self.endpoint.model, self._url)
+            confined = Confined([str(self.path), *words], folder, shown_for(self.path), environment)
+            if _printed(confined):
+                shutil.copyfile(folder / "output.txt", into / f"{self.program.name}.json")
 
     @property
     def _url(self) -> str:
@@ -149,14 +163,21 @@ def mcp_program(name: str, endpoint: EndpointSettings) -> McpProgram:
     return McpProgram(program, endpoint, path, _version_of(path))
 
 
+def _printed(confined: Confined) -> bool:
+    """Run a program that only prints; return whether it ended well, and in time."""
+    process = confined.start(talks=False)
+    with ended(process), suppress(subprocess.TimeoutExpired):
+        process.wait(_TO_PRINT_S)
+    return process.returncode == 0
+
+
 def _version_of(path: Path) -> str:
     with run_folder() as folder:
         (folder / "home").mkdir()
-        process = Confined([str(path), "--version"], folder, shown_for(path)).start(talks=False)
-        with ended(process), suppress(subprocess.TimeoutExpired):
-            process.wait(_VERSION_S)
+        _printed(Confined([str(path), "--version"], folder, shown_for(path)))
         printed = (folder / "output.txt").read_text("utf-8", "replace")
         version = _NUMBER.search(printed)
         if version is None:
-            raise ScaffoldError(f"{path.name} does not report its version: {last_words(folder)}")
+            words = last_words(folder, "errors.txt") or "it printed nothing"
+            raise ScaffoldError(f"{path.name} does not report its version: {words}")
         return version[0][:60]
