@@ -22,12 +22,22 @@ _SHORT: Final = 200
 Table = Mapping[str, Any]
 
 
+def asks_for_reply(path: str) -> bool:
+    """Return whether a request to a path asks a model for a reply."""
+    return _reader_of(path) is not None
+
+
+def _reader_of(path: str) -> Callable[[_Reply, Table], None] | None:
+    plain = path.partition("?")[0]
+    return next((read for end, read in _READERS.items() if plain.endswith(end)), None)
+
+
 def reply_in(path: str, request: Table, body: bytes, seconds: float) -> ModelTurn | None:
-    """Return the reply in the body of an answer to a request; None if the request asks for no reply.
+    """Return the reply in the body of an answer to a request; None if there is none.
 
     `path` is that of the request, by which the API is recognised. The number of the turn is 0.
     """
-    read = next((found for end, found in _READERS.items() if path.partition("?")[0].endswith(end)), None)
+    read = _reader_of(path)
     if read is None:
         return None
     reply = _Reply()
@@ -238,7 +248,7 @@ def _read_generated(reply: _Reply, item: Table) -> None:
     if "candidatesTokenCount" in usage:
         reply.count("completion", usage["candidatesTokenCount"] + thought)
     reply.count("cached", usage.get("cachedContentTokenCount"))
-    reply.count("reasoning", thought)
+    reply.count("reasoning", usage.get("thoughtsTokenCount"))
     for candidate in item.get("candidates", ())[:1]:
         for part in (candidate.get("content") or {}).get("parts", ()):
             (reply.thoughts if part.get("thought") else reply.texts).append(part.get("text") or "")

@@ -25,7 +25,7 @@ from gistpoint.core.errors import extra_hint
 from gistpoint.core.estimates import tokens_in
 from gistpoint.sandbox.endpoints.meanings import error_text, problem_of
 from gistpoint.sandbox.endpoints.settings import EndpointSettings
-from gistpoint.sandbox.scaffolds.passed_replies import reply_in
+from gistpoint.sandbox.scaffolds.passed_replies import asks_for_reply, reply_in
 
 if TYPE_CHECKING:
     import httpx2
@@ -159,7 +159,9 @@ class _Handler(BaseHTTPRequestHandler):
             seat.not_answered(problem, self._at(f"{status}: {text}"))
         else:
             turn = reply_in(self.path, request, received, time.monotonic() - began)
-            if turn is not None:
+            if turn is None and asks_for_reply(self.path):
+                seat.not_answered(ChatProblem.MALFORMED_REPLY, self._at("without a reply"), _lost(body))
+            elif turn is not None:
                 withheld = endpoint.withheld.taken_out_of(msgspec.to_builtins(turn))
                 seat.observed(msgspec.convert(withheld, type(turn)))
         # The journal has the reply before the program can make its calls.

@@ -20,6 +20,7 @@ from gistpoint.core.locations import Locations
 from gistpoint.core.readable import duration, stamp
 from gistpoint.core.requests import Request
 from gistpoint.core.tasks.model import Task
+from gistpoint.sessions.agentruns.scaffolding import LOGS
 from gistpoint.sessions.annotations.keys import attempt_key
 from gistpoint.sessions.annotations.reviewer import ReviewStore
 from gistpoint.sessions.annotations.reviews import RunVerdictGiven
@@ -106,7 +107,7 @@ def show(request: ShowAttempt) -> int:
         print_json("gistpoint.attempt/1", _attempt_values(summary, reviews))
         return NEGATIVE if summary.problem else DONE
     calls = summary.state.calls
-    print_table(["what", "value"], _attempt_rows(summary, reviews))
+    print_table(["what", "value"], [*_attempt_rows(summary, reviews), *_log_rows(summary)])
     print_table(
         ["call", "tool", "refused", "answer begins"],
         [
@@ -180,6 +181,19 @@ def _attempt_rows(summary: AttemptSummary, reviews: Sequence[RunVerdictGiven]) -
             for key, value in state.header.extra.get("gist_settings", {}).items()
         ],
     ]
+
+
+def _log_rows(summary: AttemptSummary) -> list[list[str]]:
+    """Return rows on the lease, the scaffold, and the logs that it has written itself."""
+    solver = summary.state.header.solver or {}
+    rows = [[name, str(solver[name])] for name in ("lease",) if name in solver]
+    scaffold = solver.get("scaffold")
+    if isinstance(scaffold, Mapping):
+        rows.append(["framework", f"{scaffold.get('name')} {scaffold.get('version')}"])
+        folder = Locations.of_user().attempts / summary.attempt_id / LOGS
+        logs = sorted(folder.iterdir()) if folder.is_dir() else []
+        rows += [["its own log", str(path)] for path in logs if path.suffix in (".json", ".jsonl")]
+    return rows
 
 
 def _confirmation_rows(state: AttemptState) -> list[list[str]]:
