@@ -157,7 +157,7 @@ class ServedAttempt:
         self._offered: tuple[Tool, ...] = ()
         """The tools that could be called then."""
         self._judge: TaskJudge | None = None
-        self._told = ""
+        self._logged = ""
         self._lock = Lock()
         self._preparing: Thread | None = None
         self._closed = self._hurried = False
@@ -270,8 +270,8 @@ class ServedAttempt:
 
     def _tell_id(self, attempt_id: str) -> None:
         """Log the attempt's id, once."""
-        if self._told != attempt_id:
-            self._told = attempt_id
+        if self._logged != attempt_id:
+            self._logged = attempt_id
             self._tell(f"attempt {attempt_id}")
 
     def _begun(self, client: Mapping[str, Any]) -> OpenAttempt:

@@ -288,7 +288,7 @@ def occupied(scaffold: Scaffold, seat: Seat) -> Left:
     return seat.concluded()
 
 
-def said(turn: ModelTurn) -> ChatMessage:
+def message_of(turn: ModelTurn) -> ChatMessage:
     """Return the message of a reply, as a later request repeats it."""
     calls = tuple(
         ToolRequest(call.id, call.name, call.arguments, call.extra or {}) for call in turn.tool_calls

@@ -26,7 +26,7 @@ _SERVER: Final = (f"{WORK}/inside.py", "relay", f"{WORK}/tools.sock")
 
 
 @dataclass(frozen=True, slots=True)
-class Program:
+class AgentProgram:
     """A program that speaks MCP, with its options."""
 
     name: str
@@ -190,7 +190,7 @@ def _opencode_export(printed: str) -> list[str]:
     return ["export", session[1]] if session is not None else []
 
 
-CLAUDE: Final = Program(
+CLAUDE: Final = AgentProgram(
     name="claude-code",
     command="claude",
     install="npm install -g @anthropic-ai/claude-code",
@@ -202,7 +202,7 @@ CLAUDE: Final = Program(
     files=_claude_files,
     logs=("claude/projects/**/*.jsonl",),
 )
-CODEX: Final = Program(
+CODEX: Final = AgentProgram(
     name="codex",
     command="codex",
     install="npm install -g @openai/codex",
@@ -215,7 +215,7 @@ CODEX: Final = Program(
     logs=("codex/sessions/**/*.jsonl",),
     client_tools="images, questions",
 )
-GEMINI: Final = Program(
+GEMINI: Final = AgentProgram(
     name="gemini-cli",
     command="gemini",
     install="npm install -g @google/gemini-cli",
@@ -227,7 +227,7 @@ GEMINI: Final = Program(
     files=_gemini_files,
     logs=(".gemini/tmp/**/chats/*.json*",),
 )
-OPENCODE: Final = Program(
+OPENCODE: Final = AgentProgram(
     name="opencode",
     command="opencode",
     install="npm install -g opencode-ai",
@@ -240,7 +240,7 @@ OPENCODE: Final = Program(
     logs=(),
     export=_opencode_export,
 )
-PROGRAMS: Final[Mapping[str, Program]] = {
+PROGRAMS: Final[Mapping[str, AgentProgram]] = {
     program.name: program for program in (CLAUDE, CODEX, GEMINI, OPENCODE)
 }
 """The known programs by name."""

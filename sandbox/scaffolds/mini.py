@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-from gistpoint.core.agents.scaffolds import ScaffoldError, ScaffoldIdentity, Seat, said
+from gistpoint.core.agents.scaffolds import ScaffoldError, ScaffoldIdentity, Seat, message_of
 from gistpoint.core.agents.settings import filled, prompt_text
 from gistpoint.core.agents.shell_commands import call_in, example_of, usage_lines
 from gistpoint.core.attempts.events import ModelTurn
@@ -72,7 +72,7 @@ BASH = Tool(
 
 
 @dataclass(frozen=True, slots=True)
-class MiniSweAgent:
+class MiniScaffold:
     """The scaffold `mini-swe-agent`; implements `core.agents.scaffolds.Scaffold`."""
 
     cache: Path
@@ -209,7 +209,7 @@ class _Conversation:
         turn = self.seat.ask([self._message(message) for message in messages], [BASH])
         if turn is None:
             return None
-        written = said(turn)
+        written = message_of(turn)
         echoes = sound_requests(written.tool_calls, self.calls)
         self.calls += len(echoes)
         self.written[turn.turn] = ChatMessage(

@@ -13,7 +13,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 
-class Wire:
+class _Wire:
     """The lines to and from gistpoint."""
 
     def __init__(self):
@@ -39,7 +39,7 @@ class Wire:
         self.writing.flush()
 
 
-class Config(SimpleNamespace):
+class _Config(SimpleNamespace):
     """Settings in the form in which mini-swe-agent expects them."""
 
     def model_dump(self, **_):
@@ -47,13 +47,13 @@ class Config(SimpleNamespace):
         return dict(vars(self))
 
 
-class Part:
+class _Part:
     """A model or an environment of mini-swe-agent's, of which gistpoint is the other side."""
 
     kind = ""
 
     def __init__(self, wire, **config):
-        self.wire, self.config = wire, Config(**config)
+        self.wire, self.config = wire, _Config(**config)
 
     def get_template_vars(self, **_):
         """Return what templates may use."""
@@ -66,7 +66,7 @@ class Part:
         }
 
 
-class Model(Part):
+class _Model(_Part):
     """A model that gistpoint asks."""
 
     kind = "model"
@@ -76,8 +76,8 @@ class Model(Part):
         from minisweagent.exceptions import FormatError
         from minisweagent.models.utils.actions_toolcall import parse_toolcall_actions
 
-        told = [{key: value for key, value in message.items() if key != "extra"} for message in messages]
-        answer = self.wire.ask(ask=told)
+        sent = [{key: value for key, value in message.items() if key != "extra"} for message in messages]
+        answer = self.wire.ask(ask=sent)
         reply = answer["reply"]
         more = {"response": reply, "cost": answer["cost"], "timestamp": time.time()}
         calls = [
@@ -113,7 +113,7 @@ class Model(Part):
         )
 
 
-class Environment(Part):
+class _Environment(_Part):
     """An environment whose commands gistpoint carries out."""
 
     kind = "environment"
@@ -126,14 +126,14 @@ class Environment(Part):
 
 def main():
     """Run one attempt."""
-    wire = Wire()
+    wire = _Wire()
     begin = json.loads(wire.reading.readline())
     from minisweagent.agents.default import DefaultAgent
 
-    model = Model(wire, **begin["model"])
+    model = _Model(wire, **begin["model"])
     agent = DefaultAgent(
         model,
-        Environment(wire),
+        _Environment(wire),
         **begin["agent"],
         step_limit=0,
         cost_limit=0,

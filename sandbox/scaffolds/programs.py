@@ -23,7 +23,7 @@ from gistpoint.core.canonical import sha256_of_text
 from gistpoint.sandbox.endpoints.settings import EndpointSettings
 from gistpoint.sandbox.layout import run_folder
 from gistpoint.sandbox.scaffolds.confinement import WORK, Confined, ended, last_words, python
-from gistpoint.sandbox.scaffolds.known_programs import PROGRAMS, PROMPT, Program
+from gistpoint.sandbox.scaffolds.known_programs import PROGRAMS, PROMPT, AgentProgram
 from gistpoint.sandbox.scaffolds.proxy import proxied
 
 _PORT: Final = 8000
@@ -39,7 +39,7 @@ _NUMBER: Final = re.compile(r"\d+(?:\.\d+)+[\w.+-]*")
 class McpProgram:
     """A program as a scaffold; implements `core.agents.scaffolds.Scaffold`."""
 
-    program: Program
+    program: AgentProgram
     endpoint: EndpointSettings
     path: Path
     """The program's file."""
@@ -49,12 +49,12 @@ class McpProgram:
     def identity(self) -> ScaffoldIdentity:
         """The name, the version, and the hash of the prompt and the options."""
         program, model = self.program, self.endpoint.model
-        told = [PROMPT, *program.words(model), *program.files(model, "").values()]
+        parts = [PROMPT, *program.words(model), *program.files(model, "").values()]
         return ScaffoldIdentity(
             program.name,
             self.version,
             program.client_tools,
-            sha256_of_text("\n".join(told).replace(python(), "python")),
+            sha256_of_text("\n".join(parts).replace(python(), "python")),
             relayed=True,
         )
 

@@ -284,13 +284,13 @@ class AgentRunner:
         """
         ports, job = self._ports, state.job
         task = ports.task(job.task)
-        anew = not state.attempt
+        begins = not state.attempt
         if state.attempt:
             if not is_of_job(first_event(ports.attempts.folder(state.attempt) / JOURNAL), job):
                 raise AttemptError(f"The attempt {state.attempt} belongs to another job, or to a person.")
             opened = ports.attempts.resume(state.attempt, task, ports.judge(task))
-            anew = ports.scaffold is not None and self._abandoned(job, opened)
-        if anew:
+            begins = ports.scaffold is not None and self._abandoned(job, opened)
+        if begins:
             task = ports.as_given(ports.task(job.task))
             if settings.setting == "static":
                 require_fitting(task, settings)

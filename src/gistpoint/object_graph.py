@@ -297,7 +297,7 @@ def seated_solver(
     if scaffold in PROGRAMS:
         return _seated_program(locations.config, environment, scaffold, model, base_url, exposed)
     if scaffold == mini.NAME:
-        found: Scaffold | None = mini.MiniSweAgent(locations.cache)
+        found: Scaffold | None = mini.MiniScaffold(locations.cache)
     else:
         found = installed_scaffold(scaffold)
     if found is None:

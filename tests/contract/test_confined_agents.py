@@ -20,7 +20,7 @@ from gistpoint.core.agents.settings import AgentSettings
 from gistpoint.sandbox.endpoints.settings import ApiKey, EndpointSettings
 from gistpoint.sandbox.scaffolds import programs
 from gistpoint.sandbox.scaffolds.confinement import WORK, python
-from gistpoint.sandbox.scaffolds.known_programs import PROGRAMS, Program
+from gistpoint.sandbox.scaffolds.known_programs import PROGRAMS, AgentProgram
 from gistpoint.sandbox.scaffolds.programs import McpProgram, mcp_program
 from gistpoint.sessions.agentruns.runner import AgentRunner
 from gistpoint.sessions.agentruns.scaffolding import LOGS
@@ -77,7 +77,7 @@ say(4, "tools/call", name=right[0], arguments=right[1])
 """
 
 
-def program_of(folder: Path, mode: str) -> Program:
+def program_of(folder: Path, mode: str) -> AgentProgram:
     """Return a program that runs `AGENT`, as npm would have installed it."""
     place = folder / "node_modules" / "agent"
     place.mkdir(parents=True)
@@ -89,7 +89,7 @@ def program_of(folder: Path, mode: str) -> Program:
     def nothing(model: str, url: str) -> Mapping[str, str]:
         return {}
 
-    return Program(
+    return AgentProgram(
         name="agent",
         command="python",
         install="",

@@ -20,7 +20,7 @@ from gistpoint.core.agents.scaffolds import (
     ScaffoldError,
     ScaffoldIdentity,
     Seat,
-    said,
+    message_of,
 )
 from gistpoint.core.agents.settings import AgentSettings, TokenPrice
 from gistpoint.core.attempts.events import ModelTurn
@@ -53,7 +53,7 @@ def loop(seat: Seat) -> None:
     """Ask and call until the end, in ten lines, as the guide shows."""
     messages = [ChatMessage("user", seat.brief)]
     while (turn := seat.ask(messages, seat.tools())) is not None and turn.tool_calls:
-        messages.append(said(turn))
+        messages.append(message_of(turn))
         for call in turn.tool_calls:
             answer = seat.call(call.name, raw=call.arguments, id=call.id)
             messages.append(ChatMessage("tool", answer.text, tool_call_id=call.id))
