@@ -297,6 +297,7 @@ def seated_solver(
     if scaffold in PROGRAMS:
         return _seated_program(locations.config, environment, scaffold, model, base_url, exposed)
     if scaffold == mini.NAME:
+        mini.mini_environment(locations.cache)  # what can't be installed is reported before anything starts
         found: Scaffold | None = mini.MiniScaffold(locations.cache)
     else:
         found = installed_scaffold(scaffold)

@@ -4,7 +4,7 @@
     uv run python tests/studies/scaffolds.py NODE_MODULES/.bin [mini-swe-agent|claude-code|...]
 
 The script looks at two things at once, errs once, and submits the right code. For each agent it prints the row of
-`agent show`, the tools that its requests offered, the tools that were called, what `gistpoint runs` reads in its own log,
+`agent show`, the tools that its requests offered, those that were called, what `gistpoint runs` reads in its log,
 and whether the key is in any file of the home. Nothing is claimed about rates. Last tried with mini-swe-agent 2.4.6,
 Claude Code 2.1.197, Codex 0.171.0, Gemini CLI 0.61.0 and opencode 1.18.33.
 """
@@ -38,10 +38,9 @@ KEY = "sk-secret-of-the-study"
 def run(home: Path, bin_folder: str, scaffold: str, url: str) -> str:
     """Run the command in a home, and return its figures as JSON."""
     environment = {
+        **os.environ,
         "PATH": f"{bin_folder}:{os.environ['PATH']}",
-        "HOME": os.environ["HOME"],
         "GISTPOINT_HOME": str(home),
-        "LANG": "C.UTF-8",
         "OPENAI_BASE_URL": f"{url}/v1",
         "OPENAI_API_KEY": KEY,
         "ANTHROPIC_BASE_URL": url,
@@ -128,7 +127,7 @@ def _chosen(row: Mapping[str, object]) -> dict[str, object]:
         "prompt_tokens",
         "cost_usd",
     )
-    return {name: row[name] for name in names}
+    return {name: row[name] for name in names if name in row}
 
 
 def main() -> int:
