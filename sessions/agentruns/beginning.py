@@ -110,6 +110,11 @@ class AgentPace(Request):
         """The number of simultaneous test runs on this machine."""
         return self.tests_at_once or len(os.sched_getaffinity(0))
 
+    def require_here(self, settings: RunSettings) -> None:
+        """Raise `UserError` if a cluster is to do the work of a scaffold."""
+        if self.cluster is not None and settings.scaffold is not None:
+            raise UserError("A scaffold works on this machine only.", hint="Leave --cluster out.")
+
     def require_price(self, settings: RunSettings) -> None:
         """Raise `UserError` if there is a limit on a cost that can't be computed."""
         if self.max_cost is not None and settings.agent.price is None and settings.host:
@@ -228,6 +233,7 @@ def begin_run(services: Services, plan: PlannedRun, pace: AgentPace) -> tuple[Ag
     endpoints is not installed, and `AgentRunError` if the run has other settings or is being worked on.
     """
     pace.require_price(plan.settings)
+    pace.require_here(plan.settings)
     ports = agent_ports(
         services, plan.solver, plan.settings, tests_at_once=pace.tests, scaffold=plan.scaffold
     )
@@ -247,6 +253,7 @@ def resume_run(services: Services, name: str, base_url: str, pace: AgentPace) ->
     """
     found = AgentRunStore(services.locations.runs).open(name)
     settings = found.settings
+    pace.require_here(settings)
     scaffold: Scaffold | None = None
     if settings.scaffold is None:
         solver = services.solver(settings.model, base_url)

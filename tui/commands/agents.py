@@ -131,8 +131,6 @@ def _carry_out(request: CarryOutRun, found: AgentRun, ports: AgentPorts, base_ur
         else JobLines(found, task_titles(), quiet=request.json)
     )
     runner: AgentRunner | ClusterRunner
-    if ports.scaffold is not None and request.pace.cluster:
-        raise UserError("A scaffold works on this machine only.", hint="Leave --cluster out.")
     if address := request.pace.cluster:
         runner = _on_cluster(request, address, found, ports, display, base_url)
     else:

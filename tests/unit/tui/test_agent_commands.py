@@ -207,6 +207,7 @@ def test_a_repair_is_left_out_of_the_static_setting_and_named(
             "is not a valid name",
         ),
         (["nothing", "--model", "builtin:searcher"], "There is no task 'nothing'"),
+        (["TASK", "--model", "builtin:searcher", "--scaffold", "mini"], "There is no scaffold 'mini'"),
     ],
 )
 def test_mistakes_are_told_before_anything_is_begun(
