@@ -114,7 +114,7 @@ def work(
     cancelling it also stops the work. The model waits with the token it receives (`CancelToken.sleep`): that
     time is journalled as a pause. Raises `UserError` for a task that does not fit the settings.
     """
-    return Work(attempt, model, settings, may_ask, stop, on_turn, run).done()
+    return ModelWork(attempt, model, settings, may_ask, stop, on_turn, run).done()
 
 
 class _Patience(CancelToken):
@@ -173,7 +173,7 @@ class _Patience(CancelToken):
 
 
 @dataclass
-class Work:
+class ModelWork:
     """The work on one attempt; its arguments are those of `work`."""
 
     attempt: Attempt

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import msgspec
 
-from gistpoint.core.agents.loop import INFRASTRUCTURE, Leaving, Left, Work
+from gistpoint.core.agents.loop import INFRASTRUCTURE, Leaving, Left, ModelWork
 from gistpoint.core.attempts.events import ModelTurn, Pane
 from gistpoint.core.attempts.parts import REQUEST_ID
 from gistpoint.core.attempts.reasons import EndReason, GiveUpCode
@@ -115,7 +115,7 @@ def _no_server(path: Path) -> AbstractContextManager[None]:
 class Seat:
     """Everything that a scaffold has of an attempt; every method may be called from any thread."""
 
-    work: Work
+    work: ModelWork
     folder: Path
     """The folder for the scaffold's own logs, next to the journal."""
     model: str = ""

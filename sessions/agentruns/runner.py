@@ -16,7 +16,7 @@ from typing import Any
 
 import msgspec
 
-from gistpoint.core.agents.loop import Leaving, Left, Work
+from gistpoint.core.agents.loop import Leaving, Left, ModelWork
 from gistpoint.core.agents.scaffolds import Scaffold
 from gistpoint.core.agents.settings import AgentSettings
 from gistpoint.core.agents.static import StaticRefusedError, require_fitting
@@ -379,7 +379,7 @@ class AgentRunner:
         try:
             while not has_person(attempt.state):
                 left = self._work_on(
-                    Work(
+                    ModelWork(
                         attempt,
                         self._ports.model(settings),
                         settings,
@@ -402,7 +402,7 @@ class AgentRunner:
         else:
             self._conclude(job, attempt.state, left, failed=failed())
 
-    def _work_on(self, work: Work) -> Left:
+    def _work_on(self, work: ModelWork) -> Left:
         """Let the model work in gistpoint's own loop, or a scaffold with the model."""
         ports = self._ports
         if ports.scaffold is None:

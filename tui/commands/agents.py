@@ -272,9 +272,9 @@ def listing(request: ListAgentRuns) -> int:
 def _listed(store: AgentRunStore, name: str) -> dict[str, Any]:
     row: dict[str, Any] = {
         "run": name,
-        "framework": "",
         "model": "",
         "host": "",
+        "framework": "",
         "jobs": 0,
         "ended": 0,
         "state": "",
@@ -289,9 +289,9 @@ def _listed(store: AgentRunStore, name: str) -> dict[str, Any]:
         "at work" if found.worked_on else f"{len(found.left)} left, {halted} halted" if found.left else "done"
     )
     return row | {
-        "framework": found.settings.framework,
         "model": found.settings.model,
         "host": found.settings.host,
+        "framework": found.settings.framework,
         "jobs": len(found.jobs),
         "ended": len(found.jobs) - len(found.left),
         "state": state,
