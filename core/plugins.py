@@ -17,6 +17,7 @@ GROUPS = (
     "gistpoint.formats",
     "gistpoint.kinds",
     "gistpoint.operators",
+    "gistpoint.scaffolds",
     "gistpoint.task_exporters",
 )
 """The groups of entry points that gistpoint reads."""

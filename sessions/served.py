@@ -1,16 +1,21 @@
-"""An attempt that a server serves: a client's first call opens it; closing the server does not end it."""
+"""An attempt that a server serves: a client's first call opens it; closing the server does not end it.
+
+Under a lease, each call opens the attempt and closes it again, so that another process can make the next one
+(decision 152).
+"""
 
 from __future__ import annotations
 
 import traceback
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from threading import Lock, Thread
-from typing import Any
+from typing import Any, Protocol
 
 from gistpoint.core.attempts.engine import Attempt
 from gistpoint.core.attempts.events import Pane
+from gistpoint.core.attempts.harness import TaskJudge
 from gistpoint.core.attempts.identity import MODEL, Role
 from gistpoint.core.attempts.state import AttemptState
 from gistpoint.core.errors import AttemptError, UserError
@@ -25,6 +30,8 @@ from gistpoint.core.text import visible, whole_number
 from gistpoint.core.tools.declaration import Tool
 from gistpoint.sessions.attempts import AttemptSummary, OpenAttempt
 from gistpoint.sessions.confirming import confirm_after_end
+from gistpoint.sessions.journal import JOURNAL, first_event
+from gistpoint.sessions.leases import PILE_MS, Lease, lease_named, piles, require_same_conditions
 from gistpoint.sessions.services import Services, is_our_demo
 
 FAILED = "gistpoint failed, and the call cost nothing. The log of `gistpoint mcp` shows the error."
@@ -39,6 +46,8 @@ class ServeAttempt(Request):
     task: str
     attempt: str | None = None
     """The unfinished attempt over MCP to resume; None to begin one."""
+    lease: str | None = None
+    """The name under which several processes continue one attempt."""
     budgets: str | None = None
     """Calls and submissions, such as `16/4`; None for the task's budgets."""
     participant: str = ""
@@ -54,6 +63,57 @@ class Answered:
     text: str
     refused: bool
     budget: Mapping[str, int | None]
+    note: str = ""
+    """A note for the person who set up the client, with the first answer alone; empty without one."""
+
+
+class Served(Protocol):
+    """An attempt as a server serves it: one of its own (`ServedAttempt`), or a scaffold's in a run."""
+
+    @property
+    def task(self) -> Task:
+        """The task."""
+        ...
+
+    @property
+    def lease(self) -> Lease | None:
+        """The lease under which clients share the attempt; None without one."""
+        ...
+
+    def prepare(self) -> None:
+        """Prepare for the first call."""
+        ...
+
+    def tools(self) -> tuple[Tool, ...]:
+        """Return the tools that can be called now; before the start and after the end, all tools."""
+        ...
+
+    def read_brief(self, client: Mapping[str, Any]) -> Answered:
+        """Return the brief, at no cost."""
+        ...
+
+    def call(
+        self,
+        name: str,
+        arguments: Mapping[str, Any] | None,
+        raw: str,
+        client: Mapping[str, Any],
+        run: RunContext,
+    ) -> Answered:
+        """Make a call and return its answer."""
+        ...
+
+    def beat(self) -> None:
+        """Record a heartbeat of the attempt; if its time is up, end it or begin the hand-in."""
+        ...
+
+    def hand_in(self) -> None:
+        """Judge a hand-in that a time limit has begun."""
+        ...
+
+    def close(self, *, at_once: bool = False) -> None:
+        """Leave the attempt as it is."""
+        ...
 
 
 class ServedAttempt:
@@ -70,13 +130,18 @@ class ServedAttempt:
         *,
         budgets: Budgets | None = None,
         resumed: AttemptSummary | None = None,
+        lease: Lease | None = None,
+        note: str = "",
         tell: Callable[[str], None] = lambda line: None,
     ) -> None:
         """`solver` are known facts about the solver, which clients complete; `budgets` replace the task's.
 
-        `tell` receives lines for the log: the id of the attempt, and errors.
+        `note` accompanies the first answer. `tell` receives lines for the log: the id of the attempt, and
+        errors. Raises `UserError` if the lease belongs to an attempt with other conditions.
         """
         self._tell = tell
+        self._note = note
+        self.lease = lease
         self._services, self.task, self._resumed = services, task, resumed
         self._enrolment = services.enrolled(task, replace(services.enrolment, actor=MODEL))
         self._solver = solver
@@ -87,9 +152,17 @@ class ServedAttempt:
             names = resumed.state.header.tool_names or ()
             self._tools = tuple(tool for tool in kind.tools if tool.name in names)
         self._opened: OpenAttempt | None = None
+        self._last: AttemptState | None = None
+        """The state with which a lease's attempt was closed last."""
+        self._offered: tuple[Tool, ...] = ()
+        """The tools that could be called then."""
+        self._judge: TaskJudge | None = None
+        self._logged = ""
         self._lock = Lock()
         self._preparing: Thread | None = None
         self._closed = self._hurried = False
+        if lease is not None:
+            self._leased()
 
     def prepare(self) -> None:
         """Build the judge in a thread, so that the first call, which reports errors, need not wait for it."""
@@ -99,14 +172,14 @@ class ServedAttempt:
 
     def _prepare(self) -> None:
         with suppress(UserError):
-            self._services.judge_for(self.task)
+            self._judge = self._services.judge_for(self.task)
 
     def tools(self) -> tuple[Tool, ...]:
         """Return the tools that can be called now; before the start and after the end, all tools."""
-        if self._opened is None:
-            return self._tools
-        attempt = self._opened.attempt
-        return attempt.offered() or attempt.tools
+        opened = self._opened
+        if opened is None:
+            return self._offered or self._tools
+        return opened.attempt.offered() or opened.attempt.tools
 
     def read_brief(self, client: Mapping[str, Any]) -> Answered:
         """Return the brief, at no cost, and record in the journal that it was viewed."""
@@ -145,42 +218,115 @@ class ServedAttempt:
         client: Mapping[str, Any],
         run: RunContext | None = None,
     ) -> Answered:
+        left: Mapping[str, int | None] = {}
         try:
-            attempt = self._open(client, run or RunContext())
-            text, refused = do(attempt)
+            with self._entered(client, run or RunContext()) as attempt:
+                text, refused = do(attempt)
+                left = budgets_left(attempt.state)
         except AttemptError as error:
             text, refused = str(error), True
+            left = self._left_before()
         except UserError as error:
             self._tell(f"gistpoint: {visible(str(error))}")
             text, refused = FAILED, True
         except Exception:
             self._tell(traceback.format_exc().rstrip())
             text, refused = FAILED, True
-        return Answered(text, refused, self._left())
+        note, self._note = self._note, ""
+        return Answered(text, refused, left, note)
 
-    def _left(self) -> Mapping[str, int | None]:
-        if self._opened is None:
-            return {}
-        attempt = self._opened.attempt
-        left = attempt.state.remaining
-        scores = {"scores": left.scores} if attempt.state.budgets.scores else {}
-        return {"tool_uses": left.tool_uses, "submissions": left.submissions, **scores}
+    def _left_before(self) -> Mapping[str, int | None]:
+        state = self._last if self._opened is None else self._opened.attempt.state
+        return {} if state is None else budgets_left(state)
+
+    @contextmanager
+    def _entered(self, client: Mapping[str, Any], run: RunContext) -> Iterator[Attempt]:
+        """Yield the open attempt; under a lease, hold it until the end, and close the attempt."""
+        if self.lease is None:
+            yield self._open(client, run)
+            return
+        with self.lease.held(run.cancel):
+            try:
+                yield self._open(client, run)
+            finally:
+                self._put_down()
+
+    def _put_down(self) -> None:
+        """Close the attempt of a lease until the next call, here or in another process."""
+        with self._lock:
+            if self._opened is not None:
+                attempt = self._opened.attempt
+                self._last, self._offered = attempt.state, attempt.offered()
+                self._opened.close()
+                self._opened = None
 
     def _open(self, client: Mapping[str, Any], run: RunContext) -> Attempt:
         with self._lock:
             if self._opened is None:
                 self._opened = self._begun(client)
-                self._tell(f"attempt {self._opened.attempt.state.attempt_id}")
+                self._tell_id(self._opened.attempt.state.attempt_id)
                 self._opened.attempt.finish_pending(run=run)
             return self._opened.attempt
+
+    def _tell_id(self, attempt_id: str) -> None:
+        """Log the attempt's id, once."""
+        if self._logged != attempt_id:
+            self._logged = attempt_id
+            self._tell(f"attempt {attempt_id}")
 
     def _begun(self, client: Mapping[str, Any]) -> OpenAttempt:
         if self._closed:
             raise AttemptError("The server is being closed.")
         if self._resumed is not None:
             return self._services.resume(self._resumed.attempt_id)
-        enrolment = replace(self._enrolment, solver={**self._solver, **client})
-        return self._services.start(self.task, budgets=self._budgets, enrolment=enrolment)
+        leased = self._leased()
+        if leased is not None:
+            return self._continued(leased)
+        solver, identity = self._solver, ""
+        if self.lease is not None:
+            solver = {**solver, "lease": self.lease.name}
+            identity = self.lease.attempt or self.lease.reserve(self._services.clock.utc_ms())
+        enrolment = replace(self._enrolment, solver={**solver, **client})
+        return self._services.start(
+            self.task, budgets=self._budgets, enrolment=enrolment, attempt_id=identity
+        )
+
+    def _leased(self) -> AttemptSummary | None:
+        """Return the lease's attempt; None if it has not begun, or there is no lease.
+
+        Raises `LeaseError` if it began under other conditions.
+        """
+        identity = "" if self.lease is None else self.lease.attempt
+        attempts = self._services.attempts
+        if self.lease is None or not identity or first_event(attempts.root / identity / JOURNAL) is None:
+            return None
+        summary = attempts.summary(identity)
+        header, budgets = summary.state.header, summary.state.budgets
+        begun = {
+            "task": summary.task_id[:12],
+            "role": summary.role,
+            "participant": summary.participant or "none",
+            "budgets": _budget_words(budgets),
+            "client's own tools": str((header.solver or {}).get("client_tools")),
+        }
+        asked = {
+            "task": self.task.id[:12],
+            "role": self._enrolment.role.value,
+            "participant": self._enrolment.participant or "none",
+            "budgets": _budget_words(self._budgets),
+            "client's own tools": str(self._solver.get("client_tools")),
+        }
+        require_same_conditions(self.lease.name, begun, asked)
+        return summary
+
+    def _continued(self, leased: AttemptSummary) -> OpenAttempt:
+        """Resume the lease's attempt. Raises `AttemptError` if it has ended: it is never opened again."""
+        self._last = leased.state
+        if leased.state.ending is not None:
+            raise AttemptError(f"The attempt has ended: {leased.state.ending.reason}.")
+        if self._judge is None:
+            self._judge = self._services.judge_for(self.task)
+        return self._services.attempts.resume(leased.attempt_id, self.task, self._judge)
 
     def _confirm(self, state: AttemptState) -> None:
         if self._hurried or to_be_confirmed(state) is None:
@@ -191,8 +337,9 @@ class ServedAttempt:
 
     def beat(self) -> None:
         """Record a heartbeat of the attempt; if its time is up, end it or begin the hand-in."""
-        if self._opened is not None and not self._closed:
-            self._opened.attempt.heartbeat()
+        with self._lock:  # a call under a lease closes the attempt
+            if self._opened is not None and not self._closed:
+                self._opened.attempt.heartbeat()
 
     def hand_in(self) -> None:
         """Judge a hand-in that a time limit has begun."""
@@ -207,17 +354,27 @@ class ServedAttempt:
         if self._closed:
             return
         self._closed, self._hurried = True, at_once
-        if self._opened is None:
+        state = self._last if self._opened is None else self._opened.attempt.state
+        if state is None:
             return
-        state = self._opened.attempt.state
-        self._opened.close()
+        if self._opened is not None:
+            self._opened.close()
         self._confirm(state)
-        how = (
-            state.ending.reason
-            if state.ending
-            else f"unfinished; continue it with --attempt {state.attempt_id}"
-        )
-        self._tell(f"attempt {state.attempt_id}: {visible(how)}")
+        how = f"--lease {self.lease.name}" if self.lease is not None else f"--attempt {state.attempt_id}"
+        end = state.ending.reason if state.ending else f"unfinished; continue it with {how}"
+        self._tell(f"attempt {state.attempt_id}: {visible(end)}")
+
+
+def budgets_left(state: AttemptState) -> Mapping[str, int | None]:
+    """Return the remaining budgets, by name."""
+    left = state.remaining
+    scores = {"scores": left.scores} if state.budgets.scores else {}
+    return {"tool_uses": left.tool_uses, "submissions": left.submissions, **scores}
+
+
+def _budget_words(budgets: Budgets) -> str:
+    limit = "" if budgets.time_limit_s is None else f" in {budgets.time_limit_s:g} s"
+    return f"{budgets.tool_uses}/{budgets.submissions}{limit}"
 
 
 def served_attempt(
@@ -246,7 +403,19 @@ def served_attempt(
         tell("gistpoint: other users of this machine can read the task's answer; chmod 700 its folder")
     tools = "none_said" if request.trust_client else "unknown"
     solver = {"kind": KIND, "transport": transport, "client_tools": tools}
-    return ServedAttempt(services, task, solver, budgets=budgets, resumed=resumed, tell=tell)
+    lease = lease_named(services.attempts.root, request.lease) if request.lease else None
+    note = "" if lease is not None or resumed is not None else _piled_up(services, task)
+    if note:
+        tell(f"gistpoint: {note}")
+    return ServedAttempt(
+        services, task, solver, budgets=budgets, resumed=resumed, lease=lease, note=note, tell=tell
+    )
+
+
+def _piled_up(services: Services, task: Task) -> str:
+    """Return a note if clients have just left several attempts at a task; otherwise an empty text."""
+    since = services.clock.utc_ms() - PILE_MS
+    return " ".join(pile.words for pile in piles(services.attempts, KIND, since, task.id))
 
 
 def _resumed(services: Services, task: Task, request: ServeAttempt) -> AttemptSummary | None:
@@ -261,6 +430,7 @@ def _resumed(services: Services, task: Task, request: ServeAttempt) -> AttemptSu
         (request.budgets, "--budgets"),
         (request.role, "--role"),
         (request.participant, "--participant"),
+        (request.lease, "--lease"),
     ):
         if given:
             raise UserError(f"An attempt keeps its settings: {name} can't be given with --attempt.")

@@ -22,6 +22,7 @@ from gistpoint.sessions.attempts import AttemptStore, AttemptSummary, OpenAttemp
 from gistpoint.sessions.tasks import TaskStore
 
 if TYPE_CHECKING:
+    from gistpoint.core.agents.scaffolds import SeatedSolver
     from gistpoint.core.agents.solvers import AgentSolver
     from gistpoint.core.confirmation.model import Confirmer
     from gistpoint.core.entrypoints.runs import EntrypointRunner
@@ -88,6 +89,10 @@ def _no_solver(name: str, base_url: str, api: ChatApi | None) -> AgentSolver:
     raise EndpointError("No model was chosen.")
 
 
+def _no_scaffold(name: str, model: str, base_url: str) -> SeatedSolver:
+    raise EndpointError("No scaffold was chosen.")
+
+
 @dataclass(frozen=True, slots=True)
 class Services:
     """The stores, and the functions that build a task's runner and other parts."""
@@ -123,6 +128,11 @@ class Services:
     Without one of these, it is that of the settings.
 
     Raises `EndpointError` if the model can't be used.
+    """
+    scaffold: Callable[[str, str, str], SeatedSolver] = _no_scaffold
+    """Returns the agent with a name, with a model at a server's address, as `solver` does.
+
+    Raises `ScaffoldError` if there is no such agent or it can't be started.
     """
     mirror: AttemptMirror | None = None
     """Sends attempts to the team's store while they are written; None if there is no team store."""

@@ -26,6 +26,7 @@ from gistpoint.core.attempts.state import AttemptState
 from gistpoint.core.tasks.budgets import Budgets
 from gistpoint.core.tasks.model import Mode, Task
 from gistpoint.sessions.attempts import AttemptSummary
+from gistpoint.sessions.leases import lease_named
 from gistpoint.sessions.served import ServedAttempt
 from gistpoint.sessions.services import Services
 from gistpoint.tui.mcp.http import PATH, build_app
@@ -57,11 +58,11 @@ class Case:
         else:
             self.task = build_task(tasks, self.mode, budgets=self.written)
 
-    def served(self, resumed: AttemptSummary | None = None) -> ServedAttempt:
+    def served(self, resumed: AttemptSummary | None = None, lease: str = "", **more: Any) -> ServedAttempt:
         tell = partial(print, file=sys.stderr, flush=True)
-        return ServedAttempt(
-            self.services, self.task, SOLVER, budgets=self.budgets, resumed=resumed, tell=tell
-        )
+        held = lease_named(self.services.attempts.root, lease) if lease else None
+        given = {"budgets": self.budgets, "resumed": resumed, "lease": held, "tell": tell, **more}
+        return ServedAttempt(self.services, self.task, SOLVER, **given)
 
     def summaries(self) -> list[AttemptSummary]:
         return list(self.services.attempts.summaries())
@@ -78,13 +79,16 @@ class Case:
 
 @asynccontextmanager
 async def connected(
-    case: Case, heard: Callable[[Any], Any] | None = None, resumed: AttemptSummary | None = None
+    case: Case,
+    heard: Callable[[Any], Any] | None = None,
+    resumed: AttemptSummary | None = None,
+    lease: str = "",
 ) -> AsyncIterator[Client]:
     """Yield a client of a new server, over streams of JSON-RPC messages.
 
     `heard` is called with each message that the server sends unasked.
     """
-    served = case.served(resumed)
+    served = case.served(resumed, lease)
     info = types.Implementation(name="a client", version="7")
 
     async def hear(message: Any) -> None:

@@ -140,7 +140,7 @@ def work(
     waits with the token it receives (`CancelToken.sleep`): that time is journalled as a pause. Raises
     `UserError` for a task that does not fit the settings.
     """
-    return _Work(attempt, model, settings, may_ask, announce, stop, on_turn, run).done()
+    return ModelWork(attempt, model, settings, may_ask, announce, stop, on_turn, run).done()
 
 
 class _Patience(CancelToken):
@@ -225,7 +225,9 @@ class _Patience(CancelToken):
 
 
 @dataclass
-class _Work:
+class ModelWork:
+    """The work on one attempt; its arguments are those of `work`."""
+
     attempt: Attempt
     model: ChatModel
     settings: AgentSettings
@@ -240,6 +242,7 @@ class _Work:
     """The number of submissions made before this process resumed the attempt."""
 
     def done(self) -> Left:
+        """Work until the attempt ends, halts or is stopped."""
         attempt = self.attempt
         attempt.resume()
         attempt.finish_pending(run=self.run)
@@ -256,7 +259,7 @@ class _Work:
         attempt.check_time()
         state = attempt.state
         missing = missing_calls(state)
-        failed = self._not_judged()
+        failed = self.not_judged()
         code = _given_up(calls_in_vain(state))
         # Begun steps are finished first, and the model is asked last (decision 74).
         if state.pending is not None:
@@ -278,7 +281,7 @@ class _Work:
         self._report()
         return None
 
-    def _not_judged(self) -> str | None:
+    def not_judged(self) -> str | None:
         """Return why the last submission could not be judged; None if it could.
 
         Only submissions of this process count; None if it has made none.
@@ -302,10 +305,16 @@ class _Work:
 
     def _ask(self) -> Left | None:
         """Send the conversation and journal the reply, unless a limit or a failure prevents it."""
+        tools = self.attempt.offered() if self.settings.setting == "tools" else ()
+        return self.request(self._messages(tools), tools)
+
+    def request(self, messages: Sequence[ChatMessage], tools: Sequence[Tool]) -> Left | None:
+        """Send messages and journal the reply, unless a limit ends the attempt; return how the work ends.
+
+        Returns None while the attempt can go on, and if a limit has ended it.
+        """
         attempt = self.attempt
         settings = self.settings
-        tools = attempt.offered() if settings.setting == "tools" else ()
-        messages = self._messages(tools)
         declared = () if settings.calls_as_text else tools
         estimate = settings.estimate(
             prompt_tokens(attempt.state, messages, declared, loop_version=settings.loop_version)

@@ -38,6 +38,7 @@ from gistpoint.sessions.services import Services, is_our_demo, read_gist_setting
 from gistpoint.sessions.tasks import TaskSet, read_set
 
 if TYPE_CHECKING:
+    from gistpoint.core.agents.scaffolds import Scaffold, ScaffoldIdentity
     from gistpoint.core.chat import ChatMessage
     from gistpoint.core.ports import ChatModel, TimeSource
     from gistpoint.core.tasks.model import Task
@@ -58,6 +59,14 @@ class AgentModel(Request):
     thinking_tokens: Count | None = None
     max_output_tokens: Count | None = None
     context: Count = 128_000
+    scaffold: str = ""
+    """The agent of others that works with the model; empty for gistpoint's own loop."""
+
+    @property
+    def samples(self) -> bool:
+        """Whether the sampling or the length of replies is chosen."""
+        given = (self.temperature, self.top_p, self.seed, self.effort, self.thinking_tokens)
+        return any(value is not None for value in (*given, self.max_output_tokens))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -123,6 +132,11 @@ class AgentPace(Request):
         """The number of simultaneous test runs on this machine."""
         return self.tests_at_once or len(os.sched_getaffinity(0))
 
+    def require_here(self, settings: RunSettings) -> None:
+        """Raise `UserError` if a cluster is to do the work of a scaffold."""
+        if self.cluster is not None and settings.scaffold is not None:
+            raise UserError("A scaffold works on this machine only.", hint="Leave --cluster out.")
+
     def require_price(self, settings: RunSettings) -> None:
         """Raise `UserError` if there is a limit on a cost that can't be computed."""
         if self.max_cost is not None and settings.agent.price is None and settings.host:
@@ -138,6 +152,7 @@ class PlannedRun:
 
     solver: AgentSolver
     settings: RunSettings
+    scaffold: Scaffold | None
     tasks: Sequence[Task]
     jobs: Sequence[AgentJob]
     name: str
@@ -154,14 +169,37 @@ def plan_run(
     tasks = _tasks(services, request)
     for problem in tasks.problems:
         tell(problem)
-    solver = services.solver(request.model.model, request.model.base_url, request.model.api)
-    settings = _settings(request, replace(solver, price=price or solver.price))
+    scaffold, solver = _chosen(services, request)
+    settings = _settings(request, replace(solver, price=price or solver.price), scaffold)
     jobs = [
         job_of(task.id, settings, repeat)
         for task in tasks.tasks
         for repeat in range(1, request.condition.repeats + 1)
     ]
-    return PlannedRun(solver, settings, tasks.tasks, jobs, request.name or _default_name(settings))
+    return PlannedRun(solver, settings, scaffold, tasks.tasks, jobs, request.name or _default_name(settings))
+
+
+def _chosen(services: Services, request: BeginAgentRun) -> tuple[Scaffold | None, AgentSolver]:
+    """Return the scaffold, if one is requested, and the model.
+
+    Raises `UserError` for settings that a scaffold would ignore.
+    """
+    model = request.model
+    if not model.scaffold:
+        return None, services.solver(model.model, model.base_url, model.api)
+    if request.condition.setting == "static":
+        raise UserError("A scaffold needs tools.", hint="Leave --setting static out.")
+    if model.api:
+        raise UserError("A scaffold has its own way to its model.", hint="Leave --api out.")
+    if request.condition.calls == "text":
+        raise UserError("A scaffold has its own form of calls.", hint="Leave --calls out.")
+    seated = services.scaffold(model.scaffold, model.model, model.base_url)
+    if seated.scaffold.identity.relayed and model.samples:
+        raise UserError(
+            f"{model.scaffold} sends its requests itself, so their sampling can't be chosen here.",
+            hint="Leave these options out.",
+        )
+    return seated.scaffold, seated.solver
 
 
 def _tasks(services: Services, request: BeginAgentRun) -> TaskSet:
@@ -192,7 +230,7 @@ def _require_text_calls(condition: AgentCondition, solver: AgentSolver) -> None:
         )
 
 
-def _settings(request: BeginAgentRun, solver: AgentSolver) -> RunSettings:
+def _settings(request: BeginAgentRun, solver: AgentSolver, scaffold: Scaffold | None) -> RunSettings:
     model, condition, budgets = request.model, request.condition, request.condition.budgets
     if model.seed is not None and solver.api == "anthropic":
         raise UserError("Anthropic's API has no seed.", hint="Leave out --seed.")
@@ -207,7 +245,7 @@ def _settings(request: BeginAgentRun, solver: AgentSolver) -> RunSettings:
     )
     agent = AgentSettings(
         setting=condition.setting,
-        system=condition.system,
+        system=condition.system if scaffold is None else "none",
         context_tokens=model.context,
         attempt_tokens=condition.attempt_tokens,
         sampling=sampling,
@@ -224,13 +262,15 @@ def _settings(request: BeginAgentRun, solver: AgentSolver) -> RunSettings:
         tool_uses=None if budgets is None else budgets.tool_uses,
         submissions=None if budgets is None else budgets.submissions,
         gist=kind_with_settings().in_profile(condition.tools, given),
+        scaffold=None if scaffold is None else scaffold.identity,
     )
 
 
 def _default_name(settings: RunSettings) -> str:
     """Return a name that depends only on the settings: the same request continues the same run."""
     words = re.sub(r"[^A-Za-z0-9._-]+", "-", settings.model).strip("-._") or "model"
-    return f"{words[:60]}-{settings.digest[:8]}"
+    framework = "" if settings.scaffold is None else f"{settings.framework}-"
+    return f"{framework}{words[:60]}-{settings.digest[:8]}"
 
 
 def begin_run(services: Services, plan: PlannedRun, pace: AgentPace) -> tuple[AgentRun, AgentPorts]:
@@ -240,8 +280,9 @@ def begin_run(services: Services, plan: PlannedRun, pace: AgentPace) -> tuple[Ag
     endpoints is not installed, and `AgentRunError` if the run has other settings or is being worked on.
     """
     pace.require_price(plan.settings)
+    pace.require_here(plan.settings)
     solver = replace(plan.solver, pace=pace.requests)
-    ports = agent_ports(services, solver, plan.settings, tests_at_once=pace.tests)
+    ports = agent_ports(services, solver, plan.settings, tests_at_once=pace.tests, scaffold=plan.scaffold)
     now = services.clock.utc_ms()
     found = AgentRunStore(services.locations.runs).open_or_create(plan.name, plan.settings, now, __version__)
     with found.held():
@@ -258,7 +299,14 @@ def resume_run(services: Services, name: str, base_url: str, pace: AgentPace) ->
     """
     found = AgentRunStore(services.locations.runs).open(name)
     settings = found.settings
-    solver = services.solver(settings.model, base_url, settings.agent.chat_api)
+    pace.require_here(settings)
+    scaffold: Scaffold | None = None
+    if settings.scaffold is None:
+        solver = services.solver(settings.model, base_url, settings.agent.chat_api)
+    else:
+        seated = services.scaffold(settings.scaffold.name, settings.model, base_url)
+        scaffold, solver = seated.scaffold, seated.solver
+        _require_same(found.name, settings.scaffold, scaffold.identity)
     if solver.host != settings.host:
         raise UserError(
             f"The run {found.name} was started with a model at another server: {settings.host or 'none'}.",
@@ -268,9 +316,8 @@ def resume_run(services: Services, name: str, base_url: str, pace: AgentPace) ->
             ),
         )
     pace.require_price(settings)
-    return found, agent_ports(
-        services, replace(solver, pace=pace.requests), settings, tests_at_once=pace.tests
-    )
+    solver = replace(solver, pace=pace.requests)
+    return found, agent_ports(services, solver, settings, tests_at_once=pace.tests, scaffold=scaffold)
 
 
 def ports_without_model(services: Services, settings: RunSettings) -> AgentPorts:
@@ -278,8 +325,23 @@ def ports_without_model(services: Services, settings: RunSettings) -> AgentPorts
     return _ports(services, settings, _no_model)
 
 
+def _require_same(run: str, begun: ScaffoldIdentity, now: ScaffoldIdentity) -> None:
+    """Raise `UserError` if the scaffold is not the one with which a run was started."""
+    if begun != now:
+        raise UserError(
+            f"The run {run} was started with {begun.name} {begun.version}; here is {now.name} {now.version}"
+            f"{'' if begun.version != now.version else ' with other settings'}.",
+            hint="Install that version, or start another run: another version may have other results.",
+        )
+
+
 def agent_ports(
-    services: Services, solver: AgentSolver, settings: RunSettings, *, tests_at_once: int
+    services: Services,
+    solver: AgentSolver,
+    settings: RunSettings,
+    *,
+    tests_at_once: int,
+    scaffold: Scaffold | None = None,
 ) -> AgentPorts:
     """Return the ports of a run, with `tests_at_once` slots for test runs and one gate to the host.
 
@@ -292,7 +354,7 @@ def agent_ports(
         entrypoints_for=lambda task: BoundedEntrypoints(services.entrypoints_for(task), slots),
         confirmer_for=lambda task: bounded_confirmer(services.confirmer_for(task), slots),
     )
-    return _ports(bounded, settings, solver.models())
+    return replace(_ports(bounded, settings, solver.models()), scaffold=scaffold)
 
 
 def _ports(services: Services, settings: RunSettings, model: ModelMaker) -> AgentPorts:

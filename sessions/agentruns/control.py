@@ -109,6 +109,8 @@ def run_to_take_from(state: AttemptState, runs: AgentRunStore, *, live: bool) ->
             "Only attempts that a model makes in a run can be taken over.",
             hint="`gistpoint solve` continues a person's own attempt.",
         )
+    if solver.get("scaffold"):
+        raise AttemptError("A scaffold's attempt can't be taken over: it could not go on afterwards.")
     if solver.get("setting") == "static":
         raise AttemptError("A static attempt is a single reply: it can't be continued.")
     try:

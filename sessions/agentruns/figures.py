@@ -18,6 +18,7 @@ import msgspec
 from msgspec import structs
 
 from gistpoint.core.agents.conversation import has_unread_calls
+from gistpoint.core.agents.scaffolds import NO_TOOLS, OWN
 from gistpoint.core.attempts.clock import ClockActivity
 from gistpoint.core.attempts.events import (
     EndReason,
@@ -34,7 +35,7 @@ from gistpoint.core.errors import AttemptError
 from gistpoint.core.kinds.confirming import standing
 from gistpoint.sessions.agentruns.killed_requests import killed_request
 from gistpoint.sessions.agentruns.rates import OutcomeBounds, Rate, RepeatFigures, bounds, rate, repeats_of
-from gistpoint.sessions.agentruns.store import AgentRun, JobState, JobStatus
+from gistpoint.sessions.agentruns.store import AgentRun, JobState, JobStatus, RunSettings
 from gistpoint.sessions.attempts import AttemptStore, AttemptSummary
 from gistpoint.sessions.journal import JOURNAL, read_journal
 
@@ -46,6 +47,10 @@ class AttemptFigures(msgspec.Struct, frozen=True, kw_only=True):
 
     task: str
     repeat: int
+    framework: str = OWN
+    """The agent that worked with the model: gistpoint's own loop, or a scaffold."""
+    client_tools: str = NO_TOOLS
+    """The kinds of tools of its own that it had, whose use cost nothing."""
     status: str
     """The state of the job: `queued`, `begun`, `halted`, `ended` or `excluded`."""
     attempt: str = ""
@@ -223,7 +228,13 @@ def figures_of(run: AgentRun, attempts: AttemptStore) -> FiguresOfRun:
     """Return the figures of a run from its journals; the row of an unreadable journal contains its fault."""
     at_work = run.worked_on
     rows = tuple(_bounded(_row(state, attempts, at_work=at_work)) for state in run.jobs.values())
-    return FiguresOfRun(totals_of(rows), rows)
+    return FiguresOfRun(totals_of(rows), tuple(_by_agent(row, run.settings) for row in rows))
+
+
+def _by_agent(row: AttemptFigures, settings: RunSettings) -> AttemptFigures:
+    """Return a row with the agent that worked with the model."""
+    tools = NO_TOOLS if settings.scaffold is None else settings.scaffold.client_tools
+    return structs.replace(row, framework=settings.framework, client_tools=tools)
 
 
 def outcomes_of(run: AgentRun, attempts: AttemptStore) -> RunFigures:

@@ -16,13 +16,15 @@ from typing import Any
 
 import msgspec
 
-from gistpoint.core.agents.loop import AnnouncedRequest, Leaving, Left, work
+from gistpoint.core.agents.loop import AnnouncedRequest, Leaving, Left, ModelWork
+from gistpoint.core.agents.scaffolds import Scaffold
 from gistpoint.core.agents.settings import AgentSettings
 from gistpoint.core.agents.static import StaticRefusedError, require_fitting
 from gistpoint.core.attempts.engine import Attempt
 from gistpoint.core.attempts.events import AttemptStarted, JournalEvent
 from gistpoint.core.attempts.harness import TaskJudge
 from gistpoint.core.attempts.identity import MODEL, PERSON, TIME_CHARACTERS, Enrolment, Role, new_attempt_id
+from gistpoint.core.attempts.reasons import EndReason
 from gistpoint.core.attempts.state import AttemptState
 from gistpoint.core.errors import AttemptError, CancelledError, SandboxUnavailableError, TaskError, UserError
 from gistpoint.core.estimates import Estimate
@@ -31,6 +33,7 @@ from gistpoint.core.running import CancelToken, RunContext
 from gistpoint.core.tasks.model import Task
 from gistpoint.sessions.agentruns.bounds import Acceptance, Purse
 from gistpoint.sessions.agentruns.control import asker_of, has_person
+from gistpoint.sessions.agentruns.scaffolding import ToolServer, seated, serves_nothing
 from gistpoint.sessions.agentruns.settling import Settler
 from gistpoint.sessions.agentruns.store import (
     HANDED_OVER,
@@ -72,6 +75,10 @@ class AgentPorts:
     """Returns the task with the settings of this run."""
     role: Callable[[Task, Role], Role] = lambda task, role: role
     """Returns the role of an attempt at a task, which is not the wanted one at the public demo."""
+    scaffold: Scaffold | None = None
+    """The agent of others that works on the attempts; None for gistpoint's own loop."""
+    serve_tools: ToolServer = serves_nothing
+    """Serves an attempt's tools over MCP to a scaffold."""
     attempt_id: str = ""
     """The id that another machine chose for a new attempt; empty to make one."""
     confirm: Callable[[AttemptStore, Task, str, RunContext], object] = (
@@ -298,9 +305,11 @@ class AgentRunner:
         Raises `AttemptError` if the attempt belongs to another job or to a person.
         """
         ports, job = self._ports, state.job
+        begins = not state.attempt
         if state.attempt:
             opened = ports.reopened(state)
-        else:
+            begins = ports.scaffold is not None and self._abandoned(job, opened)
+        if begins:
             task = ports.as_given(ports.task(job.task))
             if settings.setting == "static":
                 require_fitting(task, settings)
@@ -323,6 +332,22 @@ class AgentRunner:
             opened.close()
             raise
         return opened
+
+    def _abandoned(self, job: AgentJob, opened: OpenAttempt) -> bool:
+        """End an attempt that a scaffold left unfinished, so that another begins; return whether it did.
+
+        A scaffold keeps its conversation in its own process, so it can't go on (decision 153).
+        """
+        attempt = opened.attempt
+        attempt.finish_pending(run=RunContext(self._cancel))
+        state = attempt.state
+        if state.ended or not state.turns:
+            return False
+        attempt.end(EndReason.INFRASTRUCTURE, "The scaffold was interrupted and can't go on.")
+        opened.close()
+        usage = state.spent.usage
+        self.note(JobLost(job=job.key, tokens=usage.tokens, cost_usd=usage.cost_usd))
+        return True
 
     @contextmanager
     def _held_open(self, job: AgentJob, opened: OpenAttempt) -> Iterator[Attempt]:
@@ -348,15 +373,17 @@ class AgentRunner:
         left: Left | None = None
         try:
             while not has_person(attempt.state):
-                left = work(
-                    attempt,
-                    self._ports.model(settings),
-                    settings,
-                    may_ask=asked.may_ask,
-                    announce=asked.announce,
-                    stop=asked.stop,
-                    on_turn=asked.on_turn,
-                    run=RunContext(self._cancel),
+                left = self._work_on(
+                    ModelWork(
+                        attempt,
+                        self._ports.model(settings),
+                        settings,
+                        may_ask=asked.may_ask,
+                        announce=asked.announce,
+                        stop=asked.stop,
+                        on_turn=asked.on_turn,
+                        run=RunContext(self._cancel),
+                    )
                 )
                 self._lost(job, left)
                 asker = asker_of(asked.folder) if left.how is Leaving.STOPPED else None
@@ -370,6 +397,14 @@ class AgentRunner:
             self.pay(job, attempt.state)
         else:
             self._conclude(job, attempt.state, left, failed=asked.failed())
+
+    def _work_on(self, work: ModelWork) -> Left:
+        """Let the model work in gistpoint's own loop, or a scaffold with the model."""
+        ports = self._ports
+        if ports.scaffold is None:
+            return work.done()
+        folder = ports.attempts.folder(work.attempt.state.attempt_id)
+        return seated(ports.scaffold, work, folder, self.run.settings.model, ports.serve_tools)
 
     def _confirm(self, state: AttemptState) -> None:
         """Confirm the pass of an attempt that has ended, unless the run is being stopped."""
@@ -496,9 +531,10 @@ def settings_of(run: AgentRun, job: AgentJob) -> AgentSettings:
 
 def solver_of(run: AgentRun, job: AgentJob) -> dict[str, Any]:
     """Return the solver in the header of an attempt: the full condition, and its run and job."""
-    settings = settings_of(run, job)
+    settings, scaffold = settings_of(run, job), run.settings.scaffold
     return {
         "kind": "chat",
+        **({} if scaffold is None else {"scaffold": msgspec.to_builtins(scaffold)}),
         "model": run.settings.model,
         "host": run.settings.host,
         **msgspec.to_builtins(settings),

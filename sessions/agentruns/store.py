@@ -20,6 +20,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from gistpoint.core.agents import static
+from gistpoint.core.agents.scaffolds import OWN, ScaffoldIdentity
 from gistpoint.core.agents.settings import AgentSettings
 from gistpoint.core.attempts.harness import TaskJudge
 from gistpoint.core.attempts.identity import Role
@@ -71,6 +72,8 @@ class RunSettings(msgspec.Struct, frozen=True, kw_only=True):
     submissions: int | None = None
     gist: dict[str, Any] | None = None
     """Settings of gists that differ from those of their tasks, as `TaskKind.settled` accepts them."""
+    scaffold: ScaffoldIdentity | None = None
+    """The agent of others that works with the model; None for gistpoint's own loop."""
 
     @property
     def model_and_api(self) -> str:
@@ -88,8 +91,16 @@ class RunSettings(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def digest(self) -> str:
-        """The SHA-256 hash of the settings."""
-        return sha256_of_json(msgspec.to_builtins(self))
+        """The SHA-256 hash of the settings; without a scaffold, the same as before there were any."""
+        values = msgspec.to_builtins(self)
+        if self.scaffold is None:
+            del values["scaffold"]
+        return sha256_of_json(values)
+
+    @property
+    def framework(self) -> str:
+        """The name, in tables, of the agent that works with the model."""
+        return OWN if self.scaffold is None else self.scaffold.name
 
 
 class AgentRunDocument(msgspec.Struct, frozen=True, kw_only=True):

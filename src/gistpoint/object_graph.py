@@ -20,6 +20,7 @@ from gistpoint import __version__
 from gistpoint.core.text import visible_line
 
 if TYPE_CHECKING:
+    from gistpoint.core.agents.scaffolds import Scaffold, SeatedSolver
     from gistpoint.core.agents.settings import AgentSettings
     from gistpoint.core.agents.solvers import AgentSolver, ModelMaker, RequestPace
     from gistpoint.core.attempts.identity import Role
@@ -213,6 +214,9 @@ def build_services(
             api,
             exposed=partial(runs_as_user, isolation, probed),
         ),
+        scaffold=lambda name, model, base_url: seated_solver(
+            locations, os.environ, name, model, base_url, exposed=partial(runs_as_user, isolation, probed)
+        ),
         mirror=mirror,
     )
 
@@ -270,6 +274,72 @@ def solver_named(
     endpoint = endpoint_settings(config, environment, model or None, base_url=base_url, api=api)
     refuse_exposed_key(endpoint, exposed)
     return endpoint_solver(endpoint)
+
+
+def seated_solver(
+    locations: Locations,
+    environment: Mapping[str, str],
+    scaffold: str,
+    model: str,
+    base_url: str,
+    *,
+    exposed: Callable[[], bool] = lambda: False,
+) -> SeatedSolver:
+    """Return the scaffold with a name, and the model with which it works.
+
+    Raises `ScaffoldError` if there is no such scaffold or it can't be started, and the errors of
+    `solver_named`.
+    """
+    from gistpoint.core.agents.scaffolds import (
+        ScaffoldError,
+        SeatedSolver,
+        installed_names,
+        installed_scaffold,
+    )
+    from gistpoint.core.errors import did_you_mean
+    from gistpoint.sandbox.scaffolds import mini
+    from gistpoint.sandbox.scaffolds.known_programs import PROGRAMS
+
+    if scaffold in PROGRAMS:
+        return _seated_program(locations.config, environment, scaffold, model, base_url, exposed)
+    if scaffold == mini.NAME:
+        mini.mini_environment(locations.cache)  # what can't be installed is reported before anything starts
+        found: Scaffold | None = mini.MiniScaffold(locations.cache)
+    else:
+        found = installed_scaffold(scaffold)
+    if found is None:
+        known = [mini.NAME, *PROGRAMS, *installed_names()]
+        raise ScaffoldError(
+            f"There is no scaffold {visible_line(scaffold)!r}.{did_you_mean(scaffold, known)}",
+            hint=f"There is {', '.join(known)}.",
+        )
+    return SeatedSolver(found, solver_named(locations.config, environment, model, base_url, exposed=exposed))
+
+
+def _seated_program(
+    config: Path,
+    environment: Mapping[str, str],
+    scaffold: str,
+    model: str,
+    base_url: str,
+    exposed: Callable[[], bool],
+) -> SeatedSolver:
+    """Return a program that speaks MCP, and its model, whose address and key may be the vendor's own."""
+    from gistpoint.core.agents.scaffolds import RelayedModel, SeatedSolver
+    from gistpoint.sandbox.endpoints.settings import KEY_NAME, URL_NAME, endpoint_settings
+    from gistpoint.sandbox.scaffolds.known_programs import PROGRAMS
+    from gistpoint.sandbox.scaffolds.programs import mcp_program
+
+    program = PROGRAMS[scaffold]
+    url = base_url or environment.get(program.url_name) or program.base_url
+    keys = [environment[name] for name in (*program.key_names, KEY_NAME) if environment.get(name)]
+    given = {**environment, URL_NAME: url, **({KEY_NAME: keys[0]} if keys else {})}
+    endpoint = endpoint_settings(config, given, model or None)
+    refuse_exposed_key(endpoint, exposed)
+    solver = replace(
+        endpoint_solver(endpoint), made=lambda pace: lambda settings: RelayedModel(endpoint.model)
+    )
+    return SeatedSolver(mcp_program(scaffold, endpoint), solver)
 
 
 def endpoint_solver(endpoint: EndpointSettings) -> AgentSolver:

@@ -133,6 +133,54 @@ class Vendor:
             {"type": "response.completed", "response": {"id": "resp_1", "output": items, "usage": usage}},
         ]
 
+    def chat(self, body: Mapping[str, Any]) -> list[dict[str, Any]]:
+        """Return the chunks of a reply to a request for a chat completion."""
+        names = [tool["function"]["name"] for tool in body.get("tools", ())]
+        self.seen.update(names)
+        used = [call for message in body["messages"] for call in message.get("tool_calls", ())]
+        self.told[:] = [str(message["content"]) for message in body["messages"] if message["role"] == "tool"]
+        calls = self._next(len(used)) if names else []
+        items = [
+            {
+                "index": number,
+                "id": f"call_{len(used)}_{number}",
+                "type": "function",
+                "function": {"name": _longer(name, names), "arguments": json.dumps(given)},
+            }
+            for number, (name, given) in enumerate(calls)
+        ]
+        said = (
+            {"role": "assistant", "tool_calls": items} if items else {"role": "assistant", "content": "Done."}
+        )
+        head = {"id": "chat_1", "object": "chat.completion.chunk", "created": 1, "model": body["model"]}
+        ends = {"index": 0, "delta": {}, "finish_reason": "tool_calls" if items else "stop"}
+        usage = {"prompt_tokens": 9, "completion_tokens": 9, "total_tokens": 18}
+        return [
+            {**head, "choices": [{"index": 0, "delta": said, "finish_reason": None}]},
+            {**head, "choices": [ends], "usage": usage},
+        ]
+
+    def generated(self, body: Mapping[str, Any]) -> list[dict[str, Any]]:
+        """Return the chunks of a reply to a request of Google's API."""
+        names = [
+            one["name"] for tool in body.get("tools", ()) for one in tool.get("functionDeclarations", ())
+        ]
+        self.seen.update(names)
+        parts = [part for content in body["contents"] for part in content.get("parts", ())]
+        used = [part for part in parts if "functionCall" in part]
+        self.told[:] = [json.dumps(part["functionResponse"]) for part in parts if "functionResponse" in part]
+        calls = self._next(len(used)) if names else []
+        said: list[dict[str, Any]] = [
+            {"functionCall": {"name": _longer(name, names), "args": dict(given)}} for name, given in calls
+        ]
+        candidate = {
+            "content": {"role": "model", "parts": said or [{"text": "Done."}]},
+            "finishReason": "STOP",
+            "index": 0,
+        }
+        usage = {"promptTokenCount": 9, "candidatesTokenCount": 9, "totalTokenCount": 18}
+        return [{"candidates": [candidate], "usageMetadata": usage, "modelVersion": "scripted-1"}]
+
     def _next(self, used: int) -> list[Call]:
         done = 0
         for calls in self.script:
@@ -140,6 +188,11 @@ class Vendor:
                 return calls
             done += len(calls)
         return []
+
+
+def _longer(name: str, names: Sequence[str]) -> str:
+    """Return the offered name that ends with a tool's own."""
+    return next((offered for offered in names if offered.endswith(name)), name)
 
 
 def _parts(message: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -188,8 +241,15 @@ def serving(vendor: Vendor) -> Iterator[str]:
                 events = vendor.messages(body)
             elif path.endswith("/responses"):
                 events = vendor.responses(body)
+            elif path.endswith("/chat/completions"):
+                events = vendor.chat(body)
+            elif "enerateContent" in path:
+                events = vendor.generated(body)
             else:
                 return self._answer(404, "application/json", b"{}")
+            if "type" not in events[0]:
+                lines = "".join(f"data: {json.dumps(event)}\n\n" for event in events)
+                return self._answer(200, "text/event-stream", lines.encode())
             if len(events) == 1:
                 return self._answer(200, "application/json", json.dumps(events[0]).encode())
             lines = "".join(f"event: {event['type']}\ndata: {json.dumps(event)}\n\n" for event in events)
@@ -296,10 +356,10 @@ def _run(words: list[str], home: Path, environment: Mapping[str, str]) -> str:
 
 
 @contextmanager
-def http_server(task: Task, environment: Mapping[str, str]) -> Iterator[str]:
-    """Serve the task over HTTP, and yield the address."""
+def http_server(task: Task, environment: Mapping[str, str], *more: str) -> Iterator[str]:
+    """Serve the task over HTTP, with more words on the command line, and yield the address."""
     server = subprocess.Popen(
-        [sys.executable, "-m", "gistpoint", "mcp", task.short_id, "--http", "127.0.0.1:0"],
+        [sys.executable, "-m", "gistpoint", "mcp", task.short_id, "--http", "127.0.0.1:0", *more],
         env=dict(environment), stderr=subprocess.PIPE, text=True,
     )  # fmt: skip
     assert server.stderr

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import msgspec
 
 from gistpoint import __version__
+from gistpoint.core.agents.scaffolds import NO_TOOLS
 from gistpoint.core.agents.settings import TokenPrice
 from gistpoint.core.agents.solvers import SEARCHER
 from gistpoint.core.attempts.identity import Role
@@ -39,7 +40,7 @@ from gistpoint.sessions.agentruns.figure_lines import solved_line, summary_lines
 from gistpoint.sessions.agentruns.figures import AttemptFigures, FiguresOfRun, figures_of, outcomes_of
 from gistpoint.sessions.agentruns.run_page import run_page
 from gistpoint.sessions.agentruns.runner import GRACE_S, AgentPorts, AgentRunner
-from gistpoint.sessions.agentruns.store import AgentJob, AgentRun, AgentRunStore
+from gistpoint.sessions.agentruns.store import AgentJob, AgentRun, AgentRunStore, RunSettings
 from gistpoint.sessions.attempts import AttemptStore
 from gistpoint.sessions.services import Services
 from gistpoint.sessions.tasks import TaskTitles
@@ -178,6 +179,10 @@ def _carry_out(request: CarryOutRun, found: AgentRun, ports: AgentPorts, base_ur
 
 
 def _run_here(pace: AgentPace, found: AgentRun, ports: AgentPorts, display: JobDisplay) -> AgentRunner:
+    if ports.scaffold is not None:
+        from gistpoint.tui.mcp.sockets import serving_socket
+
+        ports = replace(ports, serve_tools=serving_socket)
     runner = AgentRunner(
         found,
         ports,
@@ -301,6 +306,7 @@ def _listed(store: AgentRunStore, attempts: AttemptStore, name: str) -> dict[str
         "run": name,
         "model": "",
         "host": "",
+        "framework": "",
         "jobs": 0,
         "ended": 0,
         "state": "",
@@ -319,6 +325,7 @@ def _listed(store: AgentRunStore, attempts: AttemptStore, name: str) -> dict[str
     return row | {
         "model": found.settings.model_and_api,
         "host": found.settings.host,
+        "framework": found.settings.framework,
         "jobs": len(found.jobs),
         "ended": totals.ended,
         "state": state,
@@ -360,6 +367,7 @@ def _print_figures(found: AgentRun, figures: FiguresOfRun, *, json: bool) -> Non
     about = {
         "run": found.name,
         "model": f"{settings.model_and_api} {f'at {settings.host}' if settings.host else ''}".strip(),
+        "framework": _framework_words(settings),
     }
     if settings.agent.calls_as_text:
         about["calls"] = "written as text (--calls text)"
@@ -374,6 +382,15 @@ def _print_figures(found: AgentRun, figures: FiguresOfRun, *, json: bool) -> Non
             *message_rows,
         ],
     )
+
+
+def _framework_words(settings: RunSettings) -> str:
+    """Return the agent that works with the model, with its version and the tools of its own."""
+    scaffold = settings.scaffold
+    if scaffold is None:
+        return settings.framework
+    own = "" if scaffold.client_tools == NO_TOOLS else f"; has tools of its own: {scaffold.client_tools}"
+    return visible(f"{scaffold.name} {scaffold.version}{own}")
 
 
 def _counted(value: float | None, form: str = ",.0f") -> str:
@@ -505,6 +522,9 @@ _MODEL = OptionTable(
         "thinking_tokens": option("the maximum number of reasoning tokens in a reply", metavar="N"),
         "max_output_tokens": option("the maximum number of tokens in a reply", metavar="N"),
         "context": option("the server's context in tokens (default: {default})", metavar="N"),
+        "scaffold": option(
+            "have this agent of others work with the model, such as mini-swe-agent", metavar="NAME"
+        ),
     },
     title="model",
 )

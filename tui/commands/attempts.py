@@ -21,6 +21,7 @@ from gistpoint.core.readable import duration, stamp
 from gistpoint.core.requests import Request
 from gistpoint.core.tasks.model import Task
 from gistpoint.core.text import plural
+from gistpoint.sessions.agentruns.scaffolding import LOGS
 from gistpoint.sessions.annotations.keys import attempt_key
 from gistpoint.sessions.annotations.reviewer import ReviewStore
 from gistpoint.sessions.annotations.reviews import RunVerdictGiven
@@ -39,6 +40,8 @@ from gistpoint.sessions.attempt_outcomes import (
 from gistpoint.sessions.attempts import AttemptStore, AttemptSummary
 from gistpoint.sessions.exports.registry import NAMES, exporter
 from gistpoint.sessions.heads import HeadOrigin
+from gistpoint.sessions.leases import piles
+from gistpoint.sessions.served import KIND as MCP_SOLVER
 from gistpoint.sessions.tasks import TaskStore, TaskTitles
 from gistpoint.tui.commands.arguments import JSON, TASK_HELP
 from gistpoint.tui.commands.command import DONE, NEGATIVE
@@ -46,6 +49,9 @@ from gistpoint.tui.commands.options import CliCommand, OptionTable, argument, op
 from gistpoint.tui.commands.output import print_json, print_records, print_table, write_whole
 from gistpoint.tui.tables import Column
 from gistpoint.tui.titles import mode_words
+
+_DAY_MS = 24 * 3_600_000
+"""The time for which attempts that have piled up are reported, in milliseconds."""
 
 
 def attempt_store() -> AttemptStore:
@@ -81,6 +87,8 @@ def listing(request: ListAttempts) -> int:
     ended = [summary for summary in summaries if summary.state.ended]
     by_tests = by_tests_words(standings(ended))
     print(f"{solved_words(summary.result for summary in ended)}{f'; {by_tests}' if by_tests else ''}.")
+    for pile in piles(store, MCP_SOLVER, SystemTime().utc_ms() - _DAY_MS, task):
+        print(pile.words)
     return DONE
 
 
@@ -100,7 +108,7 @@ def show(request: ShowAttempt) -> int:
         print_json("gistpoint.attempt/1", _attempt_values(summary, reviews))
         return NEGATIVE if summary.problem else DONE
     calls = summary.state.calls
-    print_table(["what", "value"], _attempt_rows(summary, reviews))
+    print_table(["what", "value"], [*_attempt_rows(summary, reviews), *_log_rows(summary)])
     print_table(
         ["call", "tool", "refused", "answer begins"],
         [
@@ -174,6 +182,19 @@ def _attempt_rows(summary: AttemptSummary, reviews: Sequence[RunVerdictGiven]) -
             for key, value in state.header.extra.get("gist_settings", {}).items()
         ],
     ]
+
+
+def _log_rows(summary: AttemptSummary) -> list[list[str]]:
+    """Return rows on the lease, the scaffold, and the logs that it has written itself."""
+    solver = summary.state.header.solver or {}
+    rows = [[name, str(solver[name])] for name in ("lease",) if name in solver]
+    scaffold = solver.get("scaffold")
+    if isinstance(scaffold, Mapping):
+        rows.append(["framework", f"{scaffold.get('name')} {scaffold.get('version')}"])
+        folder = Locations.of_user().attempts / summary.attempt_id / LOGS
+        logs = sorted(folder.iterdir()) if folder.is_dir() else []
+        rows += [["its own log", str(path)] for path in logs if path.suffix in (".json", ".jsonl")]
+    return rows
 
 
 def _confirmation_rows(state: AttemptState) -> list[list[str]]:

@@ -170,6 +170,7 @@ def _repeated(request: ServeTools, task: Task) -> list[str]:
     words = ["mcp", task.id if given_path is None else str(given_path.absolute())]
     given = {
         "--attempt": request.serve.attempt,
+        "--lease": request.serve.lease,
         "--budgets": request.serve.budgets,
         "--participant": request.serve.participant,
         "--role": request.serve.role,
@@ -191,6 +192,10 @@ MCP = CliCommand(
             {
                 "task": argument("TASK", TASK_HELP),
                 "attempt": option("resume an unfinished attempt that was served this way", metavar="ID"),
+                "lease": option(
+                    "continue one attempt under this name, for clients that start a server for each call",
+                    metavar="NAME",
+                ),
                 "budgets": option(
                     "budgets such as 16/4, instead of the task's own", metavar="USES[/SUBMISSIONS]"
                 ),

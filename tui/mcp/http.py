@@ -36,6 +36,8 @@ from gistpoint.tui.mcp.stdio import MOST_BYTES, leave_at_signals
 IDLE_S = 600.0
 """Seconds without a request after which another client may connect."""
 PATH = "/mcp"
+_MOST_LEASED = 64
+"""The maximum number of sessions under a lease; a client that is killed leaves one open until it is idle."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,8 +55,10 @@ class ServerAddress:
 class Guard:
     """An application that passes on the requests with the token, from one client at a time."""
 
-    def __init__(self, app: ASGIApp, token: str, connections: Connections) -> None:
+    def __init__(self, app: ASGIApp, token: str, connections: Connections, *, shared: bool = False) -> None:
+        """`shared` is whether several clients of the token's holder are served at once, under a lease."""
         self._app, self._token, self._connections = app, token.encode(), connections
+        self._shared = shared
         self._holder = ""
         self._under_way, self._last = 0, 0.0
 
@@ -97,7 +101,7 @@ class Guard:
 
         The SDK refuses a second opened session.
         """
-        if self._holder in ("", kind):
+        if self._shared or self._holder in ("", kind):
             return False
         return self._under_way > 0 or time.monotonic() - self._last < IDLE_S
 
@@ -144,6 +148,7 @@ def build_app(
 
     Connections that present the token are kept open while they are answered.
     """
+    leased = server.served.lease is not None
     allowed = [
         name if name.rpartition(":")[2].isdigit() or name.endswith(":*") else f"{name}:*" for name in names
     ]
@@ -156,10 +161,11 @@ def build_app(
         streamable_http_path=PATH,
         max_request_body_size=MOST_BYTES,
         session_idle_timeout=IDLE_S,
-        max_sessions=1,
+        # Sessions of single calls overlap when a model makes several calls at once (decision 152).
+        max_sessions=_MOST_LEASED if leased else 1,
         transport_security=security,
     )
-    return Guard(app, token, connections or Connections())
+    return Guard(app, token, connections or Connections(), shared=leased)
 
 
 def serve_http(place: ServerAddress, token: str, served: ServedAttempt) -> None:

@@ -29,7 +29,7 @@ from gistpoint.core.running import CancelToken, OnProgress, RunContext, RunProgr
 from gistpoint.core.tasks.rules import Face, not_allowed
 from gistpoint.core.text import visible
 from gistpoint.core.tools.dialects import mcp_tool
-from gistpoint.sessions.served import Answered, ServedAttempt
+from gistpoint.sessions.served import Answered, Served
 
 READ_BRIEF, SOLVE = "read_brief", "solve"
 INSTRUCTIONS = (
@@ -55,7 +55,7 @@ class AttemptServer(Server[None]):
     Calls run one at a time, in the order of their arrival.
     """
 
-    def __init__(self, served: ServedAttempt) -> None:
+    def __init__(self, served: Served) -> None:
         super().__init__(
             "gistpoint",
             version=__version__,
@@ -127,7 +127,10 @@ class AttemptServer(Server[None]):
         return types.CallToolResult(
             content=[types.TextContent(type="text", text=_sendable(answer.text))],
             is_error=answer.refused,
-            _meta={"gistpoint/budget": dict(answer.budget)},
+            _meta={
+                "gistpoint/budget": dict(answer.budget),
+                **({"gistpoint/note": answer.note} if answer.note else {}),
+            },
         )
 
     async def _in_turn(self, ctx: Context, do: Callable[[RunContext], Answered]) -> Answered:

@@ -103,7 +103,7 @@ async def _messages(reading: BinaryIO) -> AsyncIterator[str]:
     pipe, _ = await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(lines), reading)
     try:
         while line := await lines.readline():
-            yield _readable(line.decode("utf-8", "replace"))
+            yield readable(line.decode("utf-8", "replace"))
     except ValueError:
         print(
             f"gistpoint: the client sent a message of more than {MOST_BYTES} bytes: closed", file=sys.stderr
@@ -112,7 +112,7 @@ async def _messages(reading: BinaryIO) -> AsyncIterator[str]:
         pipe.close()
 
 
-def _readable(line: str) -> str:
+def readable(line: str) -> str:
     """Return a message without halves of surrogate pairs, which mcp's parser would drop without an answer.
 
     A message that is not valid JSON is returned unchanged.

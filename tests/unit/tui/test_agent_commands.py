@@ -240,6 +240,7 @@ def test_a_repair_is_left_out_of_the_static_setting_and_named(
         (["--demo", "--calls", "text"], "No model was given."),
         (["--demo", "--json"], "No model was given."),
         (["--demo", "--dry-run"], "No model was given."),
+        (["TASK", "--model", "builtin:searcher", "--scaffold", "mini"], "There is no scaffold 'mini'"),
     ],
 )
 def test_mistakes_are_told_before_anything_is_begun(

@@ -1,0 +1,320 @@
+"""Other people's agents as solvers: the port of a scaffold, and the seat at which it attempts a task.
+
+A scaffold decides what is asked and what is called. Budgets, journal, costs and ends are those of the seat,
+so that its attempts can be counted like any others (decision 153).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from threading import RLock
+from typing import TYPE_CHECKING, Any, Protocol
+
+import msgspec
+
+from gistpoint.core.agents.loop import INFRASTRUCTURE, Leaving, Left, ModelWork
+from gistpoint.core.attempts.events import ModelTurn, Pane
+from gistpoint.core.attempts.parts import REQUEST_ID
+from gistpoint.core.attempts.reasons import EndReason, GiveUpCode
+from gistpoint.core.chat import ChatFailure, ChatMessage, ChatProblem, ToolRequest, Usage
+from gistpoint.core.errors import AttemptError, UserError
+from gistpoint.core.estimates import tokens_in
+from gistpoint.core.plugins import declared, is_callable, load
+from gistpoint.core.running import NEVER, CancelToken
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from gistpoint.core.agents.solvers import AgentSolver
+    from gistpoint.core.tools.declaration import Tool
+
+GROUP = "gistpoint.scaffolds"
+"""The group of entry points; each names a function that takes nothing and returns a `Scaffold`."""
+OWN = "gistpoint"
+"""The name in tables of gistpoint's own loop."""
+NO_TOOLS = "none"
+FAILED = "scaffold"
+"""The problem of a job whose scaffold failed or could not be started."""
+
+
+class ScaffoldError(UserError):
+    """A scaffold can't be found or started, or has failed."""
+
+
+class ScaffoldIdentity(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What affects the results of a scaffold, as a run's settings record it."""
+
+    name: str
+    version: str
+    client_tools: str = NO_TOOLS
+    """The kinds of tools of its own that can't be switched off, such as `shell`; their use costs nothing."""
+    prompt_sha256: str = ""
+    """The hash of the text that explains the task's tools to it; empty if it needs none."""
+    relayed: bool = False
+    """Whether it sends its requests itself, through a proxy; then their sampling is its own."""
+
+
+class Scaffold(Protocol):
+    """An agent that attempts tasks with a model, such as mini-swe-agent."""
+
+    @property
+    def identity(self) -> ScaffoldIdentity:
+        """The name, the version and the settings."""
+        ...
+
+    def attempt(self, seat: Seat) -> None:
+        """Work on an attempt until it ends or there is nothing left to do.
+
+        Each attempt is made in a thread of its own. Raises `ScaffoldError` if the scaffold fails, which is
+        never the model's failure.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class SeatedSolver:
+    """A scaffold, and the model with which it works."""
+
+    scaffold: Scaffold
+    solver: AgentSolver
+
+
+@dataclass(frozen=True, slots=True)
+class RelayedModel:
+    """The model of a scaffold that sends its requests itself; nothing else can ask it."""
+
+    name: str
+
+    def complete(
+        self,
+        messages: Sequence[ChatMessage],
+        tools: Sequence[Mapping[str, Any]],
+        *,
+        cancel: CancelToken = NEVER,
+    ) -> ChatFailure:
+        """Return a failure."""
+        return ChatFailure(ChatProblem.REJECTED, "This scaffold sends its requests itself.")
+
+
+@dataclass(frozen=True, slots=True)
+class SeatAnswer:
+    """The answer to a call."""
+
+    text: str
+    refused: bool = False
+
+
+def _no_server(path: Path) -> AbstractContextManager[None]:
+    raise ScaffoldError("Tools can't be served over MCP here.", hint="Install the extra `mcp`.")
+
+
+@dataclass
+class Seat:
+    """Everything that a scaffold has of an attempt; every method may be called from any thread."""
+
+    work: ModelWork
+    folder: Path
+    """The folder for the scaffold's own logs, next to the journal."""
+    model: str = ""
+    """The model's name as it is requested."""
+    serve_tools: Callable[[Path], AbstractContextManager[None]] = _no_server
+    """Serves the tools over MCP to each connection at a Unix socket, while the context lasts."""
+    left: Left | None = None
+    """How the work ended before the attempt did; None if it did not."""
+    _lock: RLock = field(default_factory=RLock)
+    _offered: tuple[str, ...] = ()
+    """The names of the tools that the last observed request offered, with the scaffold's own."""
+    _problem: tuple[ChatProblem, str] | None = None
+    """The last failure of the endpoint without a reply since."""
+
+    def __post_init__(self) -> None:
+        self.work.attempt.resume()
+        self.work.attempt.finish_pending(run=self.work.run)
+        self.work.submissions = len(self.work.attempt.state.submissions)
+        self.work.attempt.view(Pane.MODEL)
+
+    @property
+    def brief(self) -> str:
+        """The brief, as a person reads it."""
+        return self.work.attempt.brief
+
+    @property
+    def over(self) -> bool:
+        """Whether nothing more can be asked or called: the attempt has ended, or the work is stopped."""
+        if self.left is None and (self.work.stop() or self.work.run.cancel.cancelled):
+            self.left = Left(Leaving.STOPPED)
+        return self.left is not None or self.work.attempt.state.ended
+
+    def tools(self) -> tuple[Tool, ...]:
+        """Return the tools that can be called now."""
+        return self.work.attempt.offered()
+
+    def ask(self, messages: Sequence[ChatMessage], tools: Sequence[Tool]) -> ModelTurn | None:
+        """Send messages to the model and return its reply as journalled; None if the seat is over.
+
+        Limits on context, tokens and cost end the work as they do in gistpoint's own loop.
+        """
+        attempt = self.work.attempt
+        before = len(attempt.state.turns)
+        if self.over:
+            return None
+        left = self.work.request(messages, tools)
+        attempt.finish_pending(run=self.work.run)
+        if left is not None:
+            self.left = left
+        return attempt.state.turns[-1] if len(attempt.state.turns) > before else None
+
+    def call(
+        self, name: str, arguments: Mapping[str, Any] | None = None, *, raw: str = "", id: str = ""
+    ) -> SeatAnswer:
+        """Make a call for the last reply and return its answer; a call that can't be made costs its price.
+
+        `raw` is the text of the arguments, which is parsed if `arguments` is None. `id` is the call's id in
+        the reply.
+        """
+        attempt = self.work.attempt
+        if self.over:
+            return SeatAnswer(self._over_words, refused=True)
+        turns = attempt.state.turns
+        try:
+            result = attempt.call(
+                name,
+                arguments,
+                raw=raw,
+                turn=turns[-1].turn if turns else None,
+                run=self.work.run,
+                extra={REQUEST_ID: id} if id else None,
+            )
+        except AttemptError as error:
+            if not attempt.state.ended:
+                raise
+            return SeatAnswer(str(error), refused=True)
+        failed = self.work.not_judged()
+        if failed is not None:
+            self.left = Left(Leaving.HALTED, INFRASTRUCTURE, failed)
+        self._report()
+        return SeatAnswer(result.text, result.refused)
+
+    @property
+    def _over_words(self) -> str:
+        ending = self.work.attempt.state.ending
+        return "The work on the attempt was stopped." if ending is None else _ended(ending.reason)
+
+    # For scaffolds that send requests themselves, through a proxy
+
+    def may_send(self, characters: int) -> bool:
+        """Return whether a request of this length may be sent. At the limit on tokens, the attempt ends."""
+        with self._lock:
+            if self.over:
+                return False
+            attempt, settings = self.work.attempt, self.work.settings
+            estimate = settings.estimate(tokens_in(characters))
+            spent = attempt.state.spent.usage.tokens + estimate.prompt_tokens
+            if settings.attempt_tokens is not None and spent > settings.attempt_tokens:
+                attempt.hand_in(EndReason.TOKEN_CAP)
+                attempt.finish_pending(run=self.work.run)
+                return False
+            if not self.work.may_ask(estimate):
+                self.left = Left(Leaving.OVER_COST)
+                return False
+            return True
+
+    def observed(self, turn: ModelTurn) -> None:
+        """Journal a reply that a proxy has passed on; its number and cost are filled in here."""
+        with self._lock:
+            attempt = self.work.attempt
+            usage = self._priced(turn.usage)
+            self._problem = None
+            if attempt.state.ended:
+                self.work.lost += usage
+                return
+            offered = msgspec.UNSET if turn.tools == self._offered else turn.tools
+            self._offered = turn.tools or ()
+            number = len(attempt.state.turns) + 1
+            attempt.append(msgspec.structs.replace(turn, turn=number, usage=usage, tools=offered))
+            self._report()
+
+    def not_answered(self, problem: ChatProblem, message: str, lost: Usage | None = None) -> None:
+        """Note that the endpoint has failed; the attempt halts if that is the last thing before the end."""
+        with self._lock:
+            self._problem = (problem, message)
+            self.work.lost += self._priced(lost or Usage())
+
+    @property
+    def has_problem(self) -> bool:
+        """Whether the endpoint has failed, without a reply since."""
+        return self._problem is not None
+
+    def _priced(self, usage: Usage) -> Usage:
+        return msgspec.structs.replace(usage, cost_usd=self.work.settings.cost(usage))
+
+    def _report(self) -> None:
+        if self.work.on_turn is not None:
+            self.work.on_turn(self.work.attempt.state)
+
+    # The end
+
+    def concluded(self) -> Left:
+        """Return how the work ended, after the scaffold has; without an obstacle, it has given up."""
+        attempt = self.work.attempt
+        if not self.over and self._problem is not None:
+            problem, message = self._problem
+            if problem is not ChatProblem.CONTEXT_FULL:
+                self.left = Left(Leaving.HALTED, problem, message, problem.of_endpoint)
+            else:
+                attempt.hand_in(EndReason.CONTEXT_EXHAUSTED)
+        elif not self.over:
+            attempt.hand_in(EndReason.GAVE_UP, GiveUpCode.NO_TOOL_CALL)
+        attempt.finish_pending(run=self.work.run)
+        left = self.left if self.left is not None and not attempt.state.ended else Left(Leaving.ENDED)
+        return replace(left, lost=self.work.lost)
+
+
+def _ended(reason: str) -> str:
+    return f"The attempt has ended: {reason}."
+
+
+def occupied(scaffold: Scaffold, seat: Seat) -> Left:
+    """Let a scaffold work on an attempt, and return how the work ended."""
+    try:
+        if not seat.over:
+            scaffold.attempt(seat)
+    except ScaffoldError as error:
+        if not seat.over:
+            return Left(Leaving.HALTED, FAILED, str(error), lost=seat.work.lost)
+    return seat.concluded()
+
+
+def message_of(turn: ModelTurn) -> ChatMessage:
+    """Return the message of a reply, as a later request repeats it."""
+    calls = tuple(
+        ToolRequest(call.id, call.name, call.arguments, call.extra or {}) for call in turn.tool_calls
+    )
+    return ChatMessage(
+        "assistant",
+        turn.content,
+        calls,
+        reasoning=turn.reasoning or "",
+        extra=turn.extra or {},
+        host=turn.host or "",
+    )
+
+
+def installed_scaffold(name: str) -> Scaffold | None:
+    """Return the scaffold of another package with this name; None if there is none.
+
+    Raises `PluginError` if it can't be loaded.
+    """
+    for entry in declared(GROUP):
+        if entry.name == name:
+            scaffold: Scaffold = load(entry, is_callable)()
+            return scaffold
+    return None
+
+
+def installed_names() -> list[str]:
+    """Return the names of other packages' scaffolds."""
+    return [entry.name for entry in declared(GROUP)]

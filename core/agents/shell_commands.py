@@ -1,0 +1,116 @@
+"""Tool calls as agents write them that know only a shell: `read_file src/a.py`, with code in a heredoc.
+
+A command is read strictly: what a person would be asked about is refused here, and costs what a refused call
+costs, as for any other model.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from gistpoint.core.tools.declaration import Argument, ArgumentKind, Tool, find_tool
+
+_HEREDOC = re.compile(r"<<(-?)\s*(['\"]?)([A-Za-z_]\w*)\2")
+_ECHO = 80
+"""The maximum number of characters of a misplaced word that a refusal repeats."""
+
+
+@dataclass(frozen=True, slots=True)
+class ShellCall:
+    """The call that a command means; the engine refuses one with an unknown tool or wrong arguments."""
+
+    tool: str
+    arguments: dict[str, str] = field(default_factory=dict)
+
+
+def call_in(command: str, tools: Sequence[Tool]) -> ShellCall:
+    """Return the call that a command means.
+
+    Words are the arguments in their declared order, quoted as in a shell, or `name=value`. Each `<<'EOF'`
+    gives the next argument with code its text. An argument that is a command takes the rest of the line. A
+    word without a place becomes an argument that no tool has, so that the refusal names it.
+    """
+    line, _, rest = command.strip().partition("\n")
+    name, _, words = line.strip().partition(" ")
+    tool = find_tool(tools, name)
+    if tool is None:
+        return ShellCall(name)
+    code = [argument for argument in tool.arguments if argument.kind is ArgumentKind.CODE]
+    documents = [found[3] for found in _HEREDOC.finditer(words)] if code else []
+    texts = list(_documents(documents, rest))
+    given = {argument.name: text for argument, text in zip(code, texts, strict=False)}
+    others = [argument for argument in tool.arguments if argument.name not in given]
+    left = _after(documents, rest)
+    arguments = given | _placed(_HEREDOC.sub("", words).strip() if code else words.strip(), others)
+    return ShellCall(name, arguments | ({left[:_ECHO]: ""} if left else {}))
+
+
+def _documents(ends: Sequence[str], rest: str) -> Iterator[str]:
+    """Yield the texts of heredocs that end with these words; the last may have no end."""
+    lines = rest.split("\n")
+    for end in ends:
+        text: list[str] = []
+        while lines and (line := lines.pop(0)).strip() != end:
+            text.append(line)
+        yield "".join(f"{line}\n" for line in text)
+
+
+def _after(ends: Sequence[str], rest: str) -> str:
+    """Return the first line after the heredocs that is not empty; an empty text without one."""
+    lines = rest.split("\n")
+    for end in ends:
+        while lines and lines.pop(0).strip() != end:
+            pass
+    return next((line.strip() for line in lines if line.strip()), "")
+
+
+def _placed(words: str, places: Sequence[Argument]) -> dict[str, str]:
+    """Return the arguments that words give."""
+    is_command = len(places) == 1 and places[0].kind is ArgumentKind.COMMAND
+    try:
+        split = shlex.split(words)
+    except ValueError:
+        split = []  # an open quote
+        if not is_command:
+            return {words[:_ECHO]: ""}
+    if is_command and words:
+        return {places[0].name: split[0] if len(split) == 1 else words}
+    names = {argument.name for argument in places}
+    found: dict[str, str] = {}
+    unnamed: list[str] = []
+    for word in split:
+        name, is_named, value = word.partition("=")
+        if is_named and name in names and name not in found:
+            found[name] = value
+        else:
+            unnamed.append(word)
+    free = [argument.name for argument in places if argument.name not in found]
+    found |= dict(zip(free, unnamed, strict=False))
+    return found | {word[:_ECHO]: "" for word in unnamed[len(free) :]}
+
+
+def usage_lines(tools: Sequence[Tool]) -> str:
+    """Return a line for each tool, with the form of its command and its purpose."""
+    return "\n".join(f"- `{_form(tool)}`: {tool.description}" for tool in tools)
+
+
+def _form(tool: Tool) -> str:
+    words = [tool.name]
+    for argument in tool.arguments:
+        if argument.kind is not ArgumentKind.CODE:
+            words.append(argument.name if argument.default is None else f"[{argument.name}]")
+    code = [argument.name for argument in tool.arguments if argument.kind is ArgumentKind.CODE]
+    return " ".join([*words, *(f"<<'{name.upper()}'" for name in code)])
+
+
+def example_of(tools: Sequence[Tool]) -> str:
+    """Return a command with a heredoc, of the first tool that takes code; an empty text if none does."""
+    taking = [tool for tool in tools if tool.takes(ArgumentKind.CODE)]
+    if not taking:
+        return ""
+    tool = taking[0]
+    ends = [argument.name.upper() for argument in tool.arguments if argument.kind is ArgumentKind.CODE]
+    return "\n".join([_form(tool), *(line for end in ends for line in ("...", end))])

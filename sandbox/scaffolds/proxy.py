@@ -1,0 +1,249 @@
+"""A proxy to one host, which holds the key, counts what passes, and refuses what no budget allows.
+
+It listens at a Unix socket, the only way out of an agent's sandbox to a network (decision 153).
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import socketserver
+import threading
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import closing, contextmanager
+from http.server import BaseHTTPRequestHandler
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+import msgspec
+
+from gistpoint.core.agents.scaffolds import ScaffoldError, Seat
+from gistpoint.core.chat import ChatProblem, Usage
+from gistpoint.core.errors import extra_hint
+from gistpoint.core.estimates import tokens_in
+from gistpoint.sandbox.endpoints.meanings import error_text, problem_of
+from gistpoint.sandbox.endpoints.settings import EndpointSettings
+from gistpoint.sandbox.scaffolds.passed_replies import asks_for_reply, reply_in
+
+if TYPE_CHECKING:
+    import httpx2
+
+MOST_BYTES = 32 << 20
+"""The limit on the body of a request or a reply."""
+PLACEHOLDER = "gistpoint-holds-the-key"
+"""The key that a program has; the proxy replaces it."""
+_MODEL = re.compile(r"/models/([^/:?]+):")
+"""The model in a path of Google's API."""
+_BLOCK = 1 << 16
+_PATIENCE_S = 10.0
+"""The seconds after which a program that waits for a reply gets a sign of life."""
+_OWN = frozenset(
+    {
+        "accept-encoding",
+        "authorization",
+        "connection",
+        "content-length",
+        "cookie",
+        "host",
+        "keep-alive",
+        "proxy-authorization",
+        "te",
+        "transfer-encoding",
+        "upgrade",
+        "x-api-key",
+        "x-goog-api-key",
+    }
+)
+"""Headers that are not passed on: they are about the connection, or could carry a key."""
+_OF_REPLY = ("content-type", "retry-after", "request-id", "x-request-id")
+
+
+@contextmanager
+def proxied(seat: Seat, endpoint: EndpointSettings, path: Path) -> Iterator[None]:
+    """Pass on requests at a Unix socket to the endpoint's host while the context lasts.
+
+    Raises `ScaffoldError` if the package that sends requests is not installed.
+    """
+    try:
+        from gistpoint.sandbox.endpoints.transport import bounded_client
+    except ImportError as error:
+        raise ScaffoldError(
+            "Agents that send requests need packages that are not installed.", hint=extra_hint("llm")
+        ) from error
+    abandoned = threading.Event()
+    with bounded_client(endpoint.longest_s(streamed=True), abandoned) as client:
+        server = _Server(str(path), _Handler)
+        server.seat, server.endpoint, server.client = seat, endpoint, client
+        thread = threading.Thread(target=server.serve_forever, args=(0.05,), name="proxy", daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            abandoned.set()
+            server.shutdown()
+            server.server_close()
+
+
+class _Server(socketserver.ThreadingUnixStreamServer):
+    daemon_threads = True
+    block_on_close = False
+    seat: Seat
+    endpoint: EndpointSettings
+    client: httpx2.Client
+
+    def handle_error(self, request: object, client_address: object) -> None:
+        """Do nothing: the program is gone, or was killed."""
+
+
+class _Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    server: _Server
+    _begun = False
+    """Whether the head of the answer has been sent."""
+
+    def address_string(self) -> str:
+        """Return a name, since a Unix socket has no address."""
+        return "agent"
+
+    def log_message(self, format: str, *args: object) -> None:
+        """Log nothing: what passes is in the journal."""
+
+    def do_HEAD(self) -> None:
+        """Answer that something is here, and pass nothing on."""
+        self._answer(200, b"")
+
+    def do_GET(self) -> None:
+        """Pass a request on that asks for no reply, such as for the list of models."""
+        self._pass_on(b"", {})
+
+    def do_POST(self) -> None:
+        """Pass a request on if its model and the budgets allow it."""
+        length = int(self.headers.get("Content-Length") or 0)
+        if length > MOST_BYTES:
+            return self._refuse(413, "The request is too long.")
+        body = self.rfile.read(length)
+        try:
+            request = json.loads(body or b"{}")
+        except (ValueError, RecursionError):
+            return self._refuse(400, "The request is not JSON.")
+        request = request if isinstance(request, dict) else {}
+        named = _MODEL.search(self.path)
+        wanted = named[1] if named is not None else str(request.get("model", ""))
+        chosen = self.server.endpoint.model
+        if wanted not in ("", chosen):
+            return self._refuse(400, f"This run uses the model {chosen} only.")
+        if not self.server.seat.may_send(len(body)):
+            return self._refuse(403, "The attempt has ended, or a limit of the run is reached.")
+        self._pass_on(body, request)
+
+    def _pass_on(self, body: bytes, request: Mapping[str, Any]) -> None:
+        if not self.path.startswith("/"):  # after the host's name, it could make another host's
+            return self._refuse(400, "The path is not a path.")
+        seat, endpoint = self.server.seat, self.server.endpoint
+        began = time.monotonic()
+        self._begun = False
+        try:
+            received, status = self._received(body)
+        except ConnectionError:  # the program is gone
+            return seat.not_answered(ChatProblem.NO_CONNECTION, self._at("nobody"), _lost(body))
+        except Exception as error:  # of the package, or a limit on the body
+            seat.not_answered(ChatProblem.NO_CONNECTION, self._at(type(error).__name__), _lost(body))
+            self.close_connection = True
+            if not self._begun:
+                self._refuse(502, "The endpoint can't be reached, or stopped in the middle of its reply.")
+            return None
+        if status >= 400:
+            problem, text = _failure(status, received, endpoint)
+            seat.not_answered(problem, self._at(f"{status}: {text}"))
+        else:
+            turn = reply_in(self.path, request, received, time.monotonic() - began)
+            if turn is None and asks_for_reply(self.path):
+                seat.not_answered(ChatProblem.MALFORMED_REPLY, self._at("without a reply"), _lost(body))
+            elif turn is not None:
+                withheld = endpoint.withheld.taken_out_of(msgspec.to_builtins(turn))
+                seat.observed(msgspec.convert(withheld, type(turn)))
+        # The journal has the reply before the program can make its calls.
+        self._chunk(self._without_key(received))
+        self.wfile.write(b"0\r\n\r\n")
+
+    def _received(self, body: bytes) -> tuple[bytes, int]:
+        """Return the body and the status of the host's response, whose head is sent on.
+
+        While an event stream is received, the program gets comments, so that it does not lose patience.
+        """
+        client, endpoint, received = self.server.client, self.server.endpoint, bytearray()
+        asked = client.build_request(
+            self.command, self._address(), content=body, headers=self._headers(), timeout=endpoint.timeout_s
+        )
+        with closing(client.send(asked, stream=True)) as response:
+            blocks = response.iter_raw(_BLOCK)
+            self._send_head(response)
+            is_stream = response.headers.get("content-type", "").startswith("text/event-stream")
+            last = time.monotonic()
+            for block in blocks:
+                received += block
+                if is_stream and time.monotonic() - last > _PATIENCE_S:
+                    self._chunk(b": the reply is being received\n\n")
+                    last = time.monotonic()
+        return bytes(received), response.status_code
+
+    def _send_head(self, response: httpx2.Response) -> None:
+        self._begun = True
+        self.send_response(response.status_code)
+        for name in _OF_REPLY:
+            if name in response.headers:
+                self.send_header(name, response.headers[name])
+        self.send_header("Transfer-Encoding", "chunked")
+        self.end_headers()
+
+    def _chunk(self, data: bytes) -> None:
+        if data:
+            self.wfile.write(b"%x\r\n%b\r\n" % (len(data), data))
+            self.wfile.flush()
+
+    def _without_key(self, body: bytes) -> bytes:
+        key = self.server.endpoint.key.reveal().encode()
+        return body.replace(key, b"[key]") if len(key) > len("[key]") else body
+
+    def _address(self) -> str:
+        parts = urlsplit(self.server.endpoint.base_url)
+        return f"{parts.scheme}://{parts.netloc}{self.path}"
+
+    def _headers(self) -> dict[str, str]:
+        kept = {name: value for name, value in self.headers.items() if name.lower() not in _OWN}
+        key = self.server.endpoint.key.reveal()
+        if not key:
+            return kept
+        for name in ("x-api-key", "x-goog-api-key"):
+            if name in self.headers:
+                return {**kept, name: key}
+        return {**kept, "Authorization": f"Bearer {key}"}
+
+    def _at(self, what: str) -> str:
+        place = self.server.endpoint
+        return place.withheld.taken_out_of_text(f"{place.place} answered {what}.")
+
+    def _refuse(self, status: int, words: str) -> None:
+        error = {"type": "error", "error": {"type": "gistpoint", "message": words}}
+        self._answer(status, json.dumps(error).encode())
+
+    def _answer(self, status: int, body: bytes) -> None:
+        self.send_response(status)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+
+def _lost(body: bytes) -> Usage:
+    return Usage(tokens_in(len(body)), estimated=True)
+
+
+def _failure(status: int, body: bytes, endpoint: EndpointSettings) -> tuple[ChatProblem, str]:
+    try:
+        found = endpoint.withheld.taken_out_of(json.loads(body))
+    except (ValueError, RecursionError):
+        found = None
+    return problem_of(status, found), error_text(found)

@@ -1,0 +1,289 @@
+"""Agents of others in a run: budgets, journal, ends and tables are gistpoint's, whatever the agent does."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from agent_runs import LOOK, RIGHT, WRONG, Home
+from scripted_endpoint import reply
+
+from gistpoint.core.agents.scaffolds import (
+    OWN,
+    RelayedModel,
+    Scaffold,
+    ScaffoldError,
+    ScaffoldIdentity,
+    Seat,
+    message_of,
+)
+from gistpoint.core.agents.settings import AgentSettings, TokenPrice
+from gistpoint.core.attempts.events import ModelTurn
+from gistpoint.core.chat import ChatFailure, ChatMessage, ChatProblem, Usage
+from gistpoint.core.errors import AttemptError
+from gistpoint.core.running import RunContext
+from gistpoint.sessions.agentruns.control import run_to_take_from
+from gistpoint.sessions.agentruns.runner import AgentRunner
+from gistpoint.sessions.agentruns.scaffolding import LOGS, SeatServed
+from gistpoint.sessions.agentruns.store import AgentRun, JobStatus, RunSettings
+
+IDENTITY = ScaffoldIdentity("fake", "1", client_tools="shell")
+
+
+@dataclass
+class Fake:
+    """A scaffold that does what a function says."""
+
+    act: Callable[[Seat], None]
+    identity: ScaffoldIdentity = IDENTITY
+    seats: int = 0
+
+    def attempt(self, seat: Seat) -> None:
+        self.seats += 1
+        (seat.folder / "own.log").write_text("what it did")
+        self.act(seat)
+
+
+def loop(seat: Seat) -> None:
+    """Ask and call until the end, in ten lines, as the guide shows."""
+    messages = [ChatMessage("user", seat.brief)]
+    while (turn := seat.ask(messages, seat.tools())) is not None and turn.tool_calls:
+        messages.append(message_of(turn))
+        for call in turn.tool_calls:
+            answer = seat.call(call.name, raw=call.arguments, id=call.id)
+            messages.append(ChatMessage("tool", answer.text, tool_call_id=call.id))
+
+
+def home_of(folder: Path, **more: Any) -> Home:
+    settings = {"agent": AgentSettings(system="none"), "scaffold": IDENTITY, **more}
+    return Home(folder, settings=RunSettings(model="m-1", host="", **settings))
+
+
+def worked(home: Home, scaffold: Scaffold, run: AgentRun, **options: Any) -> AgentRunner:
+    runner = AgentRunner(run, replace(home.ports, scaffold=scaffold), **options)
+    runner.work()
+    return runner
+
+
+def test_a_scaffold_solves_with_its_own_conversation_under_our_budgets(tmp_path: Path) -> None:
+    home = home_of(tmp_path)
+    home.script = (reply(LOOK, ("grep", {"x": "y"}), content="I look."), reply(RIGHT))
+    run = home.run(home.task())
+    worked(home, Fake(loop), run)
+    (job,) = run.jobs.values()
+    state = home.attempts.summary(job.attempt).state
+    assert (state.solved, [call.tool for call in state.calls]) == (True, [LOOK[0], "grep", RIGHT[0]])
+    assert [(call.turn, call.malformed) for call in state.calls] == [
+        (1, ""),
+        (1, "unknown_tool"),
+        (2, ""),
+    ]
+    assert [turn.content for turn in state.turns] == ["I look.", ""]
+    assert state.spent.usage.tokens == 220
+    assert state.header.solver is not None
+    assert state.header.solver["scaffold"] == msgspec.to_builtins(IDENTITY)
+    assert (home.attempts.folder(job.attempt) / LOGS / "own.log").read_text() == "what it did"
+    (row,) = home.figures(run).attempts
+    assert (row.framework, row.client_tools, row.solved) == ("fake", "shell", True)
+    assert [message.role for message in home.asked[0].asked[-1]] == ["user", "assistant", "tool", "tool"]
+
+
+@pytest.mark.parametrize(
+    ("act", "reason"),
+    [
+        (lambda seat: None, "gave_up: no_tool_call"),
+        (lambda seat: [seat.call(*LOOK) for _ in range(99)], "calls_exhausted"),
+        (lambda seat: [seat.call(*WRONG) for _ in range(99)], "submissions_exhausted"),
+        (
+            lambda seat: [seat.ask([ChatMessage("user", "x" * 900_000)], ()) for _ in range(9)],
+            "context_exhausted",
+        ),
+        (lambda seat: [seat.ask([ChatMessage("user", "x")], ()) for _ in range(99)], "token_cap"),
+        (lambda seat: [seat.may_send(9_000) for _ in range(99)], "token_cap"),
+    ],
+)
+def test_every_way_of_using_up_a_seat_ends_the_attempt(
+    act: Callable[[Seat], None], reason: str, tmp_path: Path
+) -> None:
+    home = home_of(tmp_path, agent=AgentSettings(system="none", attempt_tokens=2_000))
+    if reason == "context_exhausted":
+        home = home_of(tmp_path)
+    run = home.run(home.task())
+    worked(home, Fake(act), run)
+    (row,) = home.figures(run).attempts
+    assert (row.status, row.reason) == ("ended", reason)
+
+
+def test_a_seat_that_is_over_answers_and_journals_nothing(tmp_path: Path) -> None:
+    home, told = home_of(tmp_path), list[Any]()
+
+    def act(seat: Seat) -> None:
+        seat.call(*RIGHT)
+        told.extend([seat.call(*LOOK), seat.ask([], ()), seat.may_send(1)])
+        served = SeatServed(seat)
+        told.extend([served.read_brief({}), served.call("x", {}, "", {}, RunContext())])
+        seat.observed(ModelTurn(turn=0, content="late", usage=Usage(5, 5)))
+
+    run = home.run(home.task())
+    worked(home, Fake(act), run)
+    assert told[0].text == "The attempt has ended: solved."
+    assert told[1:3] == [None, False]
+    assert all(answer.refused for answer in told[3:])
+    (job,) = run.jobs.values()
+    assert (job.lost_tokens, home.attempts.summary(job.attempt).state.turns) == (10, ())
+
+
+def test_a_proxys_replies_are_journalled_with_price_and_changed_tools(tmp_path: Path) -> None:
+    agent = AgentSettings(system="none", price=TokenPrice(1.0, 2.0))
+    home = home_of(tmp_path, agent=agent)
+
+    def act(seat: Seat) -> None:
+        assert seat.may_send(300)
+        for tools in (("a",), ("a",), ("a", "own_shell")):
+            seat.observed(ModelTurn(turn=0, content="hi", usage=Usage(1_000_000, 0), tools=tools))
+        seat.call(*RIGHT)
+
+    run = home.run(home.task())
+    worked(home, Fake(act), run)
+    (job,) = run.jobs.values()
+    state = home.attempts.summary(job.attempt).state
+    assert [turn.turn for turn in state.turns] == [1, 2, 3]
+    assert [turn.tools for turn in state.turns] == [("a",), msgspec.UNSET, ("a", "own_shell")]
+    assert state.spent.usage.cost_usd == 3.0
+    assert state.calls[0].turn == 3
+
+
+def test_a_cost_limit_stops_a_proxy(tmp_path: Path) -> None:
+    home = home_of(tmp_path, agent=AgentSettings(system="none", price=TokenPrice(1.0, 2.0)))
+    asked = list[bool]()
+
+    def act(seat: Seat) -> None:
+        asked.append(seat.may_send(30_000_000))
+
+    run = home.run(home.task())
+    worked(home, Fake(act), run, max_cost_usd=1.0)
+    (job,) = run.jobs.values()
+    assert (asked, job.status, job.problem) == ([False], JobStatus.HALTED, "over_cost")
+
+
+def fails(seat: Seat) -> None:
+    raise ScaffoldError("It fell over.")
+
+
+@pytest.mark.parametrize(
+    ("act", "problem", "stops"),
+    [
+        (fails, "scaffold", False),
+        (lambda seat: seat.not_answered(ChatProblem.RATE_LIMITED, "Too many."), "rate_limited", False),
+        (lambda seat: seat.not_answered(ChatProblem.NOT_AUTHORISED, "No."), "not_authorised", True),
+    ],
+)
+def test_what_is_not_the_models_fault_halts_the_job(
+    act: Callable[[Seat], None], problem: str, stops: bool, tmp_path: Path
+) -> None:
+    home = home_of(tmp_path)
+    run = home.run(home.task())
+    runner = worked(home, Fake(act), run)
+    (job,) = run.jobs.values()
+    assert (job.status, job.problem, bool(runner.stopped_by)) == (JobStatus.HALTED, problem, stops)
+
+
+def test_a_full_context_reported_by_the_endpoint_counts(tmp_path: Path) -> None:
+    home = home_of(tmp_path)
+    run = home.run(home.task())
+    worked(home, Fake(lambda seat: seat.not_answered(ChatProblem.CONTEXT_FULL, "Too long.")), run)
+    assert home.figures(run).attempts[0].reason == "context_exhausted"
+
+
+def test_a_failure_of_the_endpoint_in_ask_halts_too(tmp_path: Path) -> None:
+    home = home_of(tmp_path)
+    home.script = (reply(LOOK), ChatFailure(ChatProblem.SERVER_ERROR, "It broke."))
+    run = home.run(home.task())
+    worked(home, Fake(loop), run)
+    (job,) = run.jobs.values()
+    assert (job.status, job.problem, job.message) == (JobStatus.HALTED, "server_error", "It broke.")
+
+
+def test_an_interrupted_attempt_is_ended_and_another_begins(tmp_path: Path) -> None:
+    home = home_of(tmp_path)
+    run = home.run(home.task())
+
+    def leaves(seat: Seat) -> None:
+        seat.ask([ChatMessage("user", "x")], seat.tools())
+        raise ScaffoldError("It fell over.")
+
+    worked(home, Fake(leaves), run)
+    (first,) = run.jobs.values()
+    worked(home, Fake(loop), run)
+    (second,) = run.jobs.values()
+    assert second.attempt != first.attempt
+    assert (second.status, second.lost_tokens) == (JobStatus.ENDED, 110)
+    ending = home.attempts.summary(first.attempt).state.ending
+    assert ending is not None
+    assert ending.reason == "infrastructure"
+    assert home.figures(run).totals.solved is not None
+
+
+def test_an_attempt_without_a_reply_is_simply_continued(tmp_path: Path) -> None:
+    home = home_of(tmp_path)
+    run = home.run(home.task())
+    worked(home, Fake(fails), run)
+    (first,) = run.jobs.values()
+    worked(home, Fake(loop), run)
+    (second,) = run.jobs.values()
+    assert (second.attempt, second.status) == (first.attempt, JobStatus.ENDED)
+
+
+def test_a_scaffolds_attempt_cannot_be_taken_over(tmp_path: Path) -> None:
+    home = home_of(tmp_path)
+    run = home.run(home.task())
+    worked(home, Fake(fails), run)
+    (job,) = run.jobs.values()
+    with pytest.raises(AttemptError, match="scaffold"):
+        run_to_take_from(home.attempts.summary(job.attempt).state, home.runs, live=False)
+
+
+def test_the_tools_are_served_with_the_brief_and_the_budgets(tmp_path: Path) -> None:
+    home, told = home_of(tmp_path), list[Any]()
+
+    def act(seat: Seat) -> None:
+        served = SeatServed(seat)
+        served.prepare()
+        served.beat()
+        served.hand_in()
+        told.append(served.read_brief({}))
+        told.append(served.call(LOOK[0], {}, "", {}, RunContext()))
+        told.append(served.call(LOOK[0], None, "[1]", {}, RunContext()))
+        assert [tool.name for tool in served.tools()] == [tool.name for tool in seat.tools()]
+        served.close()
+        assert served.task.id == job_task
+        with pytest.raises(ScaffoldError):
+            seat.serve_tools(tmp_path / "s")
+
+    task = home.task()
+    job_task = task.id
+    run = home.run(task)
+    worked(home, Fake(act), run)
+    assert [answer.budget["tool_uses"] for answer in told] == [16, 15, 14]
+    assert [answer.refused for answer in told] == [False, False, True]
+
+
+def test_runs_without_a_scaffold_keep_their_digest() -> None:
+    settings = RunSettings(
+        model="m", host="h", agent=AgentSettings(prompts={"x": "y"}), tool_uses=8, submissions=2
+    )
+    assert settings.digest == "e0821dd86435207bef2520cbf2bb75b5a158174bf2530497eec9cb976364636d"
+    assert settings.framework == OWN
+    other = msgspec.structs.replace(settings, scaffold=IDENTITY)
+    assert (other.digest != settings.digest, other.framework) == (True, "fake")
+    assert msgspec.convert(json.loads(msgspec.json.encode(other)), RunSettings) == other
+
+
+def test_a_relayed_model_can_not_be_asked() -> None:
+    answer = RelayedModel("m").complete([], [])
+    assert answer.problem is ChatProblem.REJECTED
