@@ -61,7 +61,7 @@ def env(table, name, value):
 
 
 def render(words):
-    return ", ".join(words) + "\n"
+    return ", ".join(words) + "\\n"
 
 
 def emit(words):
