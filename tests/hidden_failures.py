@@ -61,7 +61,7 @@ def env(table, name, value):
 
 
 def render(words):
-    return ", ".join(words) + "\n"
+    return ", ".join(words) + "\\n"
 
 
 def emit(words):
@@ -359,7 +359,7 @@ def test_marks(): assert kit.marks("a!b!") == [1, 3]
 def test_chain(): assert [*kit.Chain([1, 2])] == [2, 4]
 def test_changed_all():
     boxes = [Box(1), Box(2)]
-    for _ in kit.changed_all(boxes, "value", 9): assert [b.value for b in boxes] == [9, 9]
+    assert [[b.value for b in boxes] for _ in kit.changed_all(boxes, "value", 9)] == [[9, 9]]
     assert [b.value for b in boxes] == [1, 2]
 """
 DOCTEST = '''

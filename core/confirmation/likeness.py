@@ -40,20 +40,15 @@ def same_data(request: Message, first: Message, second: Message) -> bool:
         return False  # a submission can write anything in place of an answer
 
 
-def same_node(request: Message, first: Message, second: Message, number: int, *, exact: bool = False) -> bool:
-    """Whether the object that both answers know by a number holds the same data after them.
-
-    With `exact`, the order of dictionaries, the last digits of floats, the contents of exceptions and the
-    kinds of functions count as well: a test can look at them, and nothing changes them by itself.
-    """
-    return _Comparison(request, first, second, exact=exact).same(["#", number], ["#", number])
+def same_node(request: Message, first: Message, second: Message, number: int) -> bool:
+    """Whether the object that both answers know by a number holds the same data after them."""
+    return _Comparison(request, first, second).same(["#", number], ["#", number])
 
 
 class _Comparison:
     """The comparison of two answers to a request."""
 
-    def __init__(self, request: Message, first: Message, second: Message, *, exact: bool = False) -> None:
-        self.exact = exact
+    def __init__(self, request: Message, first: Message, second: Message) -> None:
         given = request.get("heap", {})
         self.roots = first.get("roots", []), second.get("roots", [])
         self.given: Mapping[str, Any] = given
@@ -82,7 +77,7 @@ class _Comparison:
             return self.same_member(second, first, depth + 1)
         # Two functions of different kinds, such as a partial and a closure, may do the same.
         both_are_functions = self.can_be_called(first) and self.can_be_called(second)
-        if not self.exact and both_are_functions and _tag(first) != _tag(second):
+        if both_are_functions and _tag(first) != _tag(second):
             return True
         if type(first) is not type(second):
             return False
@@ -143,19 +138,12 @@ class _Comparison:
             return self.all_same(one[1], other[1], depth)
         return self.same(one[1], other[1], depth)
 
-    def same_exceptions(self, one: Sequence[Any], other: Sequence[Any], depth: int) -> bool:
+    def same_exceptions(self, one: Sequence[Any], other: Sequence[Any], _: int) -> bool:
         """Whether two exceptions have the same class, or extend the same built-in one."""
-        if self.exact:
-            held, found = ([part[2], part[4], ["t", _flat(part[3])]] for part in (one, other))
-            return bool(one[1] == other[1]) and self.same(["t", held], ["t", found], depth)
         return bool(one[1] == other[1] or one[5] == other[5])
 
     def same_pairs(self, first: Sequence[Any], second: Sequence[Any], depth: int) -> bool:
         """Whether two lists of a dictionary's keys and values have the same pairs, in any order."""
-        if self.exact:
-            return len(first) == len(second) and all(
-                self.all_same(one, other, depth) for one, other in zip(first, second, strict=True)
-            )
         return self.same_members(first, second, depth, self.all_same, lambda pair: json.dumps(pair[0]))
 
     def same_members(
@@ -195,11 +183,6 @@ class _Comparison:
         return found
 
 
-def _flat(attributes: Mapping[str, Any]) -> list[Any]:
-    """Return the names and values of attributes in one list, by name."""
-    return [part for pair in sorted(attributes.items()) for part in pair]
-
-
 def _tag(value: Any) -> str:
     return value[0] if type(value) is list and value and type(value[0]) is str else ""
 
@@ -209,9 +192,7 @@ def _as_plain(node: Sequence[Any]) -> Sequence[Any]:
     return [node[3], node[4]] if node[0] == "object" and node[3] else node
 
 
-def _same_float(comparison: _Comparison, first: Any, second: Any, _: int) -> bool:
-    if comparison.exact:
-        return bool(first == second)
+def _same_float(_: _Comparison, first: Any, second: Any, __: int) -> bool:
     one, other = (math.nan if value[1] == "nan" else float.fromhex(value[1]) for value in (first, second))
     return one == other or (one != one and other != other) or math.isclose(one, other, rel_tol=_CLOSE)
 

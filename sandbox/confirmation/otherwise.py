@@ -37,7 +37,7 @@ RAISES = "raises where the true function answers, and no test notices"
 CHANGES_MORE = "changes what the true function never changes"
 DOES_MORE = "answers otherwise, and prints, warns or logs what the true function does not"
 LEAVES = "leaves an answer to other code, where the true function answers itself"
-_REFERENCE = re.compile(r'\["#", (\d+)\]')
+_REFERENCE = re.compile(r'\["#", (-?\d+)\]')
 _WITH_DATA = frozenset(("value", "raised", "stop"))
 _ATTRIBUTES = {"object": 2, "exception": 3}
 """The place of an object's attributes in its node, by the node's kind."""
@@ -270,8 +270,8 @@ def _is_more(
     An attribute that it has lost counts even if the true function changes the object.
     """
     try:
-        is_left = _same(known, known, after_true, number)
-        is_more = is_left and not _same(known, after_true, after_own, number)
+        is_left = _same(known, after_true, number)
+        is_more = is_left and not _same(after_true, after_own, number)
     except (LookupError, TypeError, ValueError, AttributeError):
         return True  # a submission can write anything in place of an answer, which no honest one is like
     return is_more or _lost(after_true[number], after_own[number], writes)
@@ -286,15 +286,43 @@ def _was_so(known: Message, true: Sequence[Exchange], after_own: Mapping[str, An
     for exchange in true:
         state.update(_heap_of(exchange.request))
         state.update(_heap_of(exchange.answer))
-        if number in _heap_of(exchange.answer) and _same(known, state, after_own, number):
+        if number in _heap_of(exchange.answer) and _same(state, after_own, number):
             return True
     return False
 
 
-def _same(known: Message, first: Mapping[str, Any], second: Mapping[str, Any], number: str) -> bool:
-    """Whether an object is exactly the same in two heaps."""
-    before, after = ({"roots": [], "heap": heap} for heap in (first, second))
-    return same_node({"heap": known}, before, after, int(number), exact=True)
+def _same(first: Message, second: Message, number: str) -> bool:
+    """Whether an object is exactly the same in two heaps, besides attributes that only one of them has.
+
+    The order of dictionaries, the last digits of floats and what exceptions hold count, unlike in
+    `core/confirmation/likeness.py`: nothing changes them by itself.
+    """
+    waiting, seen = [(number, number)], set[tuple[str, str]]()
+    while waiting:
+        pair = waiting.pop()
+        if pair in seen:
+            continue
+        seen.add(pair)
+        nodes = _with_common_attributes(first.get(pair[0]), second.get(pair[1]))
+        texts = [json.dumps(node, sort_keys=True) for node in nodes]
+        is_unknown = nodes[0] is None and pair[0] != pair[1]
+        if is_unknown or _REFERENCE.sub("#", texts[0]) != _REFERENCE.sub("#", texts[1]):
+            return False
+        waiting += zip(*map(_REFERENCE.findall, texts), strict=True)
+    return True
+
+
+def _with_common_attributes(one: Any, other: Any) -> tuple[Any, Any]:
+    """Return two nodes; those of objects of one class without attributes that only one of them has."""
+    place = _ATTRIBUTES.get(one[0]) if one and other and one[:2] == other[:2] else None
+    if place is None:
+        return one, other
+    common = one[place].keys() & other[place].keys()
+    first, second = (
+        [*node[:place], {name: node[place][name] for name in common}, *node[place + 1 :]]
+        for node in (one, other)
+    )
+    return first, second
 
 
 def _lost(true: Sequence[Any], submitted: Sequence[Any], writes: Collection[str]) -> bool:

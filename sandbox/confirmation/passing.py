@@ -44,7 +44,7 @@ from gistpoint.sandbox.confirmation.otherwise import (
     readable,
 )
 from gistpoint.sandbox.confirmation.pair import PairReport
-from gistpoint.sandbox.confirmation.true_answers import TrueAnswers
+from gistpoint.sandbox.confirmation.true_answers import OtherAnswer, TrueAnswers
 
 _COMPARED_TESTS = 3
 """The number of failing tests whose answers are compared with those of the true function."""
@@ -168,6 +168,30 @@ class PassCheck:
             return self._of_unlike(unlike[0])
         true = TrueAnswers(self.case, functions, learned, self.run)
         other = true.judged(report, tests)
+        covered = self._covering(true, other, functions, learned, tests, report)
+        if covered is None and not others:
+            covered = self._covered_by_another()
+        if covered is not None:
+            return covered
+        return Confirmation(
+            Confirmed.CONFIRMED,
+            uncovered=self._uncovered(tests, others),
+            beyond=other.call if other is not None else None,
+        )
+
+    def _covering(
+        self,
+        true: TrueAnswers,
+        other: OtherAnswer | None,
+        functions: Sequence[FunctionName],
+        learned: Sequence[Mapping[str, Sequence[str]]],
+        tests: Sequence[str],
+        report: PairReport,
+    ) -> Confirmation | None:
+        """Return why something in the answers covers for a wrong one; None if nothing does.
+
+        `other` is the first call that the true function answers with other data.
+        """
         if other is not None and other.mark:
             detail = f"A call of {other.call.test} {_DETAILS[other.mark]}."
             return with_changes(
@@ -177,16 +201,7 @@ class PassCheck:
         if attributes and not self._passes_without(attributes, functions, learned, tests):
             return unconfirmed(Unconfirmable.STATE_OUTSIDE, _CHANGES_DETAIL, (_SETS_MORE,))
         changed = next(changing(report, self.later, self.unsteady), None)
-        if changed is not None:
-            return self._of_unlike(changed)
-        covered = None if others else self._covered_by_another()
-        if covered is not None:
-            return covered
-        return Confirmation(
-            Confirmed.CONFIRMED,
-            uncovered=self._uncovered(tests, others),
-            beyond=other.call if other is not None else None,
-        )
+        return None if changed is None else self._of_unlike(changed)
 
     def _of_unlike(self, test: str) -> Confirmation:
         detail = f"A call of {test} gets a different answer in another process."

@@ -93,9 +93,7 @@ class TrueAnswers:
         wanted = frozenset(tests)
         calls = [call for call in plain_calls(report, steps=True) if call.test in wanted]
         answered = self._answered(sample(calls, self._seed), hash_seed=0)
-        self.apart = frozenset(found.call.test for found in answered if not found.is_whole)
-        whole = [found.call.numbers for found in answered if found.is_whole]
-        self.whole = frozenset().union(*whole)
+        self._note_repeated(answered)
         otherwise = [found for found in answered if found.mark or found.first is not None]
         otherwise.sort(key=lambda found: not found.mark)
         chosen = otherwise[:_MOST_OTHERWISE]
@@ -110,6 +108,10 @@ class TrueAnswers:
             recorded, true = found.first
             return OtherAnswer(shown_call(self._function(first), found.call.test, first, true, recorded), "")
         return None
+
+    def _note_repeated(self, answered: Sequence[_Answered]) -> None:
+        self.apart = frozenset(found.call.test for found in answered if not found.is_whole)
+        self.whole = frozenset().union(*(found.call.numbers for found in answered if found.is_whole))
 
     def mark_apart(self, report: PairReport) -> OtherAnswer | None:
         """Return the first call with a mark that could not be repeated, since its questions are others.

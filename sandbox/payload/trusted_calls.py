@@ -30,8 +30,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 if TYPE_CHECKING or "." in __name__:
-    from gistpoint.sandbox.payload import failed_checks
     from gistpoint.sandbox.payload.audit_events import is_of_tools, may_run_text, texts_of, what_runs
+    from gistpoint.sandbox.payload.failed_checks import FailedChecks
     from gistpoint.sandbox.payload.plain_data import Decoder, Encoder
     from gistpoint.sandbox.payload.plain_sides import CannotTravelError, Shared, Unseen, type_name
     from gistpoint.sandbox.payload.results_plugin import (
@@ -44,7 +44,7 @@ if TYPE_CHECKING or "." in __name__:
     )
     from gistpoint.sandbox.payload.trusted_side import Elsewhere, Learned, TestSide
 else:
-    import gistpoint_checks as failed_checks
+    from gistpoint_checks import FailedChecks
     from gistpoint_events import is_of_tools, may_run_text, texts_of, what_runs
     from gistpoint_plain import Decoder, Encoder
     from gistpoint_results import Registering, Results, close_input, moved_up, opened_channel, taken_order
@@ -92,8 +92,7 @@ class StubCalls:
         self.ran: set[str] = set(order["runs"] or ())
         """Digests of what was compiled, unpickled and started while the true function answered."""
         self.knows_runs = self.learning or order["runs"] is not None
-        self.reported: set[str] = set()
-        """What was reported in the current test as an exception or a check of it."""
+        self.checks = FailedChecks(self.report_of_test)
         self.reporting = False
         """Whether pytest is describing a failure; pytest may then compile the test."""
         # Set before pytest imports anything of the tree. A hook can't be removed (PEP 578).
@@ -188,19 +187,13 @@ class StubCalls:
         given = [part for root in roots for part in (root if type(root) is tuple else (root,))]
         for error in given:
             if isinstance(error, BaseException) and answer:
-                self.report_of_test(_exception_text(error))
+                self.checks.report_once(_exception_text(error))
 
     def report_of_test(self, what: str) -> None:
-        """Report, once a test, an exception or a failed check of the test that may not reach the test."""
-        if what not in self.reported:
-            self.reported.add(what)
+        """Report an exception or a failed check of the test that may not reach the test."""
+        if self.in_test and not self.reporting:
             for swallowed in (False, True):
                 self.put("note", kind="of_test", what=what, swallowed=swallowed)
-
-    def report_failed_check(self, place: str) -> None:
-        """Report that a check of the test fails, which counts if the test passes all the same."""
-        if self.in_test and not self.reporting:
-            self.report_of_test(f"a check at {place}")
 
     def report_unmade(self, learned: Learned) -> None:
         """Report if an answer contained a change that the true function was never seen to make."""
@@ -305,7 +298,7 @@ class StubCalls:
             raise
         except BaseException as error:
             # A filter makes an exception of a warning, which is then no exception of the answer.
-            self.report_of_test(f"an effect raises {type_name(type(error))}")
+            self.checks.report_once(f"an effect raises {type_name(type(error))}")
             raise
 
     def repeat_what_is_done(self, reply: dict[str, Any], learned: Learned) -> None:
@@ -505,12 +498,12 @@ class StubbedRun(Results):
     ) -> Generator[None, Any, Any]:
         """Let stubs ask from a test's setup to the end of its teardown; then forget objects that stayed."""
         super().pytest_runtest_protocol(item)
+        self.calls.checks.begin()
         self.calls.in_test = True
         try:
             return (yield)
         finally:
             self.calls.in_test = False
-            self.calls.reported.clear()
             if self.calls.side.kept:
                 self.calls.side.kept.clear()
                 self.calls.side.kept_numbers.clear()
@@ -554,7 +547,6 @@ def begin() -> Registering:
     put("begin")
     root = os.environ.pop("GISTPOINT_ROOT")
     calls = StubCalls(order, root, put, answers)
-    failed_checks.watch(calls.report_failed_check)
     stub = types.ModuleType(order["stub"])
     vars(stub).update(call=calls.call, generate=calls.generate)
     sys.modules[order["stub"]] = stub

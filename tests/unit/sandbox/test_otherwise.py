@@ -234,3 +234,30 @@ def test_a_later_run_with_other_answers_to_the_same_calls_is_found() -> None:
     assert list(changing(first, [run(1, 3)], ())) == ["test"]
     assert list(changing(first, [run(1, 3)], {"test"})) == []
     assert list(changing(first, [run(5, 2, given={**GIVEN, "roots": []})], ())) == []
+
+
+ERROR = ["exception", "shop:Error", ["t", ["x"]], {"code": 1}, None, "ValueError"]
+ALTERED: dict[str, tuple[list[Any], list[Any], bool]] = {
+    "the order of a dictionary": (["dict", [["a", 1], ["b", 2]]], ["dict", [["b", 2], ["a", 1]]], True),
+    "the last digits of a float": (
+        ["list", [["f", (0.3).hex()]]],
+        ["list", [["f", (0.1 + 0.2).hex()]]],
+        True,
+    ),
+    "the arguments of an exception": (ERROR, [*ERROR[:2], ["t", ["y"]], *ERROR[3:]], False),
+    "an attribute of an exception": (ERROR, [*ERROR[:3], {"code": 2}, *ERROR[4:]], True),
+    "another attribute of it": (ERROR, [*ERROR[:3], {"code": 1, "seen": 2}, *ERROR[4:]], False),
+    "a function of another kind": (["list", [["n", "shop:price"]]], ["list", [["m", 1, "price"]]], True),
+    "a new object that is equal": (["list", [["#", 7]]], ["list", [["#", -3]]], False),
+    "a new object that is not": (["list", [["#", 7]]], ["list", [["#", -4]]], True),
+}
+
+
+@pytest.mark.parametrize("name", ALTERED)
+def test_an_argument_that_was_altered_is_compared_exactly(name: str) -> None:
+    before, after, more = ALTERED[name]
+    request = {"roots": [["#", 1]], "heap": {"1": before, "7": ["list", [5]]}}
+    more_objects = {"-3": ["list", [5]], "-4": ["list", [6]]}
+    true, own = ([Exchange(request, answer(heap))] for heap in ({}, {"1": after, **more_objects}))
+    writes = {"list", "dict", "shop:Error.code"}
+    assert changes_more(own, true, writes) is more
