@@ -199,7 +199,7 @@ class RunFigures(msgspec.Struct, frozen=True, kw_only=True):
     confirmation: dict[str, int] = {}
     """The number of passes for each result of confirming."""
     unread_calls: int = 0
-    """The number of attempts given up for want of a call although a reply contains one as text."""
+    """The number of attempts, given up or without any call, in which a reply contains a call as text."""
     misdated: int = 0
     """The number of attempts whose dates come from a wrong clock."""
 
@@ -354,7 +354,9 @@ def totals_of(rows: Sequence[AttemptFigures]) -> RunFigures:
         retried=int(total(lambda row: row.retried)),
         by_tests=share(lambda row: row.by_tests),
         confirmation=dict(Counter(row.confirmation for row in counted if row.by_tests)),
-        unread_calls=among_counted(lambda row: row.reason == _SILENT and row.unread_calls),
+        unread_calls=among_counted(
+            lambda row: row.unread_calls and (row.reason == _SILENT or row.calls == 0)
+        ),
         misdated=int(total(lambda row: bool(row.clock_ms))),
     )
 
@@ -459,8 +461,8 @@ def summary_lines(totals: RunFigures) -> Mapping[str, str]:
         )
     if totals.unread_calls:
         lines["calls as text"] = (
-            f"{plural(totals.unread_calls, 'attempt')} without a call had calls in the text of the replies."
-            " `gistpoint agent run --calls text` reads them, in a run of its own"
+            f"in the replies of {plural(totals.unread_calls, 'attempt')}, which the server did not take for"
+            " calls. `gistpoint agent run --calls text` reads them, in a run of its own"
         )
     if totals.calls_per_attempt is not None and totals.submissions_per_attempt is not None:
         lines["per attempt"] = (
