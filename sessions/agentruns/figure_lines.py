@@ -70,8 +70,8 @@ def summary_lines(totals: RunFigures, run: str) -> Mapping[str, str]:
         )
     if totals.unread_calls:
         lines["calls as text"] = (
-            f"{plural(totals.unread_calls, 'attempt')} without a call had calls in the text of the replies."
-            " `gistpoint agent run --calls text` reads them, in a run of its own"
+            f"in the replies of {plural(totals.unread_calls, 'attempt')}, which the server did not take for"
+            " calls. `gistpoint agent run --calls text` reads them, in a run of its own"
         )
     if totals.calls_per_attempt is not None and totals.submissions_per_attempt is not None:
         lines["per attempt"] = (

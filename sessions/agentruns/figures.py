@@ -200,7 +200,7 @@ class RunFigures(msgspec.Struct, frozen=True, kw_only=True):
     confirmation: dict[str, int] = {}
     """The number of passes for each result of confirming."""
     unread_calls: int = 0
-    """The number of attempts given up for want of a call although a reply contains one as text."""
+    """The number of attempts, given up or without any call, in which a reply contains a call as text."""
     misdated: int = 0
     """The number of attempts whose dates come from a wrong clock."""
 
@@ -453,7 +453,9 @@ def totals_of(rows: Sequence[AttemptFigures]) -> RunFigures:
         by_tests_bounds=sums.between(lambda row: row.by_tests),
         confirmation=_confirmations(sums.counted),
         misdated=sums.whole(lambda row: bool(row.clock_ms)),
-        unread_calls=sums.among_counted(lambda row: row.reason == _SILENT and row.unread_calls),
+        unread_calls=sums.among_counted(
+            lambda row: row.unread_calls and (row.reason == _SILENT or row.calls == 0)
+        ),
     )
 
 

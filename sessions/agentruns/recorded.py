@@ -28,7 +28,8 @@ RECORDED_RUN = "recorded"
 """The name of the run with the recorded attempt."""
 ABOUT = (
     "A recorded attempt of a real model at the task seats-together: Qwen2.5-Coder-1.5B-Instruct (4 bits,"
-    " licence Apache-2.0), behind llama.cpp's server. It is the best of TRIES tries of at most 6,000 tokens."
+    " licence Apache-2.0), behind llama.cpp's server, with calls as text and at most 6,000 tokens. It was not"
+    " chosen for its result: of five planned tries, it is the one that had ended."
 )
 """What was recorded, for people."""
 

@@ -22,6 +22,7 @@ from gistpoint.core.locations import Locations
 from gistpoint.core.ports import ChatModel
 from gistpoint.core.running import NEVER, CancelToken
 from gistpoint.sessions.agentruns.control import CONTROL, ask_for, asker_of
+from gistpoint.sessions.agentruns.recorded import open_recorded_run, recorded_attempt
 from gistpoint.sessions.agentruns.runner import AgentRunner
 from gistpoint.sessions.agentruns.store import AgentRun, JobHalted
 from gistpoint.sessions.services import Services
@@ -273,3 +274,13 @@ async def test_why_a_job_has_no_attempt_is_told_without_control_characters(home:
         await pilot.press("enter")
         await until(pilot, lambda: "[bold]bold[/nope]" in text_of(app))
         assert not set("\x1b\x9b\u202e") & set(text_of(app))
+
+
+async def test_the_recorded_attempt_of_the_demo_is_watched_like_any_other() -> None:
+    run = open_recorded_run(Locations.of_user(), "test")
+    said = recorded_attempt().turns[0].content.splitlines()[1]
+    app = AgentWatchApp(Locations.of_user(), run=run, services=not_needed)
+    async with watching(app, (160, 48)) as pilot:
+        await until(pilot, lambda: "token_cap" in text_of(app))
+        await pilot.press("enter")
+        await until(pilot, lambda: isinstance(app.screen, AttemptWatchScreen) and said[:30] in text_of(app))

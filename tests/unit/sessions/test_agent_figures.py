@@ -106,8 +106,13 @@ def test_attempts_whose_calls_are_text_are_counted_with_the_option_that_reads_th
         figures = home.figures(run)
         assert (figures.totals.unread_calls, figures.attempts[0].unread_calls) == (unread, bool(unread))
         assert ("calls as text" in summary_lines(figures.totals, "r")) == bool(unread)
-    lines = summary_lines(totals_of([row(reason="gave_up: no_tool_call", unread_calls=True)] * 2), "r")
-    assert lines["calls as text"].startswith("2 attempts without a call had calls in the text")
+    rows = [
+        row(reason="gave_up: no_tool_call", unread_calls=True),
+        row(reason="token_cap", calls=0, unread_calls=True),
+        row(reason="calls_exhausted", unread_calls=True),
+    ]
+    lines = summary_lines(totals_of(rows), "r")
+    assert lines["calls as text"].startswith("in the replies of 2 attempts")
     assert "--calls text" in lines["calls as text"]
 
 

@@ -202,7 +202,7 @@ def test_calls_as_text_are_sent_shown_and_named(task: Task, capsys: pytest.Captu
     assert agent("show", "r") == 0
     assert "calls\twritten as text (--calls text)" in capsys.readouterr().out
     assert agent("show", "native") == 0
-    assert "calls as text\t1 attempt without a call" in capsys.readouterr().out
+    assert "calls as text\tin the replies of 1 attempt," in capsys.readouterr().out
 
 
 def test_a_repair_is_left_out_of_the_static_setting_and_named(
