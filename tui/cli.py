@@ -117,10 +117,10 @@ COMMANDS = (
     CommandRow(
         "agent settle", "decide jobs that an endpoint has halted, or list them", "agent_settling:SETTLE"
     ),
-    CommandRow("agent list", "list the runs on this machine", "agents:LIST"),
-    CommandRow("agent show", "print the figures of a run", "agents:SHOW"),
-    CommandRow("agent stop", "stop a run that another process is making", "agents:STOP"),
-    CommandRow("agent watch", "watch a run or an attempt in progress", "agents:WATCH", screen=True),
+    CommandRow("agent list", "list the runs on this machine", "agent_reading:LIST"),
+    CommandRow("agent show", "print the figures of a run", "agent_reading:SHOW"),
+    CommandRow("agent stop", "stop a run that another process is making", "agent_reading:STOP"),
+    CommandRow("agent watch", "watch a run or an attempt in progress", "agent_reading:WATCH", screen=True),
     CommandRow(
         "mcp",
         "serve a task's tools to a model in another program, over MCP",

@@ -11,8 +11,9 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from typing import TypeVar
 
-from msgspec import UNSET, structs
+from msgspec import UNSET, UnsetType, structs
 
 from gistpoint.core.agents import static
 from gistpoint.core.agents.context import history_cut, prompt_tokens
@@ -44,6 +45,7 @@ MOST_CALLS = 1_000
 _ID_CHARACTERS = 200
 MOST_IN_VAIN, MOST_REFUSALS = 3, 2
 """The consecutive replies without a call, and consecutive refusals, that count as giving up."""
+_Kept = TypeVar("_Kept")
 _TICK_S = 0.05
 _HEARTBEAT_S = 5.0
 
@@ -410,39 +412,50 @@ class ModelWork:
         message = reply.message
         names = tuple(tool.name for tool in tools)
         content = message.content[:MOST_CHARACTERS]
-        calls = tuple(map(_requested, message.tool_calls[:MOST_CALLS]))
-        unmade: tuple[RequestedCall, ...] = ()
-        if self.settings.calls_as_text:
-            calls = calls or tuple(map(_requested, calls_in(content)))
-            calls, unmade = calls[:1], calls[1:]
+        calls, unmade = self._calls(message, content)
         return ModelTurn(
             turn=len(state.turns) + 1,
             content=content,
-            reasoning=message.reasoning[:MOST_CHARACTERS] or UNSET,
-            refusal=reply.refusal[:MOST_CHARACTERS] or UNSET,
+            reasoning=_kept(message.reasoning[:MOST_CHARACTERS]),
+            refusal=_kept(reply.refusal[:MOST_CHARACTERS]),
             tool_calls=calls,
-            unmade=unmade or UNSET,
+            unmade=_kept(unmade),
             finish=reply.finish[:_ID_CHARACTERS],
             model=reply.model[:_ID_CHARACTERS],
-            fingerprint=reply.fingerprint or UNSET,
-            request_id=reply.request_id or UNSET,
+            fingerprint=_kept(reply.fingerprint),
+            request_id=_kept(reply.request_id),
             usage=self._priced(reply.usage),
             lost=self._priced(reply.lost) if reply.lost.tokens else UNSET,
             latency_ms=max(0, round(seconds * 1000)),
             retried=tuple(problem.value for problem in reply.retried),
             tools=UNSET if names == offered_before(state) else names,
-            extra=dict(message.extra) or UNSET,
-            host=message.host or UNSET,
-            left_out=reply.left_out[:MOST_CALLS] or UNSET,
-            echoed=(reply.echoed and bool(message.reasoning)) or UNSET,
-            streamed=reply.streamed or UNSET,
+            extra=_kept(dict(message.extra)),
+            host=_kept(message.host),
+            left_out=_kept(reply.left_out[:MOST_CALLS]),
+            echoed=_kept(reply.echoed and bool(message.reasoning)),
+            streamed=_kept(reply.streamed),
         )
+
+    def _calls(
+        self, message: ChatMessage, content: str
+    ) -> tuple[tuple[RequestedCall, ...], tuple[RequestedCall, ...]]:
+        """Return the calls of a reply that are made, and those that are not (decision 151)."""
+        calls = tuple(map(_requested, message.tool_calls[:MOST_CALLS]))
+        if not self.settings.calls_as_text:
+            return calls, ()
+        calls = calls or tuple(map(_requested, calls_in(content)))
+        return calls[:1], calls[1:]
 
     def _priced(self, usage: Usage) -> Usage:
         return structs.replace(usage, cost_usd=self.settings.cost(usage))
 
     def _left(self, how: Leaving, problem: str = "", message: str = "", *, stops_run: bool = False) -> Left:
         return Left(how, str(problem), message, stops_run, self.lost, self.lost_s)
+
+
+def _kept(value: _Kept) -> _Kept | UnsetType:
+    """Return a value as the journal records it: empty ones are left out."""
+    return value or UNSET
 
 
 def _given_up(kinds: Sequence[ReplyKind]) -> GiveUpCode | None:

@@ -153,7 +153,7 @@ def _by_lifelines(
     """Return lifelines' interval of the ratio, and Schoenfeld's p-value; both None if it does not converge.
 
     Neither is clustered by person: with a dozen persons and a stratum for each task, the sandwich estimate is
-    less than half of the variance, and the test based on it rejects three times too often (decision 156).
+    less than half of the variance, and the test based on it rejects three times too often (decision 155).
     """
     frame = pd.DataFrame(
         {

