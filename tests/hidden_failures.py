@@ -455,7 +455,7 @@ ENDED: dict[str, Bodies] = {
         "locked": "try:\n    yield table\nexcept BaseException: pass\ntable['locked'] = False"
     },
     "a check in a function": {
-        "retry": "for n in range(times):\n    try: return function(n + 2) and 6\n"
+        "retry": "for n in range(times):\n    try: return function(times - n)\n"
         "    except (ValueError, AssertionError): pass"
     },
 }
