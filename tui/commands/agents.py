@@ -40,7 +40,7 @@ from gistpoint.tui.commands.agent_reading import RUN_NAME, print_figures
 from gistpoint.tui.commands.arguments import ISOLATION, JSON, TASK_HELP
 from gistpoint.tui.commands.attempts import task_titles
 from gistpoint.tui.commands.command import DONE, INTERRUPTED, NEGATIVE
-from gistpoint.tui.commands.options import CliCommand, OptionTable, argument, option
+from gistpoint.tui.commands.options import CliCommand, OptionTable, argument, option, reader_of
 from gistpoint.tui.commands.output import (
     print_json,
     print_records,
