@@ -157,8 +157,7 @@ SETTLE = CliCommand(
     ),
     about=(
         "Without --as and --undo, lists the halted jobs by reason, with what can be done about each. A job"
-        " that counts is ended in its attempt's journal, and `gistpoint agent resume` leaves it alone. A gist"
-        " is judged as it is, except with not_solved. Each decision is recorded with its author and time."
-        " The exit code is 1 if a chosen job could not be decided so."
+        " that counts is ended in its attempt's journal, with the gist so far judged except with not_solved."
+        " Decisions are recorded. The exit code is 1 if a chosen job could not be decided so."
     ),
 )

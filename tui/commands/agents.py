@@ -341,8 +341,8 @@ RUN = CliCommand(
             {
                 "tasks": argument("TASK|SET", f"{TASK_HELP}, a folder or a list of tasks"),
                 "demo": option(
-                    "tasks of the demo, by their names, or all of them; if no model is set, a recorded"
-                    " attempt is shown, and builtin:searcher attempts the tasks"
+                    "tasks of the demo, named or all; without a model, a recorded attempt and"
+                    " builtin:searcher"
                 ),
                 "name": option("name of the run (default: the model's name and a hash)", metavar="RUN"),
                 "model": _MODEL,
@@ -356,11 +356,9 @@ RUN = CliCommand(
         "dry_run": option("show the jobs and the first request; send nothing"),
     },
     about=(
-        "Has a model attempt tasks with the tools, budgets and judge that a person gets. OPENAI_BASE_URL"
-        " sets the server and OPENAI_API_KEY its key, or [llm] in config.toml sets both; with --api, the"
-        " variables are those of the vendor, such as ANTHROPIC_API_KEY. Repeating the"
-        " command makes only the attempts that are missing. The exit code is 0 if every job has ended, 1"
-        " if some are left."
+        "Has a model attempt tasks with the tools, budgets and judge that a person gets. OPENAI_BASE_URL and"
+        " OPENAI_API_KEY (with --api, the vendor's variables) or [llm] in config.toml set the server and its"
+        " key. Repeating the command makes only missing attempts. The exit code is 1 if some are left."
     ),
 )
 RESUME = CliCommand(
