@@ -294,7 +294,7 @@ _CARRY = OptionTable(
 )
 _MODEL = OptionTable(
     {
-        "model": option("the model's name on the server, or builtin:searcher, which needs no server"),
+        "model": option("name of the model on the server, or builtin:searcher"),
         "base_url": option("the server, such as http://localhost:8000/v1", metavar="URL"),
         "api": option(
             "the server's API: OpenAI's, as most servers speak it, or the vendor's own (default: openai, or"
@@ -358,7 +358,7 @@ RUN = CliCommand(
     about=(
         "Has a model attempt tasks with the tools, budgets and judge that a person gets. OPENAI_BASE_URL and"
         " OPENAI_API_KEY (with --api, the vendor's variables) or [llm] in config.toml set the server and its"
-        " key. Repeating the command makes only missing attempts. The exit code is 1 if some are left."
+        " key. Repeating the command makes missing attempts. The exit code is 1 if some are left."
     ),
 )
 RESUME = CliCommand(
