@@ -30,6 +30,9 @@ def head_lines(settings: RunSettings, totals: RunFigures, rows: Sequence[JobRow]
     where = f"{model} at {settings.host}" if settings.host else model
     figures = summary_lines(totals, "")  # none of the lines shown names the run
     rates = [f"{name} {words}" for name, words in figures.items() if name.startswith(_SOLVED)]
+    if totals.solved is not None and totals.solved_bounds is not None:
+        to_be_read = f"; {totals.to_be_read} more to be read" if totals.to_be_read else ""
+        rates[0] = f"{_SOLVED} {totals.solved.words}; {totals.solved_bounds.short_words}{to_be_read}"
     spent = [f"cost {figures['cost']}"] if totals.cost_usd is not None else []
     spent.append(plural(totals.prompt_tokens + totals.completion_tokens, "token"))
     return [
