@@ -353,7 +353,7 @@ class BaseApp(App[object]):
             self.push_screen(HelpScreen(page, known, about, rest, title=title))
 
     def action_command_palette(self) -> None:
-        """Show the commands that are possible now, the most used first."""
+        """Show the commands that are possible now, most used first."""
         from gistpoint.tui.possible import in_order, possible_now
         from gistpoint.tui.screens.palette import PaletteEntry, uses
 

@@ -18,7 +18,7 @@ from gistpoint.tui.widgets.charts import gauge
 
 _NOTES = 200
 _REASONS = 6
-"""The maximum number of reasons that are listed, the most frequent first."""
+"""The maximum number of reasons that are listed, most frequent first."""
 _NAME = 30
 """The smallest number of cells for the names of stages."""
 _TIMES = 24

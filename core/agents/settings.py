@@ -42,7 +42,7 @@ CallForm = Literal["native", "text"]
 """How a model makes its calls: in the endpoint's own form, or in the text of its reply (decision 151)."""
 SystemPrompt = Literal["agent-2", "agent-1", "none"]
 SYSTEM_PROMPTS: tuple[SystemPrompt, ...] = get_args(SystemPrompt)
-"""The possible system prompts, the newest first."""
+"""The possible system prompts, newest first."""
 TEXT_VERSION = 2
 """The version of the texts of new runs (decision 130)."""
 

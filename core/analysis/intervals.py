@@ -8,7 +8,7 @@ Then
 - V_A likewise over single attempts of persons, or the fit's own variance where a likelihood is fitted;
 - the variance is V = max(V_P + V_T - V_A, V_P, V_T), or V_A if neither persons nor tasks differ although
   single attempts do;
-- the 95 % interval is q +/- t(0.975, min(P, T) - 1) * sqrt(V), on the scale that suits the estimate.
+- the 95% interval is q +/- t(0.975, min(P, T) - 1) * sqrt(V), on the scale that suits the estimate.
 
 The interval of a probability is symmetric in its log odds, with the standard error sqrt(V) / (q (1 - q)) and
 t of the effective degrees of freedom (decision 155):
@@ -395,7 +395,7 @@ def jackknife_of_mean(units: Units, values: ArrayLike) -> Spread:
 
 
 def clopper_pearson(count: float, of: int) -> tuple[float, float]:
-    """Return the exact 95 % interval of `count` successes in `of` trials; (0, 1) without a trial.
+    """Return the exact 95% interval of `count` successes in `of` trials; (0, 1) without a trial.
 
     Clopper & Pearson 1934, Biometrika 26.
     """
@@ -422,7 +422,7 @@ def share(
     if not rows:
         return Number(None, note="no attempts")
     if total < LEAST_ATTEMPTS_OF_RATE:
-        # One attempt that was solved is not a rate of 100 %, and must not get a bar as tall as any.
+        # One attempt that was solved is not a rate of 100%, and must not get a bar as tall as any.
         return Number(
             None,
             persons=units.person_count,

@@ -73,7 +73,7 @@ def _is_marker(value: ast.expr | None) -> bool:
 
 
 def _variadic_name(function: FunctionNode) -> str:
-    """Return the name of `*args`, which may be empty; an empty text if the function has none."""
+    """Return the name of `*args`, which may be empty; an empty string if the function has none."""
     return function.args.vararg.arg if function.args.vararg is not None else ""
 
 

@@ -242,7 +242,7 @@ def _with_part(value: Encoded, n: int, changed: Encoded) -> Encoded:
 
 
 def _candidates(place: _Place, hints: Hints) -> Iterator[Encoded]:
-    """Yield values for a place, the most telling first, because there may be time for only a few."""
+    """Yield values for a place, most telling first, because there may be time for only a few."""
     value = place.value
     kind = value[0]
     own = _CANDIDATES[kind](value, hints) if kind in _CANDIDATES else iter(())

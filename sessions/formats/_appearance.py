@@ -60,7 +60,7 @@ def looks_like(probe: FileProbe) -> tuple[str, str]:
 
 
 def shape_of_json(probe: FileProbe) -> str:
-    """Describe the top level of a JSON or JSON-lines file; return an empty text for any other file."""
+    """Describe the top level of a JSON or JSON-lines file; return an empty string for any other file."""
     if probe.is_lines:
         keys = sorted({key for line in probe.lines[:20] for key in line} or probe.object)
         return f"JSON lines with the keys {_listed(keys)}"

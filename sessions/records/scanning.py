@@ -121,7 +121,7 @@ class Scanner:
         return bool(data)
 
     def peek(self) -> str:
-        """Move to the next character that is not white space and return it; empty at the end."""
+        """Move to the next character that is not whitespace and return it; empty at the end."""
         while True:
             match = _SPACE.match(self._text, self._at)
             self._at = match.end() if match else self._at
@@ -302,7 +302,7 @@ class Scanner:
     def _indented(self, indent: str, keys: str, light: LightKeys) -> Iterator[RawRecord]:
         """Yield the records of an indented array, found by the indent of its lines and not decoded.
 
-        `indent` is the white space before a record, `keys` that before its keys; the bracket that closes the
+        `indent` is the whitespace before a record, `keys` that before its keys; the bracket that closes the
         array has less. One match covers the border of two records: the brace that closes the first, the
         bracket that opens the second, and a light key on its first line.
         """

@@ -139,7 +139,7 @@ def header_facts(run: Run) -> Iterator[tuple[str, str]]:
 
 
 def _formatted(value: float | None, form: str = "", *, before: str = "", after: str = "") -> str:
-    """Return a formatted number between two texts; an empty text if it is None."""
+    """Return a formatted number between two texts; an empty string if it is None."""
     if value is None:
         return ""
     return f"{before}{value:{form}}{after}"

@@ -174,7 +174,7 @@ class TeamStudyStore:
         return self.files.operations_at(basis)
 
     def attempts(self) -> Iterator[PublishedAttempt]:
-        """Yield the published journals, the oldest first, after fetching missing ones if possible."""
+        """Yield the published journals, oldest first, after fetching missing ones if possible."""
         if not self._fetched_journals and not self._is_held():
             try:
                 self.send()

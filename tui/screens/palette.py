@@ -1,4 +1,4 @@
-"""The command palette: commands by name, the most used first."""
+"""The command palette: commands by name, most used first."""
 
 from __future__ import annotations
 

@@ -170,7 +170,7 @@ class LineView(LineCanvas):
 
     @property
     def line_count(self) -> int:
-        """The number of lines; an empty text has one."""
+        """The number of lines; an empty string has one."""
         return len(self.lines)
 
     def show_text(

@@ -29,7 +29,7 @@ ENOUGH = 4
 PLENTY = 8
 """Number of good corruptions that end the search even if none of them is hard to locate."""
 _MOST_READ = 400
-"""Number of corruptions of one function that are read, the likeliest first; few functions have 100."""
+"""Number of corruptions of one function that are read, likeliest first; few functions have 100."""
 _CONFIRMED = 3
 """Number of good corruptions that are tried on the whole suite."""
 _MORE_TESTS = 1
@@ -108,7 +108,7 @@ def prove_best(trial: CandidateTrial, rated: Sequence[Rated]) -> CandidateVerdic
 
 
 def good_corruptions(trial: CandidateTrial, name: str, band: tuple[int, int]) -> list[Rated]:
-    """Return the good corruptions of a function, the best hidden first, and count the outcomes of all others.
+    """Return the good corruptions of a function, best hidden first, and count the outcomes of all others.
 
     A good corruption that is hard to locate comes before one that is not, however visible they are. Empty if
     none of those that were tried is good. Raises `CandidateDropped` if there is none to try.
@@ -140,7 +140,7 @@ def good_corruptions(trial: CandidateTrial, name: str, band: tuple[int, int]) ->
 
 
 def good_first(good: Iterable[R]) -> list[R]:
-    """Return good corruptions, the best hidden first."""
+    """Return good corruptions, best hidden first."""
     return sorted(good, key=_sort_key)
 
 

@@ -65,7 +65,7 @@ def decide_history(trial: CandidateTrial) -> CandidateVerdict:
 
 
 def commits_of(trial: CandidateTrial, name: str) -> list[str]:
-    """Return the commits or releases that replaced earlier bodies of a function, the newest first."""
+    """Return the commits or releases that replaced earlier bodies of a function, newest first."""
     path, _, qualname = name.partition("::")
     definition = _definition(trial, path, qualname)
     bodies = trial.context.bodies.of(path, qualname, definition.dedented)
@@ -83,7 +83,7 @@ def _definition(trial: CandidateTrial, path: str, qualname: str) -> Definition:
 def good_earlier(
     trial: CandidateTrial, name: str, band: tuple[int, int], commit: str | None = None
 ) -> list[RatedHistory]:
-    """Return the good corruptions that the earlier bodies of a function contain, the best hidden first.
+    """Return the good corruptions that the earlier bodies of a function contain, best hidden first.
 
     With `commit`, only bodies that this commit replaced are used. Raises `CandidateDropped` if the function
     has no earlier body.

@@ -54,7 +54,7 @@ _QUICKLY_COUNTED = 16_000_000
 
 
 class Rank(IntEnum):
-    """Priorities of the thread's jobs, the most urgent first."""
+    """Priorities of the thread's jobs, most urgent first."""
 
     OPEN = 0
     STEP = 1
