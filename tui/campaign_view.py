@@ -1,4 +1,4 @@
-"""The progress of making tasks: reports from the thread of the work, and texts for the screen."""
+"""The progress of making tasks: reports from the worker thread, and text for the screen."""
 
 from __future__ import annotations
 

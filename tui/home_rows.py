@@ -107,7 +107,7 @@ class TaskRow(HomeRow):
 
     @property
     def readable(self) -> tuple[AttemptSummary, ...]:
-        """The person's attempts whose records may be opened, as they can't be resumed; newest first."""
+        """The person's attempts that can't be resumed, so only their records can be opened; newest first."""
         return tuple(summary for summary in self.mine if not can_go_on(summary))
 
     @property

@@ -1,4 +1,4 @@
-"""The spelling of numbers, intervals and shortfalls, in reports and in the terminal."""
+"""The formatting of numbers, intervals and shortfalls, in reports and in the terminal."""
 
 from __future__ import annotations
 
@@ -119,6 +119,6 @@ def extent_of_table(table: FindingsTable, findings: Findings, of_study: Extent) 
 
 
 def extent_of(findings: Findings, of_study: Extent) -> Extent:
-    """Return the extent of an analysis's numbers; that of the study if they are based on no task."""
+    """Return the extent of an analysis's numbers; that of the study if they involve no task."""
     found = Extent.of(findings.numbers.values())
     return found if found.tasks else of_study

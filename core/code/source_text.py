@@ -36,7 +36,7 @@ class SourceText:
     def of(
         cls, path: str, text: str, encoding: str = "utf-8", bom: bytes = b"", *, is_reversible: bool = True
     ) -> SourceText:
-        """Return a text with its lines indexed, split as by Python's parser."""
+        """Return text with its lines indexed, split as by Python's parser."""
         if "\r" not in text:
             starts = list(accumulate((len(line) + 1 for line in text.split("\n")), initial=0))[:-1]
             return cls(path, text, encoding, bom, "\n", starts, is_reversible)

@@ -119,7 +119,7 @@ def replace_definition(
 ) -> bytes:
     """Return the bytes of the file with `new_code` in place of `definition`.
 
-    The new code is one definition of the same name and sort, with any indentation, with any line endings. Without
+    The new code is one definition of the same name and kind, with any indentation and line endings. Without
     decorators it keeps those of the file; with decorators they must be the same, unless
     `allow_decorator_change`. Encoding, byte order mark, line endings and everything outside of the definition
     stay. Raises `CodeError`, with the line, for any other code, or if the structure of the file around it

@@ -289,7 +289,7 @@ _UNREAD = 0.5
 
 
 def _preference(verdict: CandidateVerdict) -> tuple[float, int, float, float]:
-    """Return the sort key of a waiting verdict: least noticed first, then the most subtle.
+    """Return the sort key of a waiting verdict: least noticed first, then most subtle.
 
     The rate of a blind reader decides before what is only expected of readers (decision 140).
     """

@@ -204,7 +204,7 @@ class RequestMeter:
         self._id = ""
 
     def before(self, estimate: Usage) -> str:
-        """Return why no request may be sent; else record it with an estimated size and return an empty string.
+        """Return why no request may be sent; else record it with an estimated size and return "".
 
         The size is that of `estimate` or of the last request of the set, whichever is larger.
         """

@@ -419,7 +419,7 @@ _BYTES_OF: Mapping[str, Callable[[Encoded], Encoded]] = {
     "s": lambda value: ["y", value[1].encode("utf-8", "ignore").hex()],
     "y": lambda value: ["s", bytes.fromhex(value[1]).decode("latin-1")],
 }
-"""Functions that return a text as bytes, and bytes as a text, because most that take one take the other."""
+"""Functions that return text as bytes, and bytes as text, because most that take one take the other."""
 
 
 def _as_integer(value: Encoded, _: str) -> list[Encoded]:

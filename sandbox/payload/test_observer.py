@@ -346,7 +346,7 @@ def _fixed(function: object, code: CodeType) -> str:
 
 
 def _plain(value: object, depth: int) -> str | None:
-    """Return a text for plain data; None for any other value, or if it is nested deeper than `depth`."""
+    """Return a string for plain data; None for any other value, or if it is nested deeper than `depth`."""
     if value is None or type(value) in (str, bytes, int, float, complex, bool):
         return repr(value)
     if depth == 0:

@@ -85,7 +85,7 @@ def _text_like(text: str) -> tuple[str, str]:
         return "YAML", "Convert it to JSON: most of what is in it may be read then."
     if _MARKDOWN.search(text[:4096]):
         return "Markdown", ""
-    return f"text that begins with {lines[0].strip()[:_QUOTED_CHARACTERS]!r}" if lines else "white space", ""
+    return f"text that begins with {lines[0].strip()[:_QUOTED_CHARACTERS]!r}" if lines else "whitespace", ""
 
 
 def _listed(keys: Iterable[str]) -> str:

@@ -1,4 +1,4 @@
-"""Finds the beginning and end of each record of a JSON text, in one pass over its bytes, a chunk at a time.
+"""Finds the beginning and end of each record of a JSON file, in one pass over its bytes, a chunk at a time.
 
 The text is decoded as Latin-1, so that an offset in it is an offset in the file; keys and the values that
 pairing needs are ASCII. Records are separated with the standard library's scanner, or in indented files by

@@ -134,7 +134,7 @@ def _part(part: Json) -> str:
 
 
 def media_text(part: dict[str, Json], kind: str = "") -> str:
-    """Return a text in place of an image, a sound or a file.
+    """Return text in place of an image, a sound or a file.
 
     The text contains the name of the medium, or its type and size, and any text in it.
     """

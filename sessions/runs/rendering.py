@@ -222,7 +222,7 @@ def row_words(step: Step) -> str:
 
 
 def _first_text(call: RunCall, *names: str) -> str | None:
-    """Return the first of the named arguments of a call that is a text; None if none is."""
+    """Return the first string among the named arguments of a call; None if there is none."""
     values = map(arguments_of(call).get, names)
     return next((value for value in values if isinstance(value, str)), None)
 

@@ -208,14 +208,14 @@ def _rate(
     trial.next(corruption.target.name, ", ".join(corruption.families))
     report = trial.probe((corruption.target,), stop_after=most + _MORE_TESTS)
     if report.status is not RunStatus.FINISHED:
-        trial.end(STOPPED.get(report.status, Reason.NO_RESULT).value)
+        trial.count_outcome(STOPPED.get(report.status, Reason.NO_RESULT).value)
         return None
     if len(report.failed) > most:
-        trial.end("too_many_failing_tests")
+        trial.count_outcome("too_many_failing_tests")
         return None
     evidence = evidence_of(report, corruption.target, trial.library)
     good = is_good(evidence, least, most)
-    trial.end("good" if good else fault(evidence, least))
+    trial.count_outcome("good" if good else fault(evidence, least))
     return Rated(corruption, report, evidence, subtlety(evidence, least, most), glance, good)
 
 

@@ -385,7 +385,7 @@ class _Work:
 
 
 def _key(message: dict[str, Json]) -> str:
-    """Return a text that identifies a message, in whatever form a provider repeats it."""
+    """Return a string that identifies a message, in whatever form a provider repeats it."""
     parts = parts_of_reply(message)
     ids = [call.id for call in parts.calls if call.id]
     # Providers differ in the whitespace between the parts of a message.

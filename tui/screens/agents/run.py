@@ -34,7 +34,7 @@ from gistpoint.tui.widgets.table import Table
 
 POLL_S = 0.5
 Watched: TypeAlias = tuple[Sequence[FollowedJob], Sequence[str], bool]
-"""The jobs of a run with the titles of their tasks, and whether a process is at work."""
+"""The jobs of a run with the titles of their tasks, and whether a process is working on it."""
 _GAUGE = 10
 """The width, in cells, of the gauge of ended jobs."""
 
@@ -131,7 +131,7 @@ class RunWatchScreen(BaseScreen[None]):
 
 
 def _results(rows: Sequence[JobRow], *, at_work: bool) -> str:
-    """Return how many jobs are solved, with bounds if outcomes are missing and nobody is at work on them."""
+    """Return how many jobs are solved, with bounds if outcomes are missing and nobody is working on them."""
     alone = [row.state for row in rows if row.state.ended and not row.state.mixed]
     results = [attempt_result(state) for state in alone]
     refused = sum(row.job.status is JobStatus.ENDED and not row.job.attempt for row in rows)

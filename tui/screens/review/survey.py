@@ -142,7 +142,7 @@ class Survey:
         return next((mark for mark in marks if bits & _BITS[mark.value]), None)
 
     def words(self, index: int) -> list[str]:
-        """Return a text for each mark of a step."""
+        """Return a string for each mark of a step."""
         others = dict(self.others.get(index, ()))
         return [
             f"· {WORDS[mark]}" + (f" (step {others[mark] + 1})" if mark in others else "")
