@@ -203,7 +203,7 @@ class Spread:
         # Rows of models go with their task: there is no person to leave out (decision 87).
         if not self.units.person_count:
             return self.by_tasks
-        # A row that is left out with its person is also left out with its task. V_P + V_T thus contains the
+        # A row that is left out with its person is also left out with its task. So V_P + V_T contains the
         # variance of single attempts twice, so V_A is subtracted once (Cameron, Gelbach & Miller 2011;
         # decision 87).
         both = self.by_persons + self.by_tasks - self.by_rows
@@ -354,7 +354,7 @@ class _OneWay:
 def _spread(estimate: Floats, people: _OneWay, tasks: _OneWay, rows: Floats, units: Units) -> Spread:
     weight = people.variance + tasks.variance
     with np.errstate(divide="ignore", invalid="ignore"):
-        # Satterthwaite's degrees of a sum of variances; a side without variance has no part in them.
+        # Satterthwaite's degrees of a sum of variances; a side without variance does not count in them.
         parts = [np.where(one.variance > 0, one.variance**2 / one.degrees, 0.0) for one in (people, tasks)]
         degrees = weight**2 / (parts[0] + parts[1])
     return Spread(estimate, people.variance, tasks.variance, rows, units, degrees=degrees)
