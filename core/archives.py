@@ -242,7 +242,7 @@ def _damage_reported(done: str = "unpacked") -> Iterator[None]:
     try:
         yield
     except _DAMAGE as error:
-        # The archive's content is also written within this context, so an error of the system need not be
+        # The archive's content is also written within this context, so a system error need not be
         # damage.
         if isinstance(error, OSError) and error.errno in _OF_THE_SYSTEM:
             raise

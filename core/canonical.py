@@ -1,4 +1,4 @@
-"""The canonical spelling of JSON values, so that equal values have equal hashes everywhere."""
+"""The canonical form of JSON values, so that equal values have equal hashes everywhere."""
 
 from __future__ import annotations
 
@@ -21,5 +21,5 @@ def sha256_of_text(text: str) -> str:
 
 
 def sha256_of_json(value: Any) -> str:
-    """Return the sha256 of the canonical spelling of `value`."""
+    """Return the sha256 of the canonical form of `value`."""
     return sha256_of_text(canonical_json(value))

@@ -286,7 +286,7 @@ class RuffLinter:
         Raises `InfrastructureError` if ruff can't be run.
         """
         joined = "\n\n\n".join(texts) + "\n"
-        # Starting ruff takes longer than its work, so the texts are joined; a finding's line shows its text.
+        # Starting ruff takes longer than checking, so the texts are joined; a finding's line tells which.
         starts = [0, *accumulate(text.count("\n") + 3 for text in texts)]
         found: list[Counter[str]] = [Counter() for _ in texts]
         for item in _findings(joined):

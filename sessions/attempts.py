@@ -303,7 +303,7 @@ class AttemptStore:
         return replace(summary, accepted=ruled, open=opened, elsewhere=elsewhere)
 
     def summaries(self) -> Iterator[AttemptSummary]:
-        """Yield all attempts, the newest first; `problem` is set for those whose journal can't be read."""
+        """Yield all attempts, newest first; `problem` is set for those whose journal can't be read."""
         book = self._book()
         for folder in sorted(self._folders(), reverse=True):
             try:
@@ -312,7 +312,7 @@ class AttemptStore:
                 yield AttemptSummary(folder.name, "", "", "", 0, AttemptState(), str(error))
 
     def outlines(self) -> Iterator[AttemptSummary]:
-        """Yield all attempts, the newest first, with no head and only the part of the state that lists show.
+        """Yield all attempts, newest first, with no head and only the part of the state that lists show.
 
         Results are kept on disk, so that an unchanged journal is read only once. An attempt that has not
         changed since the last call is yielded as the same object.
@@ -395,7 +395,7 @@ class AttemptStore:
         return summary
 
     def unfinished(self, task_id: str, enrolment: Enrolment) -> list[AttemptSummary]:
-        """Return a person's unfinished attempts at a task, the newest first, including damaged ones."""
+        """Return a person's unfinished attempts at a task, newest first, including damaged ones."""
         book = self._book()
         of_task = [folder for folder in sorted(self._folders(), reverse=True) if _task_of(folder) == task_id]
         found = (self._read(folder, book) for folder in of_task)
@@ -455,7 +455,7 @@ def _versions(folder: Path) -> Versions:
 
 
 def folded_state(events: Iterable[JournalEvent]) -> tuple[AttemptState, str]:
-    """Return the state after some events, and an empty text.
+    """Return the state after some events, and an empty string.
 
     If an event is invalid, return the state before it, and a sentence about it.
     """

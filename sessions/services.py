@@ -186,7 +186,7 @@ class Services:
         return kind_of(task).settled(task, read_answer(task), given)
 
     def unfinished(self, task: Task) -> list[AttemptSummary]:
-        """Return the person's unfinished attempts at a task, the newest first, including damaged ones.
+        """Return the person's unfinished attempts at a task, newest first, including damaged ones.
 
         For a gist, only attempts with the settings that a new attempt would have are returned.
         """

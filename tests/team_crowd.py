@@ -57,7 +57,7 @@ class CrowdFigures:
     waited: int = 0
     """The number of times that a person was informed that the next task can't begin now."""
     taken_back: int = 0
-    """The number of plans and beginnings that the server never received."""
+    """The number of plans and starts that the server never received."""
     wrong: list[str] = field(default_factory=list)
     """The findings of the audits on each machine."""
     unlike: list[str] = field(default_factory=list)
@@ -76,7 +76,7 @@ class CrowdFigures:
             f"{self.machines} machines, {self.people} people, {self.attempts} attempts, {self.kills} kills of the "
             f"server; {self.acknowledged} acknowledged operations, {len(self.lost)} lost; {len(self.twice)} tasks met "
             f"twice; {len(self.unfinished)} people without an end; told to wait {self.waited} times, {self.taken_back} "
-            f"plans and beginnings taken back; {fewest} to {most} attempts a task; {len(self.wrong)} findings of "
+            f"plans and starts taken back; {fewest} to {most} attempts a task; {len(self.wrong)} findings of "
             f"audits; {len(self.unlike)} folders that differ; {self.seconds:.0f} s"
         )
 

@@ -161,7 +161,7 @@ def gists(answer: Answer, count: int, seed: int) -> Iterator[tuple[str, str]]:
 
 
 def changed(text: str, chance: random.Random) -> str:
-    """Return a text with one small change in one place; unchanged if no change applies."""
+    """Return text with one small change in one place; unchanged if no change applies."""
     places = [(match, new) for old, new in _CHANGES for match in re.finditer(old, text)]
     if not places:
         return text

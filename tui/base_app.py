@@ -254,7 +254,7 @@ class BaseApp(App[object]):
         await self.type_ahead.take(event)
 
     async def _deliver(self, event: events.Event) -> None:
-        """Handle an event of the user if it was meant for the screen that is on top now."""
+        """Handle a user event if it was meant for the screen that is on top now."""
         if event.time < self._input_counts_from:
             return
         screen, is_input = self.screen, isinstance(event, events.InputEvent)
@@ -353,7 +353,7 @@ class BaseApp(App[object]):
             self.push_screen(HelpScreen(page, known, about, rest, title=title))
 
     def action_command_palette(self) -> None:
-        """Show the commands that are possible now, the most used first."""
+        """Show the commands that are possible now, most used first."""
         from gistpoint.tui.possible import in_order, possible_now
         from gistpoint.tui.screens.palette import PaletteEntry, uses
 

@@ -36,7 +36,7 @@ class _TypingApp(Protocol):
 
 
 def with_ancestors(node: MessagePump | None) -> Iterator[MessagePump]:
-    """Yield a widget and all that it is in, the innermost first. A removed widget has no `screen`."""
+    """Yield a widget and all that it is in, innermost first. A removed widget has no `screen`."""
     while node is not None:
         yield node
         node = node._parent

@@ -1,4 +1,4 @@
-"""The progress of making tasks: reports from the thread of the work, and texts for the screen."""
+"""The progress of making tasks: reports from the worker thread, and text for the screen."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from gistpoint.tui.widgets.charts import gauge
 
 _NOTES = 200
 _REASONS = 6
-"""The maximum number of reasons that are listed, the most frequent first."""
+"""The maximum number of reasons that are listed, most frequent first."""
 _NAME = 30
 """The smallest number of cells for the names of stages."""
 _TIMES = 24

@@ -30,6 +30,6 @@ def write_crash(logs: Path, error: BaseException, *, attempt_id: str = "") -> Pa
 
 def crash_event(error: Exception, log: Path) -> Crashed:
     """Return the event that names an exception and its log in the journal of an attempt."""
-    from gistpoint.core.attempts.events import Crashed  # the first screen is drawn before the engine is there
+    from gistpoint.core.attempts.events import Crashed  # the first screen is drawn before the engine exists
 
     return Crashed(type(error).__name__, str(error)[:_LONGEST], log.name)

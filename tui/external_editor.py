@@ -43,7 +43,7 @@ def editor_command() -> list[str]:
 def edited_externally(
     app: App[object], text: str, *, suffix: str = ".py", on_saved: Callable[[str], None] | None = None
 ) -> str:
-    """Return a text as the user's editor saves it. The app is suspended meanwhile.
+    """Return text as the user's editor saves it. The app is suspended meanwhile.
 
     `on_saved` is called in a thread with the text of each save. The text is in a file that only this user can
     read. The file is deleted afterwards, unless the editor has failed after changing it; the error then names

@@ -69,7 +69,7 @@ class HomeRow:
 
 @dataclass(frozen=True, slots=True)
 class TaskRow(HomeRow):
-    """A task with the person's own attempts, the newest first. A played recording is not an own attempt."""
+    """A task with the person's own attempts, newest first. A played recording is not an own attempt."""
 
     task: Task
     title: str
@@ -107,7 +107,7 @@ class TaskRow(HomeRow):
 
     @property
     def readable(self) -> tuple[AttemptSummary, ...]:
-        """The person's attempts whose records may be opened, as they can't be resumed; the newest first."""
+        """The person's attempts that can't be resumed, so only their records can be opened; newest first."""
         return tuple(summary for summary in self.mine if not can_go_on(summary))
 
     @property
@@ -223,7 +223,7 @@ class HomeReader:
         self._tasks: dict[str, Task] = {}
         self._titles: dict[str, str] = {}
         self._summaries: dict[str, AttemptSummary] = {}
-        """The attempts by their ids, the newest first."""
+        """The attempts by their ids, newest first."""
         self._tried: dict[str, dict[str, AttemptSummary]] = {}
         """The attempts at each task, by their ids."""
         self._rows: dict[str, tuple[list[AttemptSummary], TaskRow]] = {}
@@ -582,4 +582,4 @@ ATTEMPT_COLUMNS: tuple[Column[AttemptEntry], ...] = (
     _column("Mode", lambda r: r.attempt.mode if r.task is None else mode_words(r.task)),
     _column("Actor", lambda r: r.attempt.actor),
 )
-"""The columns for attempts, the most important first."""
+"""The columns for attempts, most important first."""

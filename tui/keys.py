@@ -163,7 +163,7 @@ def keys_page() -> str:
 
 
 def _in_table(words: str) -> str:
-    """Return a text for a cell of a Markdown table, with `|` escaped."""
+    """Return a string for a cell of a Markdown table, with `|` escaped."""
     return words.replace("|", "\\|")
 
 
@@ -218,7 +218,7 @@ Several keys are separated by commas. Keys have the names that Textual uses.
 
 You don't have to know the keys: **F1** or **?** lists those of the part with the focus, then those of the
 screen, including your own, and what you type there filters the list. **Ctrl+P** offers what you can do now,
-the most used first. **Ctrl+O** puts a letter on everything visible that takes the focus: press one to go
+most used first. **Ctrl+O** puts a letter on everything visible that takes the focus: press one to go
 there. **z** zooms a pane. Every key in the bottom line can be clicked.
 
 ## A key means one thing

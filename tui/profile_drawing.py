@@ -109,7 +109,7 @@ def drawn(
 
 
 def _folded(name: str, words: str, width: int, style: str = "") -> Iterator[ProfileLine]:
-    """Yield a text in as many lines as it needs."""
+    """Yield text in as many lines as it needs."""
     for number, line in enumerate(textwrap.wrap(words, max(20, width - LABEL))):
         yield _named("" if number else name, line, style)
 

@@ -149,7 +149,7 @@ def widths_in(wanted: Sequence[Laid[Row]], room: int, gap: int) -> list[Laid[Row
 
 
 def _by_importance(columns: Sequence[Column[Row]]) -> list[int]:
-    """Return the indexes of columns, the most important one first."""
+    """Return the indexes of columns, most important first."""
     return sorted(range(len(columns)), key=lambda n: (not columns[n].rank, columns[n].rank, n))
 
 

@@ -237,7 +237,7 @@ class TypeAhead:
 def _may_open(event: UserInput, source: Widget | None) -> bool:
     """Return whether an event can change which widget gets the next one.
 
-    Text typed into a field can't. Nor can a key that moves a cursor, which is thus not slowed when held down.
+    Text typed into a field can't. Nor can a key that moves a cursor, so it is not slowed when held down.
     """
     match event:
         case events.Key(key=key) if key in _MOVES and source is not None:
@@ -254,7 +254,7 @@ def _may_open(event: UserInput, source: Widget | None) -> bool:
 def _belongs_to_what_comes(event: UserInput, wait: _Wait, top: Screen[Any] | None) -> bool:
     """Return whether an event has to wait for what an action is about to open."""
     if isinstance(top, BaseScreen) and top is not wait.screen and top.opened_at > wait.since:
-        # If the action had opened it, the wait would be over: it is for instance the question whether code
+        # If the action had opened it, the wait would be over: it is, for example, the question whether code
         # may run without isolation. Later events answer it; earlier ones still wait.
         return event.time < top.opened_at + _PATIENCE_S
     if _is_key_to_cancel(event, wait, top):

@@ -42,7 +42,7 @@ CallForm = Literal["native", "text"]
 """How a model makes its calls: in the endpoint's own form, or in the text of its reply (decision 151)."""
 SystemPrompt = Literal["agent-2", "agent-1", "none"]
 SYSTEM_PROMPTS: tuple[SystemPrompt, ...] = get_args(SystemPrompt)
-"""The possible system prompts, the newest first."""
+"""The possible system prompts, newest first."""
 TEXT_VERSION = 2
 """The version of the texts of new runs (decision 130)."""
 
@@ -113,7 +113,7 @@ class AgentSettings(msgspec.Struct, frozen=True, kw_only=True):
     prompts: dict[str, str] = {}
     """The hashes of the prompts by name; by default those of the version of the system prompt."""
     loop_version: int = LOOP_VERSION
-    """The version of the loop; 1 with the first system prompt, whose runs can thus be continued."""
+    """The version of the loop; 1 with the first system prompt, so that its runs can be continued."""
     api: ChatApi | UnsetType = UNSET
     """The endpoint's API; unset for OpenAI's, so that the settings of older runs keep their digest."""
     calls: Literal["text"] | UnsetType = UNSET

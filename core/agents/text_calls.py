@@ -160,7 +160,7 @@ class _Object:
 
     @property
     def arguments(self) -> str:
-        """The arguments of a call as JSON, which some models write as a text within the object."""
+        """The arguments of a call as JSON, which some models write as a string within the object."""
         given = self.value[self._given[0]] if self._given else {}
         if isinstance(given, str) and _object(given) is not None:
             return given
@@ -202,7 +202,7 @@ def _loaded(text: str) -> tuple[Any, int]:
 
 
 def _single_braces(text: str) -> str:
-    """Return a text with single braces for doubled ones, outside of strings: for all, or the outermost."""
+    """Return text with single braces for doubled ones, outside of strings: for all, or the outermost."""
     text = text.strip()
     if not (text.startswith("{{") and text.endswith("}}")):
         return text

@@ -97,7 +97,7 @@ def pearson_p(r: float, count: int) -> float:
 
 
 def fisher_interval(r: float, count: int) -> tuple[float, float] | None:
-    """Return the 95 % interval of r by Fisher's z = artanh(r); None below four pairs or for a perfect r."""
+    """Return the 95% interval of r by Fisher's z = artanh(r); None below four pairs or for a perfect r."""
     if count < 4 or abs(r) >= 1:
         return None
     middle, half = float(np.arctanh(r)), Z_95 / (count - 3) ** 0.5

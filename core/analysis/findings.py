@@ -12,7 +12,7 @@ Value = float | int | str | None
 
 @dataclass(frozen=True, slots=True)
 class Number:
-    """An estimate with its 95 % interval, and the numbers of persons, tasks and rows it rests on."""
+    """An estimate with its 95% interval, and the numbers of persons, tasks and rows it is based on."""
 
     value: float | None
     low: float | None = None

@@ -152,7 +152,7 @@ class Timed:
 def bootstrap(timed: Timed, seed: int, draws: int = BOOTSTRAPS) -> tuple[tuple[float, float] | None, ...]:
     """Return METR's bootstrap intervals of the horizons at `CHANCES`, in minutes.
 
-    They are the 2.5 % and 97.5 % quantiles over hierarchical draws with replacement: families, then tasks of
+    They are the 2.5% and 97.5% quantiles over hierarchical draws with replacement: families, then tasks of
     each, then runs of each. Draws without a horizon are left out; an interval is None if half of the draws or
     more have none.
     """

@@ -8,7 +8,7 @@ Then
 - V_A likewise over single attempts of persons, or the fit's own variance where a likelihood is fitted;
 - the variance is V = max(V_P + V_T - V_A, V_P, V_T), or V_A if neither persons nor tasks differ although
   single attempts do;
-- the 95 % interval is q +/- t(0.975, min(P, T) - 1) * sqrt(V), on the scale that suits the estimate.
+- the 95% interval is q +/- t(0.975, min(P, T) - 1) * sqrt(V), on the scale that suits the estimate.
 
 The interval of a probability is symmetric in its log odds, with the standard error sqrt(V) / (q (1 - q)) and
 t of the effective degrees of freedom (decision 154):
@@ -203,7 +203,7 @@ class Spread:
         # Rows of models go with their task: there is no person to leave out (decision 87).
         if not self.units.person_count:
             return self.by_tasks
-        # A row that is left out with its person is also left out with its task. V_P + V_T thus contains the
+        # A row that is left out with its person is also left out with its task. So V_P + V_T contains the
         # variance of single attempts twice, so V_A is subtracted once (Cameron, Gelbach & Miller 2011;
         # decision 87).
         both = self.by_persons + self.by_tasks - self.by_rows
@@ -354,7 +354,7 @@ class _OneWay:
 def _spread(estimate: Floats, people: _OneWay, tasks: _OneWay, rows: Floats, units: Units) -> Spread:
     weight = people.variance + tasks.variance
     with np.errstate(divide="ignore", invalid="ignore"):
-        # Satterthwaite's degrees of a sum of variances; a side without variance has no part in them.
+        # Satterthwaite's degrees of a sum of variances; a side without variance does not count in them.
         parts = [np.where(one.variance > 0, one.variance**2 / one.degrees, 0.0) for one in (people, tasks)]
         degrees = weight**2 / (parts[0] + parts[1])
     return Spread(estimate, people.variance, tasks.variance, rows, units, degrees=degrees)
@@ -395,7 +395,7 @@ def jackknife_of_mean(units: Units, values: ArrayLike) -> Spread:
 
 
 def clopper_pearson(count: float, of: int) -> tuple[float, float]:
-    """Return the exact 95 % interval of `count` successes in `of` trials; (0, 1) without a trial.
+    """Return the exact 95% interval of `count` successes in `of` trials; (0, 1) without a trial.
 
     Clopper & Pearson 1934, Biometrika 26.
     """
@@ -422,7 +422,7 @@ def share(
     if not rows:
         return Number(None, note="no attempts")
     if total < LEAST_ATTEMPTS_OF_RATE:
-        # One attempt that was solved is not a rate of 100 %, and must not get a bar as tall as any.
+        # One attempt that was solved is not a rate of 100%, and must not get a bar as tall as any.
         return Number(
             None,
             persons=units.person_count,

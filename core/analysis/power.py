@@ -105,7 +105,7 @@ class PowerFigure(msgspec.Struct, frozen=True, kw_only=True):
     tasks: int
     attempts: int
     half_width: float | None
-    """The mean half-width of the 95 % interval: a difference of shares, or a factor of times.
+    """The mean half-width of the 95% interval: a difference of shares, or a factor of times.
 
     None if no draw had an interval.
     """

@@ -1,4 +1,4 @@
-"""The spelling of numbers, intervals and shortfalls, in reports and in the terminal."""
+"""The formatting of numbers, intervals and shortfalls, in reports and in the terminal."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def shortfall_words(found: Sequence[Shortfall]) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class Extent:
-    """The numbers of persons, tasks and attempts that a number, a table or a plot rests on."""
+    """The numbers of persons, tasks and attempts that a number, a table or a plot is based on."""
 
     persons: int = 0
     tasks: int = 0
@@ -119,6 +119,6 @@ def extent_of_table(table: FindingsTable, findings: Findings, of_study: Extent) 
 
 
 def extent_of(findings: Findings, of_study: Extent) -> Extent:
-    """Return the extent of an analysis's numbers; that of the study if they rest on no task."""
+    """Return the extent of an analysis's numbers; that of the study if they involve no task."""
     found = Extent.of(findings.numbers.values())
     return found if found.tasks else of_study

@@ -33,7 +33,7 @@ class SuccessRegression:
         return 1 + self.names.index(name)
 
     def wald_interval(self, name: str) -> tuple[float, float]:
-        """Return Wald's 95 % interval of a coefficient, which treats rows as independent, as papers do."""
+        """Return Wald's 95% interval of a coefficient, which treats rows as independent, as papers do."""
         place = self.place(name)
         middle, half = float(self.fit.coefficients[place]), Z_95 * float(self.fit.standard_errors[place])
         return middle - half, middle + half

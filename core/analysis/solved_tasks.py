@@ -124,7 +124,7 @@ def _compared(
         tested = rank_test(*values)
         more, less = discordant(one.rows, other.rows)
         slope = _difference_of_slopes(one, other, scores)
-        # A test has no interval, but its numbers still record how many persons and tasks they rest on.
+        # A test has no interval, but its numbers still record how many persons and tasks they are based on.
         rests_on = Number(
             None,
             persons=persons_of((*one.rows, *other.rows)),

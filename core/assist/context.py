@@ -20,7 +20,7 @@ from gistpoint.core.kinds.commandline import spelled
 from gistpoint.core.kinds.registry import blank_state
 
 MOST_CHARACTERS = 60_000
-"""The maximum number of characters in answers to calls, the newest first; the calls left out are named."""
+"""The maximum number of characters in answers to calls, newest first; the calls left out are named."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,7 @@
 """The clocks of an attempt, derived from its events and never stored.
 
 Time between two events of one process counts for the pane that had the focus. Between two processes no clock
-runs. Sleep of the machine shows as the difference between the wall clock and the monotonic clock.
+runs. Sleep shows as the difference between the wall clock and the monotonic clock.
 """
 
 from __future__ import annotations

@@ -66,7 +66,7 @@ def is_code(text: str) -> bool:
 
 
 def participant_code(code: str) -> str:
-    """Return a participant's code, or an empty text for none. Raises `AttemptError` if it is invalid."""
+    """Return a participant's code, or an empty string for none. Raises `AttemptError` if it is invalid."""
     if code and not is_code(code):
         raise AttemptError(f"{code[:60]!r} is not a valid code for a participant.", hint=CODE_HINT)
     return code

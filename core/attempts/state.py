@@ -332,7 +332,7 @@ def _after(state: AttemptState, event: JournalEvent) -> AttemptState:
         case AttemptStarted() as data:
             return _attempt_started(state, data)
         case ProcessStarted():
-            # Nobody can answer any more for the time about which the last process asked.
+            # Nobody can answer now for the time about which the last process asked.
             return structs.replace(state, doubt=NO_DOUBT)
         case FocusMoved(pane=pane):
             return _focus_moved(state, pane)

@@ -115,7 +115,7 @@ class Program:
         return known
 
     def outside(self, name: str) -> Value:
-        """Return the value of a dotted name outside of the sources; an unknown object beyond five dots."""
+        """Return the value of a dotted name outside the sources; an unknown object if it is too long."""
         if name.count(".") > _MOST_DOTS:
             return self.opaque("")
         known = self._outside.get(name)

@@ -14,7 +14,7 @@ _OPTIONAL = frozenset({"orelse", "finalbody"})
 
 
 def same_program(a: str, b: str) -> bool:
-    """Return whether two pieces of code, each at any margin, are equal after `normalised`.
+    """Return whether two pieces of code, each with any indentation, are equal after `normalised`.
 
     Raises `CodeError` if one does not parse.
     """

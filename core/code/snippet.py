@@ -1,4 +1,4 @@
-"""The code that a solver submits: exactly one definition, at any margin."""
+"""The code that a solver submits: exactly one definition, with any indentation."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Snippet:
 
 
 def read_snippet(code: str) -> Snippet:
-    """Return the snippet in code that is exactly one function, method or class, at any margin.
+    """Return the snippet in code that is exactly one function, method or class, with any indentation.
 
     Comments and blank lines around it are allowed. Raises `CodeError`, with the line, for any other code.
     """
@@ -74,7 +74,7 @@ def at_left_margin(code: str) -> str:
 
 
 def parse_snippet(code: str) -> list[ast.stmt]:
-    """Return the statements of a piece of code at any margin.
+    """Return the statements of a piece of code with any indentation.
 
     Raises `CodeError` if the code is empty or, with the line, if it can't be parsed.
     """
@@ -82,7 +82,7 @@ def parse_snippet(code: str) -> list[ast.stmt]:
 
 
 def fault_of(code: str) -> Fault | None:
-    """Return the fault of code at any margin; None if it is Python, or blank."""
+    """Return the fault of code with any indentation; None if it is Python, or blank."""
     if not code.strip():
         return None
     try:

@@ -36,7 +36,7 @@ class SourceText:
     def of(
         cls, path: str, text: str, encoding: str = "utf-8", bom: bytes = b"", *, is_reversible: bool = True
     ) -> SourceText:
-        """Return a text with its lines indexed, split as by Python's parser."""
+        """Return text with its lines indexed, split as by Python's parser."""
         if "\r" not in text:
             starts = list(accumulate((len(line) + 1 for line in text.split("\n")), initial=0))[:-1]
             return cls(path, text, encoding, bom, "\n", starts, is_reversible)
@@ -160,7 +160,7 @@ class CodeLine:
     """The line's ending in the file; empty for a last line without an ending."""
     shown: str
     in_string: bool
-    """Whether it starts inside a string, so that its white space is text."""
+    """Whether it starts inside a string, so that its whitespace is text."""
     level: int | None
     """Its depth in blocks below the definition if it starts a statement; otherwise None."""
 
@@ -184,7 +184,7 @@ def code_lines(document: SourceText, first: int, last: int) -> list[CodeLine]:
 
 
 def leading_space(line: str) -> str:
-    """Return the indentation of `line` as Python counts it: white space after the last form feed."""
+    """Return the indentation of `line` as Python counts it: whitespace after the last form feed."""
     return _space(line).rpartition("\f")[2]
 
 

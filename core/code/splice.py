@@ -21,17 +21,17 @@ _FOUR_SPACES = "    "
 
 
 def block_unit(lines: Sequence[CodeLine]) -> str | None:
-    """Return the white space that indents a definition's body; None for a definition on one line."""
+    """Return the whitespace that indents a definition's body; None for a definition on one line."""
     return next((leading_space(line.shown) for line in lines if line.level == 1), None)
 
 
 def file_unit(definitions: Sequence[Definition]) -> str:
-    """Return the white space that indents the first indented body in a file; four spaces if there is none."""
+    """Return the whitespace that indents the first indented body in a file; four spaces if there is none."""
     return next(filter(None, map(_unit_of, definitions)), _FOUR_SPACES)
 
 
 def _unit_of(definition: Definition) -> str:
-    """Return the white space that indents a definition's body; empty if it is on the header's line."""
+    """Return the whitespace that indents a definition's body; empty if it is on the header's line."""
     layout, margin = definition.layout, definition.indentation
     body = leading_space(definition.document.line(layout.body_line))
     below = layout.body_line > layout.header[0] and body.startswith(margin)
@@ -66,7 +66,7 @@ def in_unit(lines: Sequence[CodeLine], unit: str) -> list[CodeLine]:
 def moved_text(new: Sequence[CodeLine], old: Sequence[CodeLine], margin: str, newline: str) -> str:
     """Return `new` at `margin`, without the first line's margin and the last line's ending.
 
-    A line that is also in `old` keeps its bytes, including its ending and irregular white space.
+    A line that is also in `old` keeps its bytes, including its ending and irregular whitespace.
     """
     texts = [_at_margin(line, margin, first=position == 0) for position, line in enumerate(new)]
     ends = [newline] * len(new)
@@ -119,7 +119,7 @@ def replace_definition(
 ) -> bytes:
     """Return the bytes of the file with `new_code` in place of `definition`.
 
-    The new code is one definition of the same name and sort, at any margin, with any line endings. Without
+    The new code is one definition of the same name and kind, with any indentation and line endings. Without
     decorators it keeps those of the file; with decorators they must be the same, unless
     `allow_decorator_change`. Encoding, byte order mark, line endings and everything outside of the definition
     stay. Raises `CodeError`, with the line, for any other code, or if the structure of the file around it

@@ -163,6 +163,6 @@ class Confirmer(Protocol):
 
 
 def reasons_in_words(reasons: Mapping[str, int]) -> str:
-    """Return the reasons why tests do not count, with numbers, the most frequent first."""
+    """Return the reasons why tests do not count, with numbers, most frequent first."""
     ordered: Sequence[tuple[str, int]] = sorted(reasons.items(), key=lambda item: (-item[1], item[0]))
     return ", ".join(f"{name} {count}" for name, count in ordered)

@@ -1,4 +1,4 @@
-"""Finds values that may be absent: parameters with None or a marker as default, look-ups and matches.
+"""Finds values that may be absent: parameters with None or a marker as default, lookups and matches.
 
 Code that uses such a value without testing it gives a corruption away.
 """
@@ -51,7 +51,7 @@ def unguarded(function: FunctionNode, nodes: Sequence[ast.AST]) -> frozenset[str
     given, absent = set(_optional(function)), {_variadic_name(function), *_looked_up(nodes)}
     used = {name for node in nodes for name in _used_names(node, _variadic_name(function))}
     asked = names_in(*(part for node in nodes for part in _tested_parts(node)))
-    # A value from a look-up counts where it is taken apart or passed on; a parameter wherever it is read,
+    # A value from a lookup counts where it is taken apart or passed on; a parameter wherever it is read,
     # unless only its type is tested: `isinstance(x, str)` says nothing about None.
     missed = (given & set(names_read(nodes))) - (asked - _only_by_type(nodes))
     return frozenset((absent & used) - asked | missed)
@@ -73,7 +73,7 @@ def _is_marker(value: ast.expr | None) -> bool:
 
 
 def _variadic_name(function: FunctionNode) -> str:
-    """Return the name of `*args`, which may be empty; an empty text if the function has none."""
+    """Return the name of `*args`, which may be empty; an empty string if the function has none."""
     return function.args.vararg.arg if function.args.vararg is not None else ""
 
 

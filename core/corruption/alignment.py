@@ -77,7 +77,7 @@ def with_changes(today: str, changes: Iterable[ChangeBack]) -> str:
 
 
 def without_annotations(node: ast.AST) -> str:
-    """Return a text that is equal for code that differs only in annotations, casts and layout."""
+    """Return a string that is equal for code that differs only in annotations, casts and layout."""
     return ast.dump(_Bare().visit(deepcopy(node)))
 
 
@@ -285,7 +285,7 @@ def _opcodes(now: list[str], then: list[str]) -> Sequence[tuple[str, int, int, i
 
 
 def _kind(node: ast.stmt) -> str:
-    """Return a text that is equal for statements of which one may be an earlier version of the other."""
+    """Return a string that is equal for statements of which one may be an earlier version of the other."""
     match node:
         case ast.Assign(targets=targets):
             return f"assign {' '.join(map(ast.unparse, targets))}"
@@ -302,7 +302,7 @@ def _is_on_one_line(node: Any) -> bool:
 
 
 def _handled(node: Any) -> list[str]:
-    """Return a text for each part of a `try` after its body: the handlers, and the final block."""
+    """Return a string for each part of a `try` after its body: the handlers, and the final block."""
     handlers = [ast.dump(ast.ExceptHandler(handler.type, handler.name, [])) for handler in node.handlers]
     finally_block = [ast.dump(statement) for statement in node.finalbody]
     return [*handlers, *finally_block]
@@ -426,7 +426,7 @@ class _Restyled:
         return cls(lines, frozenset(inside))
 
     def at_margin(self, rows: Rows, margin: str) -> list[str]:
-        """Return lines with the first one at a margin, and the others in relation to it."""
+        """Return lines with the first one at a margin, and the others relative to it."""
         found: list[str] = []
         there = ""
         for number in range(*rows):

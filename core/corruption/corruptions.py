@@ -70,7 +70,7 @@ def together(subject: CorruptionTarget, faults: Iterable[tuple[Operator, Edits]]
 
 
 def in_rewritten(subject: CorruptionTarget, operators: Sequence[Operator]) -> Iterator[Fault]:
-    """Yield faults in code that was first rewritten without changing its meaning, the highest prior first.
+    """Yield faults in code that was first rewritten without changing its meaning, highest prior first.
 
     At most `MOST_REWRITTEN` faults are yielded.
     """
@@ -291,7 +291,7 @@ def enumerate_corruptions(
     most: int | None = None,
     on_reading: OnCount = lambda done, total: None,
 ) -> Enumeration:
-    """Return the corruptions of a function, the highest prior first, and how many were dropped, by reason.
+    """Return the corruptions of a function, highest prior first, and how many were dropped, by reason.
 
     Without `composed`, each is the edit of one operator at one place. If two operators produce the same text,
     it belongs to the one with the higher prior. Only the first `most` are read, by default all.

@@ -119,12 +119,12 @@ class ScopeFacts:
 
     @cached_property
     def bracketed(self) -> int:
-        """The number of names and conditions with needless parentheses, which an edit can leave behind."""
+        """The number of names and conditions with unnecessary parentheses, which an edit can leave behind."""
         wrapped = sum(self._is_wrapped(item.test) for item in only(_ASKING, self.nodes))
         return wrapped + len(_BRACKETED.findall(self.text))
 
     def _is_wrapped(self, test: ast.expr) -> bool:
-        """Whether a condition is alone on its line, with a needless parenthesis on the line before."""
+        """Whether a condition is alone on its line, with an unnecessary parenthesis on the line before."""
         if not is_one_line(test) or isinstance(test, ast.BoolOp) or test.lineno == 1:
             return False
         line_before = self.text.split("\n")[test.lineno - 2]

@@ -151,7 +151,7 @@ class Gate:
     def _shown(
         self, before: ScopeFacts, after: ScopeFacts, changed: Hunks
     ) -> Iterator[tuple[GateRefusal, str]]:
-        """Yield the reasons why a reader notices the change, each with its details or an empty text."""
+        """Yield the reasons why a reader notices the change, each with its details or an empty string."""
         if unbound := after.unbound - before.unbound:
             yield GateRefusal.UNBOUND, ", ".join(sorted(unbound))
         if unused := (after.unused - before.unused).union(after.dead - before.dead):

@@ -60,7 +60,7 @@ class DemoTask:
 
 
 def demo_tasks() -> tuple[DemoTask, ...]:
-    """Return the demo's tasks, the easiest first."""
+    """Return the demo's tasks, easiest first."""
     return msgspec.convert(_json("recipe.json")["tasks"], tuple[DemoTask, ...])
 
 

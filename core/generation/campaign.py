@@ -123,7 +123,7 @@ class CandidateVerdicts:
 
     A corruption that is not subtle enough waits until there is no other candidate. At most half of the
     corruptions in a set may be among the first functions of a spectrum-based localisation: such a corruption
-    waits until there are enough others. The remaining places then go to waiting verdicts, the most subtle
+    waits until there are enough others. The remaining places then go to waiting verdicts, most subtle
     first (decision 33). In a stratified set, no verdict is accepted beyond the share of its stratum, and
     waiting verdicts get a place when their stratum has no other candidate (decision 91).
     """
@@ -289,7 +289,7 @@ _UNREAD = 0.5
 
 
 def _preference(verdict: CandidateVerdict) -> tuple[float, int, float, float]:
-    """Return the sort key of a waiting verdict: the least noticed first, then the most subtle.
+    """Return the sort key of a waiting verdict: least noticed first, then most subtle.
 
     The rate of a blind reader decides before what is only expected of readers (decision 140).
     """

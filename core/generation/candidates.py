@@ -373,7 +373,7 @@ def beyond(
 def cells(library: SourceLibrary, names: Sequence[str], choice: Choice) -> dict[str, str]:
     """Return the cell of each function on the plane of two metrics, by quantiles of these functions.
 
-    The cell is an empty text if tasks are not spread. A function with an unknown metric is left out.
+    The cell is an empty string if tasks are not spread. A function with an unknown metric is left out.
     """
     if not choice.plane:
         return dict.fromkeys(names, "")

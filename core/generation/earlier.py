@@ -31,7 +31,7 @@ class EarlierFile:
 
 
 EarlierFiles = Mapping[str, tuple[EarlierFile, ...]]
-"""The earlier texts of each Python file by its path, the newest first, each text once."""
+"""The earlier texts of each Python file by its path, newest first, each text once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +59,7 @@ class EarlierBodies(Protocol):
     """A supplier of bodies that somebody believed to be right."""
 
     def of(self, path: str, qualname: str, today: str) -> Iterator[EarlierBody]:
-        """Yield the bodies of a function that differ from `today` and from each other, the best first."""
+        """Yield the bodies of a function that differ from `today` and from each other, best first."""
         ...
 
 

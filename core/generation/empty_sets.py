@@ -62,7 +62,7 @@ def retry_of_empty_set(
 ) -> Retry | None:
     """Return the call that would keep something, where none of the candidates became a task.
 
-    `reasons` are the numbers of candidates by what became of them, the most frequent first; none for a
+    `reasons` are the numbers of candidates by outcome, most frequent first; none for a
     library without candidates, which `candidates` describes. `has_history` is whether the source can have
     earlier bodies. None if every option has been tried.
     """

@@ -57,7 +57,7 @@ class NoGood(StrEnum):
 
 
 class NoTaskError(NegativeVerdictError):
-    """A repository or a corruption can't make a task: a verdict, not a mistake of the user."""
+    """A repository or a corruption can't make a task: a verdict, not a user error."""
 
     def __init__(self, reason: NoGood, message: str, *, hint: str = "", remedy: Remedy | None = None) -> None:
         super().__init__(message, hint=hint)

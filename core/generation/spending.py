@@ -126,7 +126,7 @@ class SetSpending:
             return _spent(lines)
 
     def ended(self, function: str, fault: str, detail: str = "") -> None:
-        """Record the end of the conversation about a function, with its `fault` or an empty text."""
+        """Record the end of the conversation about a function, with its `fault` or an empty string."""
         with self._open() as (log, _):
             _append(log, _Ended(function, fault, detail[:_DETAIL_CHARACTERS]))
 
@@ -204,7 +204,7 @@ class RequestMeter:
         self._id = ""
 
     def before(self, estimate: Usage) -> str:
-        """Return why no request may be sent; else record it with an estimated size and return an empty text.
+        """Return why no request may be sent; else record it with an estimated size and return "".
 
         The size is that of `estimate` or of the last request of the set, whichever is larger.
         """

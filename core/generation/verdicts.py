@@ -197,13 +197,13 @@ class Counts:
 
     @property
     def reasons(self) -> dict[str, int]:
-        """The number of dropped candidates by reason, the most frequent first."""
+        """The number of dropped candidates by reason, most frequent first."""
         found = Counter(verdict.reason.value for verdict in self.verdicts if verdict.kept is None)
         return dict(sorted(found.items(), key=lambda item: (-item[1], item[0])))
 
     @property
     def confirmable(self) -> dict[str, int]:
-        """The number of candidates by whether their passes can be confirmed, the most frequent first.
+        """The number of candidates by whether their passes can be confirmed, most frequent first.
 
         The keys are `yes`, the reasons why not, and `not_known` for candidates without controls. Only
         candidates that became a task, or were dropped because of their controls, are counted.
@@ -224,7 +224,7 @@ class Counts:
 
     @property
     def fates(self) -> dict[str, int]:
-        """The number of corruptions by outcome, the most frequent first."""
+        """The number of corruptions by outcome, most frequent first."""
         found: Counter[str] = Counter()
         for verdict in self.verdicts:
             found.update(verdict.fates)

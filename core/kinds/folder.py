@@ -241,7 +241,7 @@ def add_provenance(task: Task, entries: Mapping[str, Any]) -> None:
 def put_provenance(task: Task, entries: Mapping[str, Any]) -> None:
     """Put entries into the provenance in a task's answer, in place of those with the same keys.
 
-    Nothing is written if they are there. Raises `TaskError` if the answer is missing or damaged.
+    Nothing is written if it already has them. Raises `TaskError` if the answer is missing or damaged.
     """
     file = task.folder / ANSWER_FILE
     document = dict(read_document(file).values)

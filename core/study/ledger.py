@@ -159,7 +159,7 @@ class Person:
 
     @cached_property
     def begun(self) -> Mapping[str, tuple[Begun, ...]]:
-        """The beginnings of each assignment, by its id; the first counts, later ones are second exposures."""
+        """The starts of each assignment, by its id; the first counts, later ones are second exposures."""
         found: dict[str, list[Begun]] = defaultdict(list)
         for fact in self.facts.all(Begun):
             found[fact.assignment].append(fact)
@@ -220,7 +220,7 @@ class Person:
 
     @property
     def sitting(self) -> Sitting | None:
-        """The last beginning or end of a sitting; None if there is none."""
+        """The latest start or end of a sitting; None if there is none."""
         return self.facts.last(Sitting)
 
     @property

@@ -134,7 +134,8 @@ def is_solved(evidence: AttemptEvidence) -> bool:
 def exclusion_of(evidence: AttemptEvidence, flags: Iterable[FlagRow]) -> str:
     """Return why an attempt does not count; empty if it does.
 
-    An organiser's `included` overrides flags, reviewers and an earlier exclusion, but never the design.
+    An organiser's `included` overrides flags, reviewers and an earlier exclusion, but not an exclusion by
+    design.
     """
     reason = _by_design(evidence)
     if reason:

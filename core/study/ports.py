@@ -137,7 +137,7 @@ class StudyStore(Protocol):
         ...
 
     def attempts(self) -> Iterator[PublishedAttempt]:
-        """Yield the published journals, the oldest first; of a journal in conflict, all versions."""
+        """Yield the published journals, oldest first; of a journal in conflict, all versions."""
         ...
 
     def attempt(self, identity: str) -> PublishedAttempt | None:

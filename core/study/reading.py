@@ -159,7 +159,7 @@ def _with_blocks(forms: tuple[Questionnaire, ...]) -> tuple[Questionnaire, ...]:
 
 
 def _text(folder: Path, name: str) -> str:
-    """Return a text from the study's folder `texts`; nothing outside of the folder is read.
+    """Return text from the study's folder `texts`; nothing outside of the folder is read.
 
     Raises `StudyError` for a name that leads out of the folder, and for a file that can't be read.
     """

@@ -30,7 +30,7 @@ class AttemptRepair:
     def key(self) -> str:
         """The hash shared by all repairs of a task with the same code; it reveals nothing about the author.
 
-        It has 32 hex digits. White space around the code and at the ends of its lines is ignored; if
+        It has 32 hex digits. Whitespace around the code and at the ends of its lines is ignored; if
         a function is replaced twice, only the last code counts.
         """
         parts = [self.task]

@@ -75,13 +75,13 @@ class AnswersOf:
 
     def _known(self, question: Question) -> float | None:
         """Return the answer to a bank question that follows from the attempt; None for other questions."""
-        about = self._about(question.id, normal(*self.key, question.id))
+        about = self._answer_about(question.id, normal(*self.key, question.id))
         if about is None or question.kind is not QuestionKind.LIKERT:
             return about
         middle = (1 + question.points) / 2
         return middle + about * question.points / 5
 
-    def _about(self, question: str, noise: float) -> float | None:
+    def _answer_about(self, question: str, noise: float) -> float | None:
         if question.startswith("source."):
             return -2.0 + 0.3 * noise
         if question.startswith("sus_"):

@@ -242,7 +242,7 @@ def next_step(
 
 @dataclass(frozen=True)
 class _AssignedTask:
-    """An assignment in order, with the beginning that counts and the end, if any."""
+    """An assignment in order, with the start that counts and the end, if any."""
 
     assignment: Assignment
     number: int

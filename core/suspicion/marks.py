@@ -261,7 +261,7 @@ class _Piece:
         return is_known or self.library.is_module(path)
 
     def _is_tested(self, node: ast.expr) -> bool:
-        """Whether a value is only compared, used as a condition, or given to a look-up by name."""
+        """Whether a value is only compared, used as a condition, or given to a lookup by name."""
         above = self.above.get(node)
         if isinstance(above, ast.Call):
             return above.args[:1] == [node] and self._is_look_up(above)
@@ -326,7 +326,7 @@ class _Piece:
         getter = next(iter(paths & names.GETTERS)).partition(".")[2]
         names_attribute = len(node.args) > 1 and not _has_star(node)
         texts = self.meaning.texts(node.args[1]) if names_attribute else None
-        # A look-up by a text needs a literal one (decision 115): one that is made up could be any name.
+        # A lookup by a string needs a literal one (decision 115): one that is made up could be any name.
         if texts is None:
             yield SuspicionMark(f"{getter} by a name that is made up")
             return

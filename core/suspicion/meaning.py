@@ -1,4 +1,4 @@
-"""The meanings of the names in one module: imported things, built-ins, literal texts, classes of values."""
+"""The meanings of the names in one module: imports, built-ins, literal texts, classes of values."""
 
 from __future__ import annotations
 
@@ -191,7 +191,7 @@ def _given_each(target: ast.expr, value: ast.expr) -> Iterator[tuple[ast.AST, li
 
 
 def _bound(node: ast.AST, given: dict[int, list[ast.expr]]) -> Iterator[tuple[str, Binding]]:
-    """Yield the names that a node binds; `given` contains the values of targets by the id of the node."""
+    """Yield the names that a node binds, with their bindings. `given` maps ids of target nodes to values."""
     match node:
         case ast.Import(names=names):
             yield from map(_bound_module, names)

@@ -104,7 +104,7 @@ def filled(task: Task, values: Mapping[str, str], *, shell: bool = False) -> str
 
 
 def fenced(text: str) -> str:
-    """Return a text as a code block in Markdown."""
+    """Return text as a code block in Markdown."""
     fence = "```"
     while fence in text:
         fence += "`"

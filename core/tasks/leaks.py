@@ -73,7 +73,7 @@ def _copies(tree: SourceTree, targets: tuple[Target, ...]) -> Iterator[str]:
 def telling_lines(target: Target) -> str:
     """Return the longest run of original lines missing from the corrupted text.
 
-    White space is collapsed; empty if the run is too short.
+    Whitespace is collapsed; empty if the run is too short.
     """
     corrupted = {line.strip() for line in target.corrupted.splitlines()}
     best, run = "", [""]

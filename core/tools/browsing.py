@@ -46,7 +46,7 @@ def tree_path(raw: str) -> str:
 def existing_file(context: ToolContext, raw: str) -> str:
     """Return the path of a file in the tree.
 
-    Raises `RefusalError`, which names what is there, if the path is not that of a file.
+    Raises `RefusalError`, which names what the path refers to, if that is not a file.
     """
     path = tree_path(raw)
     if context.tree.is_file(path):
@@ -64,7 +64,7 @@ def existing_file(context: ToolContext, raw: str) -> str:
 def existing_folder(context: ToolContext, raw: str) -> str:
     """Return the path of a folder in the tree.
 
-    Raises `RefusalError`, which names what is there, if the path is not that of a folder.
+    Raises `RefusalError`, which names what the path refers to, if that is not a folder.
     """
     path = tree_path(raw)
     if context.tree.is_directory(path):

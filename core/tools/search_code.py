@@ -82,7 +82,7 @@ _SIMPLE_ESCAPES = frozenset("sSwWdDbBAZtnrfv")
 
 
 def required_literals(pattern: str) -> tuple[str, ...]:
-    """Return the texts of at least two characters that every match of `pattern` contains, the longest first.
+    """Return the texts of at least two characters that every match of `pattern` contains, longest first.
 
     Empty if that is unknown.
 

@@ -117,7 +117,7 @@ def result_pipe() -> Iterator[ResultPipe]:
 
 @dataclass
 class Deadline:
-    """The time limit of a run, extended by the time in which it waited for a processor."""
+    """The time limit of a run, extended by the time that it waited for a processor."""
 
     timeout_s: float
     patience: float = 1.0

@@ -130,7 +130,7 @@ def mark_alone(own: Sequence[Exchange], others: Sequence[Sequence[Exchange]], wr
     """Return the mark of a call that the true function does not get, such as one with random arguments.
 
     It may change the arguments, by their place, that the true function changes in one of its `others`, and
-    raise if that does: what it does beyond could be what the test rests on.
+    raise if that does: anything more could be what the test depends on.
     """
     function = own[0].request.get("function")
     same = [chain for chain in others if chain[0].request.get("function") == function]

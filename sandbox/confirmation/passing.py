@@ -255,7 +255,7 @@ class PassCheck:
         tests: Sequence[str],
         report: PairReport,
     ) -> Confirmation | None:
-        """Return why a pass rests on exceptions of tests that the submission swallows; None if it does not.
+        """Return why a pass depends on exceptions of tests that the submission swallows; None if it does not.
 
         A test may judge in a function that it passes on. Its exceptions reach the test only through the
         submission, unless the true function lets it raise the same ones in this test.
@@ -323,8 +323,8 @@ class PassCheck:
     ) -> bool:
         """Whether the tests still pass if attributes that only the submission sets are not set.
 
-        Only those count that code of the original could read. A repair may fill a cache at once that the true
-        function leaves empty; a test that passes without it does not rest on it.
+        Only attributes that code of the original could read count. A repair may fill a cache early that the
+        true function leaves empty; a test that passes without it does not depend on it.
         """
         unset = readable(self.case.original, attributes)
         if not unset:
@@ -350,7 +350,7 @@ class PassCheck:
         true = ran(self.case, functions, known.tests, self.case.original, (), self.run)
         passed = true.passed()
         if not frozenset(known.telling).intersection(passed):
-            # A submission chooses the functions that it changes, and thereby the tests that can be run. The
+            # A submission chooses the functions that it changes, and so the tests that can be run. The
             # remaining tests must still distinguish it from a wrong submission.
             detail = "No test that counts can be run with the other functions that were changed."
             raise NotConfirmableError(Unconfirmable.NO_CONTROL, detail)

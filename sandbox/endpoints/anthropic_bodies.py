@@ -115,7 +115,7 @@ def _blocks(message: ChatMessage, place: str) -> list[dict[str, Any]]:
         return _written(message, place)
     if message.role != "tool":
         return [{"type": "text", "text": message.content}]
-    # An empty text is refused where a text is expected, while an answer may have none.
+    # An empty string is refused where a text is expected, while an answer may have none.
     content = given({"content": message.content})
     return [{"type": "tool_result", "tool_use_id": message.tool_call_id, **content}]
 

@@ -128,5 +128,5 @@ class BoundedRequests:
 
 
 def utf8(text: str) -> str:
-    """Return a text in which unpaired surrogates are replaced, since no request can contain them."""
+    """Return text in which unpaired surrogates are replaced, since no request can contain them."""
     return text.encode("utf-8", "replace").decode("utf-8")

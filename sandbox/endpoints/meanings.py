@@ -79,7 +79,7 @@ _WRAPPED = (
 def _begins(sentences: tuple[str, ...]) -> re.Pattern[str]:
     """Return a pattern for the sentences with which a message begins.
 
-    Only beginnings count: an error may quote the repository, the request or the model's own text.
+    Only the start counts: an error may quote the repository, the request or the model's own text.
     """
     return re.compile(f"{_WRAPPED}(?:{'|'.join(sentences)})", re.IGNORECASE)
 
@@ -257,7 +257,7 @@ SIGNS: tuple[Sign, ...] = (
 
 
 def meaning_of(status: int, body: object = None) -> FailureMeaning:
-    """Return the meaning of an HTTP status other than success, and of the error in its body."""
+    """Return the meaning of an unsuccessful HTTP status and of the error in its body."""
     tables = tuple(errors_in(body))
     codes = frozenset(code for table in tables for code in _codes(table))
     messages = tuple(_message(table)[:_LONGEST_MESSAGE] for table in tables)
@@ -267,9 +267,9 @@ def meaning_of(status: int, body: object = None) -> FailureMeaning:
 
 
 def problem_of(status: int, body: object = None) -> ChatProblem:
-    """Return the problem that an HTTP status other than success means, with the error in its body.
+    """Return the problem that an unsuccessful HTTP status and the error in its body indicate.
 
-    `REJECTED` for a meaning that is unknown, and for one of a reply (`replies.reply_in_error`).
+    It is `REJECTED` if the meaning is unknown, or is one of a reply (`replies.reply_in_error`).
     """
     return PROBLEMS.get(meaning_of(status, body), ChatProblem.REJECTED)
 

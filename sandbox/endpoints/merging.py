@@ -155,7 +155,7 @@ def plain(value: Any) -> Any:
 
 
 def _sound(text: str) -> str:
-    """Return a text in which halves of characters that came in two pieces are joined.
+    """Return text in which halves of characters that came in two pieces are joined.
 
     Halves are surrogates of UTF-16, or bytes of UTF-8 that `streamed` decoded as surrogates.
     """

@@ -59,7 +59,7 @@ class ApiKey:
         return value
 
     def taken_out_of_text(self, text: str) -> str:
-        """Return a text with the key removed, and with unpaired surrogates replaced."""
+        """Return text with the key removed, and with unpaired surrogates replaced."""
         for secret in self._secrets:
             text = text.replace(secret, _SHOWN)
         if not text.isascii():

@@ -94,7 +94,7 @@ class Builds:
     on_line: Callable[[str], None] | None = None
     cancel: CancelToken = NEVER
     within: tuple[str, ...] = ()
-    """The canonical names of the packages that are being built already, the outermost first."""
+    """The canonical names of the packages that are being built already, outermost first."""
 
     def pin(self, requirements: Iterable[str]) -> Pinned:
         """Return the lock of `requirements`; build the packages that have no wheel."""

@@ -38,7 +38,7 @@ def collect_history(
     on_line: Callable[[str], None] = lambda line: None,
     cancel: CancelToken = NEVER,
 ) -> EarlierFiles:
-    """Return the earlier texts of the files of a source, the newest first, below `scratch`.
+    """Return the earlier texts of the files of a source, newest first, below `scratch`.
 
     Empty if no earlier version has one of the files. Raises `SourceError` for a folder, which has no history,
     and if the history can't be fetched; and `CancelledError` if stopped.
@@ -73,7 +73,7 @@ def _of_releases(
     on_line: Callable[[str], None],
     cancel: CancelToken,
 ) -> Iterator[tuple[str, EarlierFile]]:
-    """Yield the files of up to `RELEASES` releases before this one that have an sdist, the newest first.
+    """Yield the files of up to `RELEASES` releases before this one that have an sdist, newest first.
 
     Files that are links, too large or not text are left out.
     """
@@ -105,7 +105,7 @@ def _of_commits(
     on_line: Callable[[str], None],
     cancel: CancelToken,
 ) -> Iterator[tuple[str, EarlierFile]]:
-    """Yield the texts of the files before the commit, the newest first.
+    """Yield the texts of the files before the commit, newest first.
 
     Raises `SourceError` if the history can't be read.
     """

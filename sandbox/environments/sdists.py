@@ -65,7 +65,7 @@ def from_source(names: Sequence[str]) -> list[str]:
 
 
 def locate(pinned: str, name: str, *, python: str | None = None, cancel: CancelToken = NEVER) -> Sdist:
-    """Ask uv, and thereby the user's index, for the sdist of `pinned` (`name==version`), and return it.
+    """Ask uv, and so the user's index, for the sdist of `pinned` (`name==version`), and return it.
 
     Raises `SourceError` if there is none, `EnvironmentBuildError` if the user's settings of uv can't be read,
     and `CancelledError` if stopped.

@@ -86,7 +86,7 @@ def runner_distributions() -> dict[str, metadata.Distribution]:
         except metadata.PackageNotFoundError as error:
             raise EnvironmentBuildError(
                 f"gistpoint's own environment has no {name}, which pytest needs.",
-                hint="Install gistpoint again, with its dependencies.",
+                hint="Reinstall gistpoint with its dependencies.",
             ) from error
         for line in found[name].requires or ():
             requirement = requirement_of(line)

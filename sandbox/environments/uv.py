@@ -228,7 +228,7 @@ def _user_settings() -> dict[str, Any]:
 
 
 def _settings_files() -> Iterator[Path]:
-    """Yield the paths of files that uv would read outside of a project, the highest precedence first."""
+    """Yield the paths of files that uv would read outside of a project, highest precedence first."""
     if named := os.environ.get("UV_CONFIG_FILE"):
         yield Path(named)
     elif os.environ.get("UV_NO_CONFIG", "").lower() in ("", "0", "false"):

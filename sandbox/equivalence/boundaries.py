@@ -242,7 +242,7 @@ def _with_part(value: Encoded, n: int, changed: Encoded) -> Encoded:
 
 
 def _candidates(place: _Place, hints: Hints) -> Iterator[Encoded]:
-    """Yield values for a place, the most telling first, because there may be time for only a few."""
+    """Yield values for a place, most telling first, because there may be time for only a few."""
     value = place.value
     kind = value[0]
     own = _CANDIDATES[kind](value, hints) if kind in _CANDIDATES else iter(())
@@ -419,7 +419,7 @@ _BYTES_OF: Mapping[str, Callable[[Encoded], Encoded]] = {
     "s": lambda value: ["y", value[1].encode("utf-8", "ignore").hex()],
     "y": lambda value: ["s", bytes.fromhex(value[1]).decode("latin-1")],
 }
-"""Functions that return a text as bytes, and bytes as a text, because most that take one take the other."""
+"""Functions that return text as bytes, and bytes as text, because most that take one take the other."""
 
 
 def _as_integer(value: Encoded, _: str) -> list[Encoded]:

@@ -108,7 +108,7 @@ class Replayed:
 
 
 class _CallRecord(msgspec.Struct, tag_field="e", tag="call"):
-    """A call; `absent` is the number of things in its arguments that could not be pickled."""
+    """A call; `absent` is the number of objects in its arguments that could not be pickled."""
 
     target: int
     module: str

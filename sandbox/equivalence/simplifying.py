@@ -39,7 +39,7 @@ def _parts(value: Encoded) -> int:
 
 
 def simpler(values: Sequence[Encoded], most: int) -> list[list[Encoded]]:
-    """Return at most `most` inputs that are one step simpler than `values`, the smallest first."""
+    """Return at most `most` inputs that are one step simpler than `values`, smallest first."""
     found = [
         [*values[:n], changed, *values[n + 1 :]]
         for n, value in enumerate(values)

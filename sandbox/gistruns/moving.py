@@ -128,7 +128,7 @@ def _moved_tests(tree: SourceTree, entrypoint: Entrypoint) -> tuple[dict[str, by
 
 
 def _folders_above(paths: Iterable[str]) -> set[str]:
-    """Return all folders above the paths; the root is the empty text."""
+    """Return all folders above the paths; the root is the empty string."""
     found = set[str]()
     for path in paths:
         found.update(str(parent) for parent in PurePosixPath(path).parents)

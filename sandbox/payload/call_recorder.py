@@ -3,7 +3,7 @@
 Runs in the target's interpreter. The order has the `ids` of the tests to run, the `targets` (path, name,
 first and last line) and `most`, the number of different calls that are kept of each target. The records over
 the pipe are `call` (the number of the target, the module, the pickled arguments in the order of the
-signature, the shape of the signature, and the number of things in the arguments that could not be pickled),
+signature, the shape of the signature, and the number of objects in the arguments that could not be pickled),
 `passed_over` (calls whose arguments could not be kept) and `finish`.
 """
 

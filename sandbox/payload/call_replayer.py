@@ -345,7 +345,7 @@ def _is_made(value: Any) -> bool:
 
 
 def canonical(value: Any, depth: int, above: tuple[int, ...]) -> str:
-    """Return a text that is the same for equal values in any process. Raises `Unequal` if there is none.
+    """Return a string that is the same for equal values in any process. Raises `Unequal` if there is none.
 
     Up to `_ITEMS` items of an iterator are taken from it.
     """

@@ -31,7 +31,7 @@ class Absent:
 
 class _ByValue(pickle.Pickler):
     absent = 0
-    """The number of things that could not be pickled."""
+    """The number of objects that could not be pickled."""
 
     def reducer_override(self, value: Any) -> Any:
         """Return how to rebuild what pickle can't, such as a lambda or a lock; else `NotImplemented`."""
@@ -144,7 +144,7 @@ def set_state(function: Any, state: dict[str, Any]) -> None:
 
 
 def dumps(values: list[Any]) -> tuple[bytes, int]:
-    """Return the values as a pickle, and the number of things within them that an `Absent` replaces.
+    """Return the values as a pickle, and the number of objects within them that an `Absent` replaces.
 
     Raises the error of pickling if one of the values itself can't be pickled.
     """

@@ -3,7 +3,7 @@
 Many libraries do this legitimately (generated classes, templates, tests that write a module), so it is
 reported, not refused: the score compares what a gist does with what the original does (decision 45).
 
-Two things are watched. All code passed to `exec` reaches an audit hook, which can't be removed: it must be
+Two events are watched. All code passed to `exec` reaches an audit hook, which can't be removed: it must be
 the code of the file that it names. Every function call reaches `see`, called by the tracers up to Python 3.11
 and by a monitoring tool after that: its code must be part of code that passed the hook, or have existed
 before the watch began. Whatever the environment executes before any watched code has begun is not attributed

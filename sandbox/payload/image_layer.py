@@ -255,7 +255,7 @@ def prepared(order: dict[str, Any]) -> dict[str, Any]:
         links.remove_from(folder)
     names: dict[str, str] = {}
     for folder in folders:
-        # As for imports, the first folder of sys.path wins.
+        # As with imports, the first folder of sys.path wins.
         names = {**_importable(folder), **names}
     _empty(workdir.path)
     _add_user(order["user"])

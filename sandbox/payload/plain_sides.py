@@ -322,8 +322,8 @@ def same_plain(before: object, after: object) -> bool:
     if type(before) is not type(after) or type(before) not in _COMPARED:
         return False
     # NaN is not equal to itself, but it is not a change either.
-    are_no_numbers = before != before and after != after
-    return before == after or are_no_numbers
+    both_nan = before != before and after != after
+    return before == after or both_nan
 
 
 _COMPARED = frozenset((type(None), range, int, float, str, bytes, bool, complex, decimal.Decimal, *BY_PARTS))

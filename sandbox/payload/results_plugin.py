@@ -149,7 +149,7 @@ class Results:
         self.seconds = 0.0
 
     def relative(self, text: str) -> str:
-        """Return a text without the paths of the workspace, and with those of Python's folder replaced."""
+        """Return text without the paths of the workspace, and with those of Python's folder replaced."""
         for prefix in (sys.prefix, sys.base_prefix):
             text = text.replace(prefix.rstrip("/") + "/", "<python>/")
         for root in (self.real_root, self.root):
@@ -172,7 +172,7 @@ class Results:
         return f"{crash.path}:{crash.lineno}"
 
     def describe(self, report: Any) -> str:
-        """Return a text on a failure: location and message in the first line, then the short traceback."""
+        """Return text about a failure: location and message in the first line, then the short traceback."""
         longrepr: Any = report.longrepr
         location = self.location(longrepr)
         text = str(longrepr) if longrepr is not None else ""

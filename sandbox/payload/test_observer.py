@@ -28,7 +28,7 @@ class TestObserver:
     and after each test of that file, with the global names that the test sees and its module. `guard`
     describes the test in the file: its lines `first` to `last`, or the lines in `places` by the qualified
     name of a test; whether it is `decorated`; `pytest_names`, the names that the file imports from pytest,
-    each with the attribute of pytest that it must be bound to (an empty text for pytest itself); and
+    each with the attribute of pytest that it must be bound to (an empty string for pytest itself); and
     `doctests`, the hashes of docstrings by name. `owned` are the top-level names of the codebase.
     """
 
@@ -325,7 +325,7 @@ def _origin(item: pytest.Item) -> dict[str, Any]:
 def _fixed(function: object, code: CodeType) -> str:
     """Return a hash of the plain data in a function made by another function: its closure and defaults.
 
-    Returns an empty text if the function has no such data.
+    Returns an empty string if the function has no such data.
     """
     if "<locals>" not in str(getattr(function, "__qualname__", "")) and not getattr(
         function, "__closure__", None
@@ -346,7 +346,7 @@ def _fixed(function: object, code: CodeType) -> str:
 
 
 def _plain(value: object, depth: int) -> str | None:
-    """Return a text for plain data; None for any other value, or if it is nested deeper than `depth`."""
+    """Return a string for plain data; None for any other value, or if it is nested deeper than `depth`."""
     if value is None or type(value) in (str, bytes, int, float, complex, bool):
         return repr(value)
     if depth == 0:

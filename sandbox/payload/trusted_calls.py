@@ -138,7 +138,7 @@ class StubCalls:
 
         Raises `CannotTravelError` if there is no valid answer, or if this process was forked.
         """
-        # A fork shares both pipes, so that its messages would mix with those of this process.
+        # A fork shares both pipes, so its messages would mix with those of this process.
         if os.getpid() != self.own:
             raise CannotTravelError("it is called in a process that the test forked")
         with self.lock:

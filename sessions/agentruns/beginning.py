@@ -294,7 +294,7 @@ def resume_run(services: Services, name: str, base_url: str, pace: AgentPace) ->
     """Return an existing run and the ports to continue it.
 
     Raises `AgentRunError` if there is no such run or it can't be read, `EndpointError` if the package of chat
-    endpoints is missing, and `UserError` if the run was begun with a model at another server, or if its cost
+    endpoints is missing, and `UserError` if the run was begun with a model on another server, or if its cost
     is limited but can't be computed.
     """
     found = AgentRunStore(services.locations.runs).open(name)
@@ -309,10 +309,10 @@ def resume_run(services: Services, name: str, base_url: str, pace: AgentPace) ->
         _require_same(found.name, settings.scaffold, scaffold.identity)
     if solver.host != settings.host:
         raise UserError(
-            f"The run {found.name} was started with a model at another server: {settings.host or 'none'}.",
+            f"The run {found.name} was started with a model on another server: {settings.host or 'none'}.",
             hint=(
                 "Give that server with --base-url, or start another run: a model with the same name"
-                " at another server may be a different one."
+                " on another server may be a different one."
             ),
         )
     pace.require_price(settings)

@@ -43,7 +43,7 @@ class OutcomeRow(Protocol):
 
 
 class Rate(msgspec.Struct, frozen=True):
-    """A share, with its Wilson interval at 95 %."""
+    """A share, with its Wilson interval at 95%."""
 
     share: float
     low: float

@@ -17,7 +17,7 @@ PEOPLE = "people"
 
 @dataclass(frozen=True, slots=True)
 class GlanceShare:
-    """A share of cases with its 95 % interval (Wilson, 1927)."""
+    """A share of cases with its 95% interval (Wilson, 1927)."""
 
     count: int
     cases: int

@@ -1,9 +1,9 @@
 """Side files: a folder with an append log (`core/logs`) of operations for each person.
 
-Reviews, validations and readings share this code and differ by their `Codec` alone (decision 69).
+Reviews, validations and readings share this code and differ only in their `Codec` (decision 69).
 
-An unreadable line is skipped and reported, but never removed. A last line that a crash has torn is reported,
-and moved to another file at the next write.
+An unreadable line is skipped and reported, but never removed. A last line torn by a crash is reported, and
+moved to another file at the next write.
 """
 
 from __future__ import annotations

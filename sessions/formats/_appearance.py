@@ -60,7 +60,7 @@ def looks_like(probe: FileProbe) -> tuple[str, str]:
 
 
 def shape_of_json(probe: FileProbe) -> str:
-    """Describe the top level of a JSON or JSON-lines file; return an empty text for any other file."""
+    """Describe the top level of a JSON or JSON-lines file; return an empty string for any other file."""
     if probe.is_lines:
         keys = sorted({key for line in probe.lines[:20] for key in line} or probe.object)
         return f"JSON lines with the keys {_listed(keys)}"
@@ -85,7 +85,7 @@ def _text_like(text: str) -> tuple[str, str]:
         return "YAML", "Convert it to JSON: most of what is in it may be read then."
     if _MARKDOWN.search(text[:4096]):
         return "Markdown", ""
-    return f"text that begins with {lines[0].strip()[:_QUOTED_CHARACTERS]!r}" if lines else "white space", ""
+    return f"text that begins with {lines[0].strip()[:_QUOTED_CHARACTERS]!r}" if lines else "whitespace", ""
 
 
 def _listed(keys: Iterable[str]) -> str:

@@ -169,7 +169,7 @@ def _call(item: dict[str, Json]) -> RunCall:
     arguments = item.get("arguments")
     parsed = arguments if isinstance(arguments, dict) else None
     ours = as_dict(as_dict(item.get("extra")).get("gistpoint"))
-    # ATIF requires an object of arguments: arguments that were a text are stored in `extra`.
+    # ATIF requires an object of arguments: arguments given as text are stored in `extra`.
     if ours:
         return RunCall(
             as_str(ours.get("id")),

@@ -70,7 +70,7 @@ class _Reader(TextReader):
         turn = _TURN.fullmatch(head) or _CURSOR_TURN.fullmatch(head)
         if turn is None:
             return {"head": as_str(value).strip("\n")}
-        # The rules between turns are Markdown's, not the speakers'.
+        # The horizontal rules between turns come from the export, not from the speakers.
         text = re.sub(r"\A(?:\s*---\n)+|\n---\s*\Z", "", text.rstrip()).strip("\n")
         facts: dict[str, Json] = {"who": turn["who"], "what": turn.groupdict().get("what") or ""}
         if self._of_cursor:

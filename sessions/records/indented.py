@@ -24,13 +24,13 @@ _VALUE = re.compile(rb' ?(?:"([^"\\\n]*)"|(-?\d{1,18}))')
 class Indentation:
     """The lines of an indented array.
 
-    `indent` is the white space before a record, `keys` the white space before its keys; `names` are the light
+    `indent` is the whitespace before a record, `keys` the whitespace before its keys; `names` are the light
     keys.
     """
 
     def __init__(self, indent: str, keys: str, names: Sequence[str]) -> None:
         self.outer = indent[: 2 * len(indent) - len(keys)] if 2 * len(indent) > len(keys) else ""
-        """The white space before the bracket that closes the array."""
+        """The whitespace before the bracket that closes the array."""
         line = f"\n{indent}".encode()
         self.line, self.deeper = line, line + indent[:1].encode()
         self.close, self.open = line + b"}", line + b"{"

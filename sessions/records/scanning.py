@@ -1,4 +1,4 @@
-"""Finds the beginning and end of each record of a JSON text, in one pass over its bytes, a chunk at a time.
+"""Finds the beginning and end of each record of a JSON file, in one pass over its bytes, a chunk at a time.
 
 The text is decoded as Latin-1, so that an offset in it is an offset in the file; keys and the values that
 pairing needs are ASCII. Records are separated with the standard library's scanner, or in indented files by
@@ -121,7 +121,7 @@ class Scanner:
         return bool(data)
 
     def peek(self) -> str:
-        """Move to the next character that is not white space and return it; empty at the end."""
+        """Move to the next character that is not whitespace and return it; empty at the end."""
         while True:
             match = _SPACE.match(self._text, self._at)
             self._at = match.end() if match else self._at
@@ -302,7 +302,7 @@ class Scanner:
     def _indented(self, indent: str, keys: str, light: LightKeys) -> Iterator[RawRecord]:
         """Yield the records of an indented array, found by the indent of its lines and not decoded.
 
-        `indent` is the white space before a record, `keys` that before its keys; the bracket that closes the
+        `indent` is the whitespace before a record, `keys` that before its keys; the bracket that closes the
         array has less. One match covers the border of two records: the brace that closes the first, the
         bracket that opens the second, and a light key on its first line.
         """

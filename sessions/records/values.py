@@ -134,7 +134,7 @@ def _part(part: Json) -> str:
 
 
 def media_text(part: dict[str, Json], kind: str = "") -> str:
-    """Return a text in place of an image, a sound or a file.
+    """Return text in place of an image, a sound or a file.
 
     The text contains the name of the medium, or its type and size, and any text in it.
     """
@@ -282,7 +282,7 @@ def first(mapping: Mapping[str, Json], *keys: str) -> Json:
     """Return the first value under `keys` that is neither missing, None nor empty; None if there is none."""
     for key in keys:
         value = mapping.get(key)
-        # Zero and false count as values; an empty text, array or object does not.
+        # Zero and false count as values; an empty string, array or object does not.
         if value or (value is not None and isinstance(value, _NUMBERS)):
             return value
     return None

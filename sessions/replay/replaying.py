@@ -120,7 +120,7 @@ def _difference_text(text: str, against: str, facts: list[str]) -> str:
 
 
 def _around_difference(text: str, against: str) -> str:
-    """Return a text for a diff; if one of the texts is long, the part around the first difference."""
+    """Return a string for a diff; if one of the texts is long, the part around the first difference."""
     if max(len(text), len(against)) <= _COMPARED_IN_FULL:
         return text
     first = next(

@@ -93,7 +93,7 @@ class Replaced(FileChange):
         is_ambiguous = count > 1 and not self.every
         if is_ambiguous:
             raise NotAppliedError(
-                f"The text that was replaced in {path} is there {count} times.", is_wrong=True
+                f"The text that was replaced in {path} occurs {count} times.", is_wrong=True
             )
         return _bytes(text.replace(self.old, self.new))
 

@@ -496,7 +496,7 @@ class Waste:
         for view in compress(views, (at is None for at in read_at)):
             shown = view
             if is_partial:
-                # With a name, the part covers only the same request, not all lines of the file.
+                # A named part matches only the same request, not every line of the file.
                 shown = replace(view, name=view.name or "a part")
             self._views.setdefault(file_name(view.path), []).append((shown, step.index))
         return _first_if_all(earlier), _first_if_all(read_at)

@@ -227,7 +227,7 @@ class _ShownTexts:
 
 
 def _word_in(texts: str, text: str, at: int) -> int:
-    """Return the offset of a text at or after `at`, for a short text as a separate word; -1 if not found."""
+    """Return the offset, from `at` on, of a text, which must be a separate word if it is short; else -1."""
     at = texts.find(text, at)
     if len(text) >= _SHORT:
         return at

@@ -158,7 +158,7 @@ def _is_reported(listed: ListedRun) -> bool:
 
 
 def _may_be_expected(listed: ListedRun, file: Path) -> bool:
-    """Whether a user may expect an unlisted file in the list: it is unreadable, or its suffix is a run's."""
+    """Whether a user may expect an unlisted file in the list: it is unreadable, or has a run's suffix."""
     if not listed.is_verdict:
         return True
     return file.suffix.lower() in _SUFFIXES_OF_RUNS

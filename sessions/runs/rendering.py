@@ -139,7 +139,7 @@ def header_facts(run: Run) -> Iterator[tuple[str, str]]:
 
 
 def _formatted(value: float | None, form: str = "", *, before: str = "", after: str = "") -> str:
-    """Return a formatted number between two texts; an empty text if it is None."""
+    """Return a formatted number between two texts; an empty string if it is None."""
     if value is None:
         return ""
     return f"{before}{value:{form}}{after}"
@@ -222,7 +222,7 @@ def row_words(step: Step) -> str:
 
 
 def _first_text(call: RunCall, *names: str) -> str | None:
-    """Return the first of the named arguments of a call that is a text; None if none is."""
+    """Return the first string among the named arguments of a call; None if there is none."""
     values = map(arguments_of(call).get, names)
     return next((value for value in values if isinstance(value, str)), None)
 

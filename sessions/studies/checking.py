@@ -142,7 +142,7 @@ def _declaration(study: StudyFolder) -> CheckFinding:
 def _texts(study: Study) -> Iterator[CheckFinding]:
     unwritten = unwritten_texts(study)
     required = [item for item in study.texts.consent_items if item.startswith(REQUIRED_ITEM)]
-    detail = f"{len(study.texts.consent_items)} items of consent, {len(required)} of them required"
+    detail = f"{len(study.texts.consent_items)} consent items, {len(required)} of them required"
     if not required:
         detail = f"study.toml: no item of 'texts.consent_items' begins with {REQUIRED_ITEM}"
     elif unwritten:
@@ -255,7 +255,9 @@ def _feedback(study: Study, tasks: int) -> CheckFinding:
 def _elsewhere(study: StudyFolder) -> CheckFinding:
     missing = [name for name, folder in other_studies(study).items() if folder is None]
     if missing:
-        detail = f"study.toml: the key 'design.exposed_elsewhere' names {missing[0]!r}, but no study is there"
+        detail = (
+            f"study.toml: the key 'design.exposed_elsewhere' names {missing[0]!r}, but that is not a study"
+        )
         return CheckFinding("exposed elsewhere", False, detail)
     return CheckFinding(
         "exposed elsewhere", True, f"{len(other_studies(study))} other studies are taken into account"

@@ -31,7 +31,7 @@ class PassesToConfirm:
 
 
 def passes_to_confirm(folder: StudyFolder) -> PassesToConfirm:
-    """Return the attempts of people in a study with a pass that can still be confirmed, the oldest first."""
+    """Return the attempts of people in a study with a pass that can still be confirmed, oldest first."""
     local = {attempt.folder.name: attempt.folder / JOURNAL for attempt in folder.local_attempts()}
     places = {published.id: published.journal for published in folder.attempts()} | local
     unconfirmed: list[str] = []

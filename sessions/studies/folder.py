@@ -187,7 +187,7 @@ class StudyFolder:
         return self.store.publish(folder)
 
     def attempts(self) -> Iterator[PublishedAttempt]:
-        """Yield the published attempts, the oldest first; one in conflict occurs once for each journal."""
+        """Yield the published attempts, oldest first; one in conflict occurs once for each journal."""
         return self.store.attempts()
 
     def attempt(self, identity: str) -> PublishedAttempt | None:
@@ -195,7 +195,7 @@ class StudyFolder:
         return self.store.attempt(identity)
 
     def local_attempts(self) -> Iterator[LocalAttempt]:
-        """Yield the attempts of this study that are stored on this machine, the oldest first."""
+        """Yield the attempts of this study that are stored on this machine, oldest first."""
         for folder in sorted(self.local.glob(f"*/{JOURNAL}")):
             event = first_event(folder)
             header = event.data if event is not None else None

@@ -85,7 +85,7 @@ class Pseudonyms:
         return self._people[code] if code else ""
 
     def attempt(self, identity: str) -> str:
-        """Return the pseudonym of an attempt's id, which would reveal a time; empty for an empty id."""
+        """Return a pseudonym for an attempt's id, since the id would reveal a time; empty for an empty id."""
         return self._mac("attempt", identity)[:16] if identity else ""
 
     def assignment(self, identity: str) -> str:

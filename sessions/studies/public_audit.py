@@ -208,7 +208,7 @@ def _alternation(words: Iterable[str]) -> re.Pattern[str] | None:
 
 
 def _unescaped(text: str) -> str:
-    """Return a text without the escapes of JSON and the doubled quotes of CSV."""
+    """Return text without JSON's escapes and CSV's doubled quotes."""
     return _ESCAPE.sub(_character, text).replace('""', '"')
 
 
@@ -219,5 +219,5 @@ def _character(escape: re.Match[str]) -> str:
 
 
 def _blanks(text: str) -> str:
-    """Return a text with single blanks in place of whitespace, so that it is found in any layout."""
+    """Return text with single blanks in place of whitespace, so that it is found in any layout."""
     return " ".join(text.replace('""', '"').split())

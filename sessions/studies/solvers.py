@@ -221,7 +221,7 @@ def _sha256(document: RunDocument) -> str:
 def _task_of(
     tasks: Mapping[str, StudyTask], given: Mapping[str, str] | None, name: str, identity: str, recorded: str
 ) -> tuple[StudyTask | None, str]:
-    """Return the task of a run and an empty text, or None and why there is no task.
+    """Return the task of a run and an empty string, or None and why there is no task.
 
     `given` is the declared map, `identity` the id of the run, and `recorded` the name of the task in the run.
     """
@@ -237,7 +237,7 @@ def _task_of(
 
 
 def _named(tasks: Mapping[str, StudyTask], name: str) -> tuple[StudyTask | None, str]:
-    """Return the task that a name means and an empty text, or None and why there is no task.
+    """Return the task that a name means and an empty string, or None and why there is no task.
 
     A name is the task's id, at least its first 12 digits, or a function that is corrupted in it.
     """

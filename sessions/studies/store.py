@@ -250,7 +250,7 @@ class FolderStore:
         return publish(folder, self.published, self.machine)
 
     def attempts(self) -> Iterator[PublishedAttempt]:
-        """Yield the published journals, the oldest first."""
+        """Yield the published journals, oldest first."""
         yield from published(self.published)
 
     def attempt(self, identity: str) -> PublishedAttempt | None:

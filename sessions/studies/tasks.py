@@ -134,7 +134,7 @@ def _read(entry: Path, unpacked: Path) -> Task:
 
 
 def _unpacked(archive: Path, below: Path) -> Task | Path:
-    """Return the task of an archive, or if it was unpacked before, the folder of the task."""
+    """Return the task in an archive, or its folder if the archive was unpacked before."""
     place = below / sha256_of(archive)[:16]
     here = [folder for folder in place.iterdir() if (folder / TASK_FILE).is_file()] if place.is_dir() else []
     return here[0] if here else unpack_task(archive, place)

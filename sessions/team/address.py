@@ -173,7 +173,7 @@ def _not_a_url() -> TeamStoreError:
 
 
 def _port(text: str) -> int | None:
-    """Return the number of a port; None for an empty text. Raises `TeamStoreError` for any other text."""
+    """Return the number of a port; None for an empty string. Raises `TeamStoreError` for any other text."""
     if not text:
         return None
     port = whole_number(text)

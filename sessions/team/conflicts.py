@@ -10,9 +10,9 @@ class Conflict:
     """A conflict between this machine's files and the store."""
 
     what: str
-    """The thing that differs, such as `attempt 01J…`, `task 3f…` or `review 7c…`."""
+    """The item that differs, such as `attempt 01J…`, `task 3f…` or `review 7c…`."""
     seq: int = 0
-    """The line of an attempt's journal; 0 for other things."""
+    """The line of an attempt's journal; 0 for other items."""
     here: str = ""
     """The SHA-256 of this machine's copy; empty if it is damaged."""
     there: str = ""

@@ -158,7 +158,7 @@ def is_attempt_id(name: str) -> bool:
 
 
 def branch_of(name: str) -> tuple[str, str]:
-    """Return the attempt and the machine of a branch by its name; two empty texts if it is not a branch."""
+    """Return the attempt and the machine of a branch by its name; two empty strings if it is not a branch."""
     attempt, tilde, machine = name.rpartition("~")
     return (attempt, machine) if tilde else ("", "")
 

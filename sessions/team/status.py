@@ -31,7 +31,7 @@ _SEEN = text(
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """The numbers of things on one side that are missing from the other."""
+    """The numbers of items on one side that are missing from the other."""
 
     tasks: int = 0
     attempts: int = 0

@@ -172,9 +172,8 @@ class StudyExchange:
     def send_log(self, *, first: bool = False) -> None:
         """Send the lines missing from the store, and delete lines of erased people there.
 
-        Unless `first`, pending plans and beginnings are withdrawn before (`take_back`). Raises `StudyError`
-        for a line that differs, and with `first` for the beginning of an assignment that has been begun
-        already.
+        Unless `first`, pending plans and starts are withdrawn first (`take_back`). Raises `StudyError`
+        for a line that differs, and with `first` for the start of an assignment that has already begun.
         """
         if not first:
             self.take_back()
@@ -204,9 +203,9 @@ class StudyExchange:
         return None
 
     def _add(self, new: Sequence[tuple[StoreLine, StudyOperation | None]], *, first: bool) -> None:
-        """Add lines to the store; a second beginning of an assignment is stored without claiming it.
+        """Add lines to the store; a second start of an assignment is stored without claiming it.
 
-        With `first` it is refused. A withdrawn beginning frees its assignment, which can be begun again.
+        With `first` it is refused. A withdrawn start frees its assignment, which can be started again.
         """
         file, lines = self._file(LOG), [line for line, _ in new]
         deletions = [one for _, one in new if one is not None and one.kind == StudyOperationKind.DELETE]
@@ -226,7 +225,7 @@ class StudyExchange:
             self.connection.execute(_FREE, {"file": file, "ops": sorted(freed)})
 
     def take_back(self) -> None:
-        """Withdraw pending plans and beginnings that the store does not contain.
+        """Withdraw pending plans and starts that the store does not contain.
 
         Nobody has acted on them, because recording them failed with an error. The notes of all pending
         operations are deleted.
@@ -396,7 +395,7 @@ def _indexed(line: StoreLine, one: StudyOperation) -> StoreLine:
 def _claiming_once(
     lines: Sequence[StoreLine], taken: set[str], freed: Collection[str]
 ) -> Iterator[StoreLine]:
-    """Yield the lines; only the first beginning of an assignment keeps the assignment's id."""
+    """Yield the lines; only the first start of an assignment keeps the assignment's id."""
     for line in lines:
         if line.assignment in taken or line.op in freed:
             yield replace(line, assignment=None)
@@ -466,7 +465,7 @@ def locked(path: Path) -> Iterator[int]:
 
 
 def _plain(value: str) -> str:
-    """Return a text without lone surrogates and NUL characters, which columns can't contain."""
+    """Return text without lone surrogates and NUL characters, which columns can't contain."""
     return value.encode("utf-8", "replace").decode().replace("\0", "?")
 
 

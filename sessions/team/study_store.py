@@ -2,7 +2,7 @@
 
 The folder contains the file of every writer byte for byte, so that reading a study needs only the folder. A
 line is first written to its file and then sent from there; unsent lines are sent with the next call. Only
-plans and beginnings need the team's store: they are valid if it contains them, and otherwise withdrawn.
+plans and starts need the team's store: they are valid if it contains them, and otherwise withdrawn.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ T = TypeVar("T")
 PATIENCE_S = 2.0
 """The seconds for which a call waits until new records are sent, unless the store is known to be away."""
 _TIMES = 5
-"""The number of tries for a plan or beginning that the database can't serialise with other transactions."""
+"""The number of tries for a plan or start that the database can't serialise with other transactions."""
 _LOCK = 0x67697374
 """The first number of gistpoint's advisory locks; the second is computed from the study's id."""
 _AWAY = "The next task can begin when it answers again. None of your work is lost."
@@ -174,7 +174,7 @@ class TeamStudyStore:
         return self.files.operations_at(basis)
 
     def attempts(self) -> Iterator[PublishedAttempt]:
-        """Yield the published journals, the oldest first, after fetching missing ones if possible."""
+        """Yield the published journals, oldest first, after fetching missing ones if possible."""
         if not self._fetched_journals and not self._is_held():
             try:
                 self.send()
@@ -295,7 +295,7 @@ class TeamStudyStore:
                 self._sender = None
             return wanted
 
-    # One transaction for a plan or a beginning
+    # One transaction for a plan or a start
 
     def exclusively(self, act: Callable[[], T]) -> T:
         """Call `act` in a serialisable transaction, after fetching what others wrote; return its result.

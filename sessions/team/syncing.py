@@ -48,7 +48,7 @@ class StoreSync:
 
     @property
     def changes(self) -> int:
-        """The number of things that were sent and fetched."""
+        """The number of items that were sent and fetched."""
         return (
             self.tasks_sent
             + self.tasks_fetched

@@ -15,9 +15,9 @@ What is counted:
   counted by itself, a lambda with the function around it;
 - **decisions** are the complexities less one, added up;
 - a **room** is a folder in one of the four folders, with all that it holds: `core/agents`, `tui/screens`;
-- **words that slide back** are those of `WORDS`, wherever they occur in a module: in its names, its
-  docstrings and comments, and in the text that it prints. `told_apart` and `ToldApart` both hold the word
-  `told`.
+- **words that slide back** are those of `WORDS` and `PHRASES`, wherever they occur in a module: in its names,
+  its docstrings and comments, and in the text that it prints. `told_apart` and `ToldApart` both hold the word
+  `told`. A phrase is found only within a line.
 
 Product files are the modules of the four folders and those beside the links to them, without the demo's
 library and the attack programs, which are data. Of other packages the tests are left out. Each module is
@@ -63,6 +63,15 @@ WORDS = frozenset(
     | {"comfort", "comforts", "desk", "bench", "benches"}
 )
 """Words that were once used instead of plainer ones, such as `reports`, `missing`, `fix` and `harness`."""
+
+PHRASES = re.compile(
+    r"\bwhite space\b|\blook-ups?\b|\bempty texts?\b|\b(?:file|decision) of yours\b|\bjobs at work\b"
+    r"|[,;:] the (?:\w+est|(?:most|least|best) \w+|best)(?: one)? first\b"
+    r"|\b\d+ %(?=[.,;:)\"]| (?:interval|of|to|and|less|more)\b)"
+    r"|\b(?:mistake|event|action)s? of the user\b|\bhardly (?:a|fits?)\b|\bat any margin\b",
+    re.IGNORECASE,
+)
+"""Phrases that were once used for `whitespace`, `newest first`, `95%`, `a user error` and the like."""
 
 _WORD = re.compile(r"[A-Z]?[a-z]+")
 _A_KIND = re.compile(r"\bkinds[./](?:gist|repair)\b")
@@ -185,7 +194,8 @@ def read_module(name: str, path: str, text: str) -> Module:
 
 
 def _sliding(line: str) -> list[str]:
-    return [word.lower() for word in _WORD.findall(line) if word.lower() in WORDS]
+    words = [word.lower() for word in _WORD.findall(line) if word.lower() in WORDS]
+    return words + [phrase.lower() for phrase in PHRASES.findall(line)]
 
 
 def _imported(node: ast.Import | ast.ImportFrom) -> tuple[str, ...]:

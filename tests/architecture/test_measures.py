@@ -87,7 +87,7 @@ def test_each_fault_is_found(tmp_path: Path) -> None:
                 "X = (1,\n  2)  # fmt: skip\n"
             ),
             "tui/widgets/second.py": (
-                "class A: pass  # what is untold\nclass BenchTold(A): pass\n"
+                "class A: pass  # what is untold, the newest first\nclass BenchTold(A): pass\n"
                 "class B(A): pass\nclass DeepScreen(B): pass\n"
             ),
         },
@@ -101,6 +101,7 @@ def test_each_fault_is_found(tmp_path: Path) -> None:
         "circles of packages": ["core/a, core/b"],
         "terms of the glossary": ["task"],
         "words that slide back": [
+            "gistpoint.tui.widgets.second:1: , the newest first",
             "gistpoint.tui.widgets.second:2: bench",
             "gistpoint.tui.widgets.second:2: told",
         ],

@@ -3,7 +3,7 @@
 usage: python tests/benchmarks/two_checkouts.py BEFORE AFTER [ROUNDS] [RUN]
 
 Both are folders with a `.venv`. RUN is a large recorded run; without it the demo's is opened. The interval is
-that of the mean of the logarithms of the ratios, by Student's t, with a confidence of 95 %.
+that of the mean of the logarithms of the ratios, by Student's t, with a confidence of 95%.
 """
 
 from __future__ import annotations
@@ -128,7 +128,7 @@ class Checkout:
 
 
 def interval(ratios: list[float]) -> tuple[float, float, float]:
-    """Return the geometric mean of ratios, and the bounds of its 95 % interval."""
+    """Return the geometric mean of ratios, and the bounds of its 95% interval."""
     logs = [math.log(ratio) for ratio in ratios]
     middle = statistics.fmean(logs)
     half = stats.t.ppf(0.975, len(logs) - 1) * statistics.stdev(logs) / math.sqrt(len(logs))

@@ -1,7 +1,7 @@
 """Many attempts at once against an endpoint that sometimes limits or fails: all end, none is charged for it.
 
 Usage: PYTHONPATH=src:tests python tests/studies/agent_crowd.py [ATTEMPTS [AT_ONCE [SANDBOX]]] (default: 100,
-8, the strongest isolation). 5 % of the requests are answered with 429 and 2 % with 500, each reply after 0.2
+8, the strongest isolation). 5% of the requests are answered with 429 and 2% with 500, each reply after 0.2
 s. Then the same is done one attempt after the other. Prints both wall times, their ratio, and the maximum
 memory of the process. Exit code 1 if an attempt did not end, or ended differently from an undisturbed one.
 """

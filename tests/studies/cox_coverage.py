@@ -4,7 +4,7 @@
 
 12 persons attempt 15 of 60 tasks, half of them under each condition. Times are exponential with a rate that depends
 on the task, and on the person in the second world; in the third, the effect of the condition ends after some time.
-Prints for each world the share of draws in which Schoenfeld's test rejects at 5 %, and in which the intervals
+Prints for each world the share of draws in which Schoenfeld's test rejects at 5%, and in which the intervals
 contain the true ratio: the model's, one clustered by person as lifelines computes it, and the jackknife's.
 """
 

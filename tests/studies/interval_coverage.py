@@ -3,7 +3,7 @@
     PYTHONPATH=src:tests OPENBLAS_NUM_THREADS=1 uv run python tests/studies/interval_coverage.py
 
 Success is logistic with standard deviations .8 of persons and 1.2 of tasks unless stated otherwise. Prints the
-share of draws whose 95 % interval contains the truth, for the two-way jackknife and for independent attempts,
+share of draws whose 95% interval contains the truth, for the two-way jackknife and for independent attempts,
 and the mean half-width.
 """
 

@@ -225,7 +225,7 @@ def part_of(printed: float, whole: int) -> int | None:
 
 
 def wholes(printed: float, most: int, least: int = 2) -> list[int]:
-    """Return the possible numbers of tests for a percentage, the largest first."""
+    """Return the possible numbers of tests for a percentage, largest first."""
     return [whole for whole in range(most, least - 1, -1) if part_of(printed, whole) is not None]
 
 

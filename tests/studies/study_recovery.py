@@ -5,7 +5,7 @@
 
 First, 40 people attempt all of 60 tasks: each estimate is printed next to the truth, with its distance in
 standard errors (of the interval). Then SEEDS (100) studies of 16 people who attempt 6 of 24 tasks: the share
-of the 95 % intervals that contain the truth. With `--engine`, also 40 people and 64 tasks through the real
+of the 95% intervals that contain the truth. With `--engine`, also 40 people and 64 tasks through the real
 engine, in a temporary folder.
 
 The truth of a rate or a slope is that of all people and tasks that could have been drawn, by quadrature;

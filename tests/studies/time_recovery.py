@@ -3,7 +3,7 @@
     PYTHONPATH=src:tests OPENBLAS_NUM_THREADS=1 uv run python tests/studies/time_recovery.py [DRAWS]
 
 Persons and tasks are drawn at random; times are log-normal, cut at a cap. Prints mean estimates next to the
-truth, and how often 95 % intervals contain it.
+truth, and how often 95% intervals contain it.
 """
 
 from __future__ import annotations

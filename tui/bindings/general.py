@@ -15,7 +15,7 @@ GENERAL_KEYS: tuple[Key, ...] = (
         "ctrl+p",
         "command_palette",
         "Palette",
-        "What you can do now, the most used first",
+        "What you can do now, most used first",
     ),
     _program(
         "app.help", "f1,question_mark", "help", "Help", "Keys and explanations for this screen", show=True
@@ -101,7 +101,9 @@ GLANCE_KEYS: tuple[Key, ...] = (
     _verdict(
         "verdict.glance", "3", "judge('at a glance')", "At a glance", "Seen by reading alone", show=True
     ),
-    _verdict("verdict.none", "4", "judge('not a fault')", "No fault", "Nobody can call it wrong", show=True),
+    _verdict(
+        "verdict.none", "4", "judge('not a fault')", "No fault", "Nobody would call it a fault", show=True
+    ),
     _verdict("verdict.undo", "backspace", "take_back", "Take back", "Take back the current verdict"),
     _verdict("verdict.back", "left_square_bracket", "turn(-1)", "Back", "Go to the previous diff", show=True),
     _verdict("verdict.forward", "right_square_bracket", "turn(1)", "On", "Go to the next diff", show=True),

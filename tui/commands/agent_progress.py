@@ -124,7 +124,7 @@ def _line(row: JobRow, jobs: int) -> str:
 
 
 class JobTable:
-    """A table on the terminal with the jobs at work and counts by status, drawn several times a second."""
+    """A table on the terminal with the running jobs and counts by status, drawn several times a second."""
 
     def __init__(self, run: AgentRun, titled: TaskTitles) -> None:
         """`titled` returns the title of a task by its id."""
@@ -231,6 +231,6 @@ def _laid_out(rows: Sequence[JobRow], width: int) -> list[Laid[JobRow]]:
 
 
 def _urgency(row: JobRow) -> int:
-    """Return the sort key of a job in a table without room for all jobs; jobs at work come first."""
+    """Return the sort key of a job in a table that is too small for all jobs; running jobs come first."""
     order = (JobStatus.BEGUN, JobStatus.HALTED, JobStatus.ENDED, JobStatus.EXCLUDED, JobStatus.QUEUED)
     return -1 if row.sent else order.index(row.job.status)

@@ -297,7 +297,7 @@ _MODEL = OptionTable(
         "model": option("name of the model on the server, or builtin:searcher"),
         "base_url": option("the server, such as http://localhost:8000/v1", metavar="URL"),
         "api": option(
-            "the server's API: OpenAI's, as most servers speak it, or the vendor's own (default: openai, or"
+            "the server's API: OpenAI's, which most servers support, or the vendor's own (default: openai, or"
             " api in config.toml)"
         ),
         "temperature": option(metavar="T", read=_from_zero),

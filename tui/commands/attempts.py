@@ -69,7 +69,7 @@ class ListAttempts(Request):
 
 
 def listing(request: ListAttempts) -> int:
-    """Print the attempts, the newest first."""
+    """Print the attempts, newest first."""
     store = attempt_store()
     task = task_named(request.task).id if request.task else ""
     if request.json:

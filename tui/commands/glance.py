@@ -267,10 +267,10 @@ _COLUMNS: tuple[Column[RateRow], ...] = (
     Column("name", lambda row: row.name[:12] if row.by == "task" else row.name),
     Column("seen", lambda row: _count(row.rate.seen)),
     Column("rate", lambda row: _value(row.rate.seen)),
-    Column("95 %", lambda row: _interval(row.rate.seen)),
+    Column("95%", lambda row: _interval(row.rate.seen)),
     Column("alarms", lambda row: _count(row.rate.alarms)),
     Column("rate", lambda row: _value(row.rate.alarms)),
-    Column("95 %", lambda row: _interval(row.rate.alarms)),
+    Column("95%", lambda row: _interval(row.rate.alarms)),
     Column("doubtful", lambda row: str(row.rate.doubtful)),
 )
 
@@ -339,6 +339,6 @@ GLANCE = CliCommand(
     about=(
         "Shows the corrupted functions of tasks one at a time, original or corrupted, without saying"
         " which; you answer what you see. The diffs are shown after the whole set. Your answers are"
-        " kept in a file of yours in the data folder; --table prints how often faults were seen."
+        " kept in your own file in the data folder; --table prints how often faults were seen."
     ),
 )

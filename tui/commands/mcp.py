@@ -100,7 +100,7 @@ def _served(request: ServeTools, transport: str) -> ServedAttempt:
     services = build_services(
         request.isolation, role=Role(begun.role or Role.QA), participant=begun.participant
     )
-    services.consent.asker = lambda why_not: False  # nobody is there to ask
+    services.consent.asker = lambda why_not: False  # there is nobody to ask
     return served_attempt(services, begun, transport, _print_error_line)
 
 

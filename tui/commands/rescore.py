@@ -99,7 +99,7 @@ RESCORE = CliCommand(
     },
     about=(
         "Reads the changes that solvers made in another harness, puts them into the repository, and"
-        " runs gistpoint's own judge. The results are kept in a file of yours, never as attempts."
+        " runs gistpoint's own judge. The results are kept in your own file, never as attempts."
         " The exit code is 1 if a figure differs."
     ),
 )

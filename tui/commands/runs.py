@@ -96,7 +96,7 @@ class ListRuns(Request):
 def listing(request: ListRuns) -> int:
     """Print the runs of files, folders and archives, reading each run to its end for a complete row.
 
-    Return 2 if a named path can't be read, and 1 if nothing could be read or a file is hardly a run.
+    Return 2 if a named path can't be read, and 1 if nothing could be read or a run is doubtful.
     """
     read_files_as(request.read_as)
     if request.profile:
@@ -146,8 +146,7 @@ def read_runs(
 ) -> Iterator[tuple[ListedRun, RunDocument, Run]]:
     """Yield the runs of files and folders, read to their ends.
 
-    Runs that can't be read are added to `problems`. So are runs that hardly fit their format, which are also
-    yielded.
+    Runs that can't be read are added to `problems`. So are doubtful runs, which are also yielded.
     """
     for listed in list_runs(paths, with_unread=True):
         if listed.header is None:
@@ -175,8 +174,8 @@ def _completed(early: Run, run: Run) -> Run:
 def print_problems(problems: list[ListedRun], paths: Sequence[str], code: int) -> int:
     """Print what could not be read, and return the exit code: `code` unless the problems call for another.
 
-    A named path that can't be read is a user error. A file that is hardly a run, or not a run at all, is a
-    negative verdict.
+    A named path that can't be read is a user error. A file that is not, or probably not, a run is a negative
+    verdict.
     """
     for item in problems:
         shown = item.problem if item.name in item.problem else f"{item.name}: {item.problem}"
@@ -262,7 +261,7 @@ class ShowRun(Request):
 
 
 def show(request: ShowRun) -> int:
-    """Print a run, one of its steps, or its profile. Return 1 if the run hardly fits its format.
+    """Print a run, one of its steps, or its profile. Return 1 if the run is doubtful.
 
     Raises `UserError` if there is no such step, or if both a step and a profile are requested.
     """
@@ -301,7 +300,7 @@ def show(request: ShowRun) -> int:
 
 
 def _doubted(document: RunDocument) -> int:
-    """Return the exit code for a run that was read, and warn if it hardly fits its format."""
+    """Return the exit code for a run that was read, and warn if it is doubtful."""
     doubt = doubt_of(document)
     if doubt:
         print(f"gistpoint: {visible_line(doubt)}", file=sys.stderr)
@@ -420,7 +419,7 @@ class ConvertRun(Request):
 
 
 def convert(request: ConvertRun) -> int:
-    """Write a run in another format, to standard output or to a file. Return 1 if it hardly fits its format.
+    """Write a run in another format, to standard output or to a file. Return 1 if it is doubtful.
 
     Raises `UserError` if the file is the run itself.
     """

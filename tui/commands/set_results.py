@@ -185,7 +185,7 @@ def _row(result: SourceResult) -> list[str]:
         share_words(share),
         f"{costs.get('confirming_seconds', 0.0):.1f}",
         f"{costs.get('saved_seconds', 0.0):.1f}",
-        "" if agreement is None else f"{100 * agreement:.0f} % of {values['control']['tried']}",
+        "" if agreement is None else f"{100 * agreement:.0f}% of {values['control']['tried']}",
     ]
 
 

@@ -249,8 +249,8 @@ CHECK = CliCommand(
             "study": STUDY,
             "json": JSON,
             "prereg": option(
-                "check nothing, but print the sections of a pre-registration (OSF) as Markdown,"
-                " before the study is opened"
+                "print the sections of a pre-registration (OSF) as Markdown before the study is opened,"
+                " without checking anything"
             ),
         },
         one_of=(("json", "prereg"),),

@@ -127,7 +127,7 @@ class BlindReading(NamedStudy):
     reader: str = ""
 
 
-def read(request: BlindReading) -> int:
+def read_changes(request: BlindReading) -> int:
     """Open the passing changes of a study for reading. Raises `StudyError` if nothing has passed yet."""
     from gistpoint.core.locations import Locations
     from gistpoint.tui.base_app import OneScreenApp
@@ -193,7 +193,7 @@ CONFIRM = CliCommand(
 )
 READ = CliCommand(
     BlindReading,
-    read,
+    read_changes,
     {
         "study": STUDY,
         "reader": option("the reader's pseudonym (default: the login)", metavar="NAME"),

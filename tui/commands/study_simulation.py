@@ -99,7 +99,7 @@ def _print_power(found: StudyPower, request: PowerOfStudy) -> None:
                 str(figure.tasks),
                 str(figure.attempts),
                 "no interval" if figure.half_width is None else f"{figure.half_width:.2f}",
-                *([f"{100 * (figure.power or 0):.0f} %"] if effect else []),
+                *([f"{100 * (figure.power or 0):.0f}%"] if effect else []),
             ]
             for figure in figures
         ],

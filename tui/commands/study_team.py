@@ -72,7 +72,7 @@ def _address_of(study: StudyFolder) -> StoreAddress:
     address = note.address if note is not None else chosen_address(Locations.of_user().config)
     if address is None:
         raise StudyError(
-            "No team's store is chosen, so there is no place to share the study.",
+            "No team store is chosen, so the study can't be shared.",
             hint="gistpoint store use postgresql://USER@HOST/DATABASE, then gistpoint store init.",
         )
     return address

@@ -222,7 +222,7 @@ VALIDATE = CliCommand(
         "isolation": ISOLATION,
     },
     about=(
-        "Opens a queue of tasks. Your answers are kept in a file of yours in the data folder, never"
+        "Opens a queue of tasks. Your answers are kept in your own file in the data folder, never"
         " in a task. Verdicts of others are not shown: `gistpoint task validations` compares them,"
         " and "
         "--adjudicate decides where they differ."

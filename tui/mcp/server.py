@@ -209,7 +209,7 @@ def _words(progress: RunProgress) -> str:
 
 
 def _sendable(text: str) -> str:
-    """Return a text in a form that UTF-8 can encode: half of a surrogate pair becomes U+FFFD."""
+    """Return text in a form that UTF-8 can encode: half of a surrogate pair becomes U+FFFD."""
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 

@@ -1,4 +1,4 @@
-"""The command palette: commands by name, the most used first."""
+"""The command palette: commands by name, most used first."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def count_use(path: Path, id: str) -> None:
 
 
 def matching(commands: Sequence[PaletteEntry], words: str) -> list[PaletteEntry]:
-    """Return the commands that match a query, the best matches first.
+    """Return the commands that match a query, best matches first.
 
     Matches in the name come before matches in the other texts, and before names that contain only the letters
     in order. An empty query matches all commands.

@@ -146,7 +146,7 @@ class CodeView(LineView):
         self.colour(language)
 
     def clear(self) -> None:
-        """Show an empty text."""
+        """Show no text."""
         self.load("", language=None)
 
     @property

@@ -50,7 +50,7 @@ class QuestionField(Vertical):
         self.show_fault("")
 
     def show_fault(self, fault: str) -> None:
-        """Show what is wrong with the answer; an empty text hides the line."""
+        """Show what is wrong with the answer; an empty string hides the line."""
         words = self.query_one(".question-fault", Plain)
         words.update(f"! {fault}" if fault else "")
         words.display = bool(fault)

@@ -90,7 +90,7 @@ class TextSeal:
         self._show = {sealed: visible(chr(raw)) for raw, sealed in self._close.items()}
 
     def close(self, text: str) -> str:
-        """Return a text in which each dangerous character is replaced with a private-use one."""
+        """Return text in which each dangerous character is replaced with a private-use one."""
         return text.translate(self._close) if self.needed else text
 
     def open(self, text: str) -> str:

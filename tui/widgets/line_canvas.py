@@ -9,7 +9,7 @@ from textual.style import Style
 
 
 def laid_over(base: Style, text: str) -> RichStyle:
-    """Return a style, written with theme variables, laid over `base`; only `base` for an empty text."""
+    """Return a style, written with theme variables, laid over `base`; only `base` for an empty string."""
     return (base + Style.parse(text) if text else base).rich_style
 
 

@@ -170,7 +170,7 @@ class LineView(LineCanvas):
 
     @property
     def line_count(self) -> int:
-        """The number of lines; an empty text has one."""
+        """The number of lines; an empty string has one."""
         return len(self.lines)
 
     def show_text(
@@ -334,7 +334,7 @@ class LineView(LineCanvas):
         return self.cursor_line - self.first_line
 
     def place(self, x: int, y: int) -> None:
-        """Scroll at once, without counting that as an action of the user."""
+        """Scroll at once, without counting that as a user action."""
         self._placing = True
         self.scroll_to(x, y, animate=False, immediate=True, force=True)
         self._placing = False

@@ -209,7 +209,7 @@ def _width(row: Row) -> int:
 
 
 def folded(text: str, width: int) -> list[str]:
-    """Return a text wrapped to lines of at most `width` cells, with an indent before all but the first."""
+    """Return text wrapped to lines of at most `width` cells, with an indent before all but the first."""
     lines, line = [], ""
     for word in text.split(" "):
         longer = f"{line} {word}" if line else word

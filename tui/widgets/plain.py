@@ -13,17 +13,17 @@ from gistpoint.tui.widgets.fitted import Fitted
 
 
 def plain_text(text: str) -> Content:
-    """Return a text as literal content: no markup, and control characters as glyphs."""
+    """Return text as literal content: no markup, and control characters as glyphs."""
     return Content(visible(text))
 
 
 def plain_line(text: str) -> Content:
-    """Return a text as a line of literal content, with newlines and tabs as glyphs, too."""
+    """Return text as a line of literal content, with newlines and tabs as glyphs, too."""
     return Content(visible_line(text))
 
 
 def plain_cell(text: str, style: str | Style = "") -> Text:
-    """Return a text as a literal line for table cells and tree labels, which accept only Rich text."""
+    """Return text as a literal line for table cells and tree labels, which accept only Rich text."""
     return Text(visible_line(text), style=style, no_wrap=True, end="")
 
 

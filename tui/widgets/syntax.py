@@ -73,8 +73,8 @@ def tokens_by_line(
 ) -> Iterator[list[LineTokens]]:
     """Yield the tokens of all lines in order, `CHUNK` lines at a time.
 
-    Nothing is yielded for an unknown language, or for a text of more than `LARGEST` lines. This is meant for
-    a thread: it often pauses, and it ends early if `stopped` returns True.
+    Nothing is yielded for an unknown language, or for a text of more than `LARGEST` lines. This is meant
+    to run in a thread: it pauses often, and stops early if `stopped` returns True.
     """
     lexer = _lexer(language)
     _QUICK.add(language)

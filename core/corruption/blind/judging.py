@@ -160,7 +160,7 @@ def _over_the_cap(result: JudgeResult, last: float, max_cost_usd: float | None) 
 
 
 def read_answer_of(text: str) -> tuple[ModelAnswer | None, str]:
-    """Return the last answer in a reply and an empty text; without an answer, None and what is wrong.
+    """Return the last answer in a reply and an empty string; without an answer, None and what is wrong.
 
     Only the last `_LONGEST_REPLY` characters and the last `_MOST_OBJECTS` objects are searched.
     """

@@ -51,7 +51,7 @@ def _indexed(value: ast.expr, by: ast.expr) -> bool:
 
 
 def bare(subject: CorruptionTarget, node: ast.expr, part: ast.expr) -> Iterator[Edits]:
-    """Yield the edit that reduces an expression to one part, without needless parentheses.
+    """Yield the edit that reduces an expression to one part, without unnecessary parentheses.
 
     Nothing is yielded if the part has parentheses that it would still need.
     """

@@ -16,12 +16,12 @@ _TIGHT = (ast.Name, ast.Attribute, ast.Call, ast.Subscript, ast.Constant)
 
 
 def step_of(subject: CorruptionTarget) -> str:
-    """Return the white space that indents the function's body."""
+    """Return the whitespace that indents the function's body."""
     return margin(subject, subject.node.body[0])
 
 
 def margin(subject: CorruptionTarget, statement: ast.stmt) -> str:
-    """Return the white space before a statement; empty if other code is on its line."""
+    """Return the whitespace before a statement; empty if other code is on its line."""
     start = subject.span(statement)[0]
     space = subject.text[subject.line_start(start) : start]
     return "" if space.strip() else space
@@ -52,7 +52,7 @@ def lines_of(subject: CorruptionTarget, statements: Sequence[ast.stmt]) -> tuple
 
 
 def relaid(subject: CorruptionTarget, block: Sequence[ast.stmt], space: str) -> str | None:
-    """Return the lines of consecutive statements with another margin; None if they can't be moved."""
+    """Return the lines of consecutive statements with another indentation; None if they can't be moved."""
     lines = lines_of(subject, block)
     return None if lines is None else shifted(subject.cut(lines), margin(subject, block[0]), space)
 

@@ -38,7 +38,7 @@ _Comprehension = ast.ListComp | ast.SetComp | ast.DictComp
 _NAMES = ("result", "found", "items")
 _LOOPS: tuple[type[ast.For | ast.While], ...] = (ast.For, ast.While)
 _MOST_MOVED = 5
-"""Maximum number of lines that are moved to another margin."""
+"""Maximum number of lines that are moved to another indentation."""
 _LOOSE = (ast.IfExp, ast.Lambda, ast.Tuple, ast.Yield, ast.BoolOp)
 """Values that need parentheses in a conditional expression, or are hard to read in one."""
 _DEFERRING = (ast.Lambda, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp, ast.JoinedStr)
@@ -196,7 +196,7 @@ def _can_be_joined(test: ast.expr) -> bool:
 
 
 def _moved(subject: CorruptionTarget, block: Sequence[ast.stmt], space: str) -> str:
-    """Return the lines of a short block with another margin; empty if they can't be moved."""
+    """Return the lines of a short block with another indentation; empty if they can't be moved."""
     text = relaid(subject, block, space)
     return text if text is not None and text.count("\n") < _MOST_MOVED else ""
 

@@ -29,7 +29,7 @@ ENOUGH = 4
 PLENTY = 8
 """Number of good corruptions that end the search even if none of them is hard to locate."""
 _MOST_READ = 400
-"""Number of corruptions of one function that are read, the likeliest first; few functions have 100."""
+"""Number of corruptions of one function that are read, likeliest first; few functions have 100."""
 _CONFIRMED = 3
 """Number of good corruptions that are tried on the whole suite."""
 _MORE_TESTS = 1
@@ -108,7 +108,7 @@ def prove_best(trial: CandidateTrial, rated: Sequence[Rated]) -> CandidateVerdic
 
 
 def good_corruptions(trial: CandidateTrial, name: str, band: tuple[int, int]) -> list[Rated]:
-    """Return the good corruptions of a function, the best hidden first, and count the outcomes of all others.
+    """Return the good corruptions of a function, best hidden first, and count the outcomes of all others.
 
     A good corruption that is hard to locate comes before one that is not, however visible they are. Empty if
     none of those that were tried is good. Raises `CandidateDropped` if there is none to try.
@@ -140,7 +140,7 @@ def good_corruptions(trial: CandidateTrial, name: str, band: tuple[int, int]) ->
 
 
 def good_first(good: Iterable[R]) -> list[R]:
-    """Return good corruptions, the best hidden first."""
+    """Return good corruptions, best hidden first."""
     return sorted(good, key=_sort_key)
 
 
@@ -208,14 +208,14 @@ def _rate(
     trial.next(corruption.target.name, ", ".join(corruption.families))
     report = trial.probe((corruption.target,), stop_after=most + _MORE_TESTS)
     if report.status is not RunStatus.FINISHED:
-        trial.end(STOPPED.get(report.status, Reason.NO_RESULT).value)
+        trial.count_outcome(STOPPED.get(report.status, Reason.NO_RESULT).value)
         return None
     if len(report.failed) > most:
-        trial.end("too_many_failing_tests")
+        trial.count_outcome("too_many_failing_tests")
         return None
     evidence = evidence_of(report, corruption.target, trial.library)
     good = is_good(evidence, least, most)
-    trial.end("good" if good else fault(evidence, least))
+    trial.count_outcome("good" if good else fault(evidence, least))
     return Rated(corruption, report, evidence, subtlety(evidence, least, most), glance, good)
 
 

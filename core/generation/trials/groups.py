@@ -24,7 +24,7 @@ _SPARE = 1
 
 
 FindGood = Callable[[CandidateTrial, str, tuple[int, int]], Sequence[Rated]]
-"""Returns the good corruptions of a function, the best first; raises `CandidateDropped` without any."""
+"""Returns the good corruptions of a function, best first; raises `CandidateDropped` without any."""
 
 
 def decide_group(trial: CandidateTrial) -> CandidateVerdict:

@@ -65,7 +65,7 @@ def decide_history(trial: CandidateTrial) -> CandidateVerdict:
 
 
 def commits_of(trial: CandidateTrial, name: str) -> list[str]:
-    """Return the commits or releases that replaced earlier bodies of a function, the newest first."""
+    """Return the commits or releases that replaced earlier bodies of a function, newest first."""
     path, _, qualname = name.partition("::")
     definition = _definition(trial, path, qualname)
     bodies = trial.context.bodies.of(path, qualname, definition.dedented)
@@ -83,7 +83,7 @@ def _definition(trial: CandidateTrial, path: str, qualname: str) -> Definition:
 def good_earlier(
     trial: CandidateTrial, name: str, band: tuple[int, int], commit: str | None = None
 ) -> list[RatedHistory]:
-    """Return the good corruptions that the earlier bodies of a function contain, the best hidden first.
+    """Return the good corruptions that the earlier bodies of a function contain, best hidden first.
 
     With `commit`, only bodies that this commit replaced are used. Raises `CandidateDropped` if the function
     has no earlier body.
@@ -186,28 +186,28 @@ class _Search:
         trial, target, report = self.trial, self._target(text), self._report(text)
         refusal = self.gate.check(text)
         if refusal in _REFUSED:
-            trial.end(f"gate: {refusal}")
+            trial.count_outcome(f"gate: {refusal}")
             return
         if report.status is not RunStatus.FINISHED:
-            trial.end(STOPPED.get(report.status, Reason.NO_RESULT).value)
+            trial.count_outcome(STOPPED.get(report.status, Reason.NO_RESULT).value)
             return
         errors = [failure.error_type for failure in report.failed.values()]
         tests = code_of_tests(trial.library.intake.repository.tree, report.failed)
         feature = missing_feature(self.today, body.file, tests, errors)
         if feature and not trial.settings.missing_features:
-            trial.end(Reason.MISSING_FEATURE.value)
+            trial.count_outcome(Reason.MISSING_FEATURE.value)
             return
         glance = trial.context.scorer.scores([target])[0]
         # The score was fitted to deliberate edits. Here it only ranks proven faults, unless the user sets a
         # maximum (decision 137).
         most = trial.settings.max_glance
         if most is not None and glance.value > most:
-            trial.end(Reason.AT_A_GLANCE.value)
+            trial.count_outcome(Reason.AT_A_GLANCE.value)
             return
         evidence, band = evidence_of(report, target, trial.library), self.band
         is_about_it = all(id in trial.library.entering(target.name) for id in report.failed)
         good = is_good(evidence, *band) and is_about_it
-        trial.end("good" if good else fault(evidence, band[0]))
+        trial.count_outcome("good" if good else fault(evidence, band[0]))
         if good:
             corruption = Corruption(target, edits_between(self.today, text), (body.family,), 1.0)
             rated = subtlety(evidence, *band)

@@ -60,7 +60,7 @@ def decide_by_model(trial: CandidateTrial) -> CandidateVerdict:
 def corruptions_by_model(
     trial: CandidateTrial, name: str, band: tuple[int, int]
 ) -> list[RatedModelCorruption]:
-    """Return the model's corruptions of a function that can be kept, the best one first.
+    """Return the model's corruptions of a function that can be kept, best first.
 
     Raises `CandidateDropped` if there is none, and `EndpointError` if every function would fail in the same
     way, or the set has spent its budget.

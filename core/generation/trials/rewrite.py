@@ -89,17 +89,17 @@ def _require_fault(trial: CandidateTrial, rated: RatedModelCorruption) -> None:
     target, report = rated.target, rated.report
     errors = [failure.error_type for failure in report.failed.values()]
     if GONE.intersection(errors):
-        trial.end(f"{REWRITE}: uses what is not there")
+        trial.count_outcome(f"{REWRITE}: uses what is not there")
         raise CandidateDropped(Reason.NONE_GOOD, "it uses names or attributes that the library does not have")
     tree = trial.library.intake.repository.tree
     file = corrupted_tree(tree, (target,)).read(target.path).decode("utf-8", "replace")
     feature = missing_feature(target.original, file, code_of_tests(tree, report.failed), errors)
     if feature and not trial.settings.missing_features:
-        trial.end(Reason.MISSING_FEATURE.value)
+        trial.count_outcome(Reason.MISSING_FEATURE.value)
         raise CandidateDropped(Reason.MISSING_FEATURE, f"it has no {feature!r}")
     entering = trial.library.entering(target.name)
     if not (rated.good and entering.issuperset(report.failed)):
         why = fault(rated.evidence, trial.settings.band[0])
-        trial.end(why)
+        trial.count_outcome(why)
         raise CandidateDropped(Reason.NONE_GOOD, why.replace("_", " "))
-    trial.end("good")
+    trial.count_outcome("good")

@@ -106,7 +106,7 @@ class CandidateTrial:
         finally:
             self._reading += time.monotonic() - began
 
-    def end(self, fate: str) -> None:
+    def count_outcome(self, fate: str) -> None:
         """Count the outcome of the last corruption."""
         self.fates[fate] += 1
         self._report_progress(latest=fate)

@@ -135,7 +135,7 @@ def _replaced(lines: _Lines, old: ast.stmt, wanted: list[str]) -> _Lines:
 
 
 def _text_of(docstring: ast.stmt, lines: list[str], dropped: Callable[[str], bool]) -> list[str]:
-    """Return the lines of a docstring as they are written, from its first quote to its last."""
+    """Return the lines of a docstring as written, quotes included, without the imports to drop."""
     written = [line.encode() for line in lines[docstring.lineno - 1 : last_line(docstring)]]
     # The end is cut first: if the docstring has one line, both columns refer to that line.
     written[-1] = written[-1][: docstring.end_col_offset]

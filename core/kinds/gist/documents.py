@@ -112,7 +112,7 @@ class _OtherTest(msgspec.Struct):
 
 
 def _read_test(fields: Fields) -> GistTest | None:
-    """Return the tests of a command; None for a program, whose table has empty texts.
+    """Return the tests of a command; None for a program, whose table has empty strings.
 
     Raises `TaskError`, which names the key, for a bad value.
     """

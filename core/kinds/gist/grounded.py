@@ -32,7 +32,7 @@ def invented_operand(text: str, operands: Sequence[Operand] | None, existence: E
 
 
 def _is_grounded(text: str, operand: Operand, existence: ExistenceReport) -> bool:
-    # The environment's objects that equal many things, such as `approx`, must be named (decision 123).
+    # The environment's objects that equal many others, such as `approx`, must be named (decision 123).
     if operand.wild:
         return _is_named(operand, existence)
     if operand.replaced:

@@ -77,7 +77,7 @@ class NoGist(StrEnum):
 
 
 class NoGistError(NegativeVerdictError):
-    """The verdict that an entrypoint can't become a task, which is not a mistake of the user."""
+    """The verdict that an entrypoint can't become a task, which is not a user error."""
 
     def __init__(self, reason: NoGist, message: str, *, hint: str = "") -> None:
         super().__init__(message, hint=hint)
@@ -388,7 +388,7 @@ def _outcomes(run: TestsRun | CommandRun) -> object:
 
 
 def _failure_of(run: TestsRun | CommandRun) -> str:
-    """Return a text about the first failure in a finished run; empty if nothing fails."""
+    """Return text about the first failure in a finished run; empty if nothing fails."""
     if isinstance(run, CommandRun):
         if run.raised:
             return run.raised.text

@@ -55,7 +55,7 @@ def any_within(numbers: Sequence[int], first: int, last: int) -> bool:
 
 
 def margin_of(line: str) -> str:
-    """Return the white space at the beginning of a line."""
+    """Return the whitespace at the beginning of a line."""
     return line[: len(line) - len(line.lstrip())]
 
 

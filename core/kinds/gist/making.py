@@ -185,7 +185,7 @@ class GistResults:
 
     @property
     def reasons(self) -> dict[str, int]:
-        """The number of refused entrypoints by reason, the most frequent first."""
+        """The number of refused entrypoints by reason, most frequent first."""
         return dict(Counter(one.reason for one in self.refused).most_common())
 
 

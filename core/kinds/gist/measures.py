@@ -19,7 +19,7 @@ MEASURES = (
     Measure("test_recall", "The share of the original test's lines that are in the gist.", unit="percent"),
     Measure(
         "test_precision",
-        "The share of the lines of the gist's test that are the original test's.",
+        "The share of the gist's test lines that are in the original test.",
         unit="percent",
     ),
     Measure("pass_rate", "The share of the test's instances that pass in the gist.", unit="percent"),

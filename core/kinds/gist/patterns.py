@@ -1,7 +1,7 @@
 """Patterns that outputs must match: aligned runs of the original, with gaps where they differ.
 
 Lines that are in every run are required. A line that differs is compared by its tokens, which are
-numbers, words, white space and symbols. Tokens that are the same in all runs are required too, and a gap
+numbers, words, whitespace and symbols. Tokens that are the same in all runs are required too, and a gap
 accepts only the kinds of tokens that the runs had in it; if these differ only in order, as in sets, the gap
 accepts the same tokens in any order (decision 46).
 """

@@ -224,7 +224,7 @@ def line_evidence(score: GistScore, spliced: SplicedGist | None) -> tuple[LineEv
     for one, did in zip(lines, ran, strict=True):
         first = _place(origin, one.line.first)
         last = _place(origin, one.line.last)
-        # Lines of the original test have no place in the gist as handed in.
+        # Lines of the original test do not occur in the gist as handed in.
         if first and last:
             found.append(LineEvidence(first, last, did, one.reason, one.original))
     return tuple(found)

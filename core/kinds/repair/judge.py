@@ -239,7 +239,7 @@ class RepairJudge:
         seen = self._observations(again, second, run)
         lost = self.baseline.passed - second.passed
         if lost:
-            # Tests may depend on their order: only those that the original passes backwards count.
+            # Tests may depend on their order: only those count that the original also passes in reverse.
             original = self._original(self._untouched(request.tree))
             lost &= self._controlled.run(replace(again, tree=original, watched=()), run=run).passed
         if not lost:

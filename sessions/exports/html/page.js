@@ -180,9 +180,9 @@
   }
 
   function sayFolds() {  // what a click will do
-    ofTexts.textContent = texts.length && texts.every((box) => box.open) ? "fold texts" : "unfold texts";
+    ofTexts.textContent = texts.length && texts.every((box) => box.open) ? "collapse texts" : "expand texts";
     ofTexts.disabled = !texts.length;
-    ofSteps.textContent = areOpen() ? "fold steps" : "open steps";
+    ofSteps.textContent = areOpen() ? "collapse steps" : "expand steps";
   }
 
   const keys = {

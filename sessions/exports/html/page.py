@@ -407,8 +407,8 @@ def _head(title: str) -> str:
         + f'<header class="bar">\n<h1>{title}</h1>\n<div class="scripted" role="search"><input type="search"'
         ' id="find" placeholder="search (/)" aria-label="search in the run"><button id="before"'
         ' aria-label="hit before">↑</button><button id="next" aria-label="next hit">↓</button><output'
-        ' id="found"></output></div>\n<div class="scripted"><button id="unfold">unfold'
-        ' texts</button><button id="fold">fold steps</button></div>\n<fieldset'
+        ' id="found"></output></div>\n<div class="scripted"><button id="unfold">expand'
+        ' texts</button><button id="fold">collapse steps</button></div>\n<fieldset'
         ' aria-label="colours"><label><input type="radio" name="look" checked> auto</label><label><input'
         ' type="radio" name="look" id="light"> light</label><label><input type="radio" name="look"'
         ' id="dark"> dark</label></fieldset>\n<details class="keys'
@@ -421,8 +421,8 @@ _KEYS = (
     ("x X", "next and previous error"),
     ("/", "search; Enter goes to the next hit, Esc ends it"),
     ("n N", "next and previous hit"),
-    ("o", "unfold or fold the long texts of the step"),
-    ("O", "unfold or fold the long texts of all steps"),
+    ("o", "expand or collapse the long texts of the step"),
+    ("O", "expand or collapse the long texts of all steps"),
     ("?", "these keys"),
 )
 

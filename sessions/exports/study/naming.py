@@ -15,5 +15,5 @@ def prefix_of(data: StudyData) -> str:
 
 
 def file_part(text: str) -> str:
-    """Return a text as a part of a file's name, at most 60 characters long; `unnamed` if nothing remains."""
+    """Return text as a part of a file's name, at most 60 characters long; `unnamed` if nothing remains."""
     return re.sub(r"[^A-Za-z0-9._-]+", "-", text).strip("-.")[:60] or "unnamed"

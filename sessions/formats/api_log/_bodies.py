@@ -159,7 +159,7 @@ def _add_to_message(whole: dict[str, Json], kind: str, event: dict[str, Json]) -
                     known = block.get(key)
                     block[key] = (known if isinstance(known, str) else "") + as_str(delta[source])
         case "content_block_stop":
-            # The arguments of a call come as pieces of JSON, which can be parsed only when all are there.
+            # The arguments of a call come as pieces of JSON, which can be parsed only when all have arrived.
             written = block.get("input")
             parsed = parsed_object(written) if isinstance(written, str) else None
             if parsed is not None:

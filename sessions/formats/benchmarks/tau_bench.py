@@ -155,7 +155,7 @@ def _voiced_step(index: int, raws: Sequence[Raw]) -> Step:
         for side in _SIDES:
             calls += map(call_of_function, objects(tick.get(f"{side}_tool_calls")))
             results += map(_tool_result, tick.objects(f"{side}_tool_results"))
-    # In a voice dialogue both may speak: each tick has what either uttered during it.
+    # In a voice dialogue, both may speak at once: each tick has the words of either.
     overlap = f"[{other}, at the same time] {spoken[other]}" if who and spoken[other].strip() else ""
     actor = {"agent": Actor.AGENT, "user": Actor.USER}.get(who, Actor.ENVIRONMENT)
     return (

@@ -95,7 +95,7 @@ class _Reader(RunReader):
     def _note_calls(self, blocks: list[dict[str, Json]], step: int) -> None:
         for block in blocks:
             call = as_str(block.get("id"))
-            # A call without an id can't be answered; under "" it would take any text of the user as its
+            # A call without an id can't be answered; under "" it would take any user text as its
             # answer.
             if block.get("type") == "tool_use" and call:
                 self._steps[call] = self._open_calls[call] = step

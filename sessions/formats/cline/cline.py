@@ -254,7 +254,7 @@ def _result(block: Record) -> Result:
 
 
 def _results_in_text(message: dict[str, Json], calls: list[RunCall]) -> list[Result]:
-    """Return the results in a message's text; other text of the user becomes a result without a call."""
+    """Return the results in a message's text; other user text becomes a result without a call."""
     results: list[Result] = []
     for text in _texts(message):
         match = _RESULT.match(text)

@@ -76,7 +76,7 @@ class _Reader(RunReader):
             return step_count
         identity = item.word("id") or Record(fields).word("item_id")
         known = self._items.get(identity)
-        # An update of the list of things to do is a separate change, though its item is the same.
+        # An update of the to-do list is a separate change, though its item is the same.
         changes_plan = kind == "todo_list" and event == "item.updated"
         if known is not None and not changes_plan:
             self._answered = self._answered or _ends_a_call(event, kind)

@@ -474,7 +474,7 @@ def _is_log(probe: FileProbe) -> bool:
 
 
 class _Replayed:
-    """The session that results from a log of changes, as one JSON text; replayed when it is first read."""
+    """The session that a log of changes results in, as one JSON document; replayed when it is first read."""
 
     name = ""
 

@@ -1,4 +1,4 @@
-"""Reads logs of Inspect: `.eval` archives, finished or not, and logs as one JSON text.
+"""Reads logs of Inspect: `.eval` archives, finished or not, and logs in a single JSON file.
 
 Each sample is a run.
 """
@@ -246,7 +246,7 @@ class _Sample(RunReader):
 
 
 class MonolithSample(_Sample):
-    """A sample in one JSON text."""
+    """A sample in a log that is a single JSON file."""
 
     def __init__(self, probe: FileProbe, id: str, log: dict[str, Json], summary: dict[str, Json]) -> None:
         super().__init__(probe, id, log, summary)

@@ -247,7 +247,7 @@ _IMPORTANCE = (
     StepKind.TOOL,
     StepKind.MESSAGE,
 )
-"""The purposes that a call can have, the most important first."""
+"""The purposes that a call can have, most important first."""
 
 
 def kind_of(calls: tuple[RunCall, ...]) -> StepKind:
@@ -379,7 +379,7 @@ def shell_call(command: str, identity: str = "", tool: str = "bash") -> RunCall:
 
 
 def shell_words(command: str) -> list[str]:
-    """Return the words of a command, split as a shell would, or at white space if its quotes do not match."""
+    """Return the words of a command, split as a shell would, or at whitespace if its quotes do not match."""
     if not _SPLIT.match(command):
         return command.split()
     return [_QUOTED.sub(_unquoted, match[0]) for match in _WORD.finditer(command)]

@@ -385,10 +385,10 @@ class _Work:
 
 
 def _key(message: dict[str, Json]) -> str:
-    """Return a text that identifies a message, in whatever form a provider repeats it."""
+    """Return a string that identifies a message, in whatever form a provider repeats it."""
     parts = parts_of_reply(message)
     ids = [call.id for call in parts.calls if call.id]
-    # Providers differ in the white space between the parts of a message.
+    # Providers differ in the whitespace between the parts of a message.
     text = "".join("".join(parts.texts).split())
     return f"{role_of(message)} {ids or text}"
 

@@ -31,7 +31,7 @@ from gistpoint.core.tasks.model import Target
 def campaign(
     folder: Path, *versions: str, bench: FakeBench | None = None, mode: str = "discovery", **options: object
 ) -> tuple[Counts, list[CandidateVerdict]]:
-    """Make tasks from the earlier versions of the library's file, the newest first."""
+    """Make tasks from the earlier versions of the library's file, newest first."""
     shop = Shop(folder, bench or FakeBench())
     shop.library()
     files = tuple(EarlierFile(f"{n}" * 40, f"2024-01-0{n}", text) for n, text in enumerate(versions, 1))

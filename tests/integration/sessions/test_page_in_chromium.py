@@ -103,11 +103,11 @@ async def test_a_page_is_safe_searched_and_walked(tmp_path: Path) -> None:
         ).click()  # this one is folded already, and the button folds the others
         steps, opened = page.locator(".step"), page.locator(".step[open]")
         await expect(opened).to_have_count(await steps.count() - 1)
-        for label, count in (("fold steps", 0), ("open steps", await steps.count())):
+        for label, count in (("collapse steps", 0), ("expand steps", await steps.count())):
             await expect(page.locator("#fold")).to_have_text(label)
             await page.locator("#fold").click()
             await expect(opened).to_have_count(count)
-        for label in ("unfold texts", "fold texts", "unfold texts"):
+        for label in ("expand texts", "collapse texts", "expand texts"):
             await expect(page.locator("#unfold")).to_have_text(label)
             await page.locator("#unfold").click()
 

@@ -173,7 +173,7 @@ def test_tables_tell_what_was_tried_kept_dropped_and_saved(
     assert cells["source"] == "shop==1 (stars unknown)"
     assert (cells["functions"], cells["candidates"]) == ("4", "3")
     assert (cells["tried"], cells["kept"]) == (str(counts.tried), str(counts.kept))
-    assert cells["control"] == "50 % of 2"
+    assert cells["control"] == "50% of 2"
     assert float(cells["saved s"]) > 0
     assert (
         f"shop==1\tcandidate\tshares_functions_with_a_kept_one\t{counts.reasons['shares_functions_with_a_kept_one']}"

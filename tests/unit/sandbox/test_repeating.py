@@ -1,4 +1,4 @@
-"""Calls are chosen for repetition so that those that could cover for a wrong answer are never left out."""
+"""Calls are chosen for repetition so that those that could hide a wrong answer are never left out."""
 
 from __future__ import annotations
 

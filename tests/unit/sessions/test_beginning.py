@@ -91,7 +91,7 @@ def test_a_bound_needs_a_price_and_a_run_stays_with_its_server(services: Service
     wanted = BeginAgentRun(tasks=(str(services.locations.tasks),), model=AgentModel(model=SEARCHER))
     begin_run(elsewhere, plan_run(elsewhere, wanted, TokenPrice(1, 2), print), AgentPace(max_cost=1.0))
     begin_run(elsewhere, plan, AgentPace())
-    with pytest.raises(UserError, match=r"at another server: far\.example"):
+    with pytest.raises(UserError, match=r"on another server: far\.example"):
         resume_run(services, plan.name, "", AgentPace())
 
 

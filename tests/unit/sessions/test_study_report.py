@@ -180,7 +180,7 @@ def test_what_failed_or_is_missing_is_said(real_page: str) -> None:
 def test_a_primary_analysis_without_data_is_not_a_heading_alone() -> None:
     report = StudyReport(study_data(), (RanAnalysis(Analysis("primary", "P", "", "")),))
     text = "".join(page(report))
-    assert "No attempt that counts is there to estimate it from." in text
+    assert "There is no attempt that counts to estimate it from." in text
     assert "Without data in this study" not in text
 
 

@@ -119,7 +119,7 @@ def test_jobs_that_are_left_are_told_and_resumed(task: Task, capsys: pytest.Capt
         assert "answered 401" in out.rpartition("message\t")[2]
         assert KEY not in out + err
         assert agent("resume", "r", "--base-url", "http://localhost:9/v1") == 2
-        assert "started with a model at another server" in capsys.readouterr().err
+        assert "started with a model on another server" in capsys.readouterr().err
         assert agent("resume", "r", "--base-url", served.url) == 0
     assert shown(capsys, "r")["totals"]["left"] == 0
 

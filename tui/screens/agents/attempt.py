@@ -157,7 +157,7 @@ class GiveAsked(Message):
 
 
 def take_words(state: AttemptState) -> str:
-    """Return a text that explains the consequences of taking an attempt over."""
+    """Return a string that explains the consequences of taking an attempt over."""
     model, left = visible_line(state.header.model or "the model"), state.remaining
     baseline = ", and it is no longer a baseline" if state.header.role == Role.BASELINE else ""
     budgets = f"{left.tool_uses} of {state.budgets.tool_uses} {state.of_kind.unit}s"

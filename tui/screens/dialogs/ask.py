@@ -113,17 +113,17 @@ class Dialog(ModalScreen[Answer | None], BaseScreen[Answer | None]):
         self._drafts.write(changed)
 
     def on_key(self, event: events.Key) -> None:
-        """Write a letter typed while no field has the focus into the last field, so that it is not lost."""
+        """Write a typed letter into the last field if no field has the focus, so that it is not lost."""
         means_something = event.key in self.active_bindings
         if event.is_printable and event.character != " " and not means_something:
             self._write(event, event.character or "")
 
     def on_paste(self, event: events.Paste) -> None:
-        """Write a text pasted while no field has the focus into the last field."""
+        """Write pasted text into the last field if no field has the focus."""
         self._write(event, event.text.partition("\n")[0])
 
     def _write(self, event: events.Event, text: str) -> None:
-        """Write a text into the last field that is shown, unless a field has the focus or there is none."""
+        """Write text into the last visible field, unless a field has the focus or there is none."""
         fields = [field for field in self._fields().values() if field.display]
         if not fields or isinstance(self.focused, Input):
             return

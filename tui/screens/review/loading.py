@@ -54,7 +54,7 @@ _QUICKLY_COUNTED = 16_000_000
 
 
 class Rank(IntEnum):
-    """Priorities of the thread's jobs, the most urgent first."""
+    """Priorities of the thread's jobs, most urgent first."""
 
     OPEN = 0
     STEP = 1
@@ -206,7 +206,7 @@ class RunRewritten(OfRun):
 
 
 def check_format(document: RunDocument) -> None:
-    """Raise `NoRunError` if a run hardly fits the format in which it was read."""
+    """Raise `NoRunError` if it is doubtful that a file is a run in the format in which it was read."""
     from gistpoint.sessions.records.archives import NoRunError
     from gistpoint.sessions.runs.opening import doubt_of
 

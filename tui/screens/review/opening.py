@@ -19,7 +19,7 @@ class _Pane(Widget, can_focus=True):
     """An empty pane."""
 
     def render(self) -> str:
-        """Return an empty text."""
+        """Return an empty string."""
         return ""
 
 

@@ -74,8 +74,8 @@ def names_apart(runs: Mapping[str, RunRow]) -> dict[str, str]:
 def differences(names: Sequence[str], *, hidden: bool) -> list[str]:
     """Return the part of each name that differs from the others, cut at whole words.
 
-    If a name has no such part, return its last path segment instead. For a single name, return an empty text.
-    If `hidden`, return numbers such as `#1`, since names may reveal the model.
+    If a name has no such part, return its last path segment instead. For a single name, return an empty
+    string. If `hidden`, return numbers such as `#1`, since names may reveal the model.
     """
     if len(names) < 2:
         return [""]

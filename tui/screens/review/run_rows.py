@@ -169,7 +169,7 @@ def known_outcomes(rows: Sequence[RunRow]) -> list[AttemptResult]:
 def _share_solved(rows: Sequence[RunRow]) -> Summary:
     """Return the share of solved runs, and a text about it: a range if some runs still need a review.
 
-    Only runs with a known outcome count. Without such runs, return -1 and an empty text.
+    Only runs with a known outcome count. Without such runs, return -1 and an empty string.
     """
     outcomes = known_outcomes(rows)
     least, more = outcomes.count(AttemptResult.SOLVED), outcomes.count(AttemptResult.TO_BE_READ)

@@ -30,7 +30,7 @@ GLYPHS: dict[StepMark, tuple[str, str]] = {
     StepMark.EDIT: ("e", "$text-primary"),
     StepMark.TEST_RUN: ("t", "$text-secondary"),
 }
-"""The glyph and style of each mark on the strip, the most important first."""
+"""The glyph and style of each mark on the strip, most important first."""
 LOOKS = tuple(reversed(GLYPHS.values()))
 _WEIGHTS = {mark: len(GLYPHS) - place for place, mark in enumerate(GLYPHS)}
 
@@ -122,12 +122,12 @@ class Survey:
         return KINDS[self.kinds[index]] if index < len(self) else None
 
     def marks(self, index: int) -> list[StepMark]:
-        """Return the marks of a step, the most important first."""
+        """Return the marks of a step, most important first."""
         bits = self.bits[index] if index < len(self) else 0
         return [mark for mark in GLYPHS if bits & _BITS[mark.value]]
 
     def rare(self, most: int) -> list[StepMark]:
-        """Return the marks on at most `most` steps, the rarest first, without the mark for errors."""
+        """Return the marks on at most `most` steps, rarest first, without the mark for errors."""
         found = [mark for mark in GLYPHS if 0 < self._counts[mark] <= most and mark is not StepMark.ERROR]
         return sorted(found, key=lambda mark: self._counts[mark])
 
@@ -142,7 +142,7 @@ class Survey:
         return next((mark for mark in marks if bits & _BITS[mark.value]), None)
 
     def words(self, index: int) -> list[str]:
-        """Return a text for each mark of a step."""
+        """Return a string for each mark of a step."""
         others = dict(self.others.get(index, ()))
         return [
             f"· {WORDS[mark]}" + (f" (step {others[mark] + 1})" if mark in others else "")
@@ -194,7 +194,7 @@ class Survey:
 
 
 def legend(survey: Survey, rare: Collection[StepMark] | None = None) -> list[tuple[str, str, str]]:
-    """Return the glyph, style and short name of each mark on the strip, the least important first.
+    """Return the glyph, style and short name of each mark on the strip, least important first.
 
     If the cells cover many steps, `rare` are the marks shown; they are returned after the share of errors.
     """

@@ -155,9 +155,9 @@ class Interruptions:
         self._screen.app.push_screen(IdleCover(idle_ms), answered)
 
     def answer_idle(self, *, away: bool) -> None:
-        """Record the answer to the question next to the code. `away` means that the period was not work.
+        """Record the answer to the question next to the code. `away` means that the solver was not working.
 
-        An answer that comes before the question could be read is ignored.
+        An answer given before the question could be read is ignored.
         """
         doubt = self._attempt.state.doubt
         if doubt and self._pressed_at >= self._shown_at + ON_THEIR_WAY_S:

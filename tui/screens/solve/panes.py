@@ -237,7 +237,7 @@ class PaneArea(Splits):
     def turn_editor(self) -> str:
         """Put the editor next to the code, or below it.
 
-        Return a notice if that is not visible yet; otherwise, an empty text.
+        Return a notice if that is not visible yet; otherwise, an empty string.
         """
         self.at_side = not self.at_side
         self.lay_out()

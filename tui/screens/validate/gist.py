@@ -180,7 +180,7 @@ class GistPage(TaskPage, EditingPane):
 
 
 def reference_words(answer: GistAnswer | None) -> str:
-    """Return a text on a task's reference gist: whether it is faithful, and its scores."""
+    """Return text about a task's reference gist: whether it is faithful, and its scores."""
     reference = answer.reference if answer is not None else None
     if reference is None:
         return "no reference gist: gistpoint gist reference looks for one"

@@ -34,8 +34,8 @@ def asked_by_name(
     """Yield the expressions that look up modules by name, each with its replacement in a flat file.
 
     These are calls of `import_module`, entries of `sys.modules`, and the targets of `monkeypatch.setattr` and
-    `mock.patch`. `flat_name` returns the name of a definition in the flat file, an empty text for a module of
-    the codebase, and None for everything else; `itself` is the flat file's own module.
+    `mock.patch`. `flat_name` returns the name of a definition in the flat file, an empty string for a module
+    of the codebase, and None for everything else; `itself` is the flat file's own module.
     """
     for node in ast.walk(statement):
         match node:

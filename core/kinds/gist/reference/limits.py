@@ -21,7 +21,7 @@ def limits_of(
     evidence: str,
     files: Collection[str],
 ) -> list[str]:
-    """Return the limits that failed runs of gists indicate, as sentences, the most probable first.
+    """Return the limits that failed runs of gists indicate, as sentences, most probable first.
 
     Empty if they indicate none. `path` and `qualname` are those of the test, `refused` are the refused
     imports, `evidence` is the text of the failures, and `files` are the paths of the repository.

@@ -174,7 +174,7 @@ class _ReportPage:
                 yield from self._section(ran)
             else:
                 yield (
-                    f'<p class="box" id="{_id(ran)}">No attempt that counts is there to estimate it'
+                    f'<p class="box" id="{_id(ran)}">There is no attempt that counts to estimate it'
                     " from.</p>\n"
                 )
         if not report.confirmatory:

@@ -122,7 +122,7 @@ def test_exploration_of_few_attempts_is_not_estimated() -> None:
 
 
 def test_forecasts_by_hand() -> None:
-    """Each attempt takes twice as long as forecast; the stated chance is 80 %, and 3 of 4 are solved."""
+    """Each attempt takes twice as long as forecast; the stated chance is 80%, and 3 of 4 are solved."""
     rows = [
         attempt_row(
             f"P{n % 3}", f"t{n}", n != 3, minutes=20,

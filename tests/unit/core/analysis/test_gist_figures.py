@@ -65,7 +65,7 @@ def test_a_gist_that_was_not_created_has_no_flags() -> None:
 
 
 def test_the_first_row_of_gistifys_table_2_is_not_its_own_count() -> None:
-    """72 of 97 are 74.2 %; the printed 76.3 % would be 74."""
+    """72 of 97 are 74.2%; the printed 76.3% would be 74."""
     assert round(100 * 72 / 97, 1) == 74.2
     assert round(100 * 74 / 97, 1) == 76.3
     rows = [gist(f"t{n}", False, error="missing_test" if n < 72 else "pytest_runtime") for n in range(97)]

@@ -1,4 +1,4 @@
-"""The spelling of numbers."""
+"""The formatting of numbers."""
 
 from __future__ import annotations
 
