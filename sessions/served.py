@@ -413,7 +413,7 @@ def served_attempt(
 
 
 def _piled_up(services: Services, task: Task) -> str:
-    """Return a note if clients have just left several attempts at a task; otherwise an empty text."""
+    """Return a note if clients have just left several attempts at a task; otherwise an empty string."""
     since = services.clock.utc_ms() - PILE_MS
     return " ".join(pile.words for pile in piles(services.attempts, KIND, since, task.id))
 

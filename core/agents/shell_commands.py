@@ -59,7 +59,7 @@ def _documents(ends: Sequence[str], rest: str) -> Iterator[str]:
 
 
 def _after(ends: Sequence[str], rest: str) -> str:
-    """Return the first line after the heredocs that is not empty; an empty text without one."""
+    """Return the first line after the heredocs that is not empty; an empty string without one."""
     lines = rest.split("\n")
     for end in ends:
         while lines and lines.pop(0).strip() != end:
@@ -107,7 +107,7 @@ def _form(tool: Tool) -> str:
 
 
 def example_of(tools: Sequence[Tool]) -> str:
-    """Return a command with a heredoc, of the first tool that takes code; an empty text if none does."""
+    """Return a command with a heredoc, of the first tool that takes code; an empty string if none does."""
     taking = [tool for tool in tools if tool.takes(ArgumentKind.CODE)]
     if not taking:
         return ""

@@ -232,7 +232,7 @@ class _Conversation:
         }
 
     def _charged(self, turn: ModelTurn) -> str:
-        """Charge the call for which mini-swe-agent refuses a reply; return the refusal, or an empty text.
+        """Charge the call for which mini-swe-agent refuses a reply; return the refusal, or an empty string.
 
         It carries out none of a reply's calls if one of them is not a call of `bash`.
         """

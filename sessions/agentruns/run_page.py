@@ -298,7 +298,7 @@ def _rates(totals: RunFigures, run: str) -> str:
     )
     if not items:
         return ""
-    scale = "From 0 to 100 %; grey is the 95 % interval, whose ends are in brackets."
+    scale = "From 0 to 100%; grey is the 95% interval, whose ends are in brackets."
     return f'<ul class="rates">\n{items}</ul>\n<p class="scale">{scale}</p>\n'
 
 
