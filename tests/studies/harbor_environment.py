@@ -92,7 +92,7 @@ class Sandboxed(_base.BaseEnvironment):  # type: ignore[misc]
         self._variables: dict[str, str] = {}
         self._packages: Path | None = None
         self._relay: asyncio.AbstractServer | None = None
-        self._root = Path()
+        self._root: Path | None = None
         super().__init__(*given, **known)
 
     @staticmethod
@@ -111,6 +111,13 @@ class Sandboxed(_base.BaseEnvironment):  # type: ignore[misc]
             dynamic_network_policy=True,
         )
 
+    @property
+    def root(self) -> Path:
+        """The folder on this machine. Raises `RuntimeError` before the start."""
+        if self._root is None:
+            raise RuntimeError("The environment has not started.")
+        return self._root
+
     def _validate_definition(self) -> None:
         if not (self.environment_dir / "Dockerfile").is_file():
             raise FileNotFoundError(f"{self.environment_dir} has no Dockerfile.")
@@ -122,18 +129,18 @@ class Sandboxed(_base.BaseEnvironment):  # type: ignore[misc]
         """Carry out the Dockerfile. Raises `DockerfileError` for any other instruction."""
         self._folder.mkdir(parents=True, exist_ok=True)
         self._root = Path(tempfile.mkdtemp(prefix="root-", dir=self._folder))
-        self._root.chmod(0o755)
+        self.root.chmod(0o755)
         for name in FOLDERS:
-            (self._root / name).mkdir()
-        (self._root / "tmp").chmod(0o1777)
+            (self.root / name).mkdir()
+        (self.root / "tmp").chmod(0o1777)
         for mount in self._mounts:  # the folders of Harbor's logs, which Harbor expects to exist
             self._place(mount["target"]).mkdir(parents=True, exist_ok=True)
         for name in ("bin", "sbin", "lib", "lib64"):
             if Path("/", name).exists():
-                (self._root / name).symlink_to(f"usr/{name}")
+                (self.root / name).symlink_to(f"usr/{name}")
         for line in (self.environment_dir / "Dockerfile").read_text("utf-8").splitlines():
             await self._build(line)
-        self._relay = await asyncio.start_unix_server(self._connected, self._root / "run" / "relay")
+        self._relay = await asyncio.start_unix_server(self._connected, self.root / "run" / "relay")
 
     async def _build(self, line: str) -> None:
         if line.startswith(("#", "ARG ", "FROM ", "WORKDIR ", "COPY requirements.txt ")) or not line:
@@ -145,9 +152,9 @@ class Sandboxed(_base.BaseEnvironment):  # type: ignore[misc]
             self._variables[match[1]] = match[2]
         elif line == "ADD tree.tar /repo":
             with tarfile.open(self.environment_dir / "tree.tar") as archive:
-                archive.extractall(self._root / "repo", filter="tar")
+                archive.extractall(self.root / "repo", filter="tar")
         elif line == "COPY . /tests/":
-            shutil.copytree(self.environment_dir, self._root / "tests", dirs_exist_ok=True)
+            shutil.copytree(self.environment_dir, self.root / "tests", dirs_exist_ok=True)
         elif line.startswith("RUN mkdir -p /"):
             self._place(line.removeprefix("RUN mkdir -p ")).mkdir(parents=True, exist_ok=True)
         elif line.startswith("RUN ["):
@@ -186,13 +193,13 @@ class Sandboxed(_base.BaseEnvironment):  # type: ignore[misc]
         """Close the relay and delete the root."""
         if self._relay is not None:
             self._relay.close()
-        if delete:
+        if delete and self._root is not None:
             await asyncio.to_thread(shutil.rmtree, self._root, ignore_errors=True)
 
     def _place(self, path: str | Path) -> Path:
         """Return where a path of the environment is on this machine. Raises `ValueError` if a link leads out."""
-        place = (self._root / str(path).lstrip("/")).resolve()
-        if not place.is_relative_to(self._root):
+        place = (self.root / str(path).lstrip("/")).resolve()
+        if not place.is_relative_to(self.root):
             raise ValueError(f"{path} leads out of the environment.")
         return place
 
@@ -268,7 +275,7 @@ class Sandboxed(_base.BaseEnvironment):  # type: ignore[misc]
         arguments += ["--unshare-ipc", "--unshare-pid", "--unshare-net", "--unshare-uts"]
         arguments += [
             "--bind",
-            str(self._root),
+            str(self.root),
             "/",
             "--ro-bind",
             "/usr",
@@ -286,7 +293,7 @@ class Sandboxed(_base.BaseEnvironment):  # type: ignore[misc]
             base = Path(self._python).resolve().parents[1]
             for place in (base, self._packages):
                 # bubblewrap would make the parents for root alone, and the tests run as another user.
-                (self._root / str(place).lstrip("/")).mkdir(parents=True, exist_ok=True)
+                (self.root / str(place).lstrip("/")).mkdir(parents=True, exist_ok=True)
                 arguments += ["--ro-bind", str(place), str(place)]
         return [*arguments, "--chdir", folder]
 
@@ -321,6 +328,8 @@ class Leaving(_agents.BaseAgent):  # type: ignore[misc]
 
     If there is a server of tools among its settings, it makes the calls in `folder/TASK/kind/calls.json`.
     """
+
+    capabilities = importlib.import_module("harbor.agents.capabilities").AgentCapabilities(mcp_servers=True)
 
     def __init__(self, *given: Any, folder: str, kind: str, **known: Any) -> None:
         self._folder, self._kind = Path(folder), kind

@@ -34,7 +34,7 @@ from verifying import report_attack
 
 from gistpoint.core.kinds.folder import read_answer
 from gistpoint.core.kinds.gist.answer import gist_answer
-from gistpoint.core.kinds.gist.model import gist_task, is_gist
+from gistpoint.core.kinds.gist.model import is_gist
 from gistpoint.core.locations import Locations
 from gistpoint.core.tasks.model import Answer, Task
 from gistpoint.core.tasks.trees import repaired_tree
@@ -42,7 +42,7 @@ from gistpoint.core.trees import SourceTree
 from gistpoint.sessions.tasks import TaskStore
 
 HARBOR = "harbor==0.25.0"
-TOKEN = "0123456789abcdef0123456789abcdef"
+TOKEN, VERDICT_TOKEN = "0123456789abcdef0123456789abcdef", "fedcba9876543210fedcba9876543210"
 REPAIRS = ("sporvei/fares.py::percent_of", "sporvei/clock.py::parse_window")
 GISTS = (
     "pytest tests/test_clock.py::test_no_duration_is_negative",
@@ -168,7 +168,13 @@ class Study:
             ]
             for key, value in {**settings, "reached": reached}.items():
                 command += ["--ek", f"{key}={value}"]
-            known = {**os.environ, "PYTHONPATH": here, "GISTPOINT_TOKEN": TOKEN, "HARBOR_TELEMETRY": "off"}
+            known = {
+                **os.environ,
+                "PYTHONPATH": here,
+                "GISTPOINT_TOKEN": TOKEN,
+                "GISTPOINT_VERDICT_TOKEN": VERDICT_TOKEN,
+                "HARBOR_TELEMETRY": "off",
+            }
             log = self.folder / f"{name}.log"
             with log.open("w", encoding="utf-8") as output:
                 subprocess.run([*command, *agent], env=known, stdout=output, stderr=output, check=False)
@@ -250,7 +256,12 @@ def tool_calls(task: Task, answer: Answer) -> list[tuple[str, Mapping[str, str]]
 def served(study: Study, task: Task, port: int) -> Iterator[None]:
     """Serve a task's tools over HTTP as long as the context lasts."""
     command = [sys.executable, "-m", "gistpoint", "mcp", task.id, "--http", f"127.0.0.1:{port}"]
-    known = {**os.environ, "GISTPOINT_HOME": str(study.home), "GISTPOINT_MCP_TOKEN": TOKEN}
+    known = {
+        **os.environ,
+        "GISTPOINT_HOME": str(study.home),
+        "GISTPOINT_MCP_TOKEN": TOKEN,
+        "GISTPOINT_VERDICT_TOKEN": VERDICT_TOKEN,
+    }
     with (study.folder / "mcp.log").open("a", encoding="utf-8") as log:
         process = subprocess.Popen(
             command, env=known, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.PIPE
@@ -281,7 +292,7 @@ def compared(study: Study, name: str, job: Path, tasks: Sequence[Task], counts: 
         counts[f"{name}: {plain(row)}"] += 1
         counts["rewards that are missing"] += row["theirs"]["solved"] is None
         counts["differ"] += row["comparison"].startswith("DIFFERS")
-    counts["foreign results"] += len(document.get("foreign", ()))
+    counts["left out"] += len(document["left_out"])
 
 
 def plain(row: Mapping[str, Any]) -> str:

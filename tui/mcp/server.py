@@ -29,7 +29,7 @@ from gistpoint.core.running import CancelToken, OnProgress, RunContext, RunProgr
 from gistpoint.core.tasks.rules import Face, not_allowed
 from gistpoint.core.text import visible
 from gistpoint.core.tools.dialects import mcp_tool
-from gistpoint.sessions.served import Answered, ServedAttempt
+from gistpoint.sessions.served import Answered, ServedAttempt, ServedVerdict
 
 READ_BRIEF, SOLVE = "read_brief", "solve"
 INSTRUCTIONS = (
@@ -143,6 +143,11 @@ class AttemptServer(Server[None]):
         finally:
             if self._calls.get(name) is token:
                 del self._calls[name]
+
+    async def verdict(self) -> ServedVerdict | None:
+        """End the attempt after all earlier calls, and return its verdict; None the second time."""
+        async with self._turn:
+            return await to_thread.run_sync(self.served.verdict)
 
     async def _list_prompts(self, ctx: Context, params: Any) -> types.ListPromptsResult:
         return types.ListPromptsResult(

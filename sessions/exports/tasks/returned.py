@@ -281,7 +281,18 @@ def _trial(file: Path) -> _Found:
         solved=_solved(rewards.get("solved")),
         score=as_float(rewards.get("score")),
         files=_artifacts(file.parent / "artifacts"),
+        attempt=_attempt(file.parent / "verifier" / "attempt.json") if rewards.get("by_tools") == 1 else "",
     )
+
+
+def _attempt(file: Path) -> str:
+    """Return the id of the attempt whose verdict the verifier reports; `?` if it can't be read."""
+    # The figure `by_tools` is the verifier's own, but tested code can write files beside it.
+    try:
+        found = json.loads(read_regular_text(file, LARGEST_RECORDS, errors="replace", links=False))
+    except (OSError, ValueError, RecursionError):
+        return "?"
+    return as_str(as_dict(found).get("attempt")) or "?"
 
 
 def _solved(value: object) -> bool | None:
