@@ -1,4 +1,4 @@
-"""Asks a server of gistpoint for the verdict on the attempt that a solver made with its tools (decision 154)."""
+"""Asks gistpoint's server for the verdict on the attempt that a solver made with its tools (decision 154)."""
 
 from __future__ import annotations
 

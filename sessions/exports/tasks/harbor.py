@@ -19,8 +19,8 @@ from gistpoint.core.tasks.model import CANARY
 from gistpoint.sessions.exports.tasks.exported import (
     GIST_FOLDER,
     NOTE,
-    VERDICT_TOKEN,
     REPOSITORY,
+    VERDICT_TOKEN,
     ExportedTask,
     TaskExportSettings,
 )
@@ -142,7 +142,7 @@ def _config(one: ExportedTask, settings: TaskExportSettings) -> dict[str, Any]:
         "environment": {"build_timeout_sec": 1200.0, "network_mode": "no-network", "workdir": REPOSITORY},
     }
     if settings.mcp_url:
-        # The verifier asks the server for the verdict on the work that was done with its tools (decision 154).
+        # The verifier asks the server for the verdict on work done with its tools (decision 154).
         host = urlsplit(settings.mcp_url).hostname
         config["verifier"] |= {"network_mode": "allowlist", "allowed_hosts": [host]}
         config["verifier"]["env"] = {VERDICT_TOKEN: f"${{{VERDICT_TOKEN}}}"}
