@@ -329,7 +329,9 @@ class Leaving(_agents.BaseAgent):  # type: ignore[misc]
     If there is a server of tools among its settings, it makes the calls in `folder/TASK/kind/calls.json`.
     """
 
-    capabilities = importlib.import_module("harbor.agents.capabilities").AgentCapabilities(mcp_servers=True)
+    capabilities = importlib.import_module("harbor.agents.capabilities").AgentCapabilities(
+        mcp_servers=True, mcp_http_headers=True
+    )
 
     def __init__(self, *given: Any, folder: str, kind: str, **known: Any) -> None:
         self._folder, self._kind = Path(folder), kind

@@ -144,7 +144,8 @@ class Study:
     def job(self, name: str, tasks: Path, count: int, *agent: str, reached: int = 0) -> Path:
         """Return the folder of Harbor's job, which is run if it is not complete."""
         place = self.folder / "jobs" / name
-        if len(list(place.glob("*/result.json"))) < count:
+        results = [json.loads(file.read_text("utf-8")) for file in place.glob("*/result.json")]
+        if sum(bool(result["verifier_result"]) for result in results) < count:
             shutil.rmtree(place, ignore_errors=True)
             here = str(Path(__file__).resolve().parent)
             settings = {"folder": str(self.folder / "roots"), "python": str(Path(sys.executable).resolve())}
