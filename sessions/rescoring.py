@@ -17,7 +17,7 @@ from gistpoint.core.tasks.trees import patched
 from gistpoint.core.text import visible_line
 from gistpoint.core.trees import SourceTree
 from gistpoint.sessions.annotations.external_results import Comparison, ExternalResult, ExternalResultStore
-from gistpoint.sessions.exports.tasks.returned import ReturnedResult, read_returned
+from gistpoint.sessions.exports.tasks.returned import LeftOut, ReturnedResult, read_returned
 from gistpoint.sessions.services import Services
 from gistpoint.sessions.tasks import read_set
 
@@ -82,24 +82,29 @@ class Rescoring:
     def __init__(self, services: Services, request: RescoreResults) -> None:
         """Read the results and tasks. Raises `UserError` if they can't be read."""
         self._services = services
-        self._returned = read_returned(Path(request.path).expanduser())
-        self.tasks: Sequence[Task] = read_set(request.tasks, services.tasks).tasks
+        found = read_returned(Path(request.path).expanduser())
+        self._returned = found.results
+        selected = read_set(request.tasks, services.tasks)
+        self.tasks: Sequence[Task] = selected.tasks
+        self.problems = selected.problems
+        """Why tasks that `--tasks` names can't be read."""
         self._store = ExternalResultStore(services.locations.external_results, services.clock)
         self._person = self._store.codec.name_of(request.reviewer or getpass.getuser(), "reviewer")
         self.rows: list[RescoredResult] = []
-        self.unknown = 0
-        """The number of results for other tasks."""
+        self.left_out: list[LeftOut] = list(found.left_out)
+        """What is not judged: results for tasks that were not requested, and foreign ones."""
 
     def judge(self, begin: Callable[[int, int, Task], None]) -> None:
-        """Judge and store every result.
+        """Judge and store every result of the requested tasks; the others are added to `left_out`.
 
-        Results for other tasks are only counted. `begin` is called before each of the others with the number
-        of earlier results, the number of all results, and the task.
+        `begin` is called before each judgement with the number of earlier results, the number of all results,
+        and the task.
         """
         for number, one in enumerate(self._returned):
             task = next((task for task in self.tasks if task.id.startswith(one.task)), None)
             if task is None:
-                self.unknown += 1
+                run = f" ({one.run})" if one.run else ""
+                self.left_out.append(LeftOut(f"gistpoint-{one.task}{run}", "--tasks does not name this task"))
                 continue
             begin(number, len(self._returned), task)
             row = _judged(task, one, self._services)

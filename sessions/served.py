@@ -17,6 +17,7 @@ from gistpoint.core.attempts.engine import Attempt
 from gistpoint.core.attempts.events import Pane
 from gistpoint.core.attempts.harness import TaskJudge
 from gistpoint.core.attempts.identity import MODEL, Role
+from gistpoint.core.attempts.reasons import EndReason, GiveUpCode
 from gistpoint.core.attempts.state import AttemptState
 from gistpoint.core.errors import AttemptError, UserError
 from gistpoint.core.kinds.confirming import to_be_confirmed
@@ -116,6 +117,16 @@ class Served(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True)
+class ServedVerdict:
+    """The verdict on an attempt that has ended; `attempt` is empty if no call has begun one."""
+
+    task: str
+    attempt: str = ""
+    solved: bool = False
+    score: float = 0.0
+
+
 class ServedAttempt:
     """Opens the attempt at the first call; every method may be called from any thread.
 
@@ -160,7 +171,7 @@ class ServedAttempt:
         self._logged = ""
         self._lock = Lock()
         self._preparing: Thread | None = None
-        self._closed = self._hurried = False
+        self._closed = self._hurried = self._has_answered = False
         if lease is not None:
             self._leased()
 
@@ -277,6 +288,8 @@ class ServedAttempt:
     def _begun(self, client: Mapping[str, Any]) -> OpenAttempt:
         if self._closed:
             raise AttemptError("The server is being closed.")
+        if self._has_answered:
+            raise AttemptError("The verdict was given before the first call, so no attempt can begin.")
         if self._resumed is not None:
             return self._services.resume(self._resumed.attempt_id)
         leased = self._leased()
@@ -345,6 +358,24 @@ class ServedAttempt:
         """Judge a hand-in that a time limit has begun."""
         if self._opened is not None and not self._closed:
             self._opened.attempt.finish_pending()
+
+    def verdict(self) -> ServedVerdict | None:
+        """End the attempt if it has not ended, and return the verdict; None if it was returned before.
+
+        A second solver on the same server must not get the verdict on the first (decision 157).
+        """
+        with self._lock:
+            if self._has_answered or self._closed:
+                return None
+            self._has_answered = True
+        if self._opened is None:
+            return ServedVerdict(self.task.id)
+        attempt = self._opened.attempt
+        attempt.hand_in(EndReason.GAVE_UP, GiveUpCode.NO_TOOL_CALL)
+        attempt.finish_pending()
+        state = attempt.state
+        score = float(state.last.score or 0) if state.last else 0.0
+        return ServedVerdict(self.task.id, state.attempt_id, state.solved, score)
 
     def close(self, *, at_once: bool = False) -> None:
         """Close the journal, confirm the pass of an attempt that has ended, and log how to continue.

@@ -105,9 +105,9 @@ async def connected(
 
 
 @asynccontextmanager
-async def listening(served: ServedAttempt) -> AsyncIterator[str]:
+async def listening(served: ServedAttempt, verdict_token: str = "") -> AsyncIterator[str]:
     """Serve the attempt on loopback, in this event loop, and yield the URL."""
-    app = build_app(AttemptServer(served), ("127.0.0.1",), TOKEN)
+    app = build_app(AttemptServer(served), ("127.0.0.1",), TOKEN, verdict_token=verdict_token)
     place = socket.create_server(("127.0.0.1", 0))
     server = uvicorn.Server(
         uvicorn.Config(app, log_level="warning", access_log=False, lifespan="on", ws="none")

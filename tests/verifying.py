@@ -17,7 +17,7 @@ from gist_tricks import fakes, folded, padded
 
 from gistpoint.core.kinds.gist.answer import gist_answer
 from gistpoint.core.kinds.repair.scoring import taken_over
-from gistpoint.core.tasks.model import Answer, Task
+from gistpoint.core.tasks.model import Answer, Target, Task
 from gistpoint.core.tasks.trees import repaired_tree
 from gistpoint.core.trees import SourceTree
 from gistpoint.sandbox.layout import lay_out
@@ -116,13 +116,8 @@ def trees(task: Task, answer: Answer, count: int, seed: int) -> Iterator[tuple[s
     )
     for number in range(count - len(always)):
         if number % 4 == 0:
-            text = forging[number // 4 % len(forging)]
-            called = b"\n\ntry:\n    f()\nexcept NameError:\n    pass\n"
-            name = f"forging: {text.name}"
-            yield (
-                name,
-                given.with_files({target.path: given.read(target.path) + b"\n\n" + _body(text) + called}),
-            )
+            name = forging[number // 4 % len(forging)].name
+            yield f"forging: {name}", report_attack(given, target, name)
         else:
             base = right if number % 4 < 3 else given
             path = chance.choice([path for path in base.files(".py") if path not in task.suite.test_files])
@@ -130,6 +125,13 @@ def trees(task: Task, answer: Answer, count: int, seed: int) -> Iterator[tuple[s
                 f"changed: {path}",
                 base.with_files({path: changed(base.read(path).decode(), chance).encode()}),
             )
+
+
+def report_attack(given: SourceTree, target: Target, name: str) -> SourceTree:
+    """Return a tree in which the file of a target also contains an attack on reports, by the attack's file name."""
+    text = files("gistpoint.sandbox.attacks").joinpath("reports", name)
+    called = b"\n\ntry:\n    f()\nexcept NameError:\n    pass\n"
+    return given.with_files({target.path: given.read(target.path) + b"\n\n" + _body(text) + called})
 
 
 def gists(answer: Answer, count: int, seed: int) -> Iterator[tuple[str, str]]:

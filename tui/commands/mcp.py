@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from gistpoint.core.tasks.model import Task
     from gistpoint.tui.mcp.http import ServerAddress
 
-TOKEN = "GISTPOINT_MCP_TOKEN"
+TOKEN, VERDICT_TOKEN = "GISTPOINT_MCP_TOKEN", "GISTPOINT_VERDICT_TOKEN"
 _TOKEN_CHARACTERS = 32
 """The minimum length of a token, in characters."""
 _ROLES = ("qa", "baseline", "author", "training")
@@ -49,9 +49,10 @@ def mcp(request: ServeTools) -> int:
     """
     if request.client:
         return _print(request, request.client)
-    token = os.environ.pop(TOKEN, "")  # no program that is started here may read it
+    # No program that is started here may read the tokens.
+    token, verdict_token = os.environ.pop(TOKEN, ""), os.environ.pop(VERDICT_TOKEN, "")
     if request.http:
-        return _over_http(request, request.http, token)
+        return _over_http(request, request.http, token, verdict_token)
     from gistpoint.tui.mcp.stdio import has_client, serve_stdio, take_standard_streams
 
     if not has_client():
@@ -65,10 +66,20 @@ def mcp(request: ServeTools) -> int:
     return DONE
 
 
-def _over_http(request: ServeTools, address: str, given: str) -> int:
+def _over_http(request: ServeTools, address: str, given: str, verdict_token: str) -> int:
     _require_extra()
     host, port = _address(address)
     token = _token(given)
+    if verdict_token and request.serve.lease:
+        raise UserError(
+            "A verdict ends the attempt of one server, so a lease can't go with it.",
+            hint=f"Leave out --lease, or unset {VERDICT_TOKEN}.",
+        )
+    if verdict_token and _token(verdict_token, VERDICT_TOKEN) == token:
+        raise UserError(
+            f"{VERDICT_TOKEN} is the same as {TOKEN}: the solver could end its attempt and read the verdict.",
+            hint="Take a second one, for example from `openssl rand -hex 32`.",
+        )
     from gistpoint.tui.connections import server_tls
     from gistpoint.tui.mcp.http import ServerAddress, serve_http
 
@@ -78,7 +89,7 @@ def _over_http(request: ServeTools, address: str, given: str) -> int:
     served = _served(request, "http")
     if not given:
         print(f"token: {token} (shown once; {TOKEN} sets another)", file=sys.stderr, flush=True)
-    serve_http(place, token, served)
+    serve_http(place, token, served, verdict_token)
     return DONE
 
 
@@ -120,14 +131,14 @@ def _address(text: str) -> tuple[str, int]:
     return host, number
 
 
-def _token(token: str) -> str:
+def _token(token: str, variable: str = TOKEN) -> str:
     import secrets
 
     if token and (
         len(token) < _TOKEN_CHARACTERS or not token.isascii() or not token.isprintable() or " " in token
     ):
         raise UserError(
-            f"{TOKEN} is not a token of at least {_TOKEN_CHARACTERS} printable characters.",
+            f"{variable} is not a token of at least {_TOKEN_CHARACTERS} printable characters.",
             hint="If you leave it out, a token is made; you can also use `openssl rand -hex 32`.",
         )
     return token or secrets.token_urlsafe(32)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,7 +15,7 @@ from gistpoint.sessions.rescoring import RescoredResult, RescoreResults, Rescori
 from gistpoint.tui.commands.arguments import ISOLATION, JSON
 from gistpoint.tui.commands.command import DONE, NEGATIVE
 from gistpoint.tui.commands.options import CliCommand, OptionTable, argument, option
-from gistpoint.tui.commands.output import print_json, print_records
+from gistpoint.tui.commands.output import print_json, print_records, print_text
 from gistpoint.tui.commands.progress import long_work
 from gistpoint.tui.tables import Column
 
@@ -50,12 +51,21 @@ def rescore(request: RescoreCommand) -> int:
         found.judge(begin)
     if request.json:
         rows = [_json(row) for row in found.rows]
-        print_json("gistpoint.external-results/1", {"results": rows, "unknown": found.unknown})
+        left_out = [{"name": one.name, "why": one.why} for one in found.left_out]
+        print_json(
+            "gistpoint.external-results/1",
+            {
+                "results": rows,
+                "unknown": len(left_out),
+                "left_out": left_out,
+                "problems": list(found.problems),
+            },
+        )
     else:
         print_records(_COLUMNS, found.rows)
         print(_summary(found))
-        if found.unknown:
-            print(f"{plural(found.unknown, 'result')} of tasks that --tasks does not name.")
+        for line in _not_judged(found):
+            print_text(line)
     return NEGATIVE if any(row.differs for row in found.rows) else DONE
 
 
@@ -71,6 +81,17 @@ def _summary(found: Rescoring) -> str:
     there = {row.task.id for row in found.rows}
     missing = ", ".join(task.short_id for task in found.tasks if task.id not in there)
     return f"{line}.\nWithout a result: {missing}." if missing else f"{line}."
+
+
+def _not_judged(found: Rescoring) -> Iterator[str]:
+    """Yield a line for each reason for which results are left out, with all their names."""
+    names: dict[str, list[str]] = {}
+    for one in found.left_out:
+        names.setdefault(one.why, []).append(visible_line(one.name)[:200])
+    for why, same in names.items():
+        yield f"Not judged: {plural(len(same), 'entry', 'entries')}, {visible_line(why)}: {', '.join(same)}."
+    for problem in found.problems:
+        yield f"Not read: {visible_line(problem)}"
 
 
 def _json(row: RescoredResult) -> dict[str, Any]:

@@ -37,6 +37,11 @@ def export(request: ExportTasks) -> int:
     settings = request.settings()
     if target.exists() and (not target.is_dir() or any(target.iterdir())):
         raise UserError(f"{target} already exists.", hint="Name a new folder, or an empty one.")
+    if settings.mcp_url and len(tasks) > 1:
+        raise UserError(
+            f"--tools mcp takes one task, because a server serves one, but there are {len(tasks)}.",
+            hint="Export each into a folder of its own, with its own --mcp-url.",
+        )
     for task in tasks:
         _refuse_image(task)
     make_folder(target)

@@ -14,7 +14,7 @@ import sys
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import partial
 from ipaddress import ip_address
 from typing import Any, cast
@@ -23,7 +23,7 @@ import anyio
 import uvicorn
 from mcp.server.transport_security import TransportSecuritySettings
 from mcp.types.version import HANDSHAKE_PROTOCOL_VERSIONS
-from starlette.responses import PlainTextResponse
+from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
@@ -35,7 +35,7 @@ from gistpoint.tui.mcp.stdio import MOST_BYTES, leave_at_signals
 
 IDLE_S = 600.0
 """Seconds without a request after which another client may connect."""
-PATH = "/mcp"
+PATH, VERDICT_PATH = "/mcp", "/verdict"
 _MOST_LEASED = 64
 """The maximum number of sessions under a lease; a client that is killed leaves one open until it is idle."""
 
@@ -52,12 +52,41 @@ class ServerAddress:
     key: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class Verdicts:
+    """Answers a request for the verdict, once, to whoever has its token, which differs from the solver's."""
+
+    server: AttemptServer
+    token: str
+
+    async def answer(self, method: str, headers: Mapping[str, bytes]) -> Response:
+        """Return the answer: 401 without the token, 405 unless it is a POST, 410 the second time."""
+        wanted = b"Bearer " + self.token.encode()
+        if not hmac.compare_digest(headers.get("authorization", b""), wanted):
+            return PlainTextResponse("The token is missing or wrong.", 401, {"WWW-Authenticate": "Bearer"})
+        if method != "POST":
+            return PlainTextResponse("A verdict ends the attempt: it takes a POST.", 405, {"Allow": "POST"})
+        found = await self.server.verdict()
+        if found is None:
+            return PlainTextResponse("The verdict was given before: each attempt needs a new server.", 410)
+        return JSONResponse(asdict(found))
+
+
 class Guard:
     """An application that passes on the requests with the token, from one client at a time."""
 
-    def __init__(self, app: ASGIApp, token: str, connections: Connections, *, shared: bool = False) -> None:
+    def __init__(
+        self,
+        app: ASGIApp,
+        token: str,
+        connections: Connections,
+        verdicts: Verdicts | None = None,
+        *,
+        shared: bool = False,
+    ) -> None:
         """`shared` is whether several clients of the token's holder are served at once, under a lease."""
         self._app, self._token, self._connections = app, token.encode(), connections
+        self._verdicts = verdicts
         self._shared = shared
         self._holder = ""
         self._under_way, self._last = 0, 0.0
@@ -69,6 +98,11 @@ class Guard:
         peer = scope.get("client")
         self._connections.asked(peer)
         headers = {name.decode("latin-1").lower(): value for name, value in scope.get("headers", ())}
+        is_for_verdict = scope["type"] == "http" and scope["path"] == VERDICT_PATH
+        if is_for_verdict and self._verdicts is not None:
+            with self._connections.keeping(peer):
+                answer = await self._verdicts.answer(scope["method"], headers)
+                return await answer(scope, receive, send)
         if scope["type"] != "http" or not hmac.compare_digest(
             headers.get("authorization", b""), b"Bearer " + self._token
         ):
@@ -142,9 +176,15 @@ def listen(place: ServerAddress) -> socket.socket:
 
 
 def build_app(
-    server: AttemptServer, names: tuple[str, ...], token: str, connections: Connections | None = None
+    server: AttemptServer,
+    names: tuple[str, ...],
+    token: str,
+    connections: Connections | None = None,
+    verdict_token: str = "",
 ) -> ASGIApp:
     """Return the application, which answers under `names`: `HOST`, or `HOST:PORT` with `*` for any port.
+
+    With `verdict_token`, it also gives the verdict on the attempt to whoever presents that token.
 
     Connections that present the token are kept open while they are answered.
     """
@@ -165,29 +205,30 @@ def build_app(
         max_sessions=_MOST_LEASED if leased else 1,
         transport_security=security,
     )
-    return Guard(app, token, connections or Connections(), shared=leased)
+    verdicts = Verdicts(server, verdict_token) if verdict_token else None
+    return Guard(app, token, connections or Connections(), verdicts, shared=leased)
 
 
-def serve_http(place: ServerAddress, token: str, served: ServedAttempt) -> None:
-    """Serve until the process is asked to stop.
+def serve_http(place: ServerAddress, token: str, served: ServedAttempt, verdict_token: str = "") -> None:
+    """Serve until the process is asked to stop; with `verdict_token`, also the verdict on the attempt.
 
     Raises `UserError` if the certificate, its key or the address can't be used. The attempt is closed in any
     case.
     """
     try:
-        _serve(place, token, served)
+        _serve(place, token, served, verdict_token)
     finally:
         served.close()
 
 
-def _serve(place: ServerAddress, token: str, served: ServedAttempt) -> None:
+def _serve(place: ServerAddress, token: str, served: ServedAttempt, verdict_token: str) -> None:
     tls = server_tls(place.certificate, place.key)
     listening = listen(place)
     host = f"[{place.host}]" if ":" in place.host else place.host
     scheme, port = "https" if place.certificate else "http", listening.getsockname()[1]
     own = ("127.0.0.1", "localhost", "[::1]") if is_loopback(place.host) else (host,)
     connections = Connections(_bounds())
-    app = build_app(AttemptServer(served), (*own, *place.names), token, connections)
+    app = build_app(AttemptServer(served), (*own, *place.names), token, connections, verdict_token)
 
     def guarded(**arguments: Any) -> asyncio.Protocol:
         return connections.guarded(H11Protocol(**arguments), tls)

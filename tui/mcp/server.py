@@ -29,7 +29,7 @@ from gistpoint.core.running import CancelToken, OnProgress, RunContext, RunProgr
 from gistpoint.core.tasks.rules import Face, not_allowed
 from gistpoint.core.text import visible
 from gistpoint.core.tools.dialects import mcp_tool
-from gistpoint.sessions.served import Answered, Served
+from gistpoint.sessions.served import Answered, Served, ServedAttempt, ServedVerdict
 
 READ_BRIEF, SOLVE = "read_brief", "solve"
 INSTRUCTIONS = (
@@ -146,6 +146,14 @@ class AttemptServer(Server[None]):
         finally:
             if self._calls.get(name) is token:
                 del self._calls[name]
+
+    async def verdict(self) -> ServedVerdict | None:
+        """End the attempt after all earlier calls, and return its verdict; None the second time."""
+        served = self.served
+        if not isinstance(served, ServedAttempt):
+            return None
+        async with self._turn:
+            return await to_thread.run_sync(served.verdict)
 
     async def _list_prompts(self, ctx: Context, params: Any) -> types.ListPromptsResult:
         return types.ListPromptsResult(

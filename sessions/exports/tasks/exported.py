@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal
-from urllib.parse import urlsplit
+from urllib.parse import urlsplit, urlunsplit
 
 from gistpoint.core.diffs import compute, unified
 from gistpoint.core.errors import UserError
@@ -21,6 +21,8 @@ REPOSITORY, GIST_FOLDER = "/repo", "/gist"
 """The folders of a container with the repository, and for the solver's gist."""
 
 MCP_URL = "http://host.docker.internal:8765/mcp"
+VERDICT_TOKEN = "GISTPOINT_VERDICT_TOKEN"
+"""The variable with the verifier's token for the server of the tools."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,6 +77,11 @@ class TaskExportSettings:
     """The address at which the container reaches `gistpoint mcp`; empty if it must not reach it."""
     base: str = ""
     """The image to build on; empty for the default one of the task's Python version."""
+
+    @property
+    def verdict_url(self) -> str:
+        """The address at which the server of the tools gives its verdict; empty without a server."""
+        return urlunsplit(urlsplit(self.mcp_url)._replace(path="/verdict", query="")) if self.mcp_url else ""
 
 
 @dataclass(frozen=True)

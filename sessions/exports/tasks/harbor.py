@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from importlib.resources import files
 from typing import Any
@@ -19,6 +20,7 @@ from gistpoint.sessions.exports.tasks.exported import (
     GIST_FOLDER,
     NOTE,
     REPOSITORY,
+    VERDICT_TOKEN,
     ExportedTask,
     TaskExportSettings,
 )
@@ -48,7 +50,7 @@ def _files(one: ExportedTask, settings: TaskExportSettings) -> Iterator[tuple[st
     else:
         yield "environment/Dockerfile", dockerfile(one, settings)
         yield "environment/requirements.txt", requirements(one)
-    yield "tests/test.sh", verifying_script(one)
+    yield "tests/test.sh", verifying_script(one, settings.verdict_url)
     yield "tests/verify.pyz", one.verifier
     yield "tests/expected.json", one.expected
     yield "tests/tree.tar", one.tree()
@@ -93,11 +95,16 @@ def requirements(one: ExportedTask) -> str:
     return NOTE + "".join(f"{line}\n" for line in lock)
 
 
-def verifying_script(one: ExportedTask) -> str:
-    """Return the script that judges a solver's work; it writes no reward if there is no verdict."""
+def verifying_script(one: ExportedTask, served: str = "") -> str:
+    """Return the script that judges a solver's work; it writes no reward if there is no verdict.
+
+    `served` is the address at which the server of the tools gives its verdict; empty if there is no server.
+    """
     place = one.gist_path or REPOSITORY
     gone = f"rm -rf {REPOSITORY}\n" if one.gist_path else ""
     given = "--expected /tests/expected.json --tree /tests/tree.tar --reward /logs/verifier/reward.json"
+    if served:
+        given += f" --served {shlex.quote(served)}"
     return f"#!/bin/sh\n{NOTE}set -eu\ncd /\n{gone}exec python3 -I /tests/verify.pyz {place} {given}\n"
 
 
@@ -135,6 +142,10 @@ def _config(one: ExportedTask, settings: TaskExportSettings) -> dict[str, Any]:
         "environment": {"build_timeout_sec": 1200.0, "network_mode": "no-network", "workdir": REPOSITORY},
     }
     if settings.mcp_url:
+        # The verifier asks the server for the verdict on work done with its tools (decision 157).
+        host = urlsplit(settings.mcp_url).hostname
+        config["verifier"] |= {"network_mode": "allowlist", "allowed_hosts": [host]}
+        config["verifier"]["env"] = {VERDICT_TOKEN: f"${{{VERDICT_TOKEN}}}"}
         server = {
             "name": "gistpoint",
             "transport": "streamable-http",

@@ -2,7 +2,7 @@
 
 The inputs are folders of Harbor's jobs and trials, logs of Inspect, and predictions in the `swebench` form
 with the report of a harness in the same folder if there is one. All inputs come from outside: their sizes are
-limited, and what does not fit is left out.
+limited. Whatever is not the result of an exported task is left out, and its name is kept.
 """
 
 from __future__ import annotations
@@ -17,10 +17,14 @@ from typing import Any
 
 from gistpoint.core.errors import UserError
 from gistpoint.core.locations import LARGEST_RECORDS, read_regular, read_regular_text
+from gistpoint.core.text import visible
 from gistpoint.sessions.records.archives import Archive, FileBlob, RunFileError, opened
 from gistpoint.sessions.records.values import as_dict, as_float, as_int, as_list, as_str
 
 _MOST = 64 << 20
+_MOST_NAMED = 20
+"""The number of entries that the message on a file without results names."""
+_TOO_LARGE = f"larger than {_MOST >> 20} MiB"
 _MOVE_AWAY = "Move it away to have the others judged."
 _MOST_TAKEN = 16 << 20
 """The size in bytes of the largest file that is taken from a solver's folder, as in the verifier."""
@@ -53,39 +57,89 @@ class ReturnedResult:
     """The id of the attempt in gistpoint's store, if gistpoint's engine made it."""
 
 
-def read_returned(path: Path) -> list[ReturnedResult]:
+@dataclass(frozen=True, slots=True)
+class LeftOut:
+    """Something in the results of a harness that is not judged, under the name that it has there."""
+
+    name: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class ReturnedResults:
+    """What the files of a harness contain; `results` and `left_out` together are everything in them."""
+
+    results: tuple[ReturnedResult, ...]
+    left_out: tuple[LeftOut, ...]
+
+
+def read_returned(path: Path) -> ReturnedResults:
     """Return the results in a file or folder.
 
     Raises `ReturnedError` if there are none, or if a file is damaged.
     """
     found = list(_read(path))
-    if not found:
+    results = tuple(one for one in found if isinstance(one, ReturnedResult))
+    left_out = tuple(one for one in found if isinstance(one, LeftOut))
+    if not results:
+        names = "".join(f"\n{one.name}: {one.why}" for one in left_out[:_MOST_NAMED])
+        more = len(left_out) - _MOST_NAMED
+        names += f"\nand {more:,} more" if more > 0 else ""
         raise ReturnedError(
-            f"{path} does not contain any results of exported tasks.",
+            f"{path} does not contain any results of exported tasks.{visible(names)}",
             hint=(
                 "Give a folder of a Harbor job, a log of Inspect, or predictions in SWE-bench's form, with"
                 " the instance_id of the export."
             ),
         )
-    return found
+    return ReturnedResults(results, left_out)
 
 
-def _read(path: Path) -> Iterator[ReturnedResult]:
+_Found = Iterator[ReturnedResult | LeftOut]
+
+
+def _read(path: Path) -> _Found:
     if not path.exists():
         raise ReturnedError(f"{path} does not exist.")
     if not path.is_dir():
         other_files = [file for file in _regular_files(path.parent) if file != path]
-        yield from _file(path, _reports(other_files))
+        yield from _files([path], _reports(other_files))
         return
-    trials = sorted(path.glob("result.json")) + sorted(path.glob("*/result.json"))
-    for file in trials:
-        yield from _trial(file)
-    if trials:
+    if any(path.glob("result.json")) or any(path.glob("*/result.json")):
+        yield from _job(path)
         return
     files = [file for file in _regular_files(path) if file.suffix in (".json", ".jsonl", ".eval")]
-    reports = _reports(files)
+    yield from _files(files, _reports(files))
+
+
+def _job(folder: Path) -> _Found:
+    """Yield the results of a trial, of a job with its trials, or of the jobs in a folder."""
+    own = folder / "result.json"
+    if own.is_file() and not _is_job(own):
+        yield from _trial(own)
+        return
+    for inner in sorted(folder.iterdir()):
+        if (inner / "result.json").is_file():
+            # Only a job leads deeper: the folders of a trial contain what its agent left.
+            yield from _job(inner) if _is_job(inner / "result.json") else _trial(inner / "result.json")
+        elif (inner / "config.json").is_file():
+            yield LeftOut(inner.name, "a trial without a result.json, which Harbor writes when it ends")
+
+
+def _is_job(file: Path) -> bool:
+    return not {"trial_name", "task_name"} & as_dict(_loaded(file)).keys()
+
+
+def _files(files: list[Path], reports: list[_Report]) -> _Found:
+    """Yield what is in files of results, and the ids that only a report of a harness names."""
+    named: dict[str, set[str]] = {}
     for file in files:
-        yield from _file(file, reports)
+        yield from _file(file, reports, named)
+    for model, ids in named.items():
+        found = _reports_on(model, reports)
+        for report in found if len(found) == 1 else ():
+            for id in sorted(report.judged - ids):
+                yield LeftOut(id, f"only in the report {report.file}, without a prediction")
 
 
 def _regular_files(folder: Path) -> list[Path]:
@@ -106,21 +160,28 @@ def _loaded(file: Path) -> Any:
         raise ReturnedError(f"{file} is not JSON: {str(error)[:200]}.", hint=_MOVE_AWAY) from error
 
 
-def _file(file: Path, reports: list[_Report]) -> Iterator[ReturnedResult]:
+def _file(file: Path, reports: list[_Report], named: dict[str, set[str]]) -> _Found:
+    """Yield what is in one file; the ids of its predictions are added to `named`, by model."""
     if file.suffix == ".eval":
         yield from _log_archive(file)
         return
     found = _loaded(file)
     if isinstance(found, dict) and isinstance(found.get("samples"), list):
-        for sample in found["samples"]:
-            yield from _sample(sample)
+        for number, sample in enumerate(found["samples"], 1):
+            yield from _sample(sample, f"{file.name}, sample {number}")
         return
     rows = list(found.values()) if isinstance(found, dict) else found
     if not isinstance(rows, list):
         return
-    for row in rows:
+    if not any(map(_is_prediction, rows)):
+        return  # another file of the folder, such as a report
+    for number, row in enumerate(rows, 1):
         if _is_prediction(row):
-            yield from _prediction(row, reports)
+            named.setdefault(as_str(row.get("model_name_or_path")), set()).add(row["instance_id"])
+            yield _prediction(row, reports)
+        else:
+            name = as_str(as_dict(row).get("instance_id")) or f"{file.name}, row {number}"
+            yield LeftOut(name, "no prediction: it needs an instance_id and a model_patch")
 
 
 def _is_prediction(row: object) -> bool:
@@ -129,23 +190,29 @@ def _is_prediction(row: object) -> bool:
     return isinstance(row.get("instance_id"), str)
 
 
+def _foreign(name: str) -> LeftOut:
+    return LeftOut(name, "not the name of an exported task")
+
+
 def _task(name: object) -> str:
     """Return the beginning of the task's id that a name contains; empty if there is none."""
     match = _NAME.search(name) if isinstance(name, str) else None
     return match[1] if match else ""
 
 
-def _prediction(row: Mapping[str, Any], reports: list[_Report]) -> Iterator[ReturnedResult]:
+def _prediction(row: Mapping[str, Any], reports: list[_Report]) -> ReturnedResult | LeftOut:
     name, model = row["instance_id"], as_str(row.get("model_name_or_path"))
-    if task := _task(name):
-        patch = row["model_patch"]
-        yield ReturnedResult(
-            harness="swebench",
-            task=task,
-            run=model,
-            solved=_reported(name, model, reports),
-            patch=patch if isinstance(patch, str) else "",
-        )
+    task = _task(name)
+    if not task:
+        return _foreign(name)
+    patch = row["model_patch"]
+    return ReturnedResult(
+        harness="swebench",
+        task=task,
+        run=model,
+        solved=_reported(name, model, reports),
+        patch=patch if isinstance(patch, str) else "",
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,15 +246,9 @@ def _reports(files: list[Path]) -> list[_Report]:
 def _reported(name: str, model: str, reports: list[_Report]) -> bool | None:
     """Return whether the report on a model's run lists an instance as resolved.
 
-    None if the model's report is missing or uncertain, or did not judge the instance. The harness names a
-    report `MODEL.RUN.json`; if there is only one report, it may have any name.
+    None if the model's report is missing or uncertain, or did not judge the instance.
     """
-    candidates: list[_Report] = []
-    if model:
-        prefix = f"{model.replace('/', '__')}."
-        candidates = [report for report in reports if report.file.startswith(prefix)]
-    if not candidates:
-        candidates = reports
+    candidates = _reports_on(model, reports)
     if len(candidates) != 1:
         return None
     (report,) = candidates
@@ -196,10 +257,21 @@ def _reported(name: str, model: str, reports: list[_Report]) -> bool | None:
     return name in report.resolved
 
 
-def _trial(file: Path) -> Iterator[ReturnedResult]:
+def _reports_on(model: str, reports: list[_Report]) -> list[_Report]:
+    """Return the reports that can be those on a model; if none has its name, all of them.
+
+    The harness names a report `MODEL.RUN.json`.
+    """
+    prefix = f"{model.replace('/', '__')}."
+    named = [report for report in reports if report.file.startswith(prefix)] if model else []
+    return named or reports
+
+
+def _trial(file: Path) -> _Found:
     found = as_dict(_loaded(file))
     task = _task(found.get("task_name")) or _task(found.get("trial_name")) or _task(file.parent.name)
     if not task:
+        yield _foreign(as_str(found.get("trial_name")) or file.parent.name)
         return
     rewards = as_dict(as_dict(found.get("verifier_result")).get("rewards"))
     yield ReturnedResult(
@@ -209,7 +281,18 @@ def _trial(file: Path) -> Iterator[ReturnedResult]:
         solved=_solved(rewards.get("solved")),
         score=as_float(rewards.get("score")),
         files=_artifacts(file.parent / "artifacts"),
+        attempt=_attempt(file.parent / "verifier" / "attempt.json") if rewards.get("by_tools") == 1 else "",
     )
+
+
+def _attempt(file: Path) -> str:
+    """Return the id of the attempt whose verdict the verifier reports; `?` if it can't be read."""
+    # The figure `by_tools` is the verifier's own, but tested code can write files beside it.
+    try:
+        found = json.loads(read_regular_text(file, LARGEST_RECORDS, errors="replace", links=False))
+    except (OSError, ValueError, RecursionError):
+        return "?"
+    return as_str(as_dict(found).get("attempt")) or "?"
 
 
 def _solved(value: object) -> bool | None:
@@ -256,7 +339,7 @@ def _is_taken(place: Path) -> bool:
         return False
 
 
-def _log_archive(file: Path) -> Iterator[ReturnedResult]:
+def _log_archive(file: Path) -> _Found:
     try:
         archive = opened(FileBlob(file))
     except RunFileError as error:
@@ -264,23 +347,30 @@ def _log_archive(file: Path) -> Iterator[ReturnedResult]:
     if not isinstance(archive, Archive):
         return
     for name, member in archive.members.items():
-        if not _SAMPLE.fullmatch(name) or member.size > _MOST:
+        if not _SAMPLE.fullmatch(name):
+            continue
+        if member.size > _MOST:
+            yield LeftOut(name, _TOO_LARGE)
             continue
         try:
             blob = archive.read(name)
             # The size that the archive states may be too small.
             if blob.size > _MOST:
+                yield LeftOut(name, _TOO_LARGE)
                 continue
             found = json.loads(blob.read(0, blob.size))
-        except (ValueError, RecursionError, RunFileError):
+        except (ValueError, RecursionError, RunFileError) as error:
+            yield LeftOut(name, f"can't be read: {str(error)[:200]}")
             continue
-        yield from _sample(found)
+        yield from _sample(found, name)
 
 
-def _sample(sample: Any) -> Iterator[ReturnedResult]:
+def _sample(sample: Any, name: str) -> _Found:
+    """Yield the result of a sample; `name` is used for one without an id."""
     known = as_dict(sample)
     task = _task(known.get("id"))
     if not task:
+        yield _foreign(str(known["id"]) if isinstance(known.get("id"), str | int) else name)
         return
     score = as_dict(next(iter(as_dict(known.get("scores")).values()), None))
     metadata = as_dict(score.get("metadata"))

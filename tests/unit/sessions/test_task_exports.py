@@ -95,6 +95,12 @@ def test_harbor_gets_a_fresh_container_for_the_verifier_and_no_network(task: Tas
         "Authorization": "Bearer ${GISTPOINT_TOKEN}"
     }
     assert config["metadata"]["gistpoint"]["budgets_enforced"] is False
+    assert config["verifier"]["allowed_hosts"] == ["here"]
+    assert config["verifier"]["env"] == {"GISTPOINT_VERDICT_TOKEN": "${GISTPOINT_VERDICT_TOKEN}"}
+    assert b" --served http://here:8765/verdict\n" in files["tests/test.sh"]
+    plain = dict(written("harbor", task))
+    assert b"--served" not in plain[f"{name}/tests/test.sh"]
+    assert "network_mode" not in tomllib.loads(plain[f"{name}/task.toml"].decode())["verifier"]
     judging = files["tests/Dockerfile" if task.mode == "gist" else "environment/Dockerfile"].decode()
     assert "ARG BASE=python@sha256:1\n" in judging
     assert "/logs/verifier/reward.json" in files["tests/test.sh"].decode()

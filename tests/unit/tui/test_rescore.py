@@ -244,14 +244,14 @@ def test_only_zero_and_one_are_verdicts(figure: object, read: bool | None, tmp_p
     trial.mkdir()
     result = {"trial_name": "gistpoint-0123456789ab__Xy1", "verifier_result": {"rewards": {"solved": figure}}}
     (trial / "result.json").write_text(json.dumps(result), encoding="utf-8")
-    (found,) = read_returned(tmp_path)
+    (found,) = read_returned(tmp_path).results
     assert (found.task, found.solved, found.files) == ("0123456789ab", read, None)
     scores = {"bundle": {"value": figure, "metadata": {"taken": {"a.py": "\ud800", "b.py": "\udcff"}}}}
     log = tmp_path / "log.json"
     log.write_text(
         json.dumps({"samples": [{"id": "gistpoint-0123456789ab", "scores": scores}]}), encoding="utf-8"
     )
-    (found,) = read_returned(log)
+    (found,) = read_returned(log).results
     assert (found.solved, found.files) == (read, {"b.py": b"\xff"})
 
 
@@ -298,3 +298,107 @@ def test_a_suspicious_pass_is_to_be_read_before_it_counts(
     code, (row,) = rescored(file, task, capsys)
     assert (code, row["comparison"]) == (1, "TO BE READ: gc.collect")
     assert kept() == [Comparison.TO_BE_READ] * 2
+
+
+def entries(path: Path, task: Task, capsys: Captured) -> dict[str, str]:
+    """Return what a rescoring leaves out, with the reasons, which are also printed."""
+    cli.main(["rescore", str(path), "--tasks", str(task.folder), "--json"])
+    found = json.loads(capsys.readouterr().out)
+    assert found["unknown"] == len(found["left_out"])
+    cli.main(["rescore", str(path), "--tasks", str(task.folder)])
+    out = capsys.readouterr().out
+    for one in found["left_out"]:
+        assert one["name"] in out
+        assert one["why"] in out
+    return {one["name"]: one["why"] for one in found["left_out"]}
+
+
+def test_predictions_for_other_instances_are_named(task: Task, tmp_path: Path, capsys: Captured) -> None:
+    file = write_predictions(task, tmp_path / "swe", m=repair(task))
+    rows = [
+        {"instance_id": "django__django-1", "model_name_or_path": "m", "model_patch": ""},
+        {"instance_id": "gistpoint-0123456789ab", "model_name_or_path": "m", "model_patch": ""},
+        {"instance_id": "no-patch"},
+        7,
+    ]
+    with file.open("a", encoding="utf-8") as lines:
+        lines.writelines(json.dumps(row) + "\n" for row in rows)
+    report = {"resolved_ids": [name_of(task), "lost__lost-2"]}
+    file.with_name("m.run.json").write_text(json.dumps(report), encoding="utf-8")
+    other = {"resolved_ids": ["of-another-model"]}
+    file.with_name("n.run.json").write_text(json.dumps(other), encoding="utf-8")
+    found = entries(file, task, capsys)
+    assert list(found) == [
+        "django__django-1",
+        "no-patch",
+        "predictions.jsonl, row 5",
+        "lost__lost-2",
+        "gistpoint-0123456789ab (m)",
+    ]
+    assert found["gistpoint-0123456789ab (m)"] == "--tasks does not name this task"
+    assert found["lost__lost-2"] == "only in the report m.run.json, without a prediction"
+
+
+def test_trials_of_other_tasks_and_trials_that_did_not_end_are_named(
+    task: Task, tmp_path: Path, capsys: Captured
+) -> None:
+    jobs = tmp_path / "jobs"
+    for job, trials in {
+        "one": (f"gistpoint-{task.short_id}__a", "hello-world__b"),
+        "two": ("other__c",),
+    }.items():
+        for trial in trials:
+            (jobs / job / trial / "artifacts" / "repo").mkdir(parents=True)
+            (jobs / job / trial / "agent").mkdir()
+            result = {"task_name": trial.partition("__")[0], "trial_name": trial}
+            (jobs / job / trial / "result.json").write_text(json.dumps(result), encoding="utf-8")
+            forged = {"task_name": f"gistpoint/{task.short_id}", "trial_name": "forged"}
+            (jobs / job / trial / "agent" / "result.json").write_text(json.dumps(forged), encoding="utf-8")
+        (jobs / job / "result.json").write_text('{"n_total_trials": 2}', encoding="utf-8")
+    (jobs / "one" / "killed__d").mkdir()
+    (jobs / "one" / "killed__d" / "config.json").write_text("{}", encoding="utf-8")
+    found = entries(jobs, task, capsys)
+    assert set(found) == {"hello-world__b", "other__c", "killed__d"}
+    assert "without a result.json" in found["killed__d"]
+    assert len(read_returned(jobs).results) == 1
+    assert len(read_returned(jobs / "one" / f"gistpoint-{task.short_id}__a").results) == 1
+
+
+def test_samples_of_other_tasks_and_damaged_samples_are_named(
+    task: Task, tmp_path: Path, capsys: Captured
+) -> None:
+    file = tmp_path / "log.eval"
+    with zipfile.ZipFile(file, "w") as archive:
+        archive.writestr("samples/a.json", json.dumps({"id": name_of(task)}))
+        archive.writestr("samples/b.json", json.dumps({"id": "gsm8k-4"}))
+        archive.writestr("samples/c.json", "{")
+        archive.writestr("samples/d.json", "[]")
+    found = entries(file, task, capsys)
+    assert list(found) == ["gsm8k-4", "samples/c.json", "samples/d.json"]
+    assert found["samples/c.json"].startswith("can't be read")
+    plain = tmp_path / "log.json"
+    samples = [{"id": name_of(task)}, {"id": 12}, None]
+    plain.write_text(json.dumps({"samples": samples}), encoding="utf-8")
+    assert list(entries(plain, task, capsys)) == ["12", "log.json, sample 3"]
+
+
+def test_results_of_other_tasks_alone_are_named_in_the_error(
+    task: Task, tmp_path: Path, capsys: Captured
+) -> None:
+    file = tmp_path / "x.json"
+    rows = [{"instance_id": f"other-{number}\x1b", "model_patch": ""} for number in range(30)]
+    file.write_text(json.dumps(rows), encoding="utf-8")
+    assert cli.main(["rescore", str(file), "--tasks", task.short_id]) == 2
+    error = capsys.readouterr().err
+    assert "other-0" in error
+    assert "and 10 more" in error
+    assert "\x1b" not in error
+
+
+def test_a_task_that_cannot_be_read_is_named(task: Task, tmp_path: Path, capsys: Captured) -> None:
+    file = write_predictions(task, tmp_path / "swe", m="")
+    damaged = task.folder.parent / "damaged"
+    damaged.mkdir()
+    (damaged / "task.toml").write_text("=", encoding="utf-8")
+    cli.main(["rescore", str(file), "--tasks", str(task.folder.parent)])
+    assert "Not read: " in capsys.readouterr().out
