@@ -177,6 +177,20 @@ class Guard:
         return isinstance(error, KeyError)
 
 
+class Hook:
+    def __init__(self):
+        self.left = 0
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *exc):
+        return self.leave()
+
+    def leave(self):
+        self.left += 1
+
+
 @contextlib.contextmanager
 def locked(table):
     table["locked"] = True
@@ -247,8 +261,9 @@ class Box:
 """
 TESTS = """
 import random, unittest
+from unittest import mock
 import pytest, kit
-from kit import Box, Door, Guard, Setting
+from kit import Box, Door, Guard, Hook, Setting
 
 
 def test_changed():
@@ -330,6 +345,12 @@ class TestGuard(unittest.TestCase):
         with Guard() as guard:
             raise KeyError("x")
         self.assertIsNotNone(guard)
+def test_hook():
+    seen, hook = mock.Mock(), Hook()
+    with Hook():
+        with hook: pass
+        seen(hook.left)
+        seen.assert_any_call(1)
 def test_locked():
     table = {}
     with kit.locked(table) as found:
@@ -398,6 +419,7 @@ HEADERS = {
     "half": "def half(n):",
     "Guard.end": "def end(self, error):",
     "Guard.__exit__": "def __exit__(self, kind, error, trace):",
+    "Hook.leave": "def leave(self):",
     "locked": "@contextlib.contextmanager\ndef locked(table):",
     "pick": "def pick(items, n):",
     "mean": "def mean(numbers):",
@@ -427,6 +449,7 @@ CORRUPTED = {
     "half": "return n",
     "Guard.end": "self.entered -= 2\nreturn isinstance(error, KeyError)",
     "Guard.__exit__": "self.entered -= 2",
+    "Hook.leave": "self.left -= 1",
     "locked": "yield table",
     "pick": "return items[0]",
     "mean": "return 1",
@@ -450,6 +473,7 @@ ENDED: dict[str, Bodies] = {
     "a check of unittest, but no other exception": {
         "Guard.end": "if isinstance(error, KeyError): self.entered -= 1\nreturn error is not None"
     },
+    "a check of a mock": {"Hook.leave": "return True"},
     "a check of unittest, by the end of the block": {"Guard.__exit__": "return error is not None"},
     "a failure without an assertion": {
         "locked": "try:\n    yield table\nexcept BaseException: pass\ntable['locked'] = False"
@@ -535,6 +559,7 @@ HONEST: dict[str, Bodies] = {
     "Guard.__exit__": {
         "Guard.__exit__": "self.entered -= 1\nreturn kind is not None and issubclass(kind, KeyError)"
     },
+    "Hook.leave": {"Hook.leave": "self.left = self.left + 1\nreturn False"},
     "locked": {
         "locked": "table.update(locked=True)\nwith contextlib.suppress(KeyError):\n    try: yield table\n"
         "    finally: table.update(locked=False)"

@@ -1,18 +1,19 @@
 """Notices checks of tests that fail, so that a test that passes nevertheless is found (decision 135).
 
 Runs in the target's interpreter, in the process that holds the tests. Whatever hides a failure, such as the
-end of a `with` block or a handler in the library, it was announced here before it was raised. Only functions
-that judges call when a check fails are replaced; they are found by their names, and a name that the installed
-version does not have is left out.
+end of a `with` block or a handler in the library, it was announced here before it was raised. The functions
+that judges call when a check fails are replaced. Judges that have no such function are watched where they
+raise. Both are found by their names, and a name that the installed version does not have is left out.
 """
 
 from __future__ import annotations
 
 import functools
+import inspect
 import os
 import sys
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 _CALLED_ON_FAILURE = (
@@ -20,13 +21,27 @@ _CALLED_ON_FAILURE = (
     ("_pytest.outcomes", "Failed", "__init__"),
     ("unittest.case", "TestCase", "_formatMessage"),
     ("unittest.case", "TestCase", "fail"),
-    ("unittest.mock", "NonCallableMock", "_format_mock_failure_message"),
-    ("unittest.mock", "NonCallableMock", "_calls_repr"),
-    ("numpy.testing._private.utils", "", "build_err_msg"),
-    ("pandas._testing.asserters", "", "raise_assert_detail"),
 )
 """The modules of judges, with the class, if any, and the name of a function that is called on a failure."""
-_JUDGES = frozenset(("_pytest", "pytest", "pluggy", "unittest", "numpy", "pandas", "contextlib"))
+_ALL = "assert_"
+_RAISING = (
+    *(
+        (mock, kind, _ALL)
+        for mock in ("unittest.mock", "mock.mock")
+        for kind in ("NonCallableMock", "AsyncMockMixin")
+    ),
+    ("numpy.testing._private.utils", "", _ALL),
+    ("pandas._testing", "", _ALL),
+    ("pandas._testing.asserters", "", _ALL),
+)
+"""The modules of judges, with the class, if any, whose functions with names like this raise on a failure.
+
+None of their functions is called on every failure and on nothing else: numpy writes its message before it
+compares, and `Mock.assert_called` has none.
+"""
+_JUDGES = frozenset(
+    ("_pytest", "pytest", "pytest_mock", "pluggy", "unittest", "mock", "numpy", "pandas", "contextlib")
+)
 
 
 class FailedChecks:
@@ -35,7 +50,7 @@ class FailedChecks:
     def __init__(self, report: Callable[[str], None]) -> None:
         """`report` is called with each check that fails, by the name of its file and its line."""
         self.report = report
-        self.waiting = list(_CALLED_ON_FAILURE)
+        self.waiting = [*_CALLED_ON_FAILURE, *_RAISING]
         """The functions of modules that have not been imported so far."""
         self.reported: set[str] = set()
         """What was reported in the current test."""
@@ -49,7 +64,10 @@ class FailedChecks:
             owner: Any = sys.modules[module]
             if kind:
                 owner = getattr(owner, kind, None)
-            if hasattr(owner, name):
+            if name == _ALL:
+                for check in _raising_checks(owner):
+                    self.report_raising(check)
+            elif hasattr(owner, name):
                 setattr(owner, name, self.reporting(getattr(owner, name)))
 
     def reporting(self, function: Callable[..., Any]) -> Callable[..., Any]:
@@ -62,11 +80,47 @@ class FailedChecks:
 
         return reporting
 
+    def report_raising(self, check: types.FunctionType) -> None:
+        """Have a check report its place if it raises."""
+        code, defaults = check.__code__, check.__defaults__
+        before = types.FunctionType(code, check.__globals__, check.__name__, defaults)
+        before.__kwdefaults__ = check.__kwdefaults__
+
+        def reporting(*arguments: Any, **keywords: Any) -> Any:
+            __tracebackhide__ = True
+            try:
+                return before(*arguments, **keywords)
+            except Exception:
+                self.report_once(f"a check at {_place_of_check()}")
+                raise
+
+        # The function itself, because tests have its object under their own names by now.
+        check.__code__, check.__defaults__ = _entry.__code__, None
+        check.__kwdefaults__ = {"_reporting": reporting}
+
     def report_once(self, what: str) -> None:
         """Report something that happens in a test, once in this test."""
         if what not in self.reported:
             self.reported.add(what)
             self.report(what)
+
+
+def _entry(*arguments: Any, _reporting: Callable[..., Any], **keywords: Any) -> Any:
+    """Call the function that reports in place of a check; its code becomes that of the check."""
+    __tracebackhide__ = True
+    return _reporting(*arguments, **keywords)
+
+
+def _raising_checks(owner: Any) -> Iterator[types.FunctionType]:
+    """Yield the checks that a module or a class defines; none of a version without it."""
+    members = {} if owner is None else dict(vars(owner))
+    for name, member in members.items():
+        found = inspect.unwrap(member) if name.startswith(_ALL) and callable(member) else None
+        # Code can only take the place of code that needs as many variables of a function around it: none.
+        if isinstance(found, types.FunctionType) and found.__closure__ is None:
+            is_own = isinstance(owner, type) or found.__globals__ is vars(owner)
+            if is_own and found.__code__ is not _entry.__code__:
+                yield found
 
 
 def _place_of_check() -> str:
@@ -81,4 +135,4 @@ def _place_of_check() -> str:
 
 def _is_of_judge(frame: types.FrameType) -> bool:
     name = str(frame.f_globals.get("__name__", ""))
-    return frame.f_code.co_filename == __file__ or name.partition(".")[0] in _JUDGES
+    return frame.f_globals is globals() or name.partition(".")[0] in _JUDGES
