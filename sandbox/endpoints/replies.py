@@ -17,6 +17,7 @@ from gistpoint.sandbox.endpoints.meanings import (
     PROBLEMS,
     UNKNOWN_STATUS,
     FailureMeaning,
+    error_in,
     error_text,
     errors_in,
     meaning_of,
@@ -144,12 +145,8 @@ def _failure_to_reply(written: ChatMessage, finish: str, usage: Usage) -> ChatFa
 
 def _error_in(data: Mapping[str, Any], choice: object) -> object:
     """Return the error in a body with a status of success, even next to a reply; None if there is none."""
-    for holder in (data, choice):
-        error = holder.get("error") if isinstance(holder, dict) else None
-        # Some servers send an object of empty members instead of none.
-        if any(error.values()) if isinstance(error, dict) else isinstance(error, str) and error:
-            return error
-    return None
+    holders = (holder for holder in (data, choice) if isinstance(holder, dict))
+    return next((error for error in map(error_in, holders) if error is not None), None)
 
 
 def _failure_of(
