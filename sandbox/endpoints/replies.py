@@ -102,7 +102,7 @@ def reply_of(
 
 def _written(message: Mapping[str, Any], others: OtherMembers, host: str) -> ChatMessage:
     """Return what the model has written; `others` keeps the members that are not read."""
-    calls = _calls(message.get("tool_calls"), others)
+    calls = _calls(message.get("tool_calls"), others) or _older_call(message.get("function_call"))
     extra = others.of_message(message)
     return ChatMessage(
         "assistant",
@@ -222,11 +222,14 @@ def _length(message: ChatMessage) -> int:
 def usage_of(value: object, prices: Prices | None, sent: int, received: int) -> Usage:
     """Return the usage of a request; what the endpoint omits is estimated from the lengths in characters.
 
+    Some servers report 0 for what they do not count: a reply that was received has tokens on both sides.
     The cost is that of `prices` if they are given, otherwise the endpoint's; None if it reports none.
     """
     table: Mapping[str, object] = value if isinstance(value, dict) else {}
     prompt = _count(table.get("prompt_tokens"))
     completion = _count(table.get("completion_tokens"))
+    if received:
+        prompt, completion = prompt or None, completion or None
     estimated = prompt is None or completion is None
     if prompt is None:
         prompt = tokens_in(sent)
@@ -286,6 +289,13 @@ def _calls(value: object, others: OtherMembers) -> tuple[ToolRequest, ...]:
             name = _text(function.get("name"))
             calls.append(ToolRequest(_text(item.get("id")), name, text, others.of_call(item)))
     return tuple(calls)
+
+
+def _older_call(value: object) -> tuple[ToolRequest, ...]:
+    """Return the call in the form that OpenAI had before `tool_calls`, and some servers have kept."""
+    if not isinstance(value, dict) or not _text(value.get("name")):
+        return ()
+    return (ToolRequest("", _text(value["name"]), _arguments(value.get("arguments"))),)
 
 
 def _arguments(value: object) -> str:
