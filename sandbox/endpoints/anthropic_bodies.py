@@ -19,7 +19,7 @@ from gistpoint.core.chat import (
     arguments_of,
 )
 from gistpoint.core.tools.dialects import anthropic_tool
-from gistpoint.sandbox.endpoints.meanings import error_text, problem_of
+from gistpoint.sandbox.endpoints.meanings import error_in, error_text, problem_of
 from gistpoint.sandbox.endpoints.native_bodies import (
     Block,
     blocks_of,
@@ -176,10 +176,10 @@ def reply_of(data: object, settings: EndpointSettings, sent: int) -> ChatReply |
     """
     if not isinstance(data, dict):
         return malformed("it is not a JSON object")
-    if data.get("type") == "error" or ("error" in data and "content" not in data):
-        return ChatFailure(
-            error_problem(500, data), f"The endpoint answered with an error: {error_text(data)}"
-        )
+    if data.get("type") == "error" or error_in(data) is not None:
+        usage = usage_in(data["usage"], settings, sent, 0) if data.get("usage") else Usage()
+        what = f"The endpoint answered with an error: {error_text(data)}"
+        return ChatFailure(error_problem(500, data), what, usage=usage)
     if not isinstance(data.get("content"), list):
         return malformed("it has no content", usage_in(data.get("usage"), settings, sent, 0))
     blocks = blocks_of(data["content"])

@@ -20,7 +20,7 @@ from gistpoint.core.chat import (
     arguments_of,
 )
 from gistpoint.core.tools.dialects import gemini_tool
-from gistpoint.sandbox.endpoints.meanings import error_text, problem_of
+from gistpoint.sandbox.endpoints.meanings import error_in, error_text, problem_of
 from gistpoint.sandbox.endpoints.native_bodies import (
     Block,
     blocks_of,
@@ -164,9 +164,10 @@ def reply_of(data: object, settings: EndpointSettings, sent: int) -> ChatReply |
     if not isinstance(data, dict):
         return malformed("it is not a JSON object")
     candidates = blocks_of(data.get("candidates"))
-    if "error" in data and not candidates:
-        problem = error_problem(_code_in(data), data)
-        return ChatFailure(problem, f"The endpoint answered with an error: {error_text(data)}")
+    if error_in(data) is not None:
+        usage = usage_in(data["usageMetadata"], settings, sent, 0) if data.get("usageMetadata") else Usage()
+        what = f"The endpoint answered with an error: {error_text(data)}"
+        return ChatFailure(error_problem(_code_in(data), data), what, usage=usage)
     blocked = text_of(table_of(data.get("promptFeedback")).get("blockReason"))
     if not candidates and not blocked:
         return malformed("it has no candidates", usage_in(data.get("usageMetadata"), settings, sent, 0))

@@ -274,9 +274,19 @@ def problem_of(status: int, body: object = None) -> ChatProblem:
     return PROBLEMS.get(meaning_of(status, body), ChatProblem.REJECTED)
 
 
+def error_in(table: Mapping[str, object]) -> object:
+    """Return the error that a body of success, a chunk or a choice reports; None if it reports none.
+
+    Some servers send an empty value, or an object of empty members, with every reply.
+    """
+    error = table.get("error")
+    parts = error.values() if isinstance(error, dict) else error if isinstance(error, list) else (error,)
+    return error if any(parts) else None
+
+
 def status_in(error: object) -> int:
     """Return the status that an error in a body of success names; `UNKNOWN_STATUS` if it names none."""
-    table = error if isinstance(error, dict) else {}
+    table = error if isinstance(error, dict) else {"code": error}
     for name in ("code", "status_code", "http_status_code", "status"):
         value = table.get(name)
         if isinstance(value, str):

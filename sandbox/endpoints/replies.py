@@ -17,6 +17,7 @@ from gistpoint.sandbox.endpoints.meanings import (
     PROBLEMS,
     UNKNOWN_STATUS,
     FailureMeaning,
+    error_in,
     error_text,
     errors_in,
     meaning_of,
@@ -101,7 +102,7 @@ def reply_of(
 
 def _written(message: Mapping[str, Any], others: OtherMembers, host: str) -> ChatMessage:
     """Return what the model has written; `others` keeps the members that are not read."""
-    calls = _calls(message.get("tool_calls"), others)
+    calls = _calls(message.get("tool_calls"), others) or _older_call(message.get("function_call"))
     extra = others.of_message(message)
     return ChatMessage(
         "assistant",
@@ -144,12 +145,8 @@ def _failure_to_reply(written: ChatMessage, finish: str, usage: Usage) -> ChatFa
 
 def _error_in(data: Mapping[str, Any], choice: object) -> object:
     """Return the error in a body with a status of success, even next to a reply; None if there is none."""
-    for holder in (data, choice):
-        error = holder.get("error") if isinstance(holder, dict) else None
-        # Some servers send an object of empty members instead of none.
-        if any(error.values()) if isinstance(error, dict) else isinstance(error, str) and error:
-            return error
-    return None
+    holders = (holder for holder in (data, choice) if isinstance(holder, dict))
+    return next((error for error in map(error_in, holders) if error is not None), None)
 
 
 def _failure_of(
@@ -225,11 +222,14 @@ def _length(message: ChatMessage) -> int:
 def usage_of(value: object, prices: Prices | None, sent: int, received: int) -> Usage:
     """Return the usage of a request; what the endpoint omits is estimated from the lengths in characters.
 
+    Some servers report 0 for what they do not count: a reply that was received has tokens on both sides.
     The cost is that of `prices` if they are given, otherwise the endpoint's; None if it reports none.
     """
     table: Mapping[str, object] = value if isinstance(value, dict) else {}
     prompt = _count(table.get("prompt_tokens"))
     completion = _count(table.get("completion_tokens"))
+    if received:
+        prompt, completion = prompt or None, completion or None
     estimated = prompt is None or completion is None
     if prompt is None:
         prompt = tokens_in(sent)
@@ -289,6 +289,13 @@ def _calls(value: object, others: OtherMembers) -> tuple[ToolRequest, ...]:
             name = _text(function.get("name"))
             calls.append(ToolRequest(_text(item.get("id")), name, text, others.of_call(item)))
     return tuple(calls)
+
+
+def _older_call(value: object) -> tuple[ToolRequest, ...]:
+    """Return the call in the form that OpenAI had before `tool_calls`, and some servers have kept."""
+    if not isinstance(value, dict) or not _text(value.get("name")):
+        return ()
+    return (ToolRequest("", _text(value["name"]), _arguments(value.get("arguments"))),)
 
 
 def _arguments(value: object) -> str:

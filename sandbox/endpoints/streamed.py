@@ -9,6 +9,7 @@ from typing import Any
 
 from gistpoint.sandbox.endpoints.calls import StreamedCalls, index_of
 from gistpoint.sandbox.endpoints.events import ServerEvent
+from gistpoint.sandbox.endpoints.meanings import error_in
 from gistpoint.sandbox.endpoints.merging import Merger, plain
 from gistpoint.sandbox.endpoints.transport import MOST_VALUES, signs_in
 
@@ -102,7 +103,7 @@ class StreamedReply:
     def _add(self, chunk: dict[str, Any], *, is_error: bool) -> None:
         self._learn_usage(chunk)
         is_error = is_error or chunk.get("object") == "error"
-        self.error = _error_in(chunk) or (chunk if is_error else None)
+        self.error = error_in(chunk) or (chunk if is_error else None)
         if self.error is not None:
             return
         if chunk.get("object") == "chat.completion":
@@ -136,7 +137,7 @@ class StreamedReply:
                 return
 
     def _add_choice(self, given: dict[str, Any]) -> None:
-        error = _error_in(given)
+        error = error_in(given)
         if error is not None:
             self.error = error
             return
@@ -163,12 +164,6 @@ class StreamedReply:
             elif value is not None:
                 message[name] = self._merger.merged(message.get(name), value, name)
                 self.began |= bool(value)
-
-
-def _error_in(table: Mapping[str, Any]) -> object:
-    """Return the error in a chunk or a choice; None if there is none."""
-    error = table.get("error")
-    return error if isinstance(error, dict | str) and error else None
 
 
 def _values_in(event: ServerEvent) -> tuple[bytes, ...]:

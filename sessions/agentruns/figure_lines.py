@@ -94,7 +94,8 @@ def _costs(totals: RunFigures) -> dict[str, str]:
     )
     if totals.lost_tokens:
         lines["lost"] = f"about {totals.lost_tokens:,} tokens in requests without a reply"
-    lines["cost"] = "unknown" if totals.cost_usd is None else f"{about}${totals.cost_usd:.4f}"
+    about_cost = "about " if totals.estimated or totals.lost_tokens else ""
+    lines["cost"] = "unknown" if totals.cost_usd is None else f"{about_cost}${totals.cost_usd:.4f}"
     lines["time"] = (
         f"{totals.wall_s:.0f} s in attempts: {totals.model_s:.0f} s by the model,"
         f" {totals.endpoint_wait_s:.0f} s waiting to send a request again, {totals.lost_s:.0f} s in requests"

@@ -15,7 +15,7 @@ from statistics import fmean
 from typing import Any
 
 import msgspec
-from msgspec import structs
+from msgspec import UNSET, structs
 
 from gistpoint.core.agents.conversation import has_unread_calls
 from gistpoint.core.agents.scaffolds import NO_TOOLS, OWN
@@ -30,6 +30,7 @@ from gistpoint.core.attempts.events import (
     Resumed,
 )
 from gistpoint.core.attempts.state import AttemptResult
+from gistpoint.core.chat import Usage
 from gistpoint.core.csv_text import csv_line
 from gistpoint.core.errors import AttemptError
 from gistpoint.core.kinds.confirming import standing
@@ -77,7 +78,7 @@ class AttemptFigures(msgspec.Struct, frozen=True, kw_only=True):
     """Whether some tokens were estimated from the length of texts."""
     cost_usd: float | None = None
     lost_tokens: int = 0
-    """The estimated tokens of replies that are in no journal: requests that failed or were dropped."""
+    """The mostly estimated tokens of requests without a reply, also of those that were then sent again."""
     lost_usd: float | None = None
     lost_s: float = 0.0
     """How long the requests without a reply were under way."""
@@ -184,7 +185,7 @@ class RunFigures(msgspec.Struct, frozen=True, kw_only=True):
     reasoning_tokens: int
     estimated: bool
     lost_tokens: int
-    """The tokens of replies that are in no journal; none of the counts above includes them."""
+    """The tokens of requests without a reply; none of the counts above includes them."""
     cost_usd: float | None
     """The whole cost, including lost replies."""
     wall_s: float
@@ -325,6 +326,8 @@ def with_attempt(
 ) -> AttemptFigures:
     """Return the row of a job with what its attempt's journal contains; `events` are those of the journal."""
     state, spent = summary.state, summary.state.spent
+    usage = sum((turn.usage for turn in state.turns), Usage())
+    lost = sum((turn.lost for turn in state.turns if turn.lost is not UNSET), Usage())
     ending = state.ending
     reason = row.reason
     if ending is not None:
@@ -347,12 +350,14 @@ def with_attempt(
         malformed=spent.malformed,
         turns=spent.turns,
         retried=spent.retried,
-        prompt_tokens=spent.usage.prompt_tokens,
-        completion_tokens=spent.usage.completion_tokens,
-        cached_tokens=spent.usage.cached_tokens,
-        reasoning_tokens=spent.usage.reasoning_tokens,
-        estimated=spent.usage.estimated,
-        cost_usd=spent.usage.cost_usd,
+        prompt_tokens=usage.prompt_tokens,
+        completion_tokens=usage.completion_tokens,
+        cached_tokens=usage.cached_tokens,
+        reasoning_tokens=usage.reasoning_tokens,
+        estimated=usage.estimated,
+        cost_usd=usage.cost_usd,
+        lost_tokens=row.lost_tokens + lost.tokens,
+        lost_usd=_sum_of((row.lost_usd, lost.cost_usd)),
         wall_s=sum(state.clock.of(activity) for activity in ClockActivity) / 1000,
         model_s=sum(turn.latency_ms for turn in state.turns) / 1000,
         endpoint_wait_s=endpoint_wait_ms(events) / 1000,
@@ -476,5 +481,10 @@ def _reasons(rows: Iterable[AttemptFigures]) -> dict[str, int]:
 
 def _cost(rows: Iterable[AttemptFigures]) -> float | None:
     """Return the cost in US dollars, including lost replies; None if no cost is known."""
-    costs = [cost for row in rows for cost in (row.cost_usd, row.lost_usd) if cost is not None]
-    return sum(costs) if costs else None
+    return _sum_of(cost for row in rows for cost in (row.cost_usd, row.lost_usd))
+
+
+def _sum_of(costs: Iterable[float | None]) -> float | None:
+    """Return the sum of the costs that are known; None if none is."""
+    known = [cost for cost in costs if cost is not None]
+    return sum(known) if known else None

@@ -170,7 +170,7 @@ def _of_journal(job: JobState, follower: JournalFollower) -> FollowedJob:
 
 def _after_job(before: FollowedJob, job: JobState) -> FollowedJob:
     """Return a job that has changed although its attempt has not."""
-    own = job_figures(job)
+    own, earlier = job_figures(job), job_figures(before.job)
     kept = before.figures
     ended = before.shown.ending is not None
     figures = msgspec.structs.replace(
@@ -178,9 +178,16 @@ def _after_job(before: FollowedJob, job: JobState) -> FollowedJob:
         status=kept.status if ended else own.status,
         reason=kept.reason if ended else own.reason,
         message=own.message,
-        lost_tokens=own.lost_tokens,
-        lost_usd=own.lost_usd,
+        # What the attempt itself has lost was added to what the job had lost then.
+        lost_tokens=kept.lost_tokens + own.lost_tokens - earlier.lost_tokens,
+        lost_usd=kept.lost_usd if own.lost_usd == earlier.lost_usd else _grown(kept, own, earlier),
+        lost_s=own.lost_s,
         worker=own.worker,
         clock_ms=own.clock_ms,
     )
     return replace(before, job=job, figures=figures)
+
+
+def _grown(kept: AttemptFigures, own: AttemptFigures, earlier: AttemptFigures) -> float:
+    """Return the cost of what is lost, after that of the job has grown."""
+    return (kept.lost_usd or 0.0) + (own.lost_usd or 0.0) - (earlier.lost_usd or 0.0)

@@ -268,6 +268,19 @@ def test_an_empty_reply_with_a_known_finish_is_the_model_s(finish: str) -> None:
     assert isinstance(answered({"choices": [choice], "usage": usage}), ChatReply)
 
 
+@pytest.mark.parametrize(
+    ("sent", "received", "is_estimated"), [(0, 0, True), (0, 700, True), (700, 0, True), (700, 700, False)]
+)
+def test_a_reply_that_was_received_has_tokens(sent: int, received: int, is_estimated: bool) -> None:
+    usage = {"prompt_tokens": sent, "completion_tokens": received}
+    answer = answered(completion("Hello, how are you today?", usage=usage).body)
+    assert isinstance(answer, ChatReply)
+    assert answer.usage.estimated == is_estimated
+    assert min(answer.usage.prompt_tokens, answer.usage.completion_tokens) > 3
+    counted = (answer.usage.prompt_tokens == 700, answer.usage.completion_tokens == 700)
+    assert counted == (sent == 700, received == 700)
+
+
 def test_xai_reports_its_cost_in_ticks() -> None:
     """The prices of grok-3-mini, 0.3 dollars sent, 0.075 cached and 0.5 received, give the same cost."""
     (body,) = [body for body in FILES["xai"]["bodies"] if body["what"] == "call"]

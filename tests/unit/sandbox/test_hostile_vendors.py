@@ -106,6 +106,17 @@ def test_any_member_may_have_any_type(api: ChatApi) -> None:
 
 
 @both
+def test_an_error_next_to_a_reply_is_the_endpoints(api: ChatApi) -> None:
+    body = whole(api)
+    answered = asked(api, Answer({**body, "error": {"message": "gone", "code": 500}}))
+    assert isinstance(answered, ChatFailure)
+    assert (answered.problem, "gone" in answered.message) == (ChatProblem.SERVER_ERROR, True)
+    assert answered.usage.completion_tokens == 2
+    without = asked(api, Answer({**body, "error": {"message": "", "code": 0}}))
+    assert isinstance(without, ChatReply)
+
+
+@both
 @pytest.mark.parametrize("status", [200, 400, 429, 500])
 @pytest.mark.parametrize(
     "body",

@@ -402,6 +402,7 @@ def test_one_reply_sent_whole_although_a_stream_was_asked_for() -> None:
         (b'event: error\ndata: {"message": "gone"}\n\n', "server_error"),
         (b'error: {"code": 500, "message": "gone", "type": "server_error"}\n\n', "server_error"),
         (events_of(chunk(content="Fi"), {"error": "gone"}), "server_error"),
+        (events_of(chunk(content="Fi"), {"error": ["gone"]}), "server_error"),
     ],
 )  # fmt: skip
 def test_an_error_inside_a_stream_is_the_endpoints(stream: bytes, problem: str) -> None:
@@ -417,6 +418,43 @@ def test_nothing_after_an_error_hides_it(error: object) -> None:
     failure, _ = at(streaming(events_of(chunk(content="Fi"), error, *WHOLE)))
     assert isinstance(failure, ChatFailure)
     assert "gone" in failure.message
+
+
+def test_a_call_in_the_older_form_is_a_call() -> None:
+    call = {"name": "read_file", "arguments": '{"file_path": "a.py"}'}
+    pieces = [{"name": "read_file", "arguments": '{"file_'}, {"arguments": 'path": "a.py"}'}]
+    chunks = [chunk(function_call=item) for item in pieces]
+    in_pieces, _ = at(streaming(events_of(*chunks, chunk("function_call", usage=USED))))
+    sent_whole, _ = at(Answer(body_of({"function_call": call}, "function_call", USED)), no_stream=True)
+    for answer in (in_pieces, sent_whole):
+        assert isinstance(answer, ChatReply)
+        assert answer.message.tool_calls == (ToolRequest("", call["name"], call["arguments"]),)
+        assert answer.message.extra == {}
+
+
+@pytest.mark.parametrize("error", [None, "", 0, False, {}, [], [""], {"message": "", "code": 0}])
+def test_an_error_without_content_is_none(error: object) -> None:
+    in_pieces, asked = at(streaming(events_of(*({**item, "error": error} for item in WHOLE))))
+    sent_whole, _ = at(
+        Answer({**body_of({"content": "Fine."}, "stop", USED), "error": error}), no_stream=True
+    )
+    assert isinstance(in_pieces, ChatReply)
+    assert isinstance(sent_whole, ChatReply)
+    assert (in_pieces.message, sent_whole.message, len(asked)) == (FINE.message, FINE.message, 1)
+
+
+@pytest.mark.parametrize(
+    ("error", "problem"),
+    [(["gone"], "server_error"), (True, "server_error"), (429, "rate_limited"), ("401", "not_authorised")],
+)
+def test_an_error_of_any_type_is_the_same_in_pieces_and_whole(error: object, problem: str) -> None:
+    in_pieces, _ = at(streaming(events_of(*WHOLE, {"error": error})))
+    sent_whole, _ = at(
+        Answer({**body_of({"content": "Fine."}, "stop", USED), "error": error}), no_stream=True
+    )
+    assert isinstance(in_pieces, ChatFailure)
+    assert isinstance(sent_whole, ChatFailure)
+    assert (in_pieces.problem, sent_whole.problem) == (problem, problem)
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -42,6 +43,21 @@ def test_a_list_shows_an_attempt_without_its_texts(home: Home) -> None:
     assert (shown.last.tool, shown.last.text) == ("submit_attempt", None)
     assert followed.job.status is JobStatus.HALTED
     assert (followed.figures.reason, followed.figures.calls) == ("server_error", 2)
+
+
+def test_what_attempt_and_job_have_lost_is_added(home: Home) -> None:
+    again = replace(reply(LOOK), lost=Usage(70, 7, 0, 0, 0.5), retried=(ChatProblem.SERVER_ERROR,))
+    home.script = (again, FAILS)
+    run = home.run(home.task())
+    home.work(run)
+    follower = follower_of(home)
+    (followed,) = follower.poll()
+    assert (followed.figures.lost_tokens, followed.figures.lost_usd) == (77, 0.5)
+    (job,) = run.jobs
+    run.append([JobLost(job=job, tokens=7, cost_usd=0.25, seconds=2.0)])
+    (followed,) = follower.poll()
+    figures = followed.figures
+    assert (figures.lost_tokens, figures.lost_usd, figures.lost_s) == (84, 0.75, run.jobs[job].lost_s)
 
 
 def test_nothing_is_read_again_until_something_changes(home: Home) -> None:

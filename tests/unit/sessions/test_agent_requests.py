@@ -6,14 +6,14 @@ import errno
 import os
 import threading
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
-from agent_runs import SOLVES, Home
-from scripted_endpoint import Answer, endpoint
+from agent_runs import LOOK, SOLVES, Home
+from scripted_endpoint import Answer, endpoint, reply
 
 from gistpoint.core.agents.settings import AgentSettings, TokenPrice
 from gistpoint.core.attempts.events import Heartbeat, JournalEvent
@@ -27,6 +27,7 @@ from gistpoint.sandbox.endpoints.openai_compatible import OpenAICompatibleModel
 from gistpoint.sandbox.endpoints.retrying import Backoff, RetryingModel
 from gistpoint.sandbox.endpoints.settings import EndpointSettings
 from gistpoint.sessions.agentruns.bounds import Acceptance
+from gistpoint.sessions.agentruns.figure_lines import summary_lines
 from gistpoint.sessions.agentruns.killed_requests import killed_request
 from gistpoint.sessions.agentruns.runner import AgentRunner
 from gistpoint.sessions.agentruns.settling import Decision, SettledAs
@@ -294,6 +295,23 @@ def test_time_in_requests_that_timed_out_is_the_endpoints(home: Home) -> None:
     (row,) = home.figures(run).attempts
     assert (row.reason, row.lost_tokens > 100, row.lost_s >= 1) == ("timed_out", True, True)
     assert row.model_s == 0
+
+
+def test_requests_that_were_sent_again_are_counted_apart_from_replies(home: Home) -> None:
+    lost = Usage(70, 7, estimated=True)
+    again = replace(reply(LOOK), lost=lost, retried=(ChatProblem.SERVER_ERROR,))
+    home.script = (again, reply(LOOK), ChatFailure(ChatProblem.REJECTED, "No.", usage=Usage(30, 0)))
+    run = home.run(home.task())
+    home.work(run)
+    found = home.figures(run)
+    (row,) = found.attempts
+    assert (row.prompt_tokens, row.completion_tokens, row.estimated) == (200, 20, False)
+    assert (row.lost_tokens, row.retried) == (107, 1)
+    costs = [PRICE.cost(usage) for usage in (Usage(200, 20), lost, Usage(30, 0))]
+    assert found.totals.cost_usd == pytest.approx(sum(costs))
+    lines = summary_lines(found.totals, "r")
+    assert (lines["tokens"].split()[0], lines["lost"].split()[:2]) == ("200", ["about", "107"])
+    assert lines["cost"].startswith("about $")
 
 
 def test_a_run_that_is_just_starting_is_known_to_be(home: Home) -> None:
