@@ -199,6 +199,24 @@ def endpoint(*steps: Step) -> Iterator[Endpoint]:
         thread.join(5)
 
 
+@contextmanager
+def closing() -> Iterator[str]:
+    """Read requests and close their connections without a reply, and yield the server's URL."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            self.rfile.read(int(self.headers["Content-Length"]))
+            self.close_connection = True
+
+        def log_message(self, format: str, *args: object) -> None:
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_address[1]}"
+        server.shutdown()
+
+
 def reply(
     *calls: tuple[str, object],
     content: str = "",

@@ -175,7 +175,7 @@ def reply_of(data: object, settings: EndpointSettings, sent: int) -> ChatReply |
     `sent` is the length of the request in characters, from which missing usage is estimated.
     """
     if not isinstance(data, dict):
-        return malformed("it is not a JSON object")
+        return malformed("it is not a JSON object", usage_in(None, settings, sent, 0))
     if data.get("type") == "error" or error_in(data) is not None:
         usage = usage_in(data["usage"], settings, sent, 0) if data.get("usage") else Usage()
         what = f"The endpoint answered with an error: {error_text(data)}"

@@ -83,7 +83,7 @@ class AnthropicModel:
         except package.APITimeoutError:
             return self._requests.timed_out(sent)
         except package.APIConnectionError as error:
-            return self._requests.unreachable(error.__cause__)
+            return self._requests.unreachable(error.__cause__, sent)
         except package.APIStatusError as error:
             return self._refused(error, sent)
         except package.APIError:

@@ -18,7 +18,7 @@ from gistpoint.sandbox.endpoints.meanings import error_text, retry_after
 from gistpoint.sandbox.endpoints.replies import usage_of
 from gistpoint.sandbox.endpoints.settings import EndpointSettings
 from gistpoint.sandbox.endpoints.timed import GivenUp, Patience, TimedRequest
-from gistpoint.sandbox.endpoints.transport import MOST_BYTES, EndlessReplyError, bounded_client
+from gistpoint.sandbox.endpoints.transport import CLOSED, MOST_BYTES, EndlessReplyError, bounded_client
 
 NO_KEY = "none"
 """The key that is sent to endpoints that need none, because the header is required."""
@@ -52,18 +52,18 @@ class BoundedRequests:
         try:
             return self._without_key(send(http))
         except EndlessReplyError:
-            return self.failure(ChatProblem.MALFORMED_REPLY, f"sent more than {MOST_BYTES >> 20} MiB")
+            what = f"sent more than {MOST_BYTES >> 20} MiB"
+            return self.failure(ChatProblem.MALFORMED_REPLY, what, usage=self._usage_if_lost(sent))
         except httpx2.TimeoutException:
             return self.timed_out(sent)
         except httpx2.ConnectError as error:
-            return self.unreachable(error)
+            return self.unreachable(error, sent)
         except httpx2.HTTPError as error:
             what = f"stopped in the middle of its reply ({type(error).__name__})"
             return self.failure(ChatProblem.NO_CONNECTION, what, usage=self._usage_if_lost(sent))
         except (ValueError, RecursionError):
-            return self.failure(
-                ChatProblem.MALFORMED_REPLY, "sent something that is not JSON, or too much of it"
-            )
+            what = "sent something that is not JSON, or too much of it"
+            return self.failure(ChatProblem.MALFORMED_REPLY, what, usage=self._usage_if_lost(sent))
 
     def refused(
         self,
@@ -88,9 +88,12 @@ class BoundedRequests:
         failure = self.failure(problem, what, after if asked is None else asked)
         return replace(failure, busy=is_busy(status, text))
 
-    def unreachable(self, error: BaseException | None) -> ChatFailure:
-        """Return the failure of a connection that could not be made."""
+    def unreachable(self, error: BaseException | None, sent: int) -> ChatFailure:
+        """Return the failure of a connection that could not be made, or was closed without a reply."""
         cause = type(error).__name__ if error else "no connection"
+        if isinstance(error, httpx2.ReadError | httpx2.WriteError | httpx2.RemoteProtocolError):
+            usage = self._usage_if_lost(sent)
+            return self.failure(ChatProblem.NO_CONNECTION, f"{CLOSED} ({cause})", usage=usage)
         return self.failure(ChatProblem.NO_CONNECTION, f"can't be reached ({cause})")
 
     def timed_out(self, sent: int) -> ChatFailure:

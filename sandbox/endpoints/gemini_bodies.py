@@ -162,7 +162,7 @@ def reply_of(data: object, settings: EndpointSettings, sent: int) -> ChatReply |
     `sent` is the length of the request in characters, from which missing usage is estimated.
     """
     if not isinstance(data, dict):
-        return malformed("it is not a JSON object")
+        return malformed("it is not a JSON object", usage_in(None, settings, sent, 0))
     candidates = blocks_of(data.get("candidates"))
     if error_in(data) is not None:
         usage = usage_in(data["usageMetadata"], settings, sent, 0) if data.get("usageMetadata") else Usage()

@@ -19,7 +19,13 @@ from gistpoint.sandbox.endpoints.replies import reply_in_error, reply_of, usage_
 from gistpoint.sandbox.endpoints.settings import EndpointSettings
 from gistpoint.sandbox.endpoints.throttle import HostGate
 from gistpoint.sandbox.endpoints.timed import GivenUp, Patience, TimedRequest
-from gistpoint.sandbox.endpoints.transport import MOST_BYTES, EndlessReplyError, bounded_client, loaded
+from gistpoint.sandbox.endpoints.transport import (
+    CLOSED,
+    MOST_BYTES,
+    EndlessReplyError,
+    bounded_client,
+    loaded,
+)
 from gistpoint.sandbox.endpoints.ways import AskAgain, Way, refused_way
 
 if TYPE_CHECKING:
@@ -135,12 +141,16 @@ class OpenAICompatibleModel:
         try:
             self._receive(connection, body, received)
         except EndlessReplyError:
-            return self._failure(ChatProblem.MALFORMED_REPLY, f"sent more than {MOST_BYTES >> 20} MiB")
+            what = f"sent more than {MOST_BYTES >> 20} MiB"
+            return self._lost(ChatProblem.MALFORMED_REPLY, what, sent, received)
         except (openai.APITimeoutError, httpx.TimeoutException):
             what = f"did not accept a connection or a request within {_CONNECT_S:g} s"
             return self._lost(ChatProblem.TIMED_OUT, what, sent, received)
         except openai.APIConnectionError as error:
             cause = type(error.__cause__).__name__ if error.__cause__ else "no connection"
+            if isinstance(error.__cause__, httpx.ReadError | httpx.WriteError | httpx.RemoteProtocolError):
+                what = f"{CLOSED} ({cause})"
+                return self._lost(ChatProblem.NO_CONNECTION, what, sent, received)
             return self._failure(ChatProblem.NO_CONNECTION, f"can't be reached ({cause})")
         except httpx.HTTPError as error:
             if not received.complete:
@@ -151,9 +161,10 @@ class OpenAICompatibleModel:
             other = refused_way(way, error.status_code, str(body_of_error))
             return self._refused(error, body_of_error, sent) if other is None else AskAgain(other)
         except (ValueError, RecursionError):
-            return self._not_json()
+            return self._not_json(sent, received)
         except openai.APIError:
-            return self._failure(ChatProblem.MALFORMED_REPLY, "sent a reply that can't be read")
+            what = "sent a reply that can't be read"
+            return self._lost(ChatProblem.MALFORMED_REPLY, what, sent, received)
         return self._read(received, sent)
 
     def _receive(self, connection: Connection, body: dict[str, Any], received: Received) -> None:
@@ -188,7 +199,7 @@ class OpenAICompatibleModel:
             body = self._withheld.taken_out_of(received.body())
             answer = self._without_key(reply_of(body, self.settings.prices, sent, self.settings.place))
         except (ValueError, RecursionError):
-            return self._not_json()
+            return self._not_json(sent, received)
         if received.streamed and not answer.usage.tokens:
             answer = replace(answer, usage=self._usage_if_lost(sent, received))
         return replace(answer, streamed=received.streamed) if isinstance(answer, ChatReply) else answer
@@ -249,10 +260,9 @@ class OpenAICompatibleModel:
         text = self._withheld.taken_out_of_text(f"{self.settings.place} {what.rstrip('.')}.")
         return ChatFailure(problem, text, after, usage or Usage())
 
-    def _not_json(self) -> ChatFailure:
-        return self._failure(
-            ChatProblem.MALFORMED_REPLY, "sent something that is not JSON, or too much of it"
-        )
+    def _not_json(self, sent: int, received: Received) -> ChatFailure:
+        what = "sent something that is not JSON, or too much of it"
+        return self._lost(ChatProblem.MALFORMED_REPLY, what, sent, received)
 
     def _lost(self, problem: ChatProblem, what: str, sent: int, received: Received) -> ChatFailure:
         return self._failure(problem, what, usage=self._usage_if_lost(sent, received))

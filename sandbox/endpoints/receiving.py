@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from typing import Any
 
 from gistpoint.sandbox.endpoints.events import EventReader
@@ -60,8 +61,10 @@ class Received:
                 return
         self._decide()
         if self._reader is not None:
-            for event in self._reader.close():
-                self._reply.add(event)
+            # The last event may have been cut off. Whether the reply is whole does not depend on it.
+            with suppress(ValueError, RecursionError):
+                for event in self._reader.close():
+                    self._reply.add(event)
         self._at_end = True
 
     def body(self) -> object:

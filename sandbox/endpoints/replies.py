@@ -65,7 +65,7 @@ def reply_of(
     reply, and gets its other members back.
     """
     if not isinstance(data, dict):
-        return _malformed("it is not a JSON object")
+        return _malformed("it is not a JSON object", usage_of(None, prices, sent_characters, 0))
     choices = data.get("choices")
     choice = choices[0] if isinstance(choices, list) and choices else None
     error = _error_in(data, choice)

@@ -19,6 +19,7 @@ MOST_STREAM_BYTES = 512 << 20
 
 What is kept of a stream is limited by `MOST_BYTES` and `MOST_VALUES`, as a reply that is sent whole.
 """
+CLOSED = "closed the connection without a reply"
 EVENT_STREAM = "text/event-stream"
 MOST_VALUES = 1_000_000
 """The limit on the JSON values in one reply, because empty values take fifty times their bytes in memory.

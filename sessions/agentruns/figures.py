@@ -24,6 +24,7 @@ from gistpoint.core.attempts.events import (
     EndReason,
     GiveUpCode,
     JournalEvent,
+    ModelTurn,
     Paused,
     PauseReason,
     ProcessStarted,
@@ -326,8 +327,7 @@ def with_attempt(
 ) -> AttemptFigures:
     """Return the row of a job with what its attempt's journal contains; `events` are those of the journal."""
     state, spent = summary.state, summary.state.spent
-    usage = sum((turn.usage for turn in state.turns), Usage())
-    lost = sum((turn.lost for turn in state.turns if turn.lost is not UNSET), Usage())
+    usage, lost = _usage_of_turns(state.turns)
     ending = state.ending
     reason = row.reason
     if ending is not None:
@@ -363,6 +363,13 @@ def with_attempt(
         endpoint_wait_s=endpoint_wait_ms(events) / 1000,
         streamed=sum(turn.streamed is True for turn in state.turns),
     )
+
+
+def _usage_of_turns(turns: Iterable[ModelTurn]) -> tuple[Usage, Usage]:
+    """Return the usage of the replies, and of the requests that were sent again before them."""
+    turns = tuple(turns)
+    lost = (turn.lost for turn in turns if turn.lost is not UNSET)
+    return sum((turn.usage for turn in turns), Usage()), sum(lost, Usage())
 
 
 def endpoint_wait_ms(events: Iterable[JournalEvent]) -> int:

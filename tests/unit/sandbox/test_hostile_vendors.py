@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 import pytest
 from native_endpoints import KEY, candidate, message, model_at
-from scripted_endpoint import Answer, endpoint
+from scripted_endpoint import Answer, closing, endpoint
 
 from gistpoint.core.chat import ChatApi, ChatFailure, ChatMessage, ChatProblem, ChatReply
 from gistpoint.core.errors import CancelledError
@@ -243,6 +243,15 @@ def test_no_key_is_sent_where_none_is_set(api: ChatApi, monkeypatch: pytest.Monk
 
 
 # Connections
+
+
+@pytest.mark.parametrize("api", ["openai", *NATIVE])
+def test_a_connection_closed_without_a_reply_is_paid(api: ChatApi) -> None:
+    with closing() as url:
+        failure = model_at(api, url).complete(HELLO, [])
+    assert isinstance(failure, ChatFailure)
+    assert (failure.problem, failure.usage.estimated) == (ChatProblem.NO_CONNECTION, True)
+    assert "reached" not in failure.message
 
 
 @both

@@ -420,6 +420,24 @@ def test_nothing_after_an_error_hides_it(error: object) -> None:
     assert "gone" in failure.message
 
 
+@pytest.mark.parametrize(
+    "answer",
+    [
+        streaming(b"data: {\n\n"),
+        streaming(b"data: [1]\n\n"),
+        Answer(b"<html></html>"),
+        Answer([1, 2]),
+        Answer(b"{" * 100_000),
+        Answer(b"{}", headers={"Content-Encoding": "gzip"}),
+    ],
+)
+def test_a_reply_that_cannot_be_read_is_paid(answer: Answer) -> None:
+    failure, _ = at(answer)
+    assert isinstance(failure, ChatFailure)
+    assert (failure.problem, failure.usage.estimated) == (ChatProblem.MALFORMED_REPLY, True)
+    assert failure.usage.prompt_tokens > 5
+
+
 def test_a_call_in_the_older_form_is_a_call() -> None:
     call = {"name": "read_file", "arguments": '{"file_path": "a.py"}'}
     pieces = [{"name": "read_file", "arguments": '{"file_'}, {"arguments": 'path": "a.py"}'}]
@@ -463,14 +481,17 @@ def test_an_error_of_any_type_is_the_same_in_pieces_and_whole(error: object, pro
         streaming(events_of(*WHOLE[:3], done=False)),
         streaming(events_of(*WHOLE[:3], done=False), cut=0),
         streaming(events_of(*WHOLE[:3], done=False)[:-9], cut=0),
+        streaming(events_of(*WHOLE[:3], done=False)[:-9]),
         streaming(b": keep-alive\n\n"),
+        Answer(cut=0, blocks=[]),
     ],
 )
 def test_a_stream_that_is_cut_is_no_reply(answer: Answer) -> None:
     failure, _ = at(answer)
     assert isinstance(failure, ChatFailure)
-    assert failure.problem in (ChatProblem.NO_CONNECTION, ChatProblem.MALFORMED_REPLY)
-    assert "in the middle of its reply" in failure.message or "not JSON" in failure.message
+    assert failure.problem is ChatProblem.NO_CONNECTION
+    assert "in the middle of its reply" in failure.message
+    assert failure.usage.prompt_tokens > 5
 
 
 def test_what_a_cut_stream_cost_is_counted() -> None:

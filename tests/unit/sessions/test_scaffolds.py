@@ -273,11 +273,17 @@ def test_the_tools_are_served_with_the_brief_and_the_budgets(tmp_path: Path) -> 
     assert [answer.refused for answer in told] == [False, False, True]
 
 
-def test_runs_without_a_scaffold_keep_their_digest() -> None:
-    settings = RunSettings(
-        model="m", host="h", agent=AgentSettings(prompts={"x": "y"}), tool_uses=8, submissions=2
-    )
-    assert settings.digest == "e0821dd86435207bef2520cbf2bb75b5a158174bf2530497eec9cb976364636d"
+@pytest.mark.parametrize(
+    ("loop_version", "digest"),
+    [
+        (1, "e0821dd86435207bef2520cbf2bb75b5a158174bf2530497eec9cb976364636d"),
+        (2, "937153b6f331990ea744499b48bc8b84e1f1fc63b317ed5d6fc7e205cac41dc5"),
+    ],
+)
+def test_runs_without_a_scaffold_keep_their_digest(loop_version: int, digest: str) -> None:
+    agent = AgentSettings(prompts={"x": "y"}, loop_version=loop_version)
+    settings = RunSettings(model="m", host="h", agent=agent, tool_uses=8, submissions=2)
+    assert settings.digest == digest
     assert settings.framework == OWN
     other = msgspec.structs.replace(settings, scaffold=IDENTITY)
     assert (other.digest != settings.digest, other.framework) == (True, "fake")
