@@ -10,7 +10,6 @@ from typing import ClassVar
 import pytest
 from textual.app import App
 
-
 LIMIT_S = 1.0
 """The default limit of `settled`."""
 
