@@ -4,7 +4,9 @@ Started as a script, without gistpoint. It reads and writes lines of JSON: what 
 be run, and the answers. Its prompts are given, everything else is mini-swe-agent's.
 """
 
+# The imports are those of mini-swe-agent's own environment.
 # mypy: ignore-errors
+# pyright: reportMissingImports=false
 
 import json
 import os

@@ -99,7 +99,7 @@ class _Server(socketserver.ThreadingUnixStreamServer):
 
 class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
-    server: _Server
+    server: _Server  # pyright: ignore[reportIncompatibleVariableOverride]  # the only server that uses it
     _begun = False
     """Whether the head of the answer has been sent."""
 

@@ -305,33 +305,35 @@ class AgentRunner:
         Raises `AttemptError` if the attempt belongs to another job or to a person.
         """
         ports, job = self._ports, state.job
-        begins = not state.attempt
-        if state.attempt:
-            opened = ports.reopened(state)
-            begins = ports.scaffold is not None and self._abandoned(job, opened)
-        if begins:
-            task = ports.as_given(ports.task(job.task))
-            if settings.setting == "static":
-                require_fitting(task, settings)
-            judge = ports.judge(task)
-            enrolment = Enrolment(
-                actor=MODEL,
-                role=ports.role(task, Role(self.run.settings.role)),
-                solver=solver_of(self.run, job),
-            )
-            opened = ports.attempts.start(
-                task,
-                judge,
-                enrolment,
-                budgets=self.run.settings.budgets(task, judge),
-                attempt_id=ports.attempt_id,
-            )
+        opened = ports.reopened(state) if state.attempt else self._begun(job, settings)
+        if state.attempt and ports.scaffold is not None and self._abandoned(job, opened):
+            opened = self._begun(job, settings)
         try:
             self.note(JobAttempt(job=job.key, attempt=opened.attempt.state.attempt_id))
         except BaseException:
             opened.close()
             raise
         return opened
+
+    def _begun(self, job: AgentJob, settings: AgentSettings) -> OpenAttempt:
+        """Begin an attempt of a job."""
+        ports = self._ports
+        task = ports.as_given(ports.task(job.task))
+        if settings.setting == "static":
+            require_fitting(task, settings)
+        judge = ports.judge(task)
+        enrolment = Enrolment(
+            actor=MODEL,
+            role=ports.role(task, Role(self.run.settings.role)),
+            solver=solver_of(self.run, job),
+        )
+        return ports.attempts.start(
+            task,
+            judge,
+            enrolment,
+            budgets=self.run.settings.budgets(task, judge),
+            attempt_id=ports.attempt_id,
+        )
 
     def _abandoned(self, job: AgentJob, opened: OpenAttempt) -> bool:
         """End an attempt that a scaffold left unfinished, so that another begins; return whether it did.
