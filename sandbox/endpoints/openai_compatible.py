@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, cast
 
 from gistpoint.core.chat import ChatFailure, ChatMessage, ChatProblem, ChatReply, ToolRequest, Usage
@@ -12,7 +12,7 @@ from gistpoint.core.errors import EndpointError, extra_hint
 from gistpoint.core.running import NEVER, CancelToken
 from gistpoint.core.tools.dialects import openai_tool
 from gistpoint.sandbox.endpoints.connections import Connection
-from gistpoint.sandbox.endpoints.hosts import is_busy
+from gistpoint.sandbox.endpoints.hosts import Host, is_busy
 from gistpoint.sandbox.endpoints.meanings import error_text, problem_of, retry_after
 from gistpoint.sandbox.endpoints.receiving import Received
 from gistpoint.sandbox.endpoints.replies import reply_in_error, reply_of, usage_of
@@ -26,7 +26,6 @@ from gistpoint.sandbox.endpoints.transport import (
     bounded_client,
     loaded,
 )
-from gistpoint.sandbox.endpoints.ways import AskAgain, Way, refused_way
 
 if TYPE_CHECKING:
     from openai import APIStatusError
@@ -38,6 +37,58 @@ _NO_KEY = "none"
 _CONNECT_S = 60.0
 
 Answer = ChatReply | ChatFailure
+
+
+_REFUSALS = frozenset({400, 404, 405, 415, 422, 500, 501})
+"""The statuses of servers that refuse a request because of `stream` or `stream_options`.
+
+Older versions of llama.cpp's server answer 500: `Cannot use tools with stream`.
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """One way to request a reply."""
+
+    streamed: bool
+    usage: bool = False
+    """Whether usage is requested at the end of the stream."""
+
+    @classmethod
+    def of(cls, host: Host, *, whole: bool) -> Way:
+        """Return the first way to try; `whole` if no stream is wanted."""
+        streamed = not whole and not host.refuses_streams
+        return cls(streamed, streamed and not host.refuses_usage)
+
+    @property
+    def members(self) -> dict[str, Any]:
+        """The members of a request that ask for it."""
+        if not self.streamed:
+            return {}
+        return {"stream": True, **({"stream_options": {"include_usage": True}} if self.usage else {})}
+
+    def remember(self, host: Host) -> None:
+        """Take note that the host answers this way, after it refused another."""
+        if not self.streamed:
+            host.refuses_streams = True
+        elif not self.usage:
+            host.refuses_usage = True
+
+
+@dataclass(frozen=True, slots=True)
+class AskAgain:
+    """A refusal that names streaming, so that the request is sent another way."""
+
+    way: Way
+
+
+def refused_way(way: Way, status: int, body: str) -> Way | None:
+    """Return another way to ask after a refusal; None if the refusal does not name the way."""
+    words = body.lower()
+    if not way.streamed or status not in _REFUSALS or "stream" not in words:
+        return None
+    only_usage = "stream_options" in words or "include_usage" in words
+    return Way(streamed=True) if way.usage and only_usage else Way(streamed=False)
 
 
 class OpenAICompatibleModel:

@@ -175,10 +175,10 @@ async def test_tiles_can_be_hidden_and_the_table_takes_their_room(home: Home) ->
             await pilot.press("v")
             assert not tiles_of(pilot).display
             assert screen.table.has_focus
-            assert screen.table.size.height > before + 5
+            await until(pilot, lambda: screen.table.size.height > before + 5)
             await pilot.press("v")
             assert tiles_of(pilot).has_focus
-            assert screen.table.size.height == before
+            await until(pilot, lambda: screen.table.size.height == before)
 
 
 async def test_only_what_has_changed_is_drawn_again(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -243,7 +243,7 @@ class Sandboxed(_base.BaseEnvironment):  # type: ignore[misc]
             path = f"{self._packages}/bin:{path}"
         known = {
             "PATH": path,
-            "HOME": "/root",
+            "HOME": str(Path.home()),
             "LANG": "C.UTF-8",
             **self._variables,
             **(self._merge_env(env) or {}),

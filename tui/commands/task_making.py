@@ -391,7 +391,7 @@ _SET = OptionTable(
             metavar="FOLDER",
         ),
         "missing_features": option(
-            "with --from history or attempts, or --rewrite, also keep bodies that lack a feature of the"
+            "with --from history or attempts, or --rewrite, also keep bodies without a feature of the"
             " present one"
         ),
         "pool": option(

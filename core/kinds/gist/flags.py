@@ -277,7 +277,7 @@ def _rebound_in_functions(text: str, used: Collection[str], existence: Existence
             if not in_function:
                 continue
             for one in filter(_is_foreign, existence.at(line)):
-                yield f"{name} is bound anew: {one.line.text}"
+                yield f"{name} is bound again: {one.line.text}"
 
 
 def _bindings(text: str, name: str) -> Iterator[tuple[int, bool]]:

@@ -287,7 +287,7 @@ def _trial(file: Path) -> _Found:
 
 def _attempt(file: Path) -> str:
     """Return the id of the attempt whose verdict the verifier reports; `?` if it can't be read."""
-    # The figure `by_tools` is the verifier's own, but tested code can write files beside it.
+    # The figure `by_tools` is the verifier's own, but tested code can write files next to it.
     try:
         found = json.loads(read_regular_text(file, LARGEST_RECORDS, errors="replace", links=False))
     except (OSError, ValueError, RecursionError):

@@ -497,7 +497,7 @@ def test_the_commands_find_a_study_by_its_name_on_another_machine(
 
     monkeypatch.chdir(tmp_path)
     declare(tmp_path / "shop", {"id": "shop-of-many", "sandbox": {"demand": ""}})
-    assert "No team's store is chosen" in say("one", "share", "shop", code=2)
+    assert "No team store is chosen" in say("one", "share", "shop", code=2)
     for home in ("one", "two"):
         choose(tmp_path / home / "config", server.url)
     assert "has no study 'shop-of-many'" in say("two", "progress", "shop-of-many", code=2)

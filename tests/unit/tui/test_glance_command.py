@@ -69,7 +69,7 @@ def test_the_table_has_rates_and_agreement(tasks: list[Task], tmp_path: Path, ca
     said = capsys.readouterr()
     assert said.err == "1 operations added, 0 were already known.\n"
     lines = said.out.splitlines()
-    assert lines[0] == "readers\tby\tname\tseen\trate\t95 %\talarms\trate\t95 %\tdoubtful"
+    assert lines[0] == "readers\tby\tname\tseen\trate\t95%\talarms\trate\t95%\tdoubtful"
     assert f"people\ttask\t{tasks[1].short_id}\t1 of 2\t0.50\t0.09-0.91\t0 of 0\t-\t-\t0" in lines
     assert "ada\tbob\t1\t0\t0.00\t0\t0\t-" in lines
     assert cli.main(["glance", "--json", tasks[1].short_id]) == cli.DONE

@@ -145,7 +145,7 @@ def test_an_import_of_the_codebase_that_ran_and_was_not_refused_found_something(
 )
 def test_a_module_that_a_function_binds_anew_is_told(line: str) -> None:
     gist = f"import sys\npkg = sys.modules[__name__]\ndef load():\n    global pkg\n    {line}\n"
-    assert flag(gist).startswith("pkg is bound anew: ")
+    assert flag(gist).startswith("pkg is bound again: ")
     assert flag(gist.replace("    global pkg\n", "")) == ""
     assert flag(gist.replace(line, "pkg = sys.modules[__name__]")) == ""
 
