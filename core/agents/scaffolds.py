@@ -50,7 +50,7 @@ class ScaffoldIdentity(msgspec.Struct, frozen=True, omit_defaults=True):
     name: str
     version: str
     client_tools: str = NO_TOOLS
-    """The kinds of tools of its own that can't be switched off, such as `shell`; their use costs nothing."""
+    """The kinds of its own tools that can't be switched off, such as `shell`; their use costs nothing."""
     prompt_sha256: str = ""
     """The hash of the text that explains the task's tools to it; empty if it needs none."""
     relayed: bool = False

@@ -223,7 +223,7 @@ def _message(blocks: list[Block], settings: EndpointSettings, *, cut_off: bool) 
 
 
 def _unfinished(stop: str, message: ChatMessage, usage: Usage) -> ChatFailure | None:
-    """Return the failure of a reply that is none: the context was full, or the endpoint stopped by itself."""
+    """Return the failure that a reply without content means: a full context, or the endpoint's own end."""
     is_empty = not message.content and not message.reasoning and not message.tool_calls
     if stop == "model_context_window_exceeded":
         return ChatFailure(ChatProblem.CONTEXT_FULL, "The model's context was full.", usage=usage)

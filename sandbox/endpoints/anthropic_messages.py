@@ -28,7 +28,7 @@ class AnthropicModel:
     """
 
     def __init__(self, settings: EndpointSettings, gate: HostGate | None = None) -> None:
-        """`gate` is that of the host; None for one of its own.
+        """`gate` is the gate of the host; if it is None, the model gets its own.
 
         Raises `EndpointError` if the package `anthropic` is not installed.
         """

@@ -233,7 +233,7 @@ def _malformed_call(candidate: Block) -> ToolRequest:
 
 
 def _unfinished(finish: str, message: ChatMessage, usage: Usage) -> ChatFailure | None:
-    """Return the failure of a reply that is none, because the endpoint stopped for a reason of its own."""
+    """Return the failure that a reply without content means if the endpoint stopped for its own reason."""
     if finish == "MISSING_THOUGHT_SIGNATURE":
         return ChatFailure(ChatProblem.REJECTED, "The endpoint misses a thought's signature.", usage=usage)
     is_empty = not message.content and not message.tool_calls

@@ -30,7 +30,7 @@ class GeminiModel:
     """
 
     def __init__(self, settings: EndpointSettings, gate: HostGate | None = None) -> None:
-        """`gate` is that of the host; None for one of its own.
+        """`gate` is the gate of the host; if it is None, the model gets its own.
 
         Raises `EndpointError` for an unsuitable name, or if `google-genai` is not installed.
         """

@@ -51,7 +51,7 @@ class MinuteWindow:
     def join(self, tokens: int) -> Charge:
         """Return the charge of a request with that estimate of its tokens, which waits to be sent.
 
-        A request above the limit counts as the limit: it waits for a minute of its own.
+        A request above the limit counts as the limit: it waits until no other request counts.
         """
         most = self.limits.tokens
         charge = Charge(tokens if most is None else min(tokens, most))

@@ -98,7 +98,7 @@ class OpenAICompatibleModel:
     """
 
     def __init__(self, settings: EndpointSettings, gate: HostGate | None = None) -> None:
-        """`gate` is that of the host; None for one of its own.
+        """`gate` is the gate of the host; if it is None, the model gets its own.
 
         Raises `EndpointError` if the package `openai` is not installed.
         """
@@ -186,7 +186,7 @@ class OpenAICompatibleModel:
     def _request(
         self, connection: Connection, body: dict[str, Any], sent: int, way: Way, received: Received
     ) -> Answer | AskAgain:
-        """Send a request and return its answer; called in a thread of its own."""
+        """Send a request and return its answer; called in a separate thread."""
         openai = self._openai
         httpx = self._httpx
         try:

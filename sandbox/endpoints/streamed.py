@@ -117,7 +117,7 @@ class StreamedReply:
             self._add_choice(choice)
 
     def _note(self, members: dict[str, Any], given: Mapping[str, Any]) -> None:
-        """Keep the members around a message that are no lists or tables, such as probabilities."""
+        """Keep the members around a message that are neither lists nor tables, such as probabilities."""
         for name, value in given.items():
             is_short = isinstance(value, str) and 0 < len(value) <= _SHORT
             if not is_short and not isinstance(value, int | float):
@@ -189,5 +189,5 @@ def _chunk(data: bytes) -> dict[str, Any]:
 
 
 def _tables(value: object) -> list[dict[str, Any]]:
-    """Return the JSON objects in a list; none if it is no list."""
+    """Return the JSON objects in a list; empty if it is not a list."""
     return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []

@@ -1,4 +1,4 @@
-"""Carries out one request in a thread of its own, which ends at a time limit or a cancel (decision 149)."""
+"""Carries out one request in a separate thread, until a time limit or a cancellation (decision 149)."""
 
 from __future__ import annotations
 

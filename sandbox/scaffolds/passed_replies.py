@@ -229,14 +229,15 @@ def _read_chat(reply: _Reply, item: Table) -> None:
         reply.texts.append(message.get("content") or "")
         reply.thoughts.append(message.get("reasoning_content") or message.get("reasoning") or "")
         for place, call in enumerate(message.get("tool_calls") or ()):
-            function = call.get("function") or {}
-            reply.call(
-                call.get("index", place),
-                call.get("id"),
-                function.get("name"),
-                function.get("arguments") or "",
-            )
+            _read_call(reply, call, place)
         reply.finish = choice.get("finish_reason") or reply.finish
+
+
+def _read_call(reply: _Reply, call: Table, place: int) -> None:
+    """Read a call of a chat completion, or a piece of one; `place` is its place if it names none."""
+    function = call.get("function") or {}
+    arguments = function.get("arguments") or ""
+    reply.call(call.get("index", place), call.get("id"), function.get("name"), arguments)
 
 
 def _read_generated(reply: _Reply, item: Table) -> None:

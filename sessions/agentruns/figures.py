@@ -52,7 +52,7 @@ class AttemptFigures(msgspec.Struct, frozen=True, kw_only=True):
     framework: str = OWN
     """The agent that worked with the model: gistpoint's own loop, or a scaffold."""
     client_tools: str = NO_TOOLS
-    """The kinds of tools of its own that it had, whose use cost nothing."""
+    """The kinds of its own tools that it had, whose use cost nothing."""
     status: str
     """The state of the job: `queued`, `begun`, `halted`, `ended` or `excluded`."""
     attempt: str = ""

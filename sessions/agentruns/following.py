@@ -130,16 +130,13 @@ class RunFollower:
         before = self._jobs.get(key)
         if before is not None and before.job.attempt != job.attempt:
             before = None
-        if before is not None and before.job == job and (before.settled or not job.attempt):
+        is_final = before is not None and (before.settled or not job.attempt)
+        if before is not None and is_final and before.job == job:
             return before
         if not job.attempt:
             return FollowedJob(job, figures=job_figures(job))
         follower = self._follower(job.attempt)
-        grown = follower.poll()
-        if before is not None and not grown:
-            found = before if before.job == job else _after_job(before, job)
-        else:
-            found = _of_journal(job, follower)
+        found = _polled(job, before, follower)
         if found is not before and _at_rest(found, follower):
             follower.forget()
         return found
@@ -148,6 +145,14 @@ class RunFollower:
         if attempt not in self._followers:
             self._followers[attempt] = JournalFollower(self._attempts / attempt)
         return self._followers[attempt]
+
+
+def _polled(job: JobState, before: FollowedJob | None, follower: JournalFollower) -> FollowedJob:
+    """Return a job after a look at its journal, which is folded only if it has grown."""
+    has_grown = follower.poll()
+    if before is None or has_grown:
+        return _of_journal(job, follower)
+    return before if before.job == job else _after_job(before, job)
 
 
 def _at_rest(followed: FollowedJob, follower: JournalFollower) -> bool:

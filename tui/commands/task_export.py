@@ -40,7 +40,7 @@ def export(request: ExportTasks) -> int:
     if settings.mcp_url and len(tasks) > 1:
         raise UserError(
             f"--tools mcp takes one task, because a server serves one, but there are {len(tasks)}.",
-            hint="Export each into a folder of its own, with its own --mcp-url.",
+            hint="Export each into a separate folder, with its own --mcp-url.",
         )
     for task in tasks:
         _refuse_image(task)
