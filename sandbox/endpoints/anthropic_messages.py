@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from gistpoint.core.chat import ChatMessage, ChatProblem
 from gistpoint.core.errors import EndpointError, extra_hint
-from gistpoint.core.running import NEVER, CancelToken
 from gistpoint.sandbox.endpoints.anthropic_bodies import error_problem, filtered_reply, reply_of, request_of
+from gistpoint.sandbox.endpoints.native_model import NativeModel
 from gistpoint.sandbox.endpoints.settings import EndpointSettings
 from gistpoint.sandbox.endpoints.throttle import HostGate
 
@@ -20,7 +19,7 @@ if TYPE_CHECKING:
     from gistpoint.sandbox.endpoints.bounded_requests import Answer
 
 
-class AnthropicModel:
+class AnthropicModel(NativeModel):
     """A model behind Anthropic's Messages API; implements `gistpoint.core.ports.ChatModel`.
 
     Each call sends one request. A reply's blocks, among them signed and redacted thinking, are kept in the
@@ -44,28 +43,10 @@ class AnthropicModel:
         self._anthropic = anthropic
         self._requests = BoundedRequests(settings, (gate or HostGate(place=settings.place)).host)
 
-    @property
-    def name(self) -> str:
-        """The model's name as it is requested."""
-        return self.settings.model
+    def _body(self, messages: Sequence[ChatMessage], tools: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+        return request_of(messages, tools, self.settings)
 
-    def complete(
-        self,
-        messages: Sequence[ChatMessage],
-        tools: Sequence[Mapping[str, Any]],
-        *,
-        cancel: CancelToken = NEVER,
-    ) -> Answer:
-        """Send one request, and return the reply or the failure.
-
-        The request is abandoned at its time limit, which is a failure, and when `cancel` is cancelled, which
-        raises `CancelledError`.
-        """
-        body = request_of(messages, tools, self.settings)
-        sent = len(json.dumps(body))
-        return self._requests.ask(lambda http: self._request(http, body, sent), sent, cancel)
-
-    def _request(self, http: httpx2.Client, body: Mapping[str, Any], sent: int) -> Answer:
+    def _request(self, http: httpx2.Client, body: dict[str, Any], sent: int) -> Answer:
         from gistpoint.sandbox.endpoints.transport import loaded
 
         package = self._anthropic

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from gistpoint.core.chat import ChatMessage, ChatProblem
 from gistpoint.core.errors import EndpointError, extra_hint
-from gistpoint.core.running import NEVER, CancelToken
 from gistpoint.sandbox.endpoints.gemini_bodies import error_problem, reply_of, request_of, requested_wait
+from gistpoint.sandbox.endpoints.native_model import NativeModel
 from gistpoint.sandbox.endpoints.settings import EndpointSettings
 from gistpoint.sandbox.endpoints.throttle import HostGate
 
@@ -22,7 +21,7 @@ _UNSAFE = ("..", "?", "&", "#")
 """What a model's name can't contain, since it becomes a part of the request's path."""
 
 
-class GeminiModel:
+class GeminiModel(NativeModel):
     """A model behind the Gemini API; implements `gistpoint.core.ports.ChatModel`.
 
     Each call sends one request. A reply's parts, with their thought signatures, are kept in the journal and
@@ -52,26 +51,8 @@ class GeminiModel:
         self._types = types
         self._requests = BoundedRequests(settings, (gate or HostGate(place=settings.place)).host)
 
-    @property
-    def name(self) -> str:
-        """The model's name as it is requested."""
-        return self.settings.model
-
-    def complete(
-        self,
-        messages: Sequence[ChatMessage],
-        tools: Sequence[Mapping[str, Any]],
-        *,
-        cancel: CancelToken = NEVER,
-    ) -> Answer:
-        """Send one request, and return the reply or the failure.
-
-        The request is abandoned at its time limit, which is a failure, and when `cancel` is cancelled, which
-        raises `CancelledError`.
-        """
-        body = request_of(messages, tools, self.settings)
-        sent = len(json.dumps(body))
-        return self._requests.ask(lambda http: self._request(http, body, sent), sent, cancel)
+    def _body(self, messages: Sequence[ChatMessage], tools: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+        return request_of(messages, tools, self.settings)
 
     def _request(self, http: httpx2.Client, body: dict[str, Any], sent: int) -> Answer:
         from gistpoint.sandbox.endpoints.transport import loaded

@@ -1,0 +1,53 @@
+"""What the models behind vendors' own APIs have in common: a name, and one bounded request for each call."""
+
+from __future__ import annotations
+
+import json
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from gistpoint.core.chat import ChatMessage
+from gistpoint.core.running import NEVER, CancelToken
+from gistpoint.sandbox.endpoints.settings import EndpointSettings
+
+if TYPE_CHECKING:
+    import httpx2
+
+    from gistpoint.sandbox.endpoints.bounded_requests import Answer, BoundedRequests
+
+
+class NativeModel(ABC):
+    """A model behind a vendor's own API; implements `gistpoint.core.ports.ChatModel`."""
+
+    settings: EndpointSettings
+    _requests: BoundedRequests
+
+    @property
+    def name(self) -> str:
+        """The model's name as it is requested."""
+        return self.settings.model
+
+    def complete(
+        self,
+        messages: Sequence[ChatMessage],
+        tools: Sequence[Mapping[str, Any]],
+        *,
+        cancel: CancelToken = NEVER,
+    ) -> Answer:
+        """Send one request, and return the reply or the failure.
+
+        The request is abandoned at its time limit, which is a failure, and when `cancel` is cancelled, which
+        raises `CancelledError`.
+        """
+        body = self._body(messages, tools)
+        sent = len(json.dumps(body))
+        return self._requests.ask(lambda http: self._request(http, body, sent), sent, cancel)
+
+    @abstractmethod
+    def _body(self, messages: Sequence[ChatMessage], tools: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+        """Return the request as it is sent."""
+
+    @abstractmethod
+    def _request(self, http: httpx2.Client, body: dict[str, Any], sent: int) -> Answer:
+        """Send a request of `sent` characters, and return its answer; called in a separate thread."""
