@@ -70,7 +70,7 @@ def test_what_was_typed_a_moment_before_the_terminal_was_closed_is_there(start: 
         terminal = start("demo", "seats-together")
         terminal.wait_for(r"16 tool uses left")
         terminal.press("f6")
-        terminal.wait_for("✔ parses")
+        terminal.wait_for("✔ parses|✘ line 10")
         terminal.settle()
         bottom(terminal, before)
         terminal.type(typed)

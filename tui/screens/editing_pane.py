@@ -212,7 +212,12 @@ def figure_words(added: int, removed: int) -> str:
 
 
 def state_words(state: CodeState, first_line: int = 1) -> Content:
-    """Return the state of a text for the frame. The text starts at line `first_line` of its file."""
+    """Return the state of a text for the frame; empty before its first check.
+
+    The text starts at line `first_line` of its file.
+    """
+    if not state.checked:
+        return Content()
     changed = f"{figure_words(state.added, state.removed)}  ".lstrip()
     if state.fault is None:
         return Content.assemble(plain_line(changed), (f"{signs.GOOD} parses", "$text-success"))

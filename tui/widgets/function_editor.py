@@ -112,11 +112,18 @@ _UNDONE = 2_000
 
 @dataclass(frozen=True, slots=True)
 class CodeState:
-    """Why Python can't parse a text, and how many lines were added to and removed from `start` to get it."""
+    """Why Python can't parse a text, and how many lines were added to and removed from `start` to get it.
+
+    Before the first check of a text, `checked` is False and nothing is known about the text.
+    """
 
     fault: Fault | None = None
     added: int = 0
     removed: int = 0
+    checked: bool = True
+
+
+_UNCHECKED = CodeState(checked=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,7 +204,7 @@ class FunctionEditor(WritingArea):
         classes: str | None = None,
     ) -> None:
         self._seal = TextSeal(text)
-        self._state = CodeState()
+        self._state = _UNCHECKED
         self._strips: LRUCache[CodeRow, Strip] = LRUCache(512)
         self._drawn_as = (0, 0, 0)
         self._shown: tuple[object, list[NumberedRow | None]] | None = None
@@ -277,7 +284,7 @@ class FunctionEditor(WritingArea):
             self._begin(self._left.pop(name, None), text)
         self._buffer = name
         self._become(text)
-        self._posted, self.start, self._state = text, start, CodeState()
+        self._posted, self.start, self._state = text, start, _UNCHECKED
         self.line_number_start = first_line
         self._check_after(0)
 

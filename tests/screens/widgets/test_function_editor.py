@@ -12,6 +12,7 @@ from textual import events
 from textual.pilot import Pilot
 
 from gistpoint.tui.external_editor import ExternalEditorError
+from gistpoint.tui.screens.editing_pane import state_words
 from gistpoint.tui.widgets.function_editor import FunctionEditor
 
 
@@ -292,6 +293,16 @@ async def test_what_python_refuses_is_marked_beside_its_line() -> None:
         await typed(pilot, " 1")
         await until(pilot, lambda: editor.state.fault is None, 60)
         assert "✘" not in text_of(app)
+
+
+async def test_a_text_that_was_not_checked_yet_has_no_state() -> None:
+    editor = FunctionEditor()
+    async with Heard(editor).run_test() as pilot:
+        editor.load_buffer("a", "    x = 1\ny = 2\n")
+        assert not editor.state.checked
+        assert state_words(editor.state).plain == ""
+        await until(pilot, lambda: editor.state.checked, 60)
+        assert state_words(editor.state).plain.startswith("✘ line 2")
 
 
 @pytest.mark.parametrize(
