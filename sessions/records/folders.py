@@ -13,7 +13,10 @@ from gistpoint.sessions.records.archives import PathBlob
 EVENT_FILE = re.compile(r"event-\d{1,12}-[\w-]{1,80}\.json")
 _NUMBER = re.compile(r"(\d+)")
 _WIDEST = 20
-_TRIAL_OF_HARBOR = ("result.json", "config.json")
+_RESULT, _CONFIG = "result.json", "config.json"
+_OF_A_TRIAL = (b'"trial_name"', b'"agent_info"')
+"""Members of the result of one of Harbor's trials; published trials often lack the file of settings."""
+_LONGEST_RESULT = 1 << 20
 _TRIAL_OF_TERMINAL_BENCH = "results.json"
 _EPISODE = ("prompt.txt", "response.txt", "response.json")
 _LOGS_OF_TERMINAL_BENCH = (
@@ -73,9 +76,18 @@ def holding_sessions(folders: Collection[str]) -> list[str] | None:
 
 def is_trial(folder: Path, files: Collection[str], folders: Collection[str]) -> bool:
     """Whether a folder with these files and folders is a trial of Harbor or of Terminal-Bench."""
-    if "agent" in folders and set(_TRIAL_OF_HARBOR) <= set(files):
-        return True
+    if "agent" in folders and _RESULT in files:
+        return _CONFIG in files or _is_result_of_a_trial(folder / _RESULT)
     return _TRIAL_OF_TERMINAL_BENCH in files and bool({"sessions", "agent-logs", "panes"} & set(folders))
+
+
+def _is_result_of_a_trial(path: Path) -> bool:
+    try:
+        with path.open("rb") as file:
+            text = file.read(_LONGEST_RESULT)
+    except OSError:
+        return False
+    return all(member in text for member in _OF_A_TRIAL)
 
 
 def holds_trials(folder: Path) -> bool:
@@ -112,7 +124,7 @@ def _of_terminal_bench(folder: Path) -> list[Path]:
 def _of_harbor(folder: Path) -> list[Path]:
     agent = _sorted((folder / "agent").rglob("*"))
     agent.sort(key=_rank)
-    return [folder / "result.json", *agent, *map(folder.joinpath, _LOGS_OF_HARBOR)]
+    return [folder / _RESULT, *agent, *map(folder.joinpath, _LOGS_OF_HARBOR)]
 
 
 def _blobs(paths: Iterable[Path], folder: Path) -> list[PathBlob]:

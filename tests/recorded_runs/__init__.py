@@ -135,6 +135,15 @@ def make_all(folder: Path) -> list[Made]:
         {"stats-3": 5, "2": 2},
     )
     add(_lines(folder / "r-share", [tables.said(), tables.said("b")]), "dataset-rows", {"stats-5": 3, "b": 3})
+    rows = [tables.named_calls(form, form) for form in ("json", "xml", "tags")]
+    add(
+        _lines(folder / "r-named", rows),
+        "dataset-rows",
+        dict.fromkeys(("json", "xml", "tags"), 4),
+        dict.fromkeys(("json", "xml", "tags"), 3),
+    )
+    rows = [tables.agent_data(), tables.agent_data("b")]
+    add(_write(folder / "r-data", rows, 2), "agent-data", {"stats-7": 8, "b": 8}, {"stats-7": 5, "b": 5})
     add(_write(folder / "i-log", debug_gym(), 2), "debug-gym", 3)
     for name, in_lines, value, format, records, steps in (
         *assistant_files(),

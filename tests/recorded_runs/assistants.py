@@ -406,7 +406,15 @@ def assistant_files() -> list[tuple[str, bool, Any, str, Any, Any]]:
         ("l-opencode-export", False, OPENCODE_EXPORT, "opencode-markdown", 4, 4),
         ("l-cline", False, cline_session(), "cline", 4, 3),
         ("l-cline-text", False, cline_history(), "cline", 7, 5),
-        ("l-cline-window", False, cline_window(), "cline-window", 16, 6),
+        (
+            "l-telemetry",
+            True,
+            openclaw_telemetry(),
+            "openclaw-telemetry",
+            {"main": 11, "side": 3},
+            {"main": 10, "side": 3},
+        ),
+        ("l-cline-window", False, cline_window(), "cline-window", 17, 6),
         ("l-pi", True, pi_session(), "pi", 8, 6),
         ("l-cursor", True, cursor_transcript(), "cursor", 4, 3),
         ("l-cursor-stream", True, cursor_stream(), "cursor", 13, 5),
@@ -516,6 +524,13 @@ def cline_window() -> list[dict[str, Any]]:
         "startLineNumbers": [1],
     }
     search = {"tool": "searchFiles", "path": ".", "regex": "mean", "content": "a.py: mean = 1"}
+    sent = (
+        "[replace_in_file for 'c:\\r\\a.py'] Result:\nThe content was saved to a.py é.\n\n"
+        "[execute_command for 'pytest'] Result:\nCommand executed.\nOutput:\n1 failed\n\n"
+        "[attempt_completion] Result:\nThe first\n\n"
+        "[read_file for 'b.py'] Result:\nmean = 2 é\n\n"
+        "<environment_details>\n# Current Time\n</environment_details>"
+    )
     return [
         record(0, "say", "text", "Fix the mean", images=[], files=["a.py"]),
         record(1, "say", "checkpoint_created"),
@@ -530,11 +545,50 @@ def cline_window() -> list[dict[str, Any]]:
         record(8, "ask", "command_output", "1 failed"),
         record(9, "ask", "command_output", "0.1 s"),
         record(10, "say", "error_retry", {"attempt": 1, "errorMessage": "terminated"}),
-        record(11, "say", "api_req_started", {"request": "again", **spent}),
+        record(11, "say", "api_req_started", {"request": sent, **spent}),
         record(12, "ask", "followup", {"question": "Which?", "options": ["one", "two"]}),
         record(13, "say", "user_feedback", "The first"),
         record(14, "say", "completion_result", "Done"),
         record(15, "ask", "completion_result"),
+    ]
+
+
+def openclaw_telemetry() -> list[Any]:
+    """Return the telemetry of two sessions of OpenClaw; the conversation of the first is repeated."""
+
+    def event(kind: str, session: str, **more: Any) -> dict[str, Any]:
+        event.number = event.number + 1  # type: ignore[attr-defined]
+        at = 1_790_000_000_000 + 1000 * event.number  # type: ignore[attr-defined]
+        named = {"sessionKey": session, "agentId": "main"} if session else {}
+        return {"type": kind, **named, **more, "seq": event.number, "ts": at}  # type: ignore[attr-defined]
+
+    event.number = 0  # type: ignore[attr-defined]
+    usage = {"input": 10, "output": 5, "cacheRead": 2, "cacheWrite": 1, "cost": {"total": 0.25}}
+    reply = {"role": "assistant", "api": "a", "provider": "p", "model": "model-x", "usage": usage}
+    call = {"type": "toolCall", "id": "c1", "name": "exec", "arguments": {"command": "pytest é"}}
+    first = [
+        {"role": "user", "content": [{"type": "text", "text": "Fix the mean é."}], "timestamp": 1},
+        {**reply, "content": [{"type": "thinking", "thinking": "hm"}, call], "stopReason": "toolUse"},
+        {"role": "toolResult", "toolCallId": "c1", "toolName": "exec", "isError": True,
+         "content": [{"type": "text", "text": "1 failed"}]},
+    ]  # fmt: skip
+    second = [
+        *first,
+        {"role": "user", "content": [{"type": "text", "text": "Go on."}]},
+        {**reply, "content": [{"type": "text", "text": "It is fixed."}], "stopReason": "stop"},
+    ]
+    other = [
+        {"role": "user", "content": "Look around."},
+        {**reply, "content": "Nothing.", "stopReason": "stop"},
+    ]
+    return [
+        event("message.in", "", channel="c", content="Begin é"),
+        event("agent.start", "main", prompt="Fix the mean é."),
+        event("tool.start", "main", toolName="exec", params={"command": "pytest é"}),
+        event("tool.end", "main", toolName="exec", durationMs=4, success=False),
+        event("agent.end", "main", messages=first, markdown="# Twice", success=False, durationMs=9),
+        event("agent.end", "side", messages=other, markdown="", success=True),
+        event("agent.end", "main", messages=second, markdown="", success=True, durationMs=9),
     ]
 
 

@@ -35,7 +35,14 @@ def swe_agent_step(era: str, number: int) -> dict[str, Any]:
 
 
 def swe_agent(era: str, steps: int = 4) -> dict[str, Any]:
-    history = [{"role": "system", "content": "You fix.", "agent": "main", "message_type": "system_prompt"}]
+    history = [
+        {"role": "system", "content": "You fix.", "agent": "main", "message_type": "system_prompt"},
+        {"role": "user", "content": "Fix another task.", "agent": "main", "is_demo": True},
+        {"role": "assistant", "content": "It is fixed.", "agent": "main", "is_demo": True},
+        {"role": "user", "content": "Fix the mean.", "agent": "main", "message_type": "observation"},
+        {"role": "assistant", "content": "Step 0: look é", "agent": "main", "message_type": "action"},
+        {"role": "user", "content": "stats.py", "agent": "main", "message_type": "observation"},
+    ]
     info = {
         "exit_status": "submitted (exit_cost)",
         "submission": DIFF,

@@ -67,6 +67,16 @@ def conversations_apart(path: Path) -> list[list[Any]]:
     return list(by_system.values())
 
 
+def sessions_apart(path: Path) -> list[list[Any]]:
+    """Return the lines of each session; those without one are the first session's."""
+    by_session: dict[str, list[Any]] = {}
+    lines = list(map(json.loads, path.read_text(encoding="utf-8").splitlines()))
+    first = next(line["sessionKey"] for line in lines if "sessionKey" in line)
+    for line in lines:
+        by_session.setdefault(line.get("sessionKey", first), []).append(line)
+    return list(by_session.values())
+
+
 def rows(path: Path) -> list[Any]:
     """Return the rows of a data set, with messages that are JSON within a text as lists."""
     text = path.read_text(encoding="utf-8")
@@ -198,6 +208,9 @@ LAYOUTS = {
         ("messages", "trajectory", "conversations", "trajectory_steps"),
         runs=rows,
     ),
+    "agent-data": Layout(
+        ("content", "description", "reasoning_content", "kwargs", "axtree", "url"), ("content",), runs=rows
+    ),
     "debug-gym": Layout(("action", "obs", "content"), ("log",)),
     "gemini-cli": Layout(
         ("content", "thoughts.description", "toolCalls.args", "toolCalls.result", "parts"), ("messages",)
@@ -223,6 +236,12 @@ LAYOUTS = {
     "otel": Layout(
         ("attributes.llm.output_messages", "attributes.gen_ai.output", "attributes.gen_ai.tool.call.result"),
         runs=spans_of,
+    ),
+    "openclaw-telemetry": Layout(
+        ("content", "prompt", "params", "messages.content.text", "messages.content.thinking",
+         "messages.content.arguments"),
+        repeated=("messages.content.text", "messages.content.thinking", "messages.content.arguments"),
+        runs=sessions_apart,
     ),
     "openhands": Layout(
         ("args.content", "args.command", "args.code", "args.thought", "args.path", "args.file_text", "content",

@@ -66,6 +66,56 @@ def calls(name: str = "stats-2") -> dict[str, Any]:
             "tools": [{"type": "function"}], "test_result": result}  # fmt: skip
 
 
+def named_calls(name: str = "stats-6", form: str = "json") -> dict[str, Any]:
+    """Return a row of LLaMA-Factory in ShareGPT's form: the sender of a call is `function_call`.
+
+    The calls are JSON, functions in XML, or JSON between tags in a message of `gpt`, as `form` says.
+    """
+    call = {"name": "bash", "arguments": {"command": "python stats.py"}}
+    written = {
+        "json": ("function_call", json.dumps(call)),
+        "xml": (
+            "function_call",
+            "I look é.\n\n<function=bash>\n<parameter=command>python stats.py</parameter>\n</function>",
+        ),
+        "tags": ("gpt", f"I look é.\n<tool_call>\n{json.dumps(call)}\n</tool_call>"),
+    }[form]
+    answers = "tool" if form == "tags" else "observation"
+    said = [
+        ("human", "Fix the mean."),
+        written,
+        (answers, "EXECUTION RESULT of [bash]:\n/bin/sh: python: command not found"),
+        ("gpt", "It is fixed."),
+    ]
+    return {"id": name, "system": "You fix.", "conversations": [{"from": a, "value": b} for a, b in said]}
+
+
+def agent_data(name: str = "stats-7") -> dict[str, Any]:
+    """Return a trajectory in the standard form of the Agent Data Protocol, with all kinds of its items."""
+
+    def text(content: str, source: str, **more: str) -> dict[str, Any]:
+        return {"class_": "text_observation", "content": content, "name": None, "source": source, **more}
+
+    edit = {"command": "str_replace", "path": "/r/stats.py", "old_str": "return 1", "new_str": "return 2"}
+    page = {"html": "<p>é", "axtree": "RootWebArea é", "url": "https://example.org/é"}
+    return {
+        "schema_version": "1.2.0",
+        "id": name,
+        "content": [
+            text("Fix the mean.", "user"),
+            {"class_": "code_action", "language": "bash", "content": "ls é", "description": "I look."},
+            text("/bin/sh: ls: command not found", "user"),
+            {"class_": "api_action", "function": "str_replace_editor", "kwargs": edit, "description": None,
+             "reasoning_content": "It is one off.", "tool_call_id": "c1"},
+            text("The file was edited.", "environment", tool_call_id="c1"),
+            {"class_": "code_action", "language": "python", "content": "print(2)", "description": ""},
+            {"class_": "web_observation", **page, "image_observation": None, "viewport_size": [1, 2]},
+            {"class_": "message_action", "content": "<finish> It is fixed. </finish>", "description": "Done."},
+        ],
+        "details": {"model_name": "model-x", "exit_status": "submitted", "generated_patch": PATCH, "seed": "7"},
+    }  # fmt: skip
+
+
 def fences(name: str = "stats-3") -> dict[str, Any]:
     """Return a row of nebius' SWE-agent, in which the action is the last fenced block."""
     empty = {"cutoff_date": None, "mask": False, "system_prompt": None, "text": None}

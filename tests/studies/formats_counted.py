@@ -102,8 +102,12 @@ def chat(run: Any) -> Count:
         return _of_items(
             messages[::-1] if isinstance(run, dict) and run.get("object") == "list" else messages
         )
-    calls = sum(len(message.get("tool_calls") or []) + _blocks(message, "tool_use") for message in messages)
-    results = len(_of(messages, role="tool")) + sum(_blocks(message, "tool_result") for message in messages)
+    calls = sum(
+        len(message.get("tool_calls") or []) + ("function_call" in message) + _blocks(message, "tool_use")
+        for message in messages
+    )
+    results = len(_of(messages, role="tool") + _of(messages, role="function"))
+    results += sum(_blocks(message, "tool_result") for message in messages)
     reward = run.get("reward", run.get("resolved")) if isinstance(run, dict) else None
     verdict = "" if reward is None else "solved" if reward == 1 else "unsolved"
     return Count(len(_of(messages, role="assistant")), calls, results, verdict)
@@ -178,6 +182,10 @@ def cline_window(run: Any) -> Count:
             count.results += brought
         if kind == "command_output" and run[number]["text"] and not brought:
             count.results, brought = count.results + 1, True
+        if kind == "api_req_started":
+            # The results of other calls are only in what the model was sent next.
+            sent = re.findall(r"^\[(\w+) for '.*'\] Result:", run[number]["text"].get("request", ""), re.M)
+            count.results += sum(tool not in ("execute_command", "search_files") for tool in sent)
     return count
 
 
@@ -269,7 +277,7 @@ def dataset_rows(run: Any) -> Count:
         steps = len(run["trajectory_steps"])
         return Count(steps, steps, steps, "solved" if run["reward"] == 1 else "unsolved")
     if "from" in (run.get("conversations") or [{}])[0]:
-        return Count(len(_of(run["conversations"], **{"from": "gpt"})))
+        return _of_senders(run["conversations"])
     messages = _records(run, "messages", "trajectory", "conversations")
     count = Count(
         verdict={True: "solved", False: "unsolved", None: ""}[run.get("resolved", run.get("target"))]
@@ -286,6 +294,26 @@ def dataset_rows(run: Any) -> Count:
     told = len(_of(messages, role="tool"))
     count.results = told or count.results
     return count
+
+
+def _of_senders(messages: list[Any]) -> Count:
+    """Count ShareGPT's messages; a call is a message of `function_call`, or written in one of the model."""
+    of_model = [message for message in messages if message["from"] in ("gpt", "function_call")]
+    calls = [
+        message["from"] == "function_call" or bool(re.search(r"<tool_call>|<function=\w+>", message["value"]))
+        for message in of_model
+    ]
+    answers = len([message for message in messages if message["from"] in ("observation", "tool")])
+    said = len([message for message in messages if message["value"].startswith("EXECUTION RESULT")])
+    return Count(len(of_model), sum(calls), answers or said)
+
+
+def agent_data(run: Any) -> Count:
+    """Count the actions; each observation after a call or code is its result."""
+    kinds = [item["class_"].partition("_") for item in run["content"]]
+    acted = [kind[0] in ("api", "code") and kind[2] == "action" for kind in kinds]
+    results = sum(before and kind[2] == "observation" for before, kind in zip(acted, kinds[1:], strict=False))
+    return Count(sum(kind[2] == "action" for kind in kinds), sum(acted), results)
 
 
 def gemini_cli(run: Any) -> Count:
@@ -537,6 +565,7 @@ COUNTERS: dict[str, Callable[[Path, list[str]], list[Count | None]]] = {
     "breakpoint": _each(breakpoint_results),
     "chat-markdown": chat_markdown,
     "opencode-markdown": opencode_markdown,
+    "agent-data": _each(agent_data),
     "debug-gym": _each(debug_gym),
     "docent": _each(docent),
     "gemini-stream": _each(gemini_stream),

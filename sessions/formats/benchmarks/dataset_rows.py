@@ -1,8 +1,8 @@
 """Rows of data sets, each a run: SWE-smith, SWE-Gym, nebius, SWE-rebench, R2E-Gym, and ShareGPT's form.
 
 A row has its messages in a list, or in a text that contains the list as JSON. Calls are recorded as such, or
-they are in the text of a reply: as functions in XML, or as SWE-agent's commands in its last block between
-fences.
+they are in the text of a reply: as functions in XML, as JSON between `<tool_call>` tags, or as SWE-agent's
+commands in its last block between fences. LLaMA-Factory's rows name the sender of a call `function_call`.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Literal
 
+from gistpoint.core.agents.text_calls import calls_in
 from gistpoint.sessions.formats.shared.calls import edits_of, kind_of
 from gistpoint.sessions.formats.shared.command_lines import (
     FENCE,
@@ -56,6 +57,7 @@ from gistpoint.sessions.records.values import (
     first_object,
     is_deep,
     objects,
+    parsed_object,
 )
 
 _MESSAGES = ("messages", "trajectory", "conversations", "conversation", "history")
@@ -83,6 +85,7 @@ _ROLES = {
     "ai": "assistant",
     "gpt": "assistant",
     "bot": "assistant",
+    "function_call": "assistant",
     "human": "user",
     "observation": "tool",
     "function_response": "tool",
@@ -93,8 +96,10 @@ _TEXT = re.compile(
 """The beginning of a text that contains messages as JSON."""
 _PROMPT = re.compile(r"\n*\(Open file: [^\n]*\)\n\(Current directory: [^\n]*\)\n\S*\$?\s*\Z")
 """The prompt that SWE-agent's shell prints after each output."""
+_ANNOUNCED = re.compile(r"\A(?:OBSERVATION|EXECUTION RESULT of \[[^\]\n]{1,80}\]):\n")
+"""The line that announces an output in the rows of several data sets."""
 _KNOWN_PLACES = Places()
-Protocol = Literal["calls", "functions", "fences", "text"]
+Protocol = Literal["calls", "functions", "tags", "fences", "text"]
 
 
 def _message(value: Json) -> Json:
@@ -113,9 +118,18 @@ def _message(value: Json) -> Json:
             "content": record.first("text", "system_prompt") or "",
         }
     role = as_str(message.get("role"))
+    if role == "function_call" and (calls := _written_calls(message.get("content"))):
+        message |= {"content": "", "tool_calls": calls}
     if role in _ROLES:
         message["role"] = _ROLES[role]
     return message
+
+
+def _written_calls(content: Json) -> list[Json]:
+    """Return the calls that are the whole content of a message, an object or a list in JSON; else empty."""
+    value = decoded_text(content) if isinstance(content, str) else content
+    calls = value if isinstance(value, list) else [value]
+    return calls if all(as_str(as_dict(call).get("name")) for call in calls) else []
 
 
 def _holds_messages(value: Json) -> bool:
@@ -144,6 +158,8 @@ def _protocol(fields: Mapping[str, Json], key: str) -> Protocol:
         return "calls"
     if any("<function=" in text for text in texts):
         return "functions"
+    if any("<tool_call>" in text for text in texts):
+        return "tags"
     # SWE-agent's replies end with the command; in a conversation of people a code block may be anywhere.
     fenced = sum(text.rstrip().endswith("```") for text in texts)
     is_fenced = 2 * fenced > len(texts)
@@ -158,13 +174,18 @@ def _text_of_message(message: dict[str, Json]) -> str:
 def _calls_of(protocol: Protocol, text: str) -> tuple[RunCall, ...]:
     if protocol == "functions":
         return calls_in_functions(text)
+    if protocol == "tags":
+        return tuple(
+            RunCall(call.id, call.name, call.arguments, parsed_object(call.arguments))
+            for call in calls_in(text)
+        )
     blocks = FENCE.findall(text) if protocol == "fences" else []
     call = call_of_command(blocks[-1]) if blocks else None
     return (call,) if call else ()
 
 
 def _fails(output: str, kind: StepKind) -> bool:
-    return reports_error(_PROMPT.sub("", output.removeprefix("OBSERVATION:\n")), kind)
+    return reports_error(_PROMPT.sub("", _ANNOUNCED.sub("", output, count=1)), kind)
 
 
 def _shell(protocol: Protocol) -> Shell:

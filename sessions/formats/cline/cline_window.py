@@ -1,16 +1,21 @@
 """The messages that Cline's or Roo Code's window showed (`ui_messages.json`), if the conversation is missing.
 
 Each record is a statement or a question. A request to the model begins a reply, to which everything belongs
-until the user speaks: thoughts, texts, calls and their results. See `ExtensionMessage.ts` of Cline.
+until the user speaks: thoughts, texts, calls and their results. What a call returned, such as the content of
+a file, is often only in the next request: that part of the request belongs to the reply before. See
+`ExtensionMessage.ts` of Cline.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
 
 from gistpoint.sessions.formats.shared.calls import edits_of, kind_of
+from gistpoint.sessions.formats.shared.divided_records import DividedReader
 from gistpoint.sessions.records.building import StepBuilder, Tally, asking_kind
-from gistpoint.sessions.records.format import Raw, RunReader, SingleRun
+from gistpoint.sessions.records.format import Raw, SingleRun
 from gistpoint.sessions.records.model import (
     Actor,
     Json,
@@ -50,32 +55,59 @@ _TEXTS = frozenset(
     {"text", "completion_result", "followup", "plan_mode_respond", "plan_mode_response", "task_progress"}
 )
 _BEGINNING = _CALLS | (_TEXTS - {"task_progress"}) | {"reasoning"}
+_SENT_BACK = "sent_back"
+"""Our name for the part of a request that contains the results of the reply before."""
+_RESULT = re.compile(r"^\[(\w{1,60})(?: for '([^\n]{0,1000})')?\] Result:[ \t]*\n?", re.M)
+"""The heading of a result in a request, with the tool and what it was called for."""
+_SURROUNDINGS = re.compile(r"^<environment_details>$.*", re.M | re.S)
+_ANSWERS = frozenset({"attempt_completion", "ask_followup_question", "plan_mode_respond", "new_task"})
+"""Tools whose results are what the user said, which has a record of its own."""
 _READING = ("list", "search", "web", "codebase", "fetch")
 """The beginnings of the names of tools whose `content` is their result, not an argument."""
 
 
-class _Reader(RunReader):
+class _SentBack(NamedTuple):
+    """A result in a request: the tool, what the tool was called for, and the result."""
+
+    tool: str
+    subject: str
+    text: str
+
+
+class _Reader(DividedReader):
     format = "cline-window"
 
     def __init__(self, probe: FileProbe) -> None:
         super().__init__(probe)
         self._reply: int | None = None
+        self._latest: int | None = None
         self._tally = Tally()
 
-    def place(self, fields: Json, step_count: int) -> int:
-        record = as_dict(fields)
-        kind = _kind(Record(record))
+    def parts(self, fields: Json) -> Iterator[dict[str, Json]]:
+        record = Record(fields)
+        kind = _kind(record)
         self._tally.add_time(when(record.get("ts")))
-        self._tally.add_model(_model(Record(record)))
+        self._tally.add_model(_model(record))
+        if kind == _REQUEST:
+            request = Record(parsed_object(record.word("text")))
+            self._tally.add_usage(*_spent(request))
+            if any(_results_in(request)):
+                yield {"kind": _SENT_BACK}
+        yield {"kind": kind}
+
+    def owner(self, name: dict[str, Json], step_count: int) -> int:
+        kind = as_str(name.get("kind"))
+        if kind == _SENT_BACK:
+            return step_count if self._latest is None else self._latest
         if _is_step_of_its_own(step_count, kind):
             self._reply = None
             return step_count
-        if kind == _REQUEST:
-            self._tally.add_usage(*_spent(Record(parsed_object(as_str(record.get("text"))))))
-            self._reply = step_count
-        elif self._reply is None and kind in _BEGINNING:
-            self._reply = step_count
+        if kind == _REQUEST or (self._reply is None and kind in _BEGINNING):
+            self._reply = self._latest = step_count
         return step_count - 1 if self._reply is None else self._reply
+
+    def part_of(self, value: Json, name: dict[str, Json]) -> Json:
+        return {**as_dict(value), "say": _SENT_BACK} if name.get("kind") == _SENT_BACK else value
 
     def user_text(self, record: dict[str, Json]) -> str:
         return as_text(record.get("text")) if _kind(Record(record)) in ("task", "text") else ""
@@ -104,7 +136,7 @@ class _Reader(RunReader):
 
     def step(self, index: int, raws: Sequence[Raw]) -> Step:
         records = records_of(raws)
-        kind = _kind(records[0])
+        kind = as_str(self.names(index)[0].get("kind")) or _kind(records[0])
         if not _is_step_of_its_own(index, kind):
             return _reply(index, raws, records)
         builder = StepBuilder(index, raws, Actor.USER, asking_kind(index, 1), kind)
@@ -117,7 +149,7 @@ class _Reader(RunReader):
 
 def _is_step_of_its_own(index: int, kind: str) -> bool:
     """Whether a record is a separate step: the first one (the task), a user's message, or an error."""
-    return index == 0 or kind in _USER or kind in _FAILED
+    return (index == 0 and kind != _SENT_BACK) or kind in _USER or kind in _FAILED
 
 
 def _kind(record: Record) -> str:
@@ -149,6 +181,37 @@ def _words(value: Json) -> str:
     return joined([known, *(f"- {as_text(choice)}" for choice in as_list(inner.first("options", "suggest")))])
 
 
+def _results_in(request: Record) -> Iterator[_SentBack]:
+    """Yield the results of earlier calls in a request, except those that repeat what the user said."""
+    text = _SURROUNDINGS.sub("", request.word("request"))
+    headings = list(_RESULT.finditer(text))
+    ends = [*(heading.start() for heading in headings[1:]), len(text)]
+    for heading, end in zip(headings, ends, strict=False):
+        if heading[1] not in _ANSWERS:
+            yield _SentBack(heading[1], heading[2] or "", text[heading.end() : end].strip("\n"))
+
+
+def _add_sent_back(results: list[Result], calls: list[RunCall], sent: _SentBack) -> None:
+    """Add a result from the next request, unless the window showed a result of the same call."""
+    owners = [call.id for call in calls if _is_about(call, sent.subject)]
+    answered = {result.call_id for result in results}
+    identity = next((id for id in owners if id not in answered), "")
+    if identity or not owners:
+        results.append(Result(identity, sent.text))
+
+
+def _is_about(call: RunCall, subject: str) -> bool:
+    """Whether a result that was sent for `subject`, a path or a command, is one of this call."""
+    values = [value for value in (call.parsed or {}).values() if isinstance(value, str) and value]
+    # The window shows paths within the workspace; a request has them as the model wrote them.
+    wanted = subject.replace("\\", "/")
+    return any(
+        wanted.endswith(plain) or plain.endswith(wanted)
+        for plain in (value.replace("\\", "/") for value in values)
+        if wanted
+    )
+
+
 def _of_kind(records: list[Record], *kinds: str) -> list[Record]:
     return [record for record in records if _kind(record) in kinds]
 
@@ -164,6 +227,9 @@ def _reply(index: int, raws: Sequence[Raw], records: list[Record]) -> Step:
             results += [Result(call.id, result)] if result else []
         elif text := _words(record.get("text")):
             _add_output(results, calls[-1].id if calls else "", text)
+    for record in _of_kind(records, _SENT_BACK):
+        for sent in _results_in(record.inner("text")):
+            _add_sent_back(results, calls, sent)
     texts = [_words(record.get("text")) for record in _of_kind(records, *_TEXTS)]
     broken = joined(request.texts("cancelReason", "streamingFailedMessage"), ": ")
     made = tuple(calls)
@@ -217,7 +283,11 @@ class ClineWindow(SingleRun):
 
     name = "cline-window"
     not_shown: Sequence[NotShown] = (
-        NotShown(("text.request",), "what the model was sent: the request and its surroundings"),
+        NotShown(
+            ("text.request",),
+            "what the model was sent: its surroundings, and results and requests that other records show;"
+            " results of other calls are shown with these",
+        ),
         NotShown(
             ("say", "ask", "modelInfo", "lastCheckpointHash"), "what kind of a record it is, and its model"
         ),

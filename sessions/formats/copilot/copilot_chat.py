@@ -384,7 +384,10 @@ def _worded(message: Json) -> str:
 def _outcome(part: Record) -> Result:
     """Return the result of a call as the window showed it."""
     output = part.text("toolSpecificData", "terminalCommandOutput", "text")
-    output = output or as_text(part.inner("resultDetails").first("output"))
+    details = part.get("resultDetails")
+    # Some recordings have the output's parts alone, without the object around them.
+    listed = joined(texts_of(records_in(details), "value")) if isinstance(details, list) else ""
+    output = output or listed or as_text(Record(details).first("output"))
     code = part.whole("toolSpecificData", "terminalCommandState", "exitCode")
     text = output or _worded(part.get("pastTenseMessage"))
     return Result(part.word("toolCallId"), text, part.truth("resultDetails", "isError"), code)

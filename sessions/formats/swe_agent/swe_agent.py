@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
+from itertools import islice
+from pathlib import Path
 
 from gistpoint.sessions.formats.shared.calls import edits_of, kind_of_command, shell_words
 from gistpoint.sessions.formats.shared.command_lines import (
@@ -19,6 +21,7 @@ from gistpoint.sessions.records.format import Raw, RunEntry, RunReader, SingleRu
 from gistpoint.sessions.records.model import (
     Actor,
     Json,
+    Noted,
     NotShown,
     Result,
     Run,
@@ -43,9 +46,14 @@ from gistpoint.sessions.records.values import (
     joined,
     objects,
     parsed_object,
+    recoded,
 )
 
 _STEP_KEYS = frozenset({"action", "observation", "response", "thought"})
+_UNNAMED = frozenset({"", "main", "swe_main"})
+"""Names of environments that SWE-agent gives to every run; the file is then named after the task."""
+_LONGEST_OPENING = 200
+"""Messages of a history within which the request is looked for: a demonstration may precede it."""
 
 
 class _Reader(RunReader):
@@ -57,9 +65,18 @@ class _Reader(RunReader):
         self.arrays = ("history",) if self._history_only else ("trajectory",)
         self.light = LightKeys(("role", "tool_call_id")) if self._history_only else LightKeys(("action",))
         self._turns = Turns(_SHELL)
+        self._history: list[dict[str, Json]] | None = None
 
     def place(self, fields: Json, step_count: int) -> int:
         return self._turns.place(fields, step_count) if self._history_only else step_count
+
+    def sum_up(self) -> Iterator[None]:
+        # Before version 1.0, only the history contains what the model was asked. It follows the steps, and
+        # may be too long to be kept as a fact.
+        if not self._history_only and not self._sent():
+            found = elements_at(self.probe.blob, self.probe.start, "history")
+            self._history = [as_dict(recoded(record.fields)) for record in islice(found, _LONGEST_OPENING)]
+            yield
 
     def header(self) -> Run:
         info = as_dict(self.fact("info"))
@@ -68,10 +85,18 @@ class _Reader(RunReader):
         config = as_dict(_as_object(replay))
         problem = as_dict(config.get("problem_statement"))
         model = as_str(as_dict(as_dict(config.get("agent")).get("model")).get("name"))
+        sent = self._sent()
+        place = "trajectory" if sent else "history"
+        asked = sent or self._history or objects(self.fact("history"))
+        system = "" if self._history_only else _opening("system", asked)
+        inferred = {
+            "format_version": "swe_agent_version" not in info,
+            "task": not problem.get("id") and as_str(self.fact("environment")) in _UNNAMED,
+        }
         return Run(
             self.format,
             as_str(info.get("swe_agent_version")) or self._era(),
-            task=as_str(problem.get("id")) or as_str(self.fact("environment")),
+            task=as_str(problem.get("id")) or self._environment(),
             model=model,
             agent="swe-agent",
             actor=Actor.PERSON if model.startswith("human") else Actor.AGENT,
@@ -79,10 +104,20 @@ class _Reader(RunReader):
             submission=as_text(info.get("submission")),
             tokens=Tokens(as_int(stats.get("tokens_sent")), as_int(stats.get("tokens_received"))),
             cost=as_float(stats.get("instance_cost")),
-            prompt=self._prompt(problem),
+            prompt=_opening("user", asked) or as_text(first(problem, "text", "problem_statement")),
             extra={"api_calls": as_int(stats.get("api_calls"))} if "api_calls" in stats else {},
-            derived=frozenset({"format_version"} if "swe_agent_version" not in info else ()),
+            derived=frozenset(name for name, is_inferred in inferred.items() if is_inferred),
+            also=(Noted(f"{place}.content", system),) if system else (),
         )
+
+    def _environment(self) -> str:
+        """Return the name of the environment, or of the file if the environment has none of its own."""
+        named = as_str(self.fact("environment"))
+        return Path(self.probe.name).stem if named in _UNNAMED and not self._history_only else named
+
+    def _sent(self) -> list[dict[str, Json]]:
+        """Return what the model was sent for the first step; empty if the steps do not record it."""
+        return objects(first(self._first_step(), "query", "messages"))
 
     def _first_step(self) -> dict[str, Json]:
         return first_object(self.probe.object.get("trajectory"))
@@ -97,14 +132,6 @@ class _Reader(RunReader):
         if "messages" in step:
             return "1.0"
         return "0.7" if "execution_time" in step else "0.5-0.7"
-
-    def _prompt(self, problem: dict[str, Json]) -> str:
-        step = self._first_step()
-        for message in objects(first(step, "query", "messages")):
-            # The first messages of a user may be a demonstration of another task.
-            if message.get("role") == "user" and not message.get("is_demo"):
-                return as_text(message.get("content"))
-        return as_text(first(problem, "text", "problem_statement"))
 
     def texts(self, index: int, values: Sequence[Json]) -> StepTexts | None:
         if self._history_only:
@@ -148,6 +175,19 @@ class _Reader(RunReader):
             .diff_so_far(diff if isinstance(diff, str) else None)
             .build()
         )
+
+
+def _opening(role: str, messages: Iterable[dict[str, Json]]) -> str:
+    """Return the texts of a role before the first reply, without those of demonstrations."""
+    found: list[str] = []
+    for message in messages:
+        # The first messages of a user may be a demonstration of another task.
+        if message.get("is_demo") or message.get("agent") == "demo":
+            continue
+        if message.get("role") == "assistant":
+            break
+        found += [as_text(message.get("content"))] if message.get("role") == role else []
+    return joined(found)
 
 
 def _as_object(value: Json) -> Json:
@@ -206,7 +246,9 @@ class SweAgent(SingleRun):
             ("state", "extra_info", "agent"),
             "the shell's folder and the open file; a diff in it is shown as diff so far",
         ),
-        NotShown(("history",), "the prompts and demonstrations; the rest of it are the steps", of_run=True),
+        NotShown(
+            ("history",), "demonstrations of other tasks, and the steps and prompts once more", of_run=True
+        ),
         NotShown(("replay_config",), "settings and templates of prompts", of_run=True),
         NotShown(
             ("info.edited_files30", "info.edited_files50", "info.edited_files70"),

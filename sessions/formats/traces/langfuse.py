@@ -142,7 +142,7 @@ def replied_of(back: Json) -> list[dict[str, Json]]:
 
 
 class Langfuse(SingleRun):
-    """Recognised by a `trace` and its `observations`."""
+    """Recognised by a `trace` and its `observations`, or by the members of a trace of Langfuse."""
 
     name = "langfuse"
     unique_ids = True
@@ -174,8 +174,12 @@ class Langfuse(SingleRun):
     def sniff(self, probe: FileProbe) -> float:
         """Return the confidence that the file is in this format."""
         whole = Record(probe.object)
+        if not isinstance(whole.get("observations"), list):
+            # A trace may be longer than the head of the file, so that no observation is in it.
+            trace = whole.inner("trace")
+            return 0.95 if trace.has_all("id", "projectId") and trace.has("latency", "timestamp") else 0.0
         known = whole.has("trace") or any(item.has("traceId") for item in whole.objects("observations")[:1])
-        return 1.0 if known and isinstance(whole.get("observations"), list) else 0.0
+        return 1.0 if known else 0.0
 
     def reader(self, probe: FileProbe) -> _Reader:
         """Open the trace."""

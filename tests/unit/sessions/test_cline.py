@@ -9,6 +9,7 @@ from recorded_runs.written import answers, written
 
 from gistpoint.sessions.records.model import Actor, FileEdit, StepKind, Tokens
 from gistpoint.sessions.runs.opening import list_runs
+from gistpoint.sessions.runs.searching import Query, search_document
 
 
 def test_a_session_has_its_prompt_and_results_by_id(tmp_path: Path) -> None:
@@ -47,9 +48,12 @@ def test_what_the_window_showed_is_read_where_the_conversation_is_not(tmp_path: 
     assert (task.kind, task.text) == (StepKind.TASK, "Fix the mean\n[attached: a.py]")
     assert (reply.thought, reply.text, reply.kind) == ("two places", "I edit", StepKind.EDIT)
     assert answers(reply) == [
-        None, ("searchFiles", "a.py: mean = 1", None),
+        ("editedExistingFile", "The content was saved to a.py é.", None),
+        ("searchFiles", "a.py: mean = 1", None),
         ("execute_command", "1 failed\n0.1 s", None),
     ]  # fmt: skip
+    assert [result.text for result in reply.results if not result.call_id] == ["mean = 2 é"]
+    assert len(list(search_document(run, Query("mean = 2 é")))) == 1
     assert reply.edits == (FileEdit("a.py"),)
     assert (reply.tokens, reply.cost) == (Tokens(41, 5, 30), 0.25)
     assert (failed.kind, failed.text, question.text) == (StepKind.ERROR, "terminated", "Which?\n- one\n- two")
