@@ -61,7 +61,7 @@ _RESULT = re.compile(r"^\[(\w{1,60})(?: for '([^\n]{0,1000})')?\] Result:[ \t]*\
 """The heading of a result in a request, with the tool and what it was called for."""
 _SURROUNDINGS = re.compile(r"^<environment_details>$.*", re.M | re.S)
 _ANSWERS = frozenset({"attempt_completion", "ask_followup_question", "plan_mode_respond", "new_task"})
-"""Tools whose results are what the user said, which has a record of its own."""
+"""Tools whose results are messages of the user, which have a record of its own."""
 _READING = ("list", "search", "web", "codebase", "fetch")
 """The beginnings of the names of tools whose `content` is their result, not an argument."""
 
@@ -182,7 +182,7 @@ def _words(value: Json) -> str:
 
 
 def _results_in(request: Record) -> Iterator[_SentBack]:
-    """Yield the results of earlier calls in a request, except those that repeat what the user said."""
+    """Yield the results of earlier calls in a request, except those that repeat messages of the user."""
     text = _SURROUNDINGS.sub("", request.word("request"))
     headings = list(_RESULT.finditer(text))
     ends = [*(heading.start() for heading in headings[1:]), len(text)]
@@ -265,7 +265,8 @@ def _call(record: Record, identity: str) -> tuple[RunCall, str]:
     kind, inner = _kind(record), record.inner("text")
     if kind == "command" or not inner:
         name = "execute_command" if kind == "command" else kind
-        arguments: dict[str, Json] = {"command": record.text("text")}
+        # A command that needs the user's consent ends with a mark of the window.
+        arguments: dict[str, Json] = {"command": record.text("text").removesuffix("REQ_APP")}
         return RunCall(identity, name, compact(arguments), arguments), ""
     name = inner.first_word("tool", "toolName", "action") or kind
     arguments = inner.without("tool", "operationIsLocatedInWorkspace")
