@@ -6,13 +6,17 @@ READER is a folder with `blind*.jsonl`, answered from the text alone, and `good*
 differences and failing tests were shown. The formats of the lines:
 
     key:   {"id", "library", "source", "set": "seen" | "unseen" | "new", "near": ["7 return x", ...], "glance"}
-    blind: {"id", "named": text or null, "confidence": 0 to 100, "suspects": [...],
-            "remembers": "no" | "yes" | "named"}
+    blind: {"id", "named": text, list of texts or null, "confidence": 0 to 100, "suspects": [...],
+            "remembers": "no" | "yes" | "named", "basis": "text" | "reasoning" | "memory", "task": "yes" | "no"}
     good:  {"id", "verdict": "good" | "weak" | "bad"}
 
 An uncorrupted function has the source `untouched`. `near` contains the corrupted text's changed lines and the
 lines next to them (where lines were removed, those around the gap), as in `gistpoint glance`, each with its
-number. `remembers` is "named" if the line was named from memory of the library's code.
+number. `remembers` is "named" if the line was named from memory of the library's code. `basis` is what the
+answer comes from: the text at first reading, thinking about how the function behaves, or memory; without it,
+a name counts as from the text unless it was remembered. `task` is whether the reader would pass the function
+as a good task, which asks for reading other code or running tests. `tests/studies/blind_packets.py` writes
+packets with a form for these answers.
 """
 
 from __future__ import annotations
@@ -61,7 +65,18 @@ class Reader:
 
     def names(self, item: Shown) -> bool:
         """Whether the faulty line was named."""
-        return self.alleges(item) and is_near(self.blind[item.id]["named"], item.near)
+        named = self.blind[item.id].get("named") or []
+        return any(is_near(line, item.near) for line in ([named] if isinstance(named, str) else named))
+
+    def names_from(self, item: Shown, *bases: str) -> bool:
+        """Whether the faulty line was named on one of these bases."""
+        answer = self.blind[item.id]
+        by_default = "memory" if answer.get("remembers") == "named" else "text"
+        return self.names(item) and answer.get("basis", by_default) in bases
+
+    def would_pass(self, item: Shown) -> bool:
+        """Whether the reader would pass a function as a good task, before knowing its fault."""
+        return self.blind[item.id].get("task") == "yes"
 
     def suspects(self, item: Shown) -> bool:
         """Whether the faulty line was named or is among the suspects."""
@@ -70,7 +85,8 @@ class Reader:
 
     def remembers(self, item: Shown) -> bool:
         """Whether the reader recalls the library's code for this function."""
-        return self.blind[item.id].get("remembers", "no") != "no"
+        answer = self.blind[item.id]
+        return answer.get("remembers", "no") != "no" or answer.get("basis") == "memory"
 
     def verdict(self, item: Shown) -> str:
         return str(self.good[item.id]["verdict"])
@@ -147,16 +163,30 @@ def rows_of(items: Sequence[Shown], reader: Reader) -> list[str]:
     scored = [(item.glance, reader.names(item)) for item in corrupted if item.glance is not None]
     return [
         share(corrupted, reader.names),
+        share(corrupted, lambda item: reader.names_from(item, "text")),
+        share(corrupted, lambda item: reader.names_from(item, "text", "reasoning")),
         share(unremembered, reader.names),
         share(corrupted, reader.suspects),
         share([item for item in read if not item.corrupted], reader.alleges),
+        share(corrupted, lambda item: reader.would_pass(item) and not reader.names_from(item, "text")),
         share(judged, lambda item: reader.verdict(item) == "good"),
         share(judged, lambda item: reader.verdict(item) == "good" and not reader.names(item)),
         figure(auc(scored)),
     ]
 
 
-COLUMNS = ("named", "named, not remembered", "suspected", "alarms", "good", "good, not named", "AUC")
+COLUMNS = (
+    "named",
+    "named from the text",
+    "named without memory",
+    "named, not remembered",
+    "suspected",
+    "alarms",
+    "would pass, not named from the text",
+    "good",
+    "good, not named",
+    "AUC",
+)
 
 
 def table(key: Sequence[Shown], readers: Sequence[Reader], by: str) -> list[str]:

@@ -79,16 +79,34 @@ def test_each_share_of_a_source_is_of_the_functions_that_were_read(study: Path) 
     lines = table(
         key_of(study / "key.jsonl"), [reader_of(study / "one"), reader_of(study / "other")], "source"
     )
-    named, fresh, suspected, alarms, good, unseen, rank = cells(lines, "history", "one")
+    named, text, thought, fresh, suspected, alarms, _, good, unseen, rank = cells(lines, "history", "one")
     assert named == "1/2 = 50% (9% to 91%)"
+    assert text.startswith("0/2 ")  # its only name is from memory
+    assert thought.startswith("0/2 ")
     assert fresh.startswith("0/1 ")
     assert suspected.startswith("2/2 ")
     assert (alarms, rank) == ("-", "1.00")
     assert good.startswith("2/2 ")
     assert unseen.startswith("1/2 ")
-    assert cells(lines, "untouched", "one")[3].startswith("1/2 ")
-    assert cells(lines, "untouched", "other")[3].startswith("0/1 ")
+    assert cells(lines, "untouched", "one")[5].startswith("1/2 ")
+    assert cells(lines, "untouched", "other")[5].startswith("0/1 ")
     assert cells(lines, "all", "one")[0].startswith("2/4 ")
+
+
+def test_names_are_counted_by_what_they_come_from(tmp_path: Path) -> None:
+    write(tmp_path / "key.jsonl", KEY)
+    answers = [
+        {**blind("a", None), "named": ["x = 1", "return a"], "basis": "text", "task": "yes"},
+        {**blind("b", None), "named": ["return 2"], "basis": "reasoning", "task": "yes"},
+        {**blind("c", None), "named": ["total += item"], "basis": "memory", "task": "no"},
+        {**blind("d", None), "named": [], "basis": "reasoning", "task": "yes"},
+    ]
+    write(tmp_path / "one" / "blind-1.jsonl", answers)
+    reader = reader_of(tmp_path / "one")
+    found = cells(table(key_of(tmp_path / "key.jsonl"), [reader], "source"), "all", "one")
+    # named; from the text; without memory; named among those not remembered; would pass and not seen at once
+    shares = [cell.partition(" ")[0] for cell in (*found[:4], found[6])]
+    assert shares == ["3/4", "1/4", "2/4", "2/3", "2/4"]
 
 
 def test_two_readers_agree_beyond_chance_on_what_both_read(study: Path) -> None:
