@@ -169,7 +169,9 @@ def proven(homes: Iterable[Path], known: Mapping[str, SourceLibrary]) -> list[Ca
                 "parts": [_told(part) for part in verdict.kept.provenance.get("parts", ())],
             }
             candidate = Candidate(name, known[name], target.name, target, source, about)
-            found.setdefault((name, target.name), candidate)
+            # The text of an inner function is part of the outer one's, so only one of them is shown.
+            if not any(lib == name and nested(target.name, other) for lib, other in found):
+                found.setdefault((name, target.name), candidate)
     return list(found.values())
 
 
@@ -221,6 +223,7 @@ def beside(corrupted: Sequence[Candidate], chance: random.Random) -> list[Candid
         left = untouched(library, home, frozenset(one.name for one in own))
         chance.shuffle(left)
         left.sort(key=lambda one: sum(map(one.explains, own)))
+        left = [one for one in left if not any(nested(one.name, other.name) for other in own)]
         for one in own:
             free = [other for other in left if not any(map(other.explains, own))] or left
             if free:
