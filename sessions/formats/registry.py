@@ -365,11 +365,6 @@ _KINDS = (
         _is_database(b"session", b"message", b"part", b"CREATE TABLE"),
     ),
     Foreign(
-        "a session of Kimi",
-        _CONVERT,
-        _any(lambda record: _has_type(record, "metadata") and "protocol_version" in record),
-    ),
-    Foreign(
         "what OpenClaw traced of a session's runs",
         "Open the session next to it, SESSION-ID.jsonl.",
         _any(lambda record: record.get("traceSchema") == "openclaw-trajectory"),

@@ -406,6 +406,7 @@ def assistant_files() -> list[tuple[str, bool, Any, str, Any, Any]]:
         ("l-opencode-export", False, OPENCODE_EXPORT, "opencode-markdown", 4, 4),
         ("l-cline", False, cline_session(), "cline", 4, 3),
         ("l-cline-text", False, cline_history(), "cline", 7, 5),
+        ("l-kimi", True, kimi(), "kimi", 16, 8),
         (
             "l-telemetry",
             True,
@@ -551,6 +552,49 @@ def cline_window() -> list[dict[str, Any]]:
         record(14, "say", "completion_result", "Done"),
         record(15, "ask", "completion_result"),
     ]
+
+
+def kimi() -> list[Any]:
+    """Return the events of a session of Kimi Code CLI: a reply with a call, an approval, and a last reply."""
+
+    def line(second: int, what: str, **more: Any) -> dict[str, Any]:
+        return {"type": what, **more, "time": 1_790_000_000_000 + 1000 * second}
+
+    def event(second: int, kind: str, of: str, **more: Any) -> dict[str, Any]:
+        named = {"uuid": f"u{second}"} if kind != "step.begin" else {"uuid": of}
+        inner = {
+            "type": kind,
+            **named,
+            "turnId": "0",
+            **({"stepUuid": of} if named["uuid"] != of else {}),
+            **more,
+        }
+        return line(second, "context.append_loop_event", event=inner)
+
+    usage = {"inputOther": 10, "output": 5, "inputCacheRead": 2, "inputCacheCreation": 1}
+    asked = [{"type": "text", "text": "Fix the mean é."}]
+    call = {"toolCallId": "c1", "name": "Bash", "args": {"command": "pytest é"}, "description": "Running"}
+    return [
+        {"type": "metadata", "protocol_version": "1.4", "created_at": 1_790_000_000_000},
+        line(1, "config.update", cwd="/r", systemPrompt="You are é."),
+        line(2, "turn.prompt", input=asked, origin={"kind": "user"}),
+        line(3, "context.append_message", message={"role": "user", "content": asked}),
+        event(4, "step.begin", "s1"),
+        line(5, "llm.request", kind="loop", model="model-x"),
+        event(6, "content.part", "s1", part={"type": "think", "think": "hm é"}),
+        event(7, "content.part", "s1", part={"type": "text", "text": "I look é."}),
+        line(8, "permission.record_approval_result", toolCallId="c1", result={"decision": "approved"}),
+        event(9, "tool.call", "s1", **call),
+        line(10, "context.append_loop_event", event={
+            "type": "tool.result", "parentUuid": "u9", "toolCallId": "c1",
+            "result": {"output": "1 failed", "message": "exit 1", "isError": True}}),
+        line(11, "context.append_loop_event", event={
+            "type": "step.end", "uuid": "s1", "usage": usage, "messageId": "m1"}),
+        line(12, "usage.record", model="model-x", usage=usage),
+        event(13, "step.begin", "s2"),
+        event(14, "content.part", "s2", part={"type": "text", "text": "It is fixed."}),
+        line(15, "context.apply_compaction", summary="It was fixed é."),
+    ]  # fmt: skip
 
 
 def openclaw_telemetry() -> list[Any]:

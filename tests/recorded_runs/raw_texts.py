@@ -226,6 +226,10 @@ LAYOUTS = {
         said_of_run=("input", "messages.content", "messages.tool_calls.arguments"),
         repeated=("input",),
     ),
+    "kimi": Layout(
+        ("input.text", "message.content.text", "event.part.think", "event.part.text", "event.args",
+         "event.result.output", "event.result.message", "summary", "systemPrompt")
+    ),
     "langfuse": Layout(("output",), ("observations",), repeated=("output",), runs=observations_of),
     "langsmith": Layout(("outputs.choices.message.content", "outputs.output"), runs=halves_of),
     "mini-swe-agent": Layout(("content", "tool_calls.function.arguments", "extra.traceback"), ("messages",)),

@@ -316,6 +316,23 @@ def agent_data(run: Any) -> Count:
     return Count(sum(kind[2] == "action" for kind in kinds), sum(acted), results)
 
 
+def kimi(run: Any) -> Count:
+    kinds = [record["event"]["type"] for record in _of(run, type="context.append_loop_event")]
+    return Count(kinds.count("step.begin"), kinds.count("tool.call"), kinds.count("tool.result"))
+
+
+def openclaw_telemetry(run: Any) -> Count:
+    """Count the messages of the longest conversation, which repeats the others."""
+    ends = [record["messages"] for record in _of(run, type="agent.end")]
+    messages = max(ends, key=len, default=[])
+    calls = sum(
+        len(_of(message["content"], type="toolCall"))
+        for message in messages
+        if isinstance(message["content"], list)
+    )
+    return Count(len(_of(messages, role="assistant")), calls, len(_of(messages, role="toolResult")))
+
+
 def gemini_cli(run: Any) -> Count:
     latest = {record["id"]: record for record in _records(run, "messages") if "id" in record}
     said = [message for message in latest.values() if message["type"] in ("gemini", "model")]
@@ -567,6 +584,8 @@ COUNTERS: dict[str, Callable[[Path, list[str]], list[Count | None]]] = {
     "opencode-markdown": opencode_markdown,
     "agent-data": _each(agent_data),
     "debug-gym": _each(debug_gym),
+    "kimi": _each(kimi),
+    "openclaw-telemetry": _each(openclaw_telemetry),
     "docent": _each(docent),
     "gemini-stream": _each(gemini_stream),
     "gistpoint": _each(journal),

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from recorded_runs import make_all, tables
-from recorded_runs.assistants import openclaw_telemetry, pi_session
+from recorded_runs.assistants import kimi, openclaw_telemetry, pi_session
 from recorded_runs.dialogues import swe_agent
 from recorded_runs.written import answers, written, written_lines
 
@@ -96,6 +96,21 @@ def test_telemetry_is_a_run_for_each_session_without_repeated_messages(tmp_path:
     assert (run.header.tokens.prompt, run.header.cost, run.header.exit_status) == (26, 0.5, "success")
     failed = [step for step in run.steps() if step.kind is StepKind.STATE and "error" in step.flags]
     assert [step.label for step in failed] == ["tool.end", "agent.end"]
+
+
+def test_the_pieces_of_kimis_replies_are_steps_with_their_results(tmp_path: Path) -> None:
+    run = written_lines(tmp_path / "a.jsonl", kimi())
+    steps = [step for step in run.steps() if step.kind is not StepKind.STATE]
+    task, sent, look, last, condensed = steps
+    assert (task.kind, task.text, sent.kind) == (StepKind.TASK, "Fix the mean é.", StepKind.NOTE)
+    assert (look.thought, look.text, look.kind) == ("hm é", "I look é.", StepKind.TEST)
+    assert answers(look) == [("Bash", "1 failed\nexit 1", True)]
+    assert (look.tokens.prompt, look.id, last.text) == (13, "m1", "It is fixed.")
+    assert (condensed.kind, condensed.text) == (StepKind.CONTEXT, "It was fixed é.")
+    header = run.header
+    assert (header.model, header.tokens.prompt, header.extra) == ("model-x", 13, {"cwd": "/r"})
+    cut = written_lines(tmp_path / "cut.jsonl", kimi()[4:])
+    assert cut.header.format == "kimi"
 
 
 def test_a_session_of_pi_that_begins_in_its_middle_is_recognised(tmp_path: Path) -> None:
