@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import compileall
 import gc
 import os
 import re
@@ -83,6 +84,15 @@ def pytest_configure(config: pytest.Config) -> None:
     named = config.args_source is pytest.Config.ArgsSource.ARGS
     if named or config.option.markexpr or config.option.keyword:
         config.option.whole = True  # before workers are started, which are given the same options
+    if getattr(config.option, "numprocesses", None):
+        _compile_once()
+
+
+def _compile_once() -> None:
+    """Compile the program before workers are started; in a new clone, each would compile all of it."""
+    root = _TESTS.parent
+    for folder in ("core", "sandbox", "sessions", "tui"):
+        compileall.compile_dir(root / "src" / "gistpoint" / folder, quiet=2, workers=0)
 
 
 @pytest.hookimpl(optionalhook=True)  # without pytest-xdist there is no such hook
