@@ -4,16 +4,24 @@ from __future__ import annotations
 
 import getpass
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
 from gistpoint.core.attempts.state import AttemptState
-from gistpoint.core.confirmation.model import NOT_CONTROLLED, Confirmation
+from gistpoint.core.confirmation.controls import controls_of_here, write_controls
+from gistpoint.core.confirmation.model import (
+    NOT_CONTROLLED,
+    Confirmation,
+    Confirmer,
+    Controls,
+    Unconfirmable,
+)
 from gistpoint.core.errors import UserError
 from gistpoint.core.kinds.confirming import confirmed_pass, known_controls, to_be_confirmed
 from gistpoint.core.kinds.folder import read_answer
 from gistpoint.core.requests import Request
 from gistpoint.core.running import UNATTENDED, RunContext
-from gistpoint.core.tasks.model import Task
+from gistpoint.core.tasks.model import CANARY, Answer, Task
 from gistpoint.sessions.annotations.keys import attempt_key
 from gistpoint.sessions.annotations.reviewer import Reviewer, ReviewStore
 from gistpoint.sessions.attempts import AttemptStore, AttemptSummary
@@ -47,7 +55,8 @@ def confirm_attempt(
 
     `attempts` and `task` replace the store and the task of the services. If the attempt has not ended or has
     no pass to confirm, or if its task has no controls or can't be confirmed by this version, nothing is
-    written, and `why_not` is the reason.
+    written, and `why_not` is the reason. Controls that this machine did not make are made again first
+    (decision 158).
     Raises `UserError` if the attempt, its task or a sandbox is missing, or if another process uses the
     journal or another machine owns it, and `CancelledError` when cancelled; nothing is written then either.
     """
@@ -67,10 +76,26 @@ def confirm_attempt(
     confirmer = services.confirmer_for(task)
     if confirmer is None:
         return AskedPass(identity, state, why_not=NO_ENGINE)
-    event = confirmed_pass(task, read_answer(task), controls, state, confirmer, run)
+    answer = read_answer(task)
+    controls = controls_of_here(task.folder) or make_controls(confirmer, task, answer, run)
+    event = confirmed_pass(task, answer, controls, state, confirmer, run)
     if event is None:
         return AskedPass(identity, state, why_not=NOTHING_TO_ASK)
     return AskedPass(identity, store.add_after_end(identity, event), event.confirmation)
+
+
+def make_controls(confirmer: Confirmer, task: Task, answer: Answer, run: RunContext) -> Controls:
+    """Make the controls of a task on this machine, write them next to its answer, and return them.
+
+    If they can't be written, they are made again for the next pass. Raises `CancelledError` when cancelled.
+    """
+    step = run.step(f"checking whether passes of {task.short_id} can be confirmed")
+    made = confirmer.control(task, answer, run=step)
+    # A sandbox that failed says nothing about the task, and the next pass tries again.
+    if made.reason is not Unconfirmable.SANDBOX:
+        with suppress(OSError):
+            write_controls(task.folder, made, CANARY)
+    return made
 
 
 def confirm_after_end(

@@ -17,29 +17,23 @@ import hashlib
 import hmac
 import json
 import os
-import re
-import secrets
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import Path
 
-from gistpoint.core.errors import UserError
 from gistpoint.core.locations import Locations, read_regular
-from gistpoint.core.logs import create_file, sync_folder
+from gistpoint.core.logs import sync_folder
+from gistpoint.core.machine_key import key_for_writing, key_id, own_key
 
 HEADS = "heads"
 """The folder, next to the folders of the attempts, that contains their heads."""
 ELSEWHERE = "elsewhere"
 """The folder, next to those of the attempts, with an empty file for each attempt from another machine."""
-KEY = "key"
-"""The file in `Locations.proofs` that contains the key of this machine."""
 COPIES = "last"
 """The folder in `Locations.proofs` that contains the copies of heads."""
 _FORMAT = {"format": "gistpoint.head", "version": 1}
 _BYTES = 256
 """The fixed size of a head: less than a sector, so that a new head replaces the old one atomically."""
-_KEY_TEXT = re.compile(r"[0-9a-f]{64}\n?")
-_KEY_ID_CHARACTERS = 16
 _TAG_CHARACTERS = 32
 """128 bits: with more, the head of a long journal would not fit into its sector."""
 
@@ -124,7 +118,7 @@ class HeadFile:
         """Write `head` to disk. Raises `UserError` if the key of this machine is damaged."""
         path, copy = head_path(folder), _copy_path(folder)
         path.parent.mkdir(parents=True, exist_ok=True)
-        self._folder, self._since, self._key = folder, head.since, _key_for_writing()
+        self._folder, self._since, self._key = folder, head.since, key_for_writing()
         self._files = [os.open(path, os.O_WRONLY | os.O_CREAT, 0o600)]
         if copy is not None and self._key is not None:
             with contextlib.suppress(OSError):  # without a copy, the tag alone protects the head
@@ -161,7 +155,7 @@ class HeadFile:
         value = {**_FORMAT, "since": self._since, "seq": seq, "sha256": sha256}
         if self._key is not None:
             head = Head(seq, sha256, self._since)
-            value |= {"key": _key_id(self._key), "tag": _tag(self._key, self._folder.name, head)}
+            value |= {"key": key_id(self._key), "tag": _tag(self._key, self._folder.name, head)}
         line = json.dumps(value).ljust(_BYTES - 1).encode("ascii") + b"\n"
         for file in self._files:
             os.pwrite(file, line, 0)
@@ -195,18 +189,18 @@ def _read(path: Path, attempt: str) -> Head | None:
         if {name: value[name] for name in _FORMAT} != _FORMAT:
             raise BrokenHeadError(f"The stored head of {attempt} has another version.")
         head = Head(int(value["seq"]), str(value["sha256"]), int(value["since"]))
-        key_id, tag = str(value.get("key", "")), str(value.get("tag", ""))
+        key_named, tag = str(value.get("key", "")), str(value.get("tag", ""))
     except (ValueError, KeyError, TypeError, OverflowError, RecursionError) as error:
         raise BrokenHeadError(f"The stored head of {attempt} can't be read.") from error
-    return replace(head, origin=_origin(attempt, head, key_id, tag))
+    return replace(head, origin=_origin(attempt, head, key_named, tag))
 
 
-def _origin(attempt: str, head: Head, key_id: str, tag: str) -> HeadOrigin:
+def _origin(attempt: str, head: Head, key_named: str, tag: str) -> HeadOrigin:
     """Return who wrote a head. Raises `BrokenHeadError` if it names this machine's key and a wrong tag."""
-    if not key_id and not tag:
+    if not key_named and not tag:
         return HeadOrigin.UNSIGNED
-    key = _key()
-    if key is None or key_id != _key_id(key):
+    key = own_key()
+    if key is None or key_named != key_id(key):
         return HeadOrigin.OTHER
     if not hmac.compare_digest(tag.encode(), _tag(key, attempt, head).encode()):
         raise BrokenHeadError(
@@ -219,35 +213,3 @@ def _tag(key: bytes, attempt: str, head: Head) -> str:
     """Return the tag of a head; a branch has its attempt's, because a journal becomes a branch only later."""
     text = json.dumps([_FORMAT["format"], attempt.partition("~")[0], head.since, head.seq, head.sha256])
     return hmac.new(key, text.encode(), hashlib.sha256).hexdigest()[:_TAG_CHARACTERS]
-
-
-def _key_id(key: bytes) -> str:
-    return hashlib.sha256(b"gistpoint.head key\0" + key).hexdigest()[:_KEY_ID_CHARACTERS]
-
-
-def _key() -> bytes | None:
-    """Return the key of this machine; None if there is none that can be used."""
-    with contextlib.suppress(OSError, ValueError):
-        text = read_regular(Locations.of_user().proofs / KEY).decode("ascii")
-        return bytes.fromhex(text) if _KEY_TEXT.fullmatch(text) else None
-    return None
-
-
-def _key_for_writing() -> bytes | None:
-    """Return the key of this machine, which is created at its first use; None if it can't be stored.
-
-    Raises `UserError` if the file does not contain a key: with a new one, all heads would count as another
-    machine's (decision 120).
-    """
-    path = Locations.of_user().proofs / KEY
-    with contextlib.suppress(OSError):
-        if not path.exists():
-            path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-            create_file(path, secrets.token_hex(32).encode() + b"\n")
-    key = _key()
-    if key is None and path.exists():
-        raise UserError(
-            f"{path} does not contain the key of this machine.",
-            hint=("Restore it from a backup. If you delete it, earlier attempts count as another machine's."),
-        )
-    return key

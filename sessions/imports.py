@@ -254,7 +254,11 @@ class Importer:
 
     def _controls_of(self, task: Task, answer: Answer) -> Controls | None:
         confirmer = self._opened[1].confirmer()
-        return None if confirmer is None else confirmer.control(task, answer, run=self.run.quiet)
+        return (
+            None
+            if confirmer is None
+            else confirmer.control(task, answer, measured_here=True, run=self.run.quiet)
+        )
 
     def _record(self, record: BreakpointRecord, intake: Intake) -> None:
         try:

@@ -44,7 +44,9 @@ class ScriptedConfirmer:
         self.submitted: list[SourceTree] = []
         self.controlled: list[Task] = []
 
-    def control(self, task: Task, answer: Answer, *, run: RunContext = UNATTENDED) -> Controls:
+    def control(
+        self, task: Task, answer: Answer, *, measured_here: bool = False, run: RunContext = UNATTENDED
+    ) -> Controls:
         run.check()
         self.controlled.append(task)
         return self.controls

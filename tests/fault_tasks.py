@@ -58,7 +58,7 @@ class FaultTasks:
             folder = self.folder / f"case-{len(self.known)}"
             write_tar(corrupted_tree(original, targets), folder / "workspace" / "tree.tar")
             task, answer = replace(self.task, folder=folder), replace(self.answer, targets=targets)
-            self.known[key] = (task, answer, self.confirmer.control(task, answer))
+            self.known[key] = (task, answer, self.confirmer.control(task, answer, measured_here=True))
         return self.known[key]
 
     def confirmed(

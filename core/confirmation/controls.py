@@ -13,7 +13,8 @@ from gistpoint.core.confirmation.model import NOT_CONTROLLED, Controls
 from gistpoint.core.errors import TaskError
 from gistpoint.core.locations import read_regular
 from gistpoint.core.logs import replace_file
-from gistpoint.core.tasks.documents import json_text
+from gistpoint.core.machine_key import is_made_here, with_tag
+from gistpoint.core.tasks.documents import basis_of, json_text
 
 CONTROLS_FILE = "answer/controls.json"
 FORMAT = "gistpoint.controls"
@@ -21,26 +22,44 @@ VERSION = 1
 
 
 def write_controls(folder: Path, controls: Controls, canary: str) -> None:
-    """Write the controls into the answer folder of a task."""
+    """Write controls that were made on this machine, or come from a trusted source, next to the answer."""
     document = {
         "format": FORMAT,
         "version": VERSION,
         "canary": canary,
         "controls": msgspec.to_builtins(controls),
     }
-    replace_file(folder / CONTROLS_FILE, json_text(document).encode("ascii"), durable=False)
+    text = json_text(with_tag(document, basis_of(folder)))
+    replace_file(folder / CONTROLS_FILE, text.encode("ascii"), durable=False)
 
 
 def read_controls(folder: Path) -> Controls:
     """Return the controls of the task in `folder`; `NOT_CONTROLLED` without a file.
 
-    Raises `TaskError` if the file can't be read or is damaged.
+    Whoever passes a task on can change them: `controls_of_here` returns those that count. Raises `TaskError`
+    if the file can't be read or is damaged.
     """
+    return _read(folder)[0]
+
+
+def controls_of_here(folder: Path) -> Controls | None:
+    """Return the controls of the task in `folder` if this machine made them for its present answer.
+
+    None if they come from elsewhere or from an earlier version, or if somebody changed them, the original
+    functions or how the tests are run: then they have to be made again (decision 158). Raises `TaskError` if
+    the file can't be read or is damaged.
+    """
+    controls, is_own = _read(folder)
+    return controls if is_own else None
+
+
+def _read(folder: Path) -> tuple[Controls, bool]:
+    """Return the controls in a task's folder, and whether they were made here for its present answer."""
     try:
         document = json.loads(read_regular(folder / CONTROLS_FILE))
-        return _controls(document)
+        return _controls(document), is_made_here(document, basis_of(folder))
     except FileNotFoundError:
-        return NOT_CONTROLLED
+        return NOT_CONTROLLED, False
     except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
         raise TaskError(f"{CONTROLS_FILE} can't be read: {error}.", hint="Get the task again.") from error
 

@@ -115,6 +115,45 @@ def _suits_same_calls(old: ast.arguments, new: ast.arguments) -> bool:
     return before.keys() <= after.keys() and keeps_places and keeps_defaults and all(map(after.get, added))
 
 
+def require_same_at_import(given: SourceTree, original: SourceTree) -> None:
+    """Raise `NotConfirmableError` if the original would do more than the given tree while it is imported.
+
+    Besides bodies, only literal default values of functions may differ. Anything else could change what
+    judges in the process of the tests, which imports the original.
+    """
+    for path in sorted({*given.overlay, *original.overlay}):
+        before, after = given.read(path), original.read(path)
+        try:
+            trees = parse(before), parse(after)
+        except (SyntaxError, ValueError) as error:
+            raise NotConfirmableError(
+                Unconfirmable.HEADER_CHANGED, f"{path} can't be parsed: {error}"
+            ) from error
+        for tree in trees:
+            for function in _functions(tree):
+                function.body = [ast.Pass()]
+                _without_literal_defaults(function.args)
+        if not same_tree(*trees):
+            raise NotConfirmableError(
+                Unconfirmable.HEADER_CHANGED,
+                f"In {path}, the original differs from the corrupted code in more than bodies of functions.",
+            )
+
+
+def _without_literal_defaults(arguments: ast.arguments) -> None:
+    """Leave only those default values that run code: any number of literals may differ."""
+    arguments.defaults = [value for value in arguments.defaults if not _is_literal(value)]
+    arguments.kw_defaults = [value for value in arguments.kw_defaults if value and not _is_literal(value)]
+
+
+_LITERAL = (ast.Constant, ast.UnaryOp, ast.unaryop, ast.Tuple, ast.List, ast.Set, ast.Dict, ast.expr_context)
+
+
+def _is_literal(value: ast.expr) -> bool:
+    """Return whether a value is made of constants alone, with signs, tuples, lists, sets and dictionaries."""
+    return all(isinstance(part, _LITERAL) for part in ast.walk(value))
+
+
 _BY_PLACE = ("place", "place or name")
 _TAKING_OTHERS = frozenset(("others", "other names"))
 _Parameters = dict[tuple[str, str], str]

@@ -130,6 +130,10 @@ class Controls(msgspec.Struct, frozen=True, omit_defaults=True):
 
     False in older controls, for which this was not checked.
     """
+    failing: tuple[str, ...] | None = None
+    """The tests that fail with the corrupted function when the suite is run; None in older controls."""
+    entered: Mapping[str, tuple[str, ...]] = {}
+    """For each function of the task, the tests that enter it; empty in older controls."""
 
 
 NOT_CONTROLLED = Controls(False, Unconfirmable.NO_CONTROL, "The task was made before passes were confirmed.")
@@ -139,10 +143,13 @@ NOT_CONTROLLED = Controls(False, Unconfirmable.NO_CONTROL, "The task was made be
 class Confirmer(Protocol):
     """A runner of the suite and the submission in two processes, isolated like all code of a repository."""
 
-    def control(self, task: Task, answer: Answer, *, run: RunContext = UNATTENDED) -> Controls:
+    def control(
+        self, task: Task, answer: Answer, *, measured_here: bool = False, run: RunContext = UNATTENDED
+    ) -> Controls:
         """Return the controls of a task.
 
-        Raises `CancelledError` when stopped; any other obstacle is recorded as the reason.
+        Unless the answer was just measured on this machine, what decides in it is measured again first
+        (decision 158). Raises `CancelledError` when stopped; any other obstacle is recorded as the reason.
         """
         ...
 

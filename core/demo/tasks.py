@@ -86,7 +86,7 @@ def unpack_demo(into: Path) -> Iterator[tuple[DemoTask, Task]]:
 
     for demo in demo_tasks():
         with as_file(files(PACKAGE).joinpath("archives", f"{demo.name}.tar.zst")) as archive:
-            known = into / f".{demo.name}-{sha256_of(archive)[:16]}"
+            known = into / f".{demo.name}-{sha256_of(archive)[:16]}-adopted"  # its measurements count here
             if known.is_file() and (into / known.read_text("ascii") / TASK_FILE).is_file():
                 yield demo, read_task(into / known.read_text("ascii"), verify=False)
                 continue

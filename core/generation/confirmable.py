@@ -39,4 +39,4 @@ def _controls(confirmer: Confirmer, context: Context, verdict: CandidateVerdict)
     assert verdict.kept is not None
     with tempfile.TemporaryDirectory(prefix="gistpoint-controls-") as scratch:
         task = write_kept(context.library, context.settings, verdict.kept, Path(scratch))
-        return confirmer.control(task, read_answer(task), run=context.run.quiet)
+        return confirmer.control(task, read_answer(task), measured_here=True, run=context.run.quiet)

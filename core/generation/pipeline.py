@@ -577,7 +577,7 @@ def _controls_of(
     confirmer = harness.confirmer()
     if confirmer is None:
         return None
-    controls = confirmer.control(task, answer, run=run)
+    controls = confirmer.control(task, answer, measured_here=True, run=run)
     if len(proof.failing) == 1 and not controls.confirmable:
         raise NoTaskError(
             NoGood.TOO_FEW_FAILING,

@@ -12,13 +12,19 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from gistpoint.core.archives import ArchiveBounds, ArchiveError, opened_tar
-from gistpoint.core.confirmation.controls import CONTROLS_FILE
+from gistpoint.core.confirmation.controls import (
+    CONTROLS_FILE,
+    controls_of_here,
+    read_controls,
+    write_controls,
+)
+from gistpoint.core.confirmation.model import NOT_CONTROLLED
 from gistpoint.core.errors import TaskError, cause
 from gistpoint.core.kinds.folder import compare, read_task
 from gistpoint.core.locations import opened_regular, read_regular
-from gistpoint.core.tasks.documents import ANSWER_FILE, TASK_FILE
+from gistpoint.core.tasks.documents import ANSWER_FILE, TASK_FILE, basis_of, read_baseline, write_baseline
 from gistpoint.core.tasks.entered import ENTERED_FILE
-from gistpoint.core.tasks.model import Task
+from gistpoint.core.tasks.model import CANARY, Task
 
 MAX_BYTES = 2 * 1024**3
 """The maximum number of bytes in an unpacked task; an archive that unpacks to more is refused."""
@@ -78,6 +84,8 @@ def unpack_task(
         for each in (archive, *others):
             _extract(each, folder)
         task = read_task(folder)
+        if replaces:  # what comes with gistpoint, or from the machine whose work this one does, is believed
+            adopt(folder)
         place = into / task.id
         here = next(
             (root / task.id for root in (into, *known) if (root / task.id / TASK_FILE).is_file()), None
@@ -102,22 +110,38 @@ def _note_differences(known: Task, task: Task, name: str, note: Callable[[str], 
         )
 
 
+def adopt(folder: Path) -> None:
+    """Let what was measured in a task's folder count as measured on this machine (decision 158)."""
+    for path in folder.glob("answer/baselines/*.json"):
+        write_baseline(folder, read_baseline(path, None)[0])
+    controls = read_controls(folder)
+    if controls is not NOT_CONTROLLED:
+        write_controls(folder, controls, CANARY)
+
+
 def _replace_if_other(here: Path, task: Task) -> None:
-    """Replace the task in `here` with `task` of the same id; if they do not differ, only add its controls."""
+    """Replace the task in `here` with `task` of the same id; if they are alike, only add what it measured."""
     with contextlib.suppress(TaskError):
         if not compare(read_task(here), task):
-            _copy_controls(task.folder, here)
+            _copy_measured(task.folder, here)
             return
     here.rename(task.folder.with_name(f"{task.folder.name}-gone"))
     task.folder.rename(here)
     shutil.rmtree(task.folder.with_name(f"{task.folder.name}-gone"), ignore_errors=True)
 
 
-def _copy_controls(folder: Path, here: Path) -> None:
-    """Copy the controls of a task to the same task elsewhere, if it has none there."""
-    given = folder / CONTROLS_FILE
-    if given.is_file() and not (here / CONTROLS_FILE).exists():
-        shutil.copyfile(given, here / CONTROLS_FILE)
+def _copy_measured(folder: Path, here: Path) -> None:
+    """Copy the controls and baselines of a task from a trusted source to the same task elsewhere.
+
+    Those that this machine made itself there are kept.
+    """
+    if (folder / CONTROLS_FILE).is_file() and controls_of_here(here) is None:
+        shutil.copyfile(folder / CONTROLS_FILE, here / CONTROLS_FILE)
+    for given in folder.glob("answer/baselines/*.json"):
+        place = here / given.relative_to(folder)
+        if not (place.is_file() and read_baseline(place, basis_of(here))[1]):
+            place.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(given, place)
 
 
 def _extract(archive: Path, folder: Path) -> None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from gistpoint.core.attempts.harness import TaskJudge
-from gistpoint.core.kinds.confirming import controls_lines, controls_words, known_controls
+from gistpoint.core.confirmation.controls import controls_of_here
+from gistpoint.core.kinds.confirming import FROM_ELSEWHERE, controls_lines, controls_words, known_controls
 from gistpoint.core.kinds.folder import verify_identity
 from gistpoint.core.kinds.registry import kind_of, render_brief
 from gistpoint.core.running import UNATTENDED, RunContext
@@ -32,7 +33,10 @@ def check_task(judge: TaskJudge, answer: Answer, *, run: RunContext = UNATTENDED
 def _confirmable(task: Task) -> CheckFinding:
     """Return the finding on whether passes can be confirmed; it is never a fault of the task."""
     controls = known_controls(task)
-    words = ". ".join([controls_words(controls), *(controls_lines(controls) if controls else ())])
+    more = list(controls_lines(controls)) if controls else []
+    if controls and controls_of_here(task.folder) is None:
+        more.append(FROM_ELSEWHERE)
+    words = ". ".join([controls_words(controls), *(text.rstrip(".") for text in more)])
     return CheckFinding(
         "passes can be confirmed", True, words, reduced=controls is None or not controls.confirmable
     )

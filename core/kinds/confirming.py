@@ -31,6 +31,11 @@ if TYPE_CHECKING:
 
 MADE_BEFORE = "not known: the task is older"
 """The words for a task from a version without controls, whose passes may or may not be confirmable."""
+FROM_ELSEWHERE = (
+    "This machine did not make these controls, or the answer was changed since, so they are made again before"
+    " a pass is confirmed. `gistpoint task control` does it now."
+)
+"""What to do about controls that do not count here (decision 158)."""
 CAN_BE = "yes"
 """The beginning of `controls_words` if passes can be confirmed."""
 

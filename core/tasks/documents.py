@@ -8,19 +8,23 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
+from gistpoint.core.canonical import sha256_of_json
 from gistpoint.core.errors import TaskError
 from gistpoint.core.locations import LARGEST_RECORDS, parsed_toml, read_regular_text
 from gistpoint.core.logs import replace_file
+from gistpoint.core.machine_key import is_made_here, with_tag
 from gistpoint.core.tasks.fields import Fields
 from gistpoint.core.tasks.model import CANARY, FORMAT, VERSION, Baseline
-from gistpoint.core.tasks.protection import protection_document, read_protections
+from gistpoint.core.tasks.protection import Protection, protection_document, read_protections
 
 TASK_FILE = "task.toml"
 ANSWER_FILE = "answer/answer.json"
-ANSWER, _BASELINE = "gistpoint.answer", "gistpoint.baseline"
+PROTECTIONS_FILE = "answer/protections.json"
+"""What this machine found out about the protection of a task's tree; never in an archive."""
+ANSWER, _BASELINE, _PROTECTIONS = "gistpoint.answer", "gistpoint.baseline", "gistpoint.protections"
 ANSWER_VERSION = 1
 """The version of the answer and of its baselines."""
-FORMATS = {FORMAT: VERSION, ANSWER: ANSWER_VERSION, _BASELINE: ANSWER_VERSION}
+FORMATS = {FORMAT: VERSION, **dict.fromkeys((ANSWER, _BASELINE, _PROTECTIONS), ANSWER_VERSION)}
 """The newest version of each format."""
 
 UPGRADES: dict[int, Callable[[dict[str, Any]], dict[str, Any]]] = {1: dict, 2: dict}
@@ -62,7 +66,45 @@ def write_baseline(folder: Path, baseline: Baseline) -> None:
     fields["protections"] = {name: protection_document(found) for name, found in baseline.protections.items()}
     document = {"format": _BASELINE, "version": ANSWER_VERSION, "canary": CANARY, **fields}
     path = folder / "answer" / "baselines" / f"{baseline.backend}-{baseline.environment[:12]}.json"
-    replace_file(path, json_text(document).encode("ascii"), durable=False)  # others may be reading it
+    text = json_text(with_tag(document, basis_of(folder)))
+    replace_file(path, text.encode("ascii"), durable=False)  # others may be reading it
+
+
+def write_protection(folder: Path, backend: str, found: Protection) -> None:
+    """Keep a protection that was found here for a task whose baselines have none that counts.
+
+    It is in a file of its own that is never passed on, so that baselines from elsewhere stay as they came.
+    """
+    path = folder / PROTECTIONS_FILE
+    known = {name: protection_document(kept) for name, kept in protections_of(folder).items()}
+    document = {"format": _PROTECTIONS, "version": ANSWER_VERSION, "canary": CANARY}
+    document["protections"] = {**known, backend: protection_document(found)}
+    replace_file(path, json_text(with_tag(document, basis_of(folder))).encode("ascii"), durable=False)
+
+
+def protections_of(folder: Path) -> Mapping[str, Protection]:
+    """Return the protections that this machine found and kept, by backend; empty if there are none."""
+    try:
+        fields = read_document(folder / PROTECTIONS_FILE)
+        known = is_made_here(fields.values, basis_of(folder))
+        return read_protections(fields.table("protections")) if known else {}
+    except TaskError:
+        return {}
+
+
+def basis_of(folder: Path) -> str | None:
+    """Return a hash of the parts of a task on which its measurements depend; None if they can't be read.
+
+    It covers what the id does not: the texts of the original functions, and how the tests are run. What was
+    measured here counts only for this basis (decision 158).
+    """
+    try:
+        public, answer = (read_document(folder / name).values for name in (TASK_FILE, ANSWER_FILE))
+        suite = public.get("suite", {})
+        tests = [suite.get(key) for key in ("ids_sha256", "deselected", "test_files")]
+        return sha256_of_json([public.get("id"), public.get("environment"), tests, answer.get("targets")])
+    except (TaskError, AttributeError, TypeError, ValueError, RecursionError):
+        return None
 
 
 def json_text(document: Mapping[str, Any]) -> str:
@@ -89,12 +131,15 @@ def read_document(path: Path) -> Fields:
     return Fields(upgraded(values, name), name)
 
 
-def read_baseline(path: Path) -> Baseline:
-    """Return the baseline in a file. Raises `TaskError`, naming the file and the key, for a fault."""
+def read_baseline(path: Path, basis: str | None) -> tuple[Baseline, bool]:
+    """Return the baseline in a file, and whether it was recorded here for this basis (see `basis_of`).
+
+    Raises `TaskError`, naming the file and the key, for a fault.
+    """
     fields = read_document(path)
     fields.get("canary", str)
     baseline = Fields({**fields.values, "protections": {}}, fields.file).record(
         Baseline, optional=("any_order",)
     )
     protections = fields.table("protections") if "protections" in fields.values else Fields({}, fields.file)
-    return replace(baseline, protections=read_protections(protections))
+    return replace(baseline, protections=read_protections(protections)), is_made_here(fields.values, basis)

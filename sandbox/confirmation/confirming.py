@@ -11,6 +11,7 @@ import msgspec
 from gistpoint.core.code.parsing import CodeError
 from gistpoint.core.confirmation.differences import (
     NotConfirmableError,
+    require_same_at_import,
     test_paths,
 )
 from gistpoint.core.confirmation.model import (
@@ -22,7 +23,7 @@ from gistpoint.core.confirmation.model import (
     Unconfirmable,
 )
 from gistpoint.core.errors import EnvironmentBuildError, InfrastructureError, TaskError
-from gistpoint.core.outcomes import RunStatus
+from gistpoint.core.outcomes import FREE, RunStatus
 from gistpoint.core.ports import Runner, RunRequest, WatchedSpan
 from gistpoint.core.running import UNATTENDED, RunContext, RunProgress
 from gistpoint.core.suspicion.submission import submitted_spans
@@ -64,9 +65,13 @@ class SandboxConfirmer:
         self._beyond = beyond
         self._suites = SuiteRunner(backend, environments, limits)
 
-    def control(self, task: Task, answer: Answer, *, run: RunContext = UNATTENDED) -> Controls:
+    def control(
+        self, task: Task, answer: Answer, *, measured_here: bool = False, run: RunContext = UNATTENDED
+    ) -> Controls:
         """Return the controls of a task; see `Confirmer.control`."""
         try:
+            if not measured_here:
+                answer = self._measured_again(task, answer, run)
             case = self._case(task, answer, run)
             found = msgspec.structs.replace(ControlRuns(case, run).controls(), data_hidden=True)
             shown = replace(case, hidden=test_paths(case.original, task.suite.test_files, data=False))
@@ -91,6 +96,7 @@ class SandboxConfirmer:
         """Return the result of confirming a pass; see `Confirmer.confirm`."""
         began = time.monotonic()
         try:
+            answer = as_measured(answer, controls, self._backend.name)
             case = self._case(task, answer, run, data=controls.data_hidden)
             found = _checked(case, controls, submitted, run)
             # Such a test could not be run apart, so the submission can see and patch what judges it there.
@@ -104,6 +110,34 @@ class SandboxConfirmer:
         except (EnvironmentBuildError, InfrastructureError, TaskError, CodeError, OSError) as error:
             found = unconfirmed(Unconfirmable.SANDBOX, str(error))
         return with_changes(found, seconds=round(time.monotonic() - began, 3))
+
+    def _measured_again(self, task: Task, answer: Answer, run: RunContext) -> Answer:
+        """Return an answer in which nothing that decides was only read, except what the id covers.
+
+        Which tests enter the functions is left out: the controls find it out. Raises `NotConfirmableError`
+        if the original does more when it is imported than the corrupted tree, which the id covers: the
+        process of the tests imports it.
+        """
+        given = SourceTree.open(task.tree_path)
+        try:
+            require_same_at_import(given, repaired_tree(given, answer.targets))
+        except CodeError as error:
+            raise NotConfirmableError(Unconfirmable.HEADER_CHANGED, str(error)) from error
+        baseline = answer.baseline_for(self._backend.name)
+        request = RunRequest(
+            tree=given,
+            environment=task.environment,
+            timeout_s=task.suite.timeout_s,
+            deselect=task.suite.deselected,
+            expected=baseline.collected,
+        )
+        report = self._suites.run(request, run=run.step("running the suite with the corrupted code"))
+        run.check()
+        if report.status in (*FREE, RunStatus.INFRASTRUCTURE):
+            raise InfrastructureError(report.reason or "The suite could not be run.")
+        passed = report.passed & baseline.passed
+        measured = replace(baseline, passed_corrupted=passed, seconds=report.seconds)
+        return replace(answer, baselines=(measured,), entered={})
 
     def _case(self, task: Task, answer: Answer, run: RunContext, *, data: bool = True) -> ConfirmationCase:
         """Return the case of a task; `data` is whether the tests' data files are hidden as well."""
@@ -152,6 +186,20 @@ class SandboxConfirmer:
             return with_changes(found, varied=report.varied)
         beyond = AnsweredCall(example.function, example.call, example.original, example.repair)
         return with_changes(found, beyond=beyond, varied=report.varied)
+
+
+def as_measured(answer: Answer, controls: Controls, backend: str) -> Answer:
+    """Return an answer with what its controls say about the tests in place of what it says itself."""
+    if controls.failing is None:
+        return answer
+    baseline = answer.baseline_for(backend)
+    passed = baseline.passed.difference(controls.failing)
+    entered = {name: frozenset(ids) for name, ids in controls.entered.items()}
+    return replace(
+        answer,
+        baselines=(replace(baseline, passed_corrupted=passed), *answer.baselines),
+        entered={**answer.entered, **entered},
+    )
 
 
 def confirmer_on(

@@ -51,7 +51,7 @@ class ConfirmationCase:
     @property
     def targets(self) -> tuple[FunctionName, ...]:
         """The functions that the task is about. Raises `NotConfirmableError` for a class."""
-        return tuple(dict.fromkeys(map(self._outermost, self.answer.targets)))
+        return tuple(dict.fromkeys(map(self.outermost, self.answer.targets)))
 
     @property
     def failing(self) -> frozenset[str]:
@@ -72,7 +72,7 @@ class ConfirmationCase:
 
     def tests_of(self, function: FunctionName, tests: Sequence[str]) -> list[str]:
         """Return those of `tests` that enter `function`, or a function in it; all if that is not known."""
-        of_function = [target for target in self.answer.targets if self._outermost(target) == function]
+        of_function = [target for target in self.answer.targets if self.outermost(target) == function]
         known = [self.answer.entered.get(target.name) for target in of_function]
         if not all(known):
             return list(tests)
@@ -83,10 +83,11 @@ class ConfirmationCase:
         """Yield trees in which one function of the task is wrong: it answers nothing, or is corrupted."""
         yield answering_nothing(self.original, (function,))
         for target in self.answer.targets:
-            if self._outermost(target) == function and not does_nothing(target.corrupted):
+            if self.outermost(target) == function and not does_nothing(target.corrupted):
                 yield corrupted_tree(self.original, (target,))
 
-    def _outermost(self, target: Target) -> FunctionName:
+    def outermost(self, target: Target) -> FunctionName:
+        """Return the outermost function around a target."""
         return outermost(self.original, target.name)
 
 
@@ -137,7 +138,7 @@ class ControlRuns:
             confirmable=True,
             tests=tuple(chosen),
             telling=tuple(id for id in chosen if id in telling),
-            entering=len(tests),
+            entering=len(frozenset().union(*self._entered(functions, tests, true).values())),
             calls=sum(true.asked[id].calls for id in chosen),
             answers={name: tuple(part["answers"]) for name, part in parts.items()},
             writes={name: tuple(part["writes"]) for name, part in parts.items()},
@@ -145,7 +146,26 @@ class ControlRuns:
             runs=None if runs is None else tuple(runs),
             reasons=self._reasons(true, len(unsteady)),
             seconds=round(true.seconds, 3),
+            failing=tuple(sorted(case.failing)),
+            entered=self._entered(functions, tests, true),
         )
+
+    def _entered(
+        self, functions: Sequence[FunctionName], tests: Sequence[str], true: PairReport
+    ) -> Mapping[str, tuple[str, ...]]:
+        """Return the tests that enter each function of the task, by the names of the targets.
+
+        They are those of the answer; if it names none, those that called the function in the true run. A test
+        whose call could not be sent may have called any of them.
+        """
+        case = self.case
+        found: dict[str, tuple[str, ...]] = {}
+        for target in case.answer.targets:
+            place = functions.index(case.outermost(target))
+            called = (id for id in tests if id in true.asked and true.asked[id].enters(place))
+            known = case.answer.entered.get(target.name)
+            found[target.name] = tuple(sorted(known & frozenset(tests) if known else called))
+        return found
 
     def _unusable(self, true: PairReport) -> Controls | None:
         """Return controls with the reason why the run of the true function is unusable; None if it is not."""

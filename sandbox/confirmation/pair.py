@@ -78,6 +78,10 @@ class Asked:
     swallowed: set[str] = field(default_factory=set)
     """Those of them that did not come out of the call of the function that called back."""
 
+    def enters(self, function: int) -> bool:
+        """Return whether the test called a function, or may have: calls that can't be sent have no number."""
+        return function in self.functions or self.problem is not None or self.unkept
+
 
 @dataclass(slots=True)
 class PairReport:

@@ -103,9 +103,11 @@ class _BoundedConfirmer:
     confirmer: Confirmer
     slots: Slots
 
-    def control(self, task: Task, answer: Answer, *, run: RunContext = UNATTENDED) -> Controls:
+    def control(
+        self, task: Task, answer: Answer, *, measured_here: bool = False, run: RunContext = UNATTENDED
+    ) -> Controls:
         with self.slots.taken(run.cancel):
-            return self.confirmer.control(task, answer, run=run)
+            return self.confirmer.control(task, answer, measured_here=measured_here, run=run)
 
     def confirm(
         self,

@@ -7,13 +7,12 @@ from contextlib import suppress
 from dataclasses import dataclass
 
 from gistpoint.core.attempts.state import AttemptState
-from gistpoint.core.confirmation.controls import write_controls
-from gistpoint.core.errors import AttemptError, TaskError, UserError, cause
+from gistpoint.core.errors import AttemptError, UserError
 from gistpoint.core.kinds.confirming import known_controls, to_be_confirmed
 from gistpoint.core.kinds.folder import read_answer
 from gistpoint.core.running import UNATTENDED, RunContext
-from gistpoint.core.tasks.model import CANARY, Task
-from gistpoint.sessions.confirming import AskedPass, confirm_attempt
+from gistpoint.core.tasks.model import Task
+from gistpoint.sessions.confirming import AskedPass, confirm_attempt, make_controls
 from gistpoint.sessions.journal import JOURNAL, read_journal
 from gistpoint.sessions.services import Services
 from gistpoint.sessions.studies.folder import StudyFolder
@@ -50,15 +49,10 @@ def _is_unconfirmed(state: AttemptState | None) -> bool:
 
 
 def _make_controls(services: Services, task: Task, run: RunContext) -> None:
-    """Make the controls of a task that has none yet. Raises `TaskError` if they can't be written."""
+    """Make the controls of a task that has none yet."""
     confirmer = services.confirmer_for(task) if known_controls(task) is None else None
-    if confirmer is None:
-        return
-    made = confirmer.control(task, read_answer(task), run=run)
-    try:
-        write_controls(task.folder, made, CANARY)
-    except OSError as error:
-        raise TaskError(f"The controls of {task.short_id} can't be written: {cause(error)}.") from error
+    if confirmer is not None:
+        make_controls(confirmer, task, read_answer(task), run)
 
 
 def confirm_study(

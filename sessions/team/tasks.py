@@ -321,7 +321,7 @@ def _add_baseline(task: Task, name: str, data: bytes) -> list[Conflict]:
         part = Path(scratch) / name
         part.write_bytes(data)
         try:
-            read_baseline(part)
+            read_baseline(part, None)
         except UserError as error:
             return [Conflict(what, words=f"it was not fetched. {error}")]
         part.replace(folder / name)

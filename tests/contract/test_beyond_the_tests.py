@@ -143,7 +143,7 @@ def confirm(backend: Backend, environments: EnvironmentStore, tmp_path_factory: 
         target = Target("shop.py", qualname, definition.dedented, remove_body(index, definition))
         write_tar(corrupted_tree(original, (target,)), folder / qualname / "workspace" / "tree.tar")
         task, answer = replace(made, folder=folder / qualname), replace(known, targets=(target,))
-        controls = confirmer.control(task, answer)
+        controls = confirmer.control(task, answer, measured_here=True)
         assert controls.confirmable, controls
         code = f"{HEADERS[qualname]}\n{textwrap.indent(body, '    ')}\n"
         submitted = with_definition(SourceTree.open(task.tree_path), "shop.py", qualname, code)

@@ -57,7 +57,7 @@ class OddTasks:
             entered = {target.name: frozenset(id for id in passed if name in id)}
             task = replace(self.task, folder=folder)
             answer = replace(self.answer, targets=(target,), entered=entered)
-            self.known[qualname] = (task, answer, self.confirmer.control(task, answer))
+            self.known[qualname] = (task, answer, self.confirmer.control(task, answer, measured_here=True))
         return self.known[qualname]
 
     def confirmed(self, qualname: str, body: str, **others: str) -> Confirmation:

@@ -90,7 +90,7 @@ def confirm(backend: Backend, environments: EnvironmentStore, tmp_path_factory: 
         target = Target("kit.py", qualname, definition.dedented, wrong)
         write_tar(corrupted_tree(original, (target,)), folder / qualname / "workspace" / "tree.tar")
         task, answer = replace(made, folder=folder / qualname), replace(known, targets=(target,))
-        controls = confirmer.control(task, answer)
+        controls = confirmer.control(task, answer, measured_here=True)
         assert controls.confirmable, controls
         submitted = SourceTree.open(task.tree_path)
         for name, body in bodies.items():

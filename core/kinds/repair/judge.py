@@ -29,7 +29,7 @@ from gistpoint.core.outcomes import FREE, BackendRecord, RunStatus, SuiteReport
 from gistpoint.core.ports import Runner, RunRequest, WatchedSpan
 from gistpoint.core.running import UNATTENDED, RunContext
 from gistpoint.core.tasks.budgets import Budgets, Remaining
-from gistpoint.core.tasks.documents import write_baseline
+from gistpoint.core.tasks.documents import write_protection
 from gistpoint.core.tasks.entered import entering_tests
 from gistpoint.core.tasks.model import Answer, Baseline, Task
 from gistpoint.core.tasks.protection import Protection
@@ -161,7 +161,8 @@ class RepairJudge:
     def protection(self, *, run: RunContext = UNATTENDED) -> Protection | SuiteReport:
         """Return the parts of the tree that a submission may change, or the report of a failed run.
 
-        For an older task without this record, the original is run, usually once, and the record is stored.
+        For a task without this record, or with one from elsewhere (decision 158), the original is run,
+        usually once, and the record is stored.
         """
         backend = self.runner.backend.name
         known = self.baseline.protections.get(backend) or next(iter(self._found), None)
@@ -179,8 +180,7 @@ class RepairJudge:
             return found
         self._found.append(found)
         with contextlib.suppress(OSError):  # the task's folder may not be writable
-            protections = {**baseline.protections, backend: found}
-            write_baseline(task.folder, replace(baseline, protections=protections))
+            write_protection(task.folder, backend, found)
         return found
 
     @property

@@ -6,6 +6,7 @@ Code that reads runs needs only the tools of the kinds, so judges and checks are
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from gistpoint.core.errors import TaskError
@@ -102,15 +103,29 @@ class Repair(TaskKind["RepairJudge"]):
     def read_answer(self, task: Task, fields: Fields) -> Answer:
         """Read the corrupted functions, the baselines, and the tests that enter each function.
 
+        Of a baseline that was recorded elsewhere, only what the id covers counts (decision 158): its tests
+        that pass, if they are those of the suite. What code under test may change is then found out again.
         Raises `TaskError` if any of them is damaged, or if there is no function or no baseline.
         """
-        from gistpoint.core.tasks.documents import ANSWER_FILE, read_baseline
+        from gistpoint.core.tasks.documents import ANSWER_FILE, basis_of, protections_of, read_baseline
         from gistpoint.core.tasks.entered import read_entered
+        from gistpoint.core.tasks.identity import hash_of_ids
 
         targets = fields.get("targets", tuple[Target, ...])
-        baselines = tuple(
-            read_baseline(path) for path in sorted((task.folder / "answer" / "baselines").glob("*.json"))
-        )
+        basis = basis_of(task.folder)
+        paths = sorted((task.folder / "answer" / "baselines").glob("*.json"))
+        own = protections_of(task.folder)
+        found = [
+            (replace(baseline, protections={**own, **(baseline.protections if here else {})}), here)
+            for baseline, here in (read_baseline(path, basis) for path in paths)
+        ]
+        counting = [
+            baseline
+            for baseline, here in found
+            if here or hash_of_ids(baseline.passed) == task.suite.ids_sha256
+        ]
+        # If none counts, `verify` names the fault.
+        baselines = tuple(counting or (baseline for baseline, _ in found))
         if not targets:
             raise TaskError(f"{ANSWER_FILE}: the key 'targets' does not name any functions.")
         if not baselines:

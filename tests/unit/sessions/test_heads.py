@@ -17,10 +17,10 @@ from gistpoint.core.attempts.events import NotesWritten
 from gistpoint.core.errors import AttemptError, UserError
 from gistpoint.core.locations import Locations
 from gistpoint.core.logs import line_hash
+from gistpoint.core.machine_key import KEY
 from gistpoint.sessions.heads import (
     COPIES,
     HEADS,
-    KEY,
     BrokenHeadError,
     Head,
     HeadFile,

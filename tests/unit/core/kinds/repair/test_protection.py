@@ -19,7 +19,7 @@ from gistpoint.core.kinds.repair.judge import RepairJudge
 from gistpoint.core.outcomes import Outcome, RunStatus, SuiteReport, TestResult, Writable
 from gistpoint.core.pins import EnvironmentPins
 from gistpoint.core.ports import RunRequest
-from gistpoint.core.tasks.documents import write_baseline
+from gistpoint.core.tasks.documents import PROTECTIONS_FILE, write_baseline
 from gistpoint.core.tasks.model import Source
 from gistpoint.core.tasks.protection import Protection
 from gistpoint.core.tasks.repository import Repository
@@ -171,7 +171,7 @@ class TestOldTasks:
         again = FakeRunner(CHECKS)
         self.judge(folder, again).judge(tree)
         assert again.runs == 1
-        document = json.loads(next((folder / "answer/baselines").iterdir()).read_text())
+        document = json.loads((folder / PROTECTIONS_FILE).read_text())
         assert document["protections"] == {"fake": {"folders": [], "paths": []}}
 
     def test_each_backend_has_its_own(self, folder: Path) -> None:
