@@ -36,6 +36,20 @@ class Setting:
         self.closed = True
 
 
+class Gate:
+    def __init__(self):
+        self.closed = False
+
+    def close(self):
+        self.closed = True
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *exc):
+        return self.close()
+
+
 class Door:
     def __init__(self):
         self.closed = False
@@ -262,8 +276,8 @@ class Box:
 TESTS = """
 import random, unittest
 from unittest import mock
-import pytest, kit
-from kit import Box, Door, Guard, Hook, Setting
+import helpers, pytest, kit
+from kit import Box, Door, Gate, Guard, Hook, Setting
 
 
 def test_changed():
@@ -287,6 +301,11 @@ def test_door():
     with one:
         with two: pass
         assert two.closed
+def test_gate():
+    one, two = Gate(), Gate()
+    with one:
+        with two: pass
+        helpers.require_closed(two)
 def test_emit(capsys):
     kit.emit(["a", "b"])
     assert capsys.readouterr().out == "a, b\\n"
@@ -393,8 +412,13 @@ def documented():
     2.5
     """
 '''
+HELPERS = """
+def require_closed(gate):
+    assert gate.closed
+"""
 FILES = {
     "kit.py": LIBRARY,
+    "tests/helpers.py": HELPERS,
     "tests/test_kit.py": TESTS,
     "tests/test_doc.py": DOCTEST,
     "pytest.ini": "[pytest]\naddopts = --doctest-modules\n",
@@ -402,6 +426,7 @@ FILES = {
 HEADERS = {
     "Setting.changed": "@contextlib.contextmanager\ndef changed(self, value):",
     "Setting.__exit__": "def __exit__(self, *exc):",
+    "Gate.close": "def close(self):",
     "Door.close": "def close(self):",
     "env": "@contextlib.contextmanager\ndef env(table, name, value):",
     "render": "def render(words):",
@@ -432,6 +457,7 @@ HEADERS = {
 CORRUPTED = {
     "Setting.changed": "yield self",
     "Setting.__exit__": "self.depth -= 2",
+    "Gate.close": "self.closed = False",
     "Door.close": "self.closed = False",
     "env": "yield",
     "render": "return ''",
@@ -469,6 +495,7 @@ ENDED: dict[str, Bodies] = {
     "a check in a block, by its end": {"Setting.__exit__": "return True"},
     "a check in a block, if there is one": {"Setting.__exit__": "return bool(exc[0])"},
     "a check, by what the end of the block answers with": {"Door.close": "return True"},
+    "a check in a helper of the tests": {"Gate.close": "return True"},
     "a check of unittest": {"Guard.end": "return True"},
     "a check of unittest, but no other exception": {
         "Guard.end": "if isinstance(error, KeyError): self.entered -= 1\nreturn error is not None"
@@ -531,6 +558,7 @@ HONEST: dict[str, Bodies] = {
         "finally: table.update({name: old})"
     },
     "Setting.__exit__": {"Setting.__exit__": "self.closed, self.depth = True, self.depth - 1\nreturn False"},
+    "Gate.close": {"Gate.close": "self.__dict__.update(closed=True)\nreturn 0"},
     "Door.close": {"Door.close": "self.__dict__.update(closed=True)\nreturn 0"},
     "render with debug": {"render": "sys.stderr.write('debug')\nreturn str.join(', ', [*words]) + '\\n'"},
     "told": {"told": "logging.getLogger('kit.debug').debug('x')\nreturn f'{words[0]} and {words[1]}'"},

@@ -24,7 +24,7 @@ import threading
 import time
 import types
 import warnings
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -535,6 +535,29 @@ class StubbedRun(Results):
         super().pytest_sessionfinish(session, exitstatus)
 
 
+class RewritingRun(Registering):
+    """Registers the plugin for the run, and has pytest rewrite the assertions in all files of the tests."""
+
+    def __init__(self, plugin: StubbedRun, hidden: Iterable[str]) -> None:
+        super().__init__(plugin)
+        self.hidden = tuple(hidden)
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_load_initial_conftests(self) -> None:
+        """Name the modules of helpers, whose failed assertions nobody would announce otherwise."""
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # what is already imported is no file of the tests
+            pytest.register_assert_rewrite(*_module_names(self.hidden))
+
+
+def _module_names(paths: Iterable[str]) -> Iterator[str]:
+    """Yield the names by which the files could be imported, from whichever folder of their paths."""
+    for path in paths:
+        if path.endswith(".py"):
+            parts = re.sub(r"(/__init__)?\.py$", "", path).split("/")
+            yield from (".".join(parts[start:]) for start in range(len(parts)))
+
+
 def begin() -> Registering:
     """Read the order, keep the descriptor of the answers, and create the module that the stubs import.
 
@@ -552,4 +575,4 @@ def begin() -> Registering:
     sys.modules[order["stub"]] = stub
     with contextlib.suppress(ImportError):
         import unittest.mock  # noqa: F401 - `Singletons` only knows imported modules
-    return Registering(StubbedRun(order, root, put, calls))
+    return RewritingRun(StubbedRun(order, root, put, calls), order["hidden"])

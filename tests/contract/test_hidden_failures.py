@@ -31,7 +31,7 @@ def tasks(
 
 
 @on_one_backend
-@pytest.mark.parametrize("name", sampled(faults.ENDED, 3))
+@pytest.mark.parametrize("name", [*sampled(faults.ENDED, 3), "a check in a helper of the tests"])
 def test_a_check_that_fails_counts_whatever_ends_its_block(tasks: FaultTasks, name: str) -> None:
     found = tasks.confirmed(faults.ENDED[name])
     assert is_caught(found), found
