@@ -186,7 +186,7 @@ def read_figures(task: Task) -> GistFigures | None:
     """
     try:
         found = msgspec.json.decode(read_regular(task.folder / ANSWER_FILE), type=_FiguredFile).gist
-    except (OSError, msgspec.MsgspecError):
+    except (OSError, msgspec.MsgspecError, RecursionError):
         return None
     functions, files = counted(found.trace.functions, found.trace.files)
     return GistFigures(replace(found.difficulty, functions=functions, files=files), found.reference)

@@ -48,6 +48,8 @@ class Flags:
     """The object in the gist that equals anything; empty if there is none."""
     invented_operand: str = ""
     """The class, outside the codebase, of an object that the test uses; empty if there is none."""
+    baked_in: str = ""
+    """The line with an answer that was written into the gist; empty if there is none."""
     main_guard_added: bool = False
     test_moved_under_guard: bool = False
     test_changed: bool = False

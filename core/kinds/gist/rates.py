@@ -242,6 +242,12 @@ class Originals:
         """Return the original blocks of the same kind and qualified name."""
         return self._blocks.get((block.kind, block.name), [])
 
+    def texts_of(self, name: str) -> Iterator[str]:
+        """Yield the lines of all original blocks with a qualified name; empty for the top level."""
+        for (_, known), blocks in self._blocks.items():
+            if known == name:
+                yield from (line.text for block in blocks for line in block.lines)
+
     @property
     def top_level(self) -> Mapping[str, OriginalLine]:
         """The normalised top-level lines of the whole codebase, each with one of its places."""

@@ -40,6 +40,7 @@ from gistpoint.core.kinds.gist.rates import (
     existence_of,
     line_execution,
 )
+from gistpoint.core.kinds.gist.values import baked_in
 from gistpoint.core.outcomes import FREE, BackendRecord, RunStatus
 from gistpoint.core.text import bounded
 
@@ -141,7 +142,7 @@ def score_gist(
         execution=execution,
         test=overlap,
         error=gist_error(gist, missing, owned, run, fidelity),
-        flags=_flags_of(gist, owned, test, overlap, made, existence, execution),
+        flags=_flags_of(gist, owned, test, overlap, made, originals, existence, execution),
     )
 
 
@@ -151,6 +152,7 @@ def _flags_of(
     test: GistTest | None,
     overlap: TestScore | None,
     made: GistRun | None,
+    originals: Originals,
     existence: ExistenceReport | None,
     execution: ExecutionReport | None,
 ) -> Flags:
@@ -162,6 +164,7 @@ def _flags_of(
             equal_to_all=equal_to_all(seen, existence),
             invented_operand=invented_operand(made.text, made.operands, existence),
             vacuous=made.vacuous,
+            baked_in=baked_in(existence, execution, originals),
         )
     if test is None or overlap is None:
         return flags
@@ -529,6 +532,8 @@ def _flag_texts(flags: Flags) -> list[str]:
         found.append(f"the test uses an object of a class that the codebase does not have ({invented})")
     if flags.equal_to_all:
         found.append(f"it has something that equals whatever it is compared with ({flags.equal_to_all})")
+    if flags.baked_in:
+        found.append(f"a line that the codebase does not have contains a value of its own ({flags.baked_in})")
     return found + [text for name, text in _FLAGS.items() if getattr(flags, name)]
 
 
