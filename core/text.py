@@ -4,9 +4,19 @@ Text is stored raw; every display of it goes through `visible`, which maps code 
 ranges of the raw text are the same on the screen.
 """
 
+import re
+
 _BIDI = (0x061C, 0x200E, 0x200F, *range(0x202A, 0x202F), *range(0x2066, 0x206A))
 _ZERO_WIDTH = (0x00AD, 0x180E, 0x200B, 0x200C, 0x200D, *range(0x2060, 0x2066), *range(0x206A, 0x2070), 0xFEFF)
 _TAGS = (*range(0xE0000, 0xE0080), *range(0xFFF9, 0xFFFC))
+_BLANK = (
+    *(0x034F, 0x115F, 0x1160, 0x17B4, 0x17B5, 0x3164, 0xFFA0),
+    *range(0xFE00, 0xFE0E),
+    *range(0xE0080, 0xE1000),
+    *(*range(0x13430, 0x13456), *range(0x1BCA0, 0x1BCA4), *range(0x1D173, 0x1D17B)),
+)
+"""What programs may leave out when they draw text (Unicode's `Default_Ignorable_Code_Point`), or what controls
+how other characters are drawn. Text and emoji styles (U+FE0E, U+FE0F) stay."""
 
 _GLYPHS: dict[int, int] = {
     **{code: 0x2400 + code for code in range(0x20) if code not in (0x09, 0x0A)},
@@ -15,6 +25,7 @@ _GLYPHS: dict[int, int] = {
     **dict.fromkeys(_BIDI, ord("⇄")),
     **dict.fromkeys(_ZERO_WIDTH, ord("·")),
     **dict.fromkeys(_TAGS, 0xFFFD),
+    **dict.fromkeys(_BLANK, ord("·")),
     0x2028: 0x2424,
     0x2029: 0x2424,
     **dict.fromkeys(range(0xD800, 0xE000), 0xFFFD),
@@ -33,6 +44,18 @@ def visible(text: str) -> str:
 def visible_line(text: str) -> str:
     """Return `text` as one line: like `visible`, with newlines and tabs also as glyphs."""
     return text if text.isascii() and text.isprintable() else text.translate(_ONE_LINE)
+
+
+_MARKDOWN = re.compile(r"[\\`*_\[\]<>#&|!~$^{}@]|^[-+=:](?=\s|[-+=:]|$)|(?<=^\d)[.)]|(?<=^\d\d)[.)]")
+
+
+def markdown_line(text: str) -> str:
+    """Return `text` as one line of Markdown that is drawn as it stands, also if LaTeX is made of it.
+
+    Escaped is what CommonMark, GitHub and Pandoc read as markup: HTML, links, math, citations and attributes,
+    and at its beginning lists, headings and the bounds of metadata.
+    """
+    return _MARKDOWN.sub(r"\\\g<0>", visible_line(text))
 
 
 def plural(number: int, one: str, several: str = "") -> str:

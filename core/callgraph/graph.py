@@ -211,7 +211,7 @@ def read_calls(lines: Iterable[str]) -> Iterator[ObservedCall]:
             continue
         try:
             item = json.loads(line)
-        except ValueError as error:
+        except (ValueError, RecursionError) as error:
             raise CallRecordError(f"Line {number} of the record of calls is not JSON: {error}.") from error
         if number == 1:
             _check_header(item)

@@ -124,7 +124,7 @@ def read_earlier_files(folder: Path) -> EarlierFiles | None:
     """Return the earlier files in the folder of a library; None if there are none or they are damaged."""
     try:
         stored = msgspec.json.decode((folder / HISTORY_FILE).read_bytes(), type=_Stored)
-    except (OSError, msgspec.MsgspecError):
+    except (OSError, msgspec.MsgspecError, RecursionError):
         return None
     return stored.files if stored.version == _VERSION else None
 

@@ -103,7 +103,7 @@ def read_judged(text: str, file: str) -> tuple[JudgedCorruption, ...]:
             continue
         try:
             read = msgspec.json.decode(line, type=_Line)
-        except msgspec.DecodeError as error:
+        except (msgspec.DecodeError, RecursionError) as error:
             raise UserError(
                 f"{file}: line {number} is not a judged corruption: {error}.",
                 hint='Each line has "source", "record" and "readings", which have "verdict" and "words".',

@@ -202,7 +202,7 @@ def read_submissions(folder: Path, studies: tuple[str, ...] = ()) -> FailedSubmi
     """Return the submissions that `write_submissions` stored; none if the file is missing or damaged."""
     try:
         stored = msgspec.json.decode(_file_of(folder, studies).read_bytes(), type=_Stored)
-    except (OSError, msgspec.MsgspecError):
+    except (OSError, msgspec.MsgspecError, RecursionError):
         return FailedSubmissions()
     return FailedSubmissions.collected(stored.submissions if stored.version == _VERSION else ())
 

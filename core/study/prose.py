@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
-from gistpoint.core.text import visible_line
+from gistpoint.core.text import markdown_line, visible_line
 
 FactValue = int | float | str | bool
 Facts = Mapping[str, FactValue]
@@ -119,15 +119,11 @@ _START = {PassageKind.HEADING: "## ", PassageKind.ITEM: "- ", PassageKind.PARAGR
 
 def markdown(title: str, passages: Iterable[Passage]) -> str:
     """Return passages as Markdown, with all markup in their texts escaped."""
-    text = f"# {_plain(title)}\n"
+    text = f"# {markdown_line(title)}\n"
     before = PassageKind.HEADING
     for passage in passages:
         in_list = passage.kind is before is PassageKind.ITEM
         gap = "" if in_list else "\n"
-        text = f"{text}{gap}{_START[passage.kind]}{_plain(passage.text)}\n"
+        text = f"{text}{gap}{_START[passage.kind]}{markdown_line(passage.text)}\n"
         before = passage.kind
     return text
-
-
-def _plain(text: str) -> str:
-    return re.sub(r"([\\`*_\[\]<>#&|!])", r"\\\1", visible_line(text))

@@ -172,7 +172,7 @@ def _values_in(event: ServerEvent) -> tuple[bytes, ...]:
         return event.lines
     try:
         json.loads(event.data)
-    except ValueError:
+    except (ValueError, RecursionError):
         return event.lines
     return (event.data,)
 

@@ -9,7 +9,7 @@ from typing import Any
 
 from gistpoint.core.errors import UserError
 from gistpoint.core.plugins import declared, is_callable, load, pieces_of
-from gistpoint.core.text import visible, visible_line
+from gistpoint.core.text import markdown_line, visible
 from gistpoint.sessions.exports.atif import atif_text
 from gistpoint.sessions.exports.cast import cast_text
 from gistpoint.sessions.exports.chat import chat_text
@@ -23,15 +23,15 @@ def markdown_text(document: RunDocument) -> Iterator[str]:
     """Yield a run as Markdown, one step at a time; each text's fence is longer than any backticks in it."""
     document.build()
     run = document.header
-    yield f"# {_plain(run.task or run.id or run.format)}\n\n"
+    yield f"# {markdown_line(run.task or run.id or run.format)}\n\n"
     yield _fenced("\n".join(header_lines(run)))
     if run.prompt:
         yield "## Task\n\n" + _fenced(run.prompt)
     for index in range(document.step_count):
         step = document.step(index)
-        yield f"## {index + 1}. {step.kind.value}: {_plain(summary(step, 80))}\n\n"
+        yield f"## {index + 1}. {step.kind.value}: {markdown_line(summary(step, 80))}\n\n"
         for title, text in _parts(document, step):
-            yield f"**{_plain(title)}**\n\n" + _fenced(text)
+            yield f"**{markdown_line(title)}**\n\n" + _fenced(text)
 
 
 def _parts(document: RunDocument, step: Step) -> Iterator[tuple[str, str]]:
@@ -43,10 +43,6 @@ def _parts(document: RunDocument, step: Step) -> Iterator[tuple[str, str]]:
             yield title_of(step, scope, number), shown
         if scope is TextScope.CALL and number in without_result:
             yield f"result {step.calls[number].id}".rstrip(), UNANSWERED
-
-
-def _plain(text: str) -> str:
-    return re.sub(r"([\\`*_\[\]<>#&|!])", r"\\\1", visible_line(text))
 
 
 def _fenced(text: str) -> str:

@@ -85,7 +85,7 @@ def _delete_verdicts(campaigns: Path, study: str, has_to_go: HasToGo) -> None:
 
 def _verdicts_have_to_go(file: Path, study: str, has_to_go: HasToGo) -> bool:
     for line in file.read_bytes().splitlines():
-        with suppress(ValueError):
+        with suppress(ValueError, RecursionError):
             value = json.loads(line)
             origins = origins_in(_provenance_in(value))
             if any(of == study and has_to_go(attempt) for of, attempt in origins):

@@ -5,11 +5,12 @@ from __future__ import annotations
 import unicodedata
 
 import pytest
+from hostile import HOSTILE
 from hypothesis import given
 from hypothesis import strategies as st
 
 from gistpoint.core.canonical import canonical_json, sha256_of_json, sha256_of_text
-from gistpoint.core.text import bounded, last_lines, visible, visible_line, whole_number
+from gistpoint.core.text import bounded, last_lines, markdown_line, visible, visible_line, whole_number
 
 ANY_TEXT = st.text(st.characters() | st.sampled_from("\0\x1b\u202e\u2066\ufeff\ud800\r\n\t\u2028\x9b\xad"))
 
@@ -98,3 +99,68 @@ def test_the_last_lines_of_an_error_are_those_that_pytest_marks() -> None:
     ) == ("ModuleNotFoundError: No module named 'x'")
     assert last_lines("one\n\ntwo\nthree\nfour\n") == "two\nthree\nfour"
     assert last_lines("") == ""
+
+
+_DRAWN = frozenset({
+    *range(0x0600, 0x0606), 0x06DD, 0x070F, 0x0890, 0x0891, 0x08E2, 0x110BD, 0x110CD,
+})  # fmt: skip
+"""Format characters that are drawn: signs that enclose numbers, and abbreviations."""
+_STYLES = frozenset({0xFE0E, 0xFE0F})
+
+
+def test_no_character_that_is_not_drawn_stays_invisible() -> None:
+    """`unicodedata` is the witness: format characters, and what has no glyph of its own."""
+    blank = [
+        0x034F,
+        0x115F,
+        0x1160,
+        0x17B4,
+        0x17B5,
+        0x3164,
+        0xFFA0,
+        *range(0xFE00, 0xFE10),
+        *range(0xE0100, 0xE01F0),
+    ]
+    formats = [code for code in range(0x110000) if unicodedata.category(chr(code)) == "Cf"]
+    left = {code for code in (*formats, *blank) if visible(chr(code)) == chr(code)}
+    assert left == _DRAWN | _STYLES
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("<script>alert(1)</script>", r"\<script\>alert(1)\</script\>"),
+        ("[x](javascript:alert(1))", r"\[x\](javascript:alert(1))"),
+        ("![x](http://example.invalid/x)", r"\!\[x\](http://example.invalid/x)"),
+        ("&#60;b>", r"\&\#60;b\>"),
+        (r"\input{/etc/passwd} \write18{ls}", r"\\input\{/etc/passwd\} \\write18\{ls\}"),
+        ("$\\frac{a}{b}$", r"\$\\frac\{a\}\{b\}\$"),
+        ("`code` *bold* _it_ ~~gone~~ a^2^ | c", r"\`code\` \*bold\* \_it\_ \~\~gone\~\~ a\^2\^ \| c"),
+        ("@doe99 says", r"\@doe99 says"),
+        ("- item", r"\- item"),
+        ("+ item", r"\+ item"),
+        ("---", r"\---"),
+        ("===", r"\==="),
+        (": definition", r"\: definition"),
+        ("1. one", r"1\. one"),
+        ("12) twelve", r"12\) twelve"),
+        ("-5 and 1.5 and a-b", "-5 and 1.5 and a-b"),
+        ("a\n# b", "a␊\\# b"),
+        ("\x1b[31mred", "␛\\[31mred"),
+    ],
+)
+def test_a_line_of_markdown_is_drawn_as_it_stands(text: str, shown: str) -> None:
+    assert markdown_line(text) == shown
+
+
+def test_a_line_of_markdown_is_read_back_by_commonmark() -> None:
+    """`markdown-it-py` is the witness: what it draws is the text."""
+    from html import unescape
+
+    from markdown_it import MarkdownIt
+
+    for text in (*HOSTILE, "1. x", "- x", "<b>x</b>", "a *b* `c`", "---", "===", "+ x", "x | y"):
+        if text != text.strip() or not text.isprintable():
+            continue
+        drawn = MarkdownIt("gfm-like", {"linkify": False}).render(markdown_line(text))
+        assert unescape(drawn.removeprefix("<p>").removesuffix("</p>\n")) == visible_line(text), text
