@@ -15,8 +15,8 @@ _BLANK = (
     *range(0xE0080, 0xE1000),
     *(*range(0x13430, 0x13456), *range(0x1BCA0, 0x1BCA4), *range(0x1D173, 0x1D17B)),
 )
-"""What programs may leave out when they draw text (Unicode's `Default_Ignorable_Code_Point`), or what controls
-how other characters are drawn. Text and emoji styles (U+FE0E, U+FE0F) stay."""
+"""What programs may leave out when they draw text (Unicode's `Default_Ignorable_Code_Point`), or what
+controls how other characters are drawn. Text and emoji styles (U+FE0E, U+FE0F) stay."""
 
 _GLYPHS: dict[int, int] = {
     **{code: 0x2400 + code for code in range(0x20) if code not in (0x09, 0x0A)},

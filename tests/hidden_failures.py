@@ -6,7 +6,7 @@ The tables are as in `hidden_faults.py`. Nothing in them runs but in a sandbox.
 from __future__ import annotations
 
 LIBRARY = """
-import collections, contextlib, functools, logging, sys, warnings
+import collections, contextlib, functools, logging, os, random, sys, warnings
 
 
 class Setting:
@@ -62,6 +62,18 @@ class Door:
 
     def __exit__(self, *exc):
         return self.close()
+
+
+def fresh_list(n):
+    return [n]
+
+
+def rolled(n):
+    return random.Random(n).randrange(100)
+
+
+def setting(name):
+    return os.environ.get(name, "none")
 
 
 @contextlib.contextmanager
@@ -274,7 +286,7 @@ class Box:
     def __init__(self, value): self.value = value
 """
 TESTS = """
-import random, unittest
+import os, random, unittest
 from unittest import mock
 import helpers, pytest, kit
 from kit import Box, Door, Gate, Guard, Hook, Setting
@@ -301,6 +313,20 @@ def test_door():
     with one:
         with two: pass
         assert two.closed
+def test_fresh_list():
+    one = kit.fresh_list(1)
+    one.append(2)
+    assert kit.fresh_list(1) == [1]
+    assert kit.fresh_list(2) == [2]
+def test_rolled():
+    before = random.getstate()
+    assert kit.rolled(1) == 17
+    assert kit.rolled(2) == 7
+    assert random.getstate() == before
+def test_setting():
+    assert kit.setting("KIT") == "none"
+    assert "KIT" not in os.environ
+    assert kit.setting("KIT2") == "none"
 def test_gate():
     one, two = Gate(), Gate()
     with one:
@@ -426,6 +452,9 @@ FILES = {
 HEADERS = {
     "Setting.changed": "@contextlib.contextmanager\ndef changed(self, value):",
     "Setting.__exit__": "def __exit__(self, *exc):",
+    "fresh_list": "def fresh_list(n):",
+    "rolled": "def rolled(n):",
+    "setting": "def setting(name):",
     "Gate.close": "def close(self):",
     "Door.close": "def close(self):",
     "env": "@contextlib.contextmanager\ndef env(table, name, value):",
@@ -457,6 +486,9 @@ HEADERS = {
 CORRUPTED = {
     "Setting.changed": "yield self",
     "Setting.__exit__": "self.depth -= 2",
+    "fresh_list": "return []",
+    "rolled": "return n",
+    "setting": "return name",
     "Gate.close": "self.closed = False",
     "Door.close": "self.closed = False",
     "env": "yield",
@@ -511,6 +543,27 @@ ENDED: dict[str, Bodies] = {
     },
 }
 """Bodies that end a block or a call of the test although a check in it failed."""
+LEFT: dict[str, Bodies] = {
+    "a shared list": {
+        "fresh_list": "known = fresh_list.__dict__.setdefault('known', {})\nreturn known.setdefault(n, [n])"
+    },
+    "the state of random": {"rolled": "random.seed(n)\nreturn random.randrange(100)"},
+    "a variable": {"setting": "return os.environ.setdefault(name, 'none')"},
+    "the working directory": {"setting": "os.chdir('/')\nreturn os.environ.get(name, 'none')"},
+    "a signal": {
+        "setting": "import signal\nsignal.signal(signal.SIGUSR1, signal.SIG_IGN)\n"
+        "return os.environ.get(name, 'none')"
+    },
+    "a thread": {
+        "setting": "import threading, time\nthreading.Thread(target=time.sleep, args=(60,), daemon=True).start()\n"
+        "return os.environ.get(name, 'none')"
+    },
+    "the recursion limit": {
+        "setting": "sys.setrecursionlimit(sys.getrecursionlimit() + 1)\nreturn os.environ.get(name, 'none')"
+    },
+    "a trace function": {"setting": "sys.setprofile(lambda *_: None)\nreturn os.environ.get(name, 'none')"},
+}
+"""Bodies that leave behind what a test could only find in its own process."""
 DONE: dict[str, Bodies] = {
     "a text that is printed": {"render": "print(', '.join(words))\nreturn ''"},
     "a text that is written": {"render": "sys.stdout.write(', '.join(words) + chr(10))"},
@@ -558,6 +611,9 @@ HONEST: dict[str, Bodies] = {
         "finally: table.update({name: old})"
     },
     "Setting.__exit__": {"Setting.__exit__": "self.closed, self.depth = True, self.depth - 1\nreturn False"},
+    "fresh_list": {"fresh_list": "found = []\nfound.append(n)\nreturn found"},
+    "rolled": {"rolled": "import decimal\nfrom random import Random\nreturn Random(n).randrange(0, 100)"},
+    "setting": {"setting": "return dict(os.environ).get(name) or 'none'"},
     "Gate.close": {"Gate.close": "self.__dict__.update(closed=True)\nreturn 0"},
     "Door.close": {"Door.close": "self.__dict__.update(closed=True)\nreturn 0"},
     "render with debug": {"render": "sys.stderr.write('debug')\nreturn str.join(', ', [*words]) + '\\n'"},

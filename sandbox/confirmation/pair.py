@@ -77,6 +77,8 @@ class Asked:
     """The exceptions that functions of the test raised while they were called back, as texts."""
     swallowed: set[str] = field(default_factory=set)
     """Those of them that did not come out of the call of the function that called back."""
+    state: set[str] = field(default_factory=set)
+    """What its calls changed in the other process, or answered with again, in words."""
 
     def enters(self, function: int) -> bool:
         """Return whether the test called a function, or may have: calls that can't be sent have no number."""
@@ -300,6 +302,7 @@ class Pair:
                 "words": f"there are more than {MOST_CALLS} calls",
             }
         answer = self._from_submission(request)
+        asked.state.update(word for word in _listed(answer.get("state")) if isinstance(word, str))
         self._kept += len(json.dumps(request))
         # Limited, because the exchanges are kept in memory until they are compared.
         if self._kept < _KEPT_BYTES:
@@ -326,6 +329,10 @@ class Pair:
         else:
             self._gone = {"re": "gone", "reason": "sandbox", "words": _last_words(ended)}
         return self._gone
+
+
+def _listed(value: object) -> list[object]:
+    return value if isinstance(value, list) else []
 
 
 def _last_words(ended: Ended) -> str:

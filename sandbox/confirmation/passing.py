@@ -53,6 +53,7 @@ _NEEDS_OTHERS = "passes only with changes to functions that were right"
 _NEEDS_ANOTHER = "passes only with another changed function, and not with the true one in its place"
 _LARGER = "makes calls larger than the true function does, so that they can't be repeated"
 _SWALLOWS = "swallows an exception of a test that the true function does not cause"
+_CHANGES_PROCESS = "changes or shares something in its process that the true function leaves alone"
 _SETS_MORE = "sets attributes that the true function does not set, and that the library can read"
 _CHANGES_DETAIL = "The tests pass only because of a change that the true function never makes."
 _RUNS_MORE = "answers with text that the library runs as code, but differently from the true function"
@@ -159,7 +160,7 @@ class PassCheck:
             contradicted = self._with_all_changes(functions, learned, unmade)
             if contradicted is not None:
                 return contradicted
-        for check in (self._swallowing, self._too_large):
+        for check in (self._swallowing, self._too_large, self._changing_process):
             fault = check(functions, learned, tests, report)
             if fault is not None:
                 return fault
@@ -293,6 +294,30 @@ class PassCheck:
             return None
         detail = f"Calls of {suspected[0]} are too large to be repeated."
         return unconfirmed(Unconfirmable.TOO_MANY_CALLS, detail, (_LARGER,))
+
+    def _changing_process(
+        self,
+        functions: Sequence[FunctionName],
+        learned: Sequence[Mapping[str, Sequence[str]]],
+        tests: Sequence[str],
+        report: PairReport,
+    ) -> Confirmation | None:
+        """Return why a pass depends on what the tests' process can't see; None if it does not.
+
+        A test that checks that something is left as it was, or that answers are separate objects, passes in
+        another process, whatever the submission does.
+        """
+        suspected = [id for id in tests if report.asked[id].state]
+        if not suspected:
+            return None
+        true = ran(self.case, functions, suspected, self.case.original, learned, self.run)
+        known = frozenset[str]().union(*(asked.state for asked in true.asked.values()))
+        for id in suspected:
+            others = sorted(report.asked[id].state - known)
+            if others:
+                detail = f"A call of {id} changes or shares {others[0]}, which the true function does not."
+                return unconfirmed(Unconfirmable.STATE_OUTSIDE, detail[:500], (_CHANGES_PROCESS,))
+        return None
 
     def _check_controls(self, tests: Sequence[str], learned: Sequence[Mapping[str, Sequence[str]]]) -> None:
         """Raise `NoControlError` if a function of the task has no control of its own.

@@ -51,6 +51,7 @@ FILES = {
     "gistpoint_parts.py": "plain_parts.py",
     "gistpoint_sides.py": "plain_sides.py",
     "gistpoint_functions.py": "raw_functions.py",
+    "gistpoint_state.py": "process_state.py",
 }
 
 

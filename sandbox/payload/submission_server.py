@@ -30,6 +30,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING or "." in __name__:
     from gistpoint.sandbox.payload import plain_data as plain
     from gistpoint.sandbox.payload import plain_sides as sides
+    from gistpoint.sandbox.payload.process_state import ProcessState
     from gistpoint.sandbox.payload.raw_functions import the_function
 else:
 
@@ -46,10 +47,12 @@ else:
     sys.modules["gistpoint_parts"] = _sibling("gistpoint_parts.py")
     plain = _sibling("gistpoint_plain.py")
     the_function = _sibling("gistpoint_functions.py").the_function
+    ProcessState = _sibling("gistpoint_state.py").ProcessState
 
 _LOWEST = 3
 _ABSENT = frozenset(("pytest", "_pytest", "conftest"))
 _MOST_SHARED = 200
+_SAME_OBJECT = "an object that it answered with before"
 _PLAIN_DATA = frozenset((type(None), bool, int, float, str, bytes, tuple, list, dict, set, frozenset))
 
 
@@ -156,6 +159,7 @@ class SubmissionServer:
         self.out, self.err = _Captured(), _Captured()
         self.warned: list[list[str]] = []
         self.logged: list[list[Any]] = []
+        self.state = ProcessState()
 
     def serve(self) -> None:
         """Answer requests until standard input ends."""
@@ -201,6 +205,9 @@ class SubmissionServer:
     def answer_to(self, request: dict[str, Any], shared: sides.Shared) -> dict[str, Any]:
         roots = plain.Decoder(shared, request).values()
         kind = "value"
+        if request["do"] == "call":
+            self.function_of(request)  # what an import changes is no effect of the call
+        before = self.state.read()
         try:
             value = self.carry_out(request, roots)
         except StopIteration as ended:
@@ -211,7 +218,11 @@ class SubmissionServer:
             raise
         except BaseException as error:
             kind, value = "raised", error
-        return {"re": kind, **plain.Encoder(shared).message([value])}
+        changed = self.state.changed(before)
+        if self.state.is_shared(value, lambda found: id(found) in shared.numbers):
+            changed.append(_SAME_OBJECT)
+        answer = {"re": kind, **plain.Encoder(shared).message([value])}
+        return {**answer, "state": changed} if changed else answer
 
     def carry_out(self, request: dict[str, Any], roots: list[Any]) -> Any:
         """Carry out a request, and return the result; raises whatever the submitted code raises.

@@ -10,7 +10,7 @@ from examples import sampled
 from fault_tasks import FaultTasks, fault_tasks, is_caught
 from working_backends import on_one_backend
 
-from gistpoint.core.confirmation.model import Confirmed
+from gistpoint.core.confirmation.model import Confirmed, Unconfirmable
 from gistpoint.sandbox.backends.base import Backend
 from gistpoint.sandbox.environments.store import EnvironmentStore
 
@@ -36,6 +36,14 @@ def test_a_check_that_fails_counts_whatever_ends_its_block(tasks: FaultTasks, na
     found = tasks.confirmed(faults.ENDED[name])
     assert is_caught(found), found
     assert any("exception of a test" in mark for mark in found.marks), found
+
+
+@on_one_backend
+@pytest.mark.parametrize("name", sampled(faults.LEFT, 3))
+def test_what_a_call_leaves_behind_in_its_process_counts(tasks: FaultTasks, name: str) -> None:
+    found = tasks.confirmed(faults.LEFT[name])
+    assert (found.result, found.reason) == (Confirmed.UNCONFIRMED, Unconfirmable.STATE_OUTSIDE), found
+    assert any("in its process" in mark for mark in found.marks), found
 
 
 @on_one_backend
