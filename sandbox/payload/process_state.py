@@ -26,22 +26,24 @@ def _of_module(module: str, get: Callable[[Any], object]) -> Callable[[], object
     return read
 
 
+_ENVIRON = os.environ
+_RAW_ENVIRON: Any = getattr(os.environ, "_data", os.environ)
+"""The dictionary behind `os.environ`, which is read without decoding."""
 _READ: dict[str, Callable[[], object]] = {
-    "the environment": lambda environ=os.environ: (os.environ is environ, dict(environ)),  # type: ignore[misc]
+    "the environment": lambda: (os.environ is _ENVIRON, dict(_RAW_ENVIRON)),
     "the working directory": os.getcwd,
     "the recursion limit": sys.getrecursionlimit,
     "the import path": lambda: list(sys.path),
     "tracing": lambda: (sys.gettrace(), sys.getprofile()),
-    "the threads": lambda count=threading.active_count: count(),  # type: ignore[misc]
+    "the threads": threading.active_count,
     "the state of random": _of_module("random", lambda module: module.getstate()),
     "the decimal context": _of_module("decimal", lambda module: repr(module.getcontext())),
     "the locale": _of_module("locale", lambda module: module.setlocale(module.LC_ALL)),
     "the collection of garbage": _of_module(
         "gc", lambda module: (module.isenabled(), module.get_threshold())
     ),
-    "signals": _of_module(
-        "signal", lambda module: [module.getsignal(number) for number in sorted(module.valid_signals())]
-    ),
+    # The module in C, because that in Python makes an enumeration's member of each handler.
+    "signals": _of_module("_signal", lambda module: list(map(module.getsignal, range(1, module.NSIG)))),
 }
 
 
