@@ -49,7 +49,7 @@ def test_a_fact_is_never_read_as_a_template_or_as_markup() -> None:
     facts = {"title": "{rate} # <b>*x*</b>\n\u202e"}
     (passage,) = written("{title}", facts)
     assert passage.text == "{rate} # <b>*x*</b>␊⇄"
-    assert r"{rate} \# \<b\>\*x\*\</b\>" in markdown("t", [passage])
+    assert r"\{rate\} \# \<b\>\*x\*\</b\>" in markdown("t", [passage])
 
 
 def test_what_is_typed_can_be_told_from_what_is_filled_in() -> None:
