@@ -25,7 +25,7 @@ from gistpoint.core.tasks.budgets import Budgets, Remaining
 
 OUTLINES = "outlines"
 """The name of the file, next to the folders of the attempts."""
-_FORMAT = 3
+_FORMAT = 4
 
 Versions = tuple[tuple[int, int, int], ...]
 """The versions of an attempt's files on disk: inode, size in bytes, time of the last change in ns."""
@@ -52,7 +52,7 @@ class Outline(msgspec.Struct, frozen=True, array_like=True):
     @classmethod
     def of(cls, state: AttemptState, versions: Versions, started_utc_ms: int, problem: str) -> Outline:
         """Return the outline of an attempt."""
-        header = structs.replace(state.header, brief="", extra={}, solver=msgspec.UNSET)
+        header = structs.replace(state.header, brief="", extra={}, solver=_outlined_solver(state.header))
         return cls(
             versions,
             started_utc_ms,
@@ -86,6 +86,12 @@ class Outline(msgspec.Struct, frozen=True, array_like=True):
             events=self.events,
             handovers=self.handovers,
         )
+
+
+def _outlined_solver(header: AttemptStarted) -> dict[str, Any] | msgspec.UnsetType:
+    """Return the part of a solver that shows to which job of a run its attempt belongs."""
+    job = (header.solver or {}).get("job")
+    return msgspec.UNSET if job is None else {"job": job}
 
 
 def _outlined(submission: Submission) -> Submission:

@@ -27,7 +27,7 @@ from gistpoint.core.agents.conversation import (
 from gistpoint.core.agents.settings import AgentSettings
 from gistpoint.core.agents.text_calls import calls_in
 from gistpoint.core.attempts.engine import Attempt
-from gistpoint.core.attempts.events import ModelTurn, Pane, RequestedCall
+from gistpoint.core.attempts.events import Heartbeat, ModelTurn, Pane, Paused, RequestedCall
 from gistpoint.core.attempts.parts import REQUEST_ID
 from gistpoint.core.attempts.reasons import EndReason, GiveUpCode, PauseReason
 from gistpoint.core.attempts.state import AttemptState
@@ -164,6 +164,10 @@ class _Patience(CancelToken):
         self._on_failed = on_failed
         self._sent_at = time.monotonic()
         self.waited_s = 0.0
+        self._unanswered_ms = 0
+        """The time of failed requests that the attempt's clock still counts as thinking."""
+        self._thinking_before_ms = attempt.clock().thinking
+        """The thinking before the last request was sent."""
         self.lost = Usage()
         """The usage of requests that failed."""
         self.lost_s = 0.0
@@ -181,7 +185,9 @@ class _Patience(CancelToken):
         now = time.monotonic()
         if now - self._beat >= _HEARTBEAT_S:
             self._beat = now
-            self._attempt.heartbeat()
+            # No limit on the time ends an attempt during a request: if it fails, its time does not count.
+            if not self._attempt.state.ended:
+                self._attempt.append(Heartbeat())
         if self.cancelled:
             raise CancelledError("The request was dropped.")
 
@@ -193,8 +199,7 @@ class _Patience(CancelToken):
             return
         self._paused = self.is_waiting = True
         began = time.monotonic()
-        with suppress(AttemptError):  # the attempt's time is up, which the reply will show
-            self._attempt.pause(PauseReason.ENDPOINT_WAIT)
+        self._pause()
         try:
             yield
             self.is_waiting = False
@@ -202,13 +207,36 @@ class _Patience(CancelToken):
             self._paused = False
             self._attempt.resume()
             self._sent_at = time.monotonic()
+            self._thinking_before_ms = self._attempt.clock().thinking
             self.waited_s += self._sent_at - began
 
     def failed(self, usage: Usage) -> None:
         """Count a request that has failed and will be sent again."""
         self.lost += usage
-        self.lost_s += self.under_way_s()
+        self._not_answered()
         self._on_failed(self.lost, self.lost_s)
+
+    def unanswered(self) -> None:
+        """Count the last request, which brought no reply, as no time of the model's (decision 168)."""
+        self._not_answered()
+        if self._unanswered_ms:
+            self._pause()
+        self._attempt.resume()
+
+    def _not_answered(self) -> None:
+        self.lost_s += self.under_way_s()
+        thinking = self._attempt.clock().thinking
+        self._unanswered_ms += 0 if self.is_waiting else thinking - self._thinking_before_ms
+        self._thinking_before_ms = thinking
+
+    def _pause(self) -> None:
+        thinking_ms, self._unanswered_ms = self._unanswered_ms, 0
+        if not thinking_ms:
+            with suppress(AttemptError):  # the attempt's time is up, which the reply will show
+                self._attempt.pause(PauseReason.ENDPOINT_WAIT)
+        elif not self._attempt.state.ended:
+            # Without a check of the time, which contains that of the failed request.
+            self._attempt.append(Paused(PauseReason.ENDPOINT_WAIT, thinking_ms=thinking_ms))
 
     def under_way_s(self) -> float:
         """Return for how many seconds the last request has been under way; 0 during a wait."""
@@ -334,14 +362,24 @@ class ModelWork:
         except CancelledError:
             dropped = Usage() if patience.is_waiting else Usage(estimate.prompt_tokens)
             self.lost += structs.replace(self._priced(patience.lost + dropped), estimated=True)
-            self.lost_s += patience.lost_s + patience.under_way_s()
+            patience.unanswered()
+            self.lost_s += patience.lost_s
             return self._left(Leaving.STOPPED)
-        self.lost_s += patience.lost_s
         if isinstance(reply, ChatFailure):
-            self.lost_s += patience.under_way_s()
+            patience.unanswered()
+            self.lost_s += patience.lost_s
             return self._failed(reply)
+        self.lost_s += patience.lost_s
         taken_s = time.monotonic() - began - patience.waited_s - patience.lost_s
-        return self._replied(reply, messages, tools, taken_s)
+        turn = self._turn(reply, tools, taken_s)
+        cut = history_cut(self.attempt.state, messages, turn)
+        if cut is None:
+            self._replied(turn, reply)
+            return None
+        # A reply to a shortened conversation must not be journalled (decision 74).
+        patience.unanswered()
+        self.lost += self._priced(reply.usage + reply.lost)
+        return self._left(Leaving.HALTED, HISTORY_CUT, cut)
 
     def _announced(self, usage: Usage) -> _Patience:
         """Announce a request of this usage; return its token, which announces it again if it fails."""
@@ -370,25 +408,15 @@ class ModelWork:
         self.attempt.hand_in(EndReason.CONTEXT_EXHAUSTED)
         return None
 
-    def _replied(
-        self, reply: ChatReply, messages: Sequence[ChatMessage], tools: Sequence[Tool], seconds: float
-    ) -> Left | None:
-        """Journal a reply, unless the endpoint read only a part of the conversation."""
-        attempt = self.attempt
-        turn = self._turn(reply, tools, seconds)
-        cut = history_cut(attempt.state, messages, turn)
-        if cut is not None:
-            # A reply to a shortened conversation must not be journalled (decision 74).
-            self.lost += self._priced(reply.usage + reply.lost)
-            return self._left(Leaving.HALTED, HISTORY_CUT, cut)
+    def _replied(self, turn: ModelTurn, reply: ChatReply) -> None:
+        """Journal a reply."""
         try:
-            attempt.model_turn(turn)
+            self.attempt.model_turn(turn)
         except AttemptError:
-            if not attempt.state.ended:  # otherwise the attempt's time was up
+            if not self.attempt.state.ended:  # otherwise the attempt's time was up
                 raise
             self.lost += self._priced(reply.usage + reply.lost)
         self._report()
-        return None
 
     def _over_a_limit(self, estimate: Estimate) -> EndReason | None:
         """Return the limit that a request would exceed; None if it exceeds none."""
@@ -398,7 +426,8 @@ class ModelWork:
             return EndReason.CONTEXT_EXHAUSTED
         if settings.attempt_tokens is None:
             return None
-        spent = self.attempt.state.spent.usage.tokens
+        # Requests that failed were not the model's choice, and are none of its tokens (decision 168).
+        spent = self.attempt.state.spent.replies.tokens
         if spent + estimate.prompt_tokens > settings.attempt_tokens:
             return EndReason.TOKEN_CAP
         return None

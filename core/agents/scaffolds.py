@@ -6,8 +6,8 @@ so that its attempts can be counted like any others (decision 153).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from threading import RLock
@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Any, Protocol
 import msgspec
 
 from gistpoint.core.agents.loop import INFRASTRUCTURE, Leaving, Left, ModelWork
-from gistpoint.core.attempts.events import ModelTurn, Pane
+from gistpoint.core.attempts.events import Heartbeat, ModelTurn, Pane, Paused
 from gistpoint.core.attempts.parts import REQUEST_ID
-from gistpoint.core.attempts.reasons import EndReason, GiveUpCode
+from gistpoint.core.attempts.reasons import EndReason, GiveUpCode, PauseReason
 from gistpoint.core.chat import ChatFailure, ChatMessage, ChatProblem, ToolRequest, Usage
 from gistpoint.core.errors import AttemptError, UserError
 from gistpoint.core.estimates import tokens_in
@@ -127,6 +127,8 @@ class Seat:
     _lock: RLock = field(default_factory=RLock)
     _offered: tuple[str, ...] = ()
     """The names of the tools that the last observed request offered, with the scaffold's own."""
+    _under_way: int = 0
+    """The number of requests that a proxy has sent and that have no answer yet."""
     _problem: tuple[ChatProblem, str] | None = None
     """The last failure of the endpoint without a reply since."""
 
@@ -212,7 +214,7 @@ class Seat:
                 return False
             attempt, settings = self.work.attempt, self.work.settings
             estimate = settings.estimate(tokens_in(characters))
-            spent = attempt.state.spent.usage.tokens + estimate.prompt_tokens
+            spent = attempt.state.spent.replies.tokens + estimate.prompt_tokens
             if settings.attempt_tokens is not None and spent > settings.attempt_tokens:
                 attempt.hand_in(EndReason.TOKEN_CAP)
                 attempt.finish_pending(run=self.work.run)
@@ -221,6 +223,30 @@ class Seat:
                 self.left = Left(Leaving.OVER_COST)
                 return False
             return True
+
+    @contextmanager
+    def request_under_way(self) -> Iterator[int]:
+        """Note that a request is under way, during which no limit on the time ends the attempt.
+
+        Yields the milliseconds of thinking before it, for `not_answered`.
+        """
+        with self._lock:
+            self._under_way += 1
+        try:
+            yield self.work.attempt.clock().thinking
+        finally:
+            with self._lock:
+                self._under_way -= 1
+
+    def beat(self) -> None:
+        """Record a heartbeat; if the time is up and no request is under way, end the attempt."""
+        with self._lock:
+            if self.over:
+                return
+            if self._under_way:
+                self.work.attempt.append(Heartbeat())
+            else:
+                self.work.attempt.heartbeat()
 
     def observed(self, turn: ModelTurn) -> None:
         """Journal a reply that a proxy has passed on; its number and cost are filled in here."""
@@ -237,11 +263,22 @@ class Seat:
             attempt.append(msgspec.structs.replace(turn, turn=number, usage=usage, tools=offered))
             self._report()
 
-    def not_answered(self, problem: ChatProblem, message: str, lost: Usage | None = None) -> None:
-        """Note that the endpoint has failed; the attempt halts if that is the last thing before the end."""
+    def not_answered(
+        self, problem: ChatProblem, message: str, before_ms: int, lost: Usage | None = None
+    ) -> None:
+        """Note that the endpoint has failed; the attempt halts if that is the last thing before the end.
+
+        `before_ms` is the thinking before the request: what came since is no time of the model's.
+        """
         with self._lock:
             self._problem = (problem, message)
             self.work.lost += self._priced(lost or Usage())
+            attempt = self.work.attempt
+            since_ms = attempt.clock().thinking - before_ms
+            if since_ms > 0 and not attempt.state.ended and attempt.state.pause is None:
+                self.work.lost_s += since_ms / 1000
+                attempt.append(Paused(PauseReason.ENDPOINT_WAIT, thinking_ms=since_ms))
+                attempt.resume()
 
     @property
     def has_problem(self) -> bool:
@@ -270,7 +307,7 @@ class Seat:
             attempt.hand_in(EndReason.GAVE_UP, GiveUpCode.NO_TOOL_CALL)
         attempt.finish_pending(run=self.work.run)
         left = self.left if self.left is not None and not attempt.state.ended else Left(Leaving.ENDED)
-        return replace(left, lost=self.work.lost)
+        return replace(left, lost=self.work.lost, lost_s=self.work.lost_s)
 
 
 def _ended(reason: str) -> str:
@@ -284,7 +321,8 @@ def occupied(scaffold: Scaffold, seat: Seat) -> Left:
             scaffold.attempt(seat)
     except ScaffoldError as error:
         if not seat.over:
-            return Left(Leaving.HALTED, FAILED, str(error), lost=seat.work.lost)
+            work = seat.work
+            return Left(Leaving.HALTED, FAILED, str(error), lost=work.lost, lost_s=work.lost_s)
     return seat.concluded()
 
 

@@ -172,6 +172,11 @@ class Clock(Struct, frozen=True):
         changed: dict[str, Any] = {activity.value: max(0, self.of(activity) + ms)}
         return structs.replace(self, **changed)
 
+    def unanswered(self, ms: int) -> Clock:
+        """Return the clock with `ms` milliseconds of thinking, at most all of it, counted as paused."""
+        moved = min(max(0, ms), self.thinking)
+        return self.add(ClockActivity.THINKING, -moved).add(ClockActivity.PAUSED, moved) if moved else self
+
     def restarted(self, mono_ms: int, utc_ms: int) -> Clock:
         """Return the clock at the start of a new process; the time in between counts only as `away`."""
         gap = max(0, utc_ms - self.utc_ms) if self.utc_ms is not None else 0

@@ -327,6 +327,8 @@ class Paused(EventData, frozen=True):
     type: ClassVar[str] = "pause"
     reason: str = ""
     text: str = ""
+    thinking_ms: int | UnsetType = UNSET
+    """The milliseconds before it that counted as a model's thinking, and count as a pause (decision 168)."""
 
 
 class Resumed(EventData, frozen=True):

@@ -21,19 +21,28 @@ class ModelSpending:
     """The cost of an attempt's model so far."""
 
     turns: int = 0
-    usage: Usage = field(default_factory=Usage)
-    """The usage of all replies, including failed attempts at a request."""
+    replies: Usage = field(default_factory=Usage)
+    """The usage of the replies."""
+    failed: Usage = field(default_factory=Usage)
+    """The usage of failed attempts at their requests."""
     retried: int = 0
     """The number of requests sent again."""
     malformed: int = 0
     """The number of calls that could not be carried out as requested."""
 
+    @property
+    def usage(self) -> Usage:
+        """The usage of all requests."""
+        return self.replies + self.failed
+
 
 def spending_of(turns: Iterable[ModelTurn], malformed: int) -> ModelSpending:
     """Return the cost of replies; `malformed` is the number of their calls that could not be carried out."""
     turns = tuple(turns)
-    costs = (part for turn in turns for part in (turn.usage, turn.lost) if part is not UNSET)
-    return ModelSpending(len(turns), sum(costs, Usage()), sum(len(turn.retried) for turn in turns), malformed)
+    replies = sum((turn.usage for turn in turns), Usage())
+    failed = sum((turn.lost for turn in turns if turn.lost is not UNSET), Usage())
+    retried = sum(len(turn.retried) for turn in turns)
+    return ModelSpending(len(turns), replies, failed, retried, malformed)
 
 
 REQUEST_ID = "request_id"

@@ -338,7 +338,9 @@ def _after(state: AttemptState, event: JournalEvent) -> AttemptState:
             return _focus_moved(state, pane)
         case Paused(reason=reason, text=text):
             left = state.left_brief or reason == PauseReason.QUESTIONNAIRE
-            return structs.replace(state, pause=Pause(reason, text, event.mono_ms), left_brief=left)
+            clock = state.clock.unanswered(event.data.thinking_ms or 0)
+            pause = Pause(reason, text, event.mono_ms)
+            return structs.replace(state, pause=pause, left_brief=left, clock=clock)
         case Resumed():
             return structs.replace(state, pause=None)
         case IdlePrompted() as data:

@@ -141,32 +141,43 @@ class _Handler(BaseHTTPRequestHandler):
     def _pass_on(self, body: bytes, request: Mapping[str, Any]) -> None:
         if not self.path.startswith("/"):  # after the host's name, it could make another host's
             return self._refuse(400, "The path is not a path.")
+        with self.server.seat.request_under_way() as before_ms:
+            received = self._exchanged(body, request, before_ms)
+        # The journal has the reply before the program can make its calls.
+        if received is not None:
+            self._chunk(self._without_key(received))
+            self.wfile.write(b"0\r\n\r\n")
+        return None
+
+    def _exchanged(self, body: bytes, request: Mapping[str, Any], before_ms: int) -> bytes | None:
+        """Return the body of the answer, after noting in the journal what it is; None if there is none."""
         seat, endpoint = self.server.seat, self.server.endpoint
         began = time.monotonic()
         self._begun = False
         try:
             received, status = self._received(body)
         except ConnectionError:  # the program is gone
-            return seat.not_answered(ChatProblem.NO_CONNECTION, self._at("nobody"), _lost(body))
+            seat.not_answered(ChatProblem.NO_CONNECTION, self._at("nobody"), before_ms, _lost(body))
+            return None
         except Exception as error:  # of the package, or a limit on the body
-            seat.not_answered(ChatProblem.NO_CONNECTION, self._at(type(error).__name__), _lost(body))
+            named = self._at(type(error).__name__)
+            seat.not_answered(ChatProblem.NO_CONNECTION, named, before_ms, _lost(body))
             self.close_connection = True
             if not self._begun:
                 self._refuse(502, "The endpoint can't be reached, or stopped in the middle of its reply.")
             return None
         if status >= 400:
             problem, text = _failure(status, received, endpoint)
-            seat.not_answered(problem, self._at(f"{status}: {text}"))
-        else:
-            turn = reply_in(self.path, request, received, time.monotonic() - began)
-            if turn is None and asks_for_reply(self.path):
-                seat.not_answered(ChatProblem.MALFORMED_REPLY, self._at("without a reply"), _lost(body))
-            elif turn is not None:
-                withheld = endpoint.withheld.taken_out_of(msgspec.to_builtins(turn))
-                seat.observed(msgspec.convert(withheld, type(turn)))
-        # The journal has the reply before the program can make its calls.
-        self._chunk(self._without_key(received))
-        self.wfile.write(b"0\r\n\r\n")
+            seat.not_answered(problem, self._at(f"{status}: {text}"), before_ms)
+            return received
+        turn = reply_in(self.path, request, received, time.monotonic() - began)
+        if turn is None and asks_for_reply(self.path):
+            named = self._at("without a reply")
+            seat.not_answered(ChatProblem.MALFORMED_REPLY, named, before_ms, _lost(body))
+        elif turn is not None:
+            withheld = endpoint.withheld.taken_out_of(msgspec.to_builtins(turn))
+            seat.observed(msgspec.convert(withheld, type(turn)))
+        return received
 
     def _received(self, body: bytes) -> tuple[bytes, int]:
         """Return the body and the status of the host's response, whose head is sent on.

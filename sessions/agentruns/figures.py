@@ -15,7 +15,7 @@ from statistics import fmean
 from typing import Any
 
 import msgspec
-from msgspec import UNSET, structs
+from msgspec import structs
 
 from gistpoint.core.agents.conversation import has_unread_calls
 from gistpoint.core.agents.scaffolds import NO_TOOLS, OWN
@@ -24,14 +24,12 @@ from gistpoint.core.attempts.events import (
     EndReason,
     GiveUpCode,
     JournalEvent,
-    ModelTurn,
     Paused,
     PauseReason,
     ProcessStarted,
     Resumed,
 )
-from gistpoint.core.attempts.state import AttemptResult
-from gistpoint.core.chat import Usage
+from gistpoint.core.attempts.state import AttemptResult, AttemptState
 from gistpoint.core.csv_text import csv_line
 from gistpoint.core.errors import AttemptError
 from gistpoint.core.kinds.confirming import standing
@@ -41,6 +39,8 @@ from gistpoint.sessions.agentruns.store import AgentRun, JobState, JobStatus, Ru
 from gistpoint.sessions.attempts import AttemptStore, AttemptSummary
 from gistpoint.sessions.journal import JOURNAL, read_journal
 
+UNREADABLE = "unreadable"
+"""The reason in the row of a job whose journal can't be read, or is that of another job."""
 _SILENT = f"{EndReason.GAVE_UP}: {GiveUpCode.NO_TOOL_CALL}"
 
 
@@ -256,6 +256,8 @@ def _outlined(state: JobState, attempt: AttemptSummary | None) -> AttemptFigures
         attempt=state.attempt,
         reason=state.obstacle,
     )
+    if attempt is not None and not _is_of(attempt.state, state):
+        return structs.replace(row, reason=UNREADABLE)
     if attempt is None or attempt.problem or attempt.state.ending is None:
         return row
     return structs.replace(
@@ -309,10 +311,10 @@ def _row(state: JobState, attempts: AttemptStore, *, at_work: bool) -> AttemptFi
         summary = attempts.summary(state.attempt)
         events = read_journal(attempts.folder(state.attempt) / JOURNAL).events
     except AttemptError as error:
-        return structs.replace(row, reason="unreadable", message=str(error))
-    if (summary.state.header.solver or {}).get("job") != state.job.key:
+        return structs.replace(row, reason=UNREADABLE, message=str(error))
+    if not _is_of(summary.state, state):
         return structs.replace(
-            row, reason="unreadable", message=f"The attempt {state.attempt} does not belong to this job."
+            row, reason=UNREADABLE, message=f"The attempt {state.attempt} does not belong to this job."
         )
     if not at_work and (lost := killed_request(state, summary.state, events)) is not None:
         with_loss = state.after(lost)
@@ -322,12 +324,17 @@ def _row(state: JobState, attempts: AttemptStore, *, at_work: bool) -> AttemptFi
     return with_attempt(row, summary, events)
 
 
+def _is_of(attempt: AttemptState, job: JobState) -> bool:
+    """Return whether an attempt is that of a job, which its header names."""
+    return (attempt.header.solver or {}).get("job") == job.job.key
+
+
 def with_attempt(
     row: AttemptFigures, summary: AttemptSummary, events: Iterable[JournalEvent]
 ) -> AttemptFigures:
     """Return the row of a job with what its attempt's journal contains; `events` are those of the journal."""
     state, spent = summary.state, summary.state.spent
-    usage, lost = _usage_of_turns(state.turns)
+    usage = spent.replies
     ending = state.ending
     reason = row.reason
     if ending is not None:
@@ -356,20 +363,13 @@ def with_attempt(
         reasoning_tokens=usage.reasoning_tokens,
         estimated=usage.estimated,
         cost_usd=usage.cost_usd,
-        lost_tokens=row.lost_tokens + lost.tokens,
-        lost_usd=_sum_of((row.lost_usd, lost.cost_usd)),
+        lost_tokens=row.lost_tokens + spent.failed.tokens,
+        lost_usd=_sum_of((row.lost_usd, spent.failed.cost_usd)),
         wall_s=sum(state.clock.of(activity) for activity in ClockActivity) / 1000,
         model_s=sum(turn.latency_ms for turn in state.turns) / 1000,
         endpoint_wait_s=endpoint_wait_ms(events) / 1000,
         streamed=sum(turn.streamed is True for turn in state.turns),
     )
-
-
-def _usage_of_turns(turns: Iterable[ModelTurn]) -> tuple[Usage, Usage]:
-    """Return the usage of the replies, and of the requests that were sent again before them."""
-    turns = tuple(turns)
-    lost = (turn.lost for turn in turns if turn.lost is not UNSET)
-    return sum((turn.usage for turn in turns), Usage()), sum(lost, Usage())
 
 
 def endpoint_wait_ms(events: Iterable[JournalEvent]) -> int:

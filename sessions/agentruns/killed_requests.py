@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 
-from gistpoint.core.attempts.events import JournalEvent
+from gistpoint.core.attempts.events import Heartbeat, JournalEvent
 from gistpoint.core.attempts.reasons import PauseReason
-from gistpoint.core.attempts.state import AttemptState
+from gistpoint.core.attempts.state import AttemptState, fold
 from gistpoint.core.errors import UserError
 from gistpoint.sessions.agentruns.store import AgentRun, JobAsked, JobLost, JobState
 from gistpoint.sessions.attempts import AttemptStore
@@ -42,6 +42,19 @@ def killed_request(job: JobState, state: AttemptState, events: Iterable[JournalE
         return _loss(asked, 0, None, 0.0)
     last_utc_ms = max((event.utc_ms for event in events), default=0)
     return _loss(asked, asked.tokens, asked.cost_usd, max(0, last_utc_ms - asked.utc_ms) / 1000)
+
+
+def unanswered_ms(events: Sequence[JournalEvent]) -> int:
+    """Return the milliseconds of thinking in a journal after the last event that is not a heartbeat.
+
+    If the process died, they passed with a request that brought no reply, and are no time of the model's.
+    """
+    before = len(events)
+    while before and isinstance(events[before - 1].data, Heartbeat):
+        before -= 1
+    if before == len(events):
+        return 0
+    return fold(events).clock.thinking - fold(events[:before]).clock.thinking
 
 
 def _loss(asked: JobAsked, tokens: int, cost_usd: float | None, seconds: float) -> JobLost:

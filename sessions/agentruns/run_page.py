@@ -15,7 +15,7 @@ from gistpoint.core.readable import duration, utc_minute
 from gistpoint.core.text import plural, visible
 from gistpoint.sessions.agentruns.condition import condition_facts
 from gistpoint.sessions.agentruns.figure_lines import summary_lines
-from gistpoint.sessions.agentruns.figures import AttemptFigures, FiguresOfRun, RunFigures
+from gistpoint.sessions.agentruns.figures import UNREADABLE, AttemptFigures, FiguresOfRun, RunFigures
 from gistpoint.sessions.agentruns.rates import Rate
 from gistpoint.sessions.agentruns.shown_attempts import PassedTests, tests_of
 from gistpoint.sessions.agentruns.store import AgentRun, JobStatus
@@ -84,7 +84,7 @@ class _AgentRunPage:
 
     def _state(self, row: AttemptFigures) -> AttemptState | None:
         """Return the state of a job's attempt; None if there is none, or if it can't be read."""
-        if not row.attempt or row.reason == "unreadable":
+        if not row.attempt or row.reason == UNREADABLE:
             return None
         try:
             return self._attempts.summary(row.attempt).state

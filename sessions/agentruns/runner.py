@@ -21,10 +21,10 @@ from gistpoint.core.agents.scaffolds import Scaffold
 from gistpoint.core.agents.settings import AgentSettings
 from gistpoint.core.agents.static import StaticRefusedError, require_fitting
 from gistpoint.core.attempts.engine import Attempt
-from gistpoint.core.attempts.events import AttemptStarted, JournalEvent
+from gistpoint.core.attempts.events import AttemptStarted, JournalEvent, Paused
 from gistpoint.core.attempts.harness import TaskJudge
 from gistpoint.core.attempts.identity import MODEL, PERSON, TIME_CHARACTERS, Enrolment, Role, new_attempt_id
-from gistpoint.core.attempts.reasons import EndReason
+from gistpoint.core.attempts.reasons import EndReason, PauseReason
 from gistpoint.core.attempts.state import AttemptState
 from gistpoint.core.errors import AttemptError, CancelledError, SandboxUnavailableError, TaskError, UserError
 from gistpoint.core.estimates import Estimate
@@ -33,6 +33,7 @@ from gistpoint.core.running import CancelToken, RunContext
 from gistpoint.core.tasks.model import Task
 from gistpoint.sessions.agentruns.bounds import Acceptance, Purse
 from gistpoint.sessions.agentruns.control import asker_of, has_person
+from gistpoint.sessions.agentruns.killed_requests import unanswered_ms
 from gistpoint.sessions.agentruns.scaffolding import ToolServer, seated, serves_nothing
 from gistpoint.sessions.agentruns.settling import Settler
 from gistpoint.sessions.agentruns.store import (
@@ -48,7 +49,7 @@ from gistpoint.sessions.agentruns.store import (
     JobState,
 )
 from gistpoint.sessions.attempts import AttemptStore, OpenAttempt
-from gistpoint.sessions.journal import JOURNAL, first_event
+from gistpoint.sessions.journal import JOURNAL, first_event, read_journal
 
 GRACE_S = 10.0
 """The seconds that requests and test runs may take to finish once the run is stopped."""
@@ -98,7 +99,12 @@ class AgentPorts:
         task = self.task(state.job.task)
         if not is_of_job(first_event(self.attempts.folder(state.attempt) / JOURNAL), state.job):
             raise AttemptError(f"The attempt {state.attempt} belongs to another job, or to a person.")
-        return self.attempts.resume(state.attempt, task, self.judge(task))
+        killed_ms = unanswered_ms(read_journal(self.attempts.folder(state.attempt) / JOURNAL).events)
+        opened = self.attempts.resume(state.attempt, task, self.judge(task))
+        if killed_ms and not opened.attempt.state.ended:
+            opened.attempt.append(Paused(PauseReason.ENDPOINT_WAIT, thinking_ms=killed_ms))
+            opened.attempt.resume()
+        return opened
 
     def settler(self, run: AgentRun) -> Settler:
         """Return the object that decides jobs of a run."""

@@ -80,8 +80,7 @@ class SeatServed:
 
     def beat(self) -> None:
         """Record a heartbeat of the attempt; if its time is up, end it or begin the hand-in."""
-        if not self.seat.over:
-            self.seat.work.attempt.heartbeat()
+        self.seat.beat()
 
     def hand_in(self) -> None:
         """Judge a hand-in that a time limit has begun."""

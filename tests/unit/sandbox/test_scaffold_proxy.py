@@ -38,7 +38,13 @@ class FakeSeat:
     def observed(self, turn: ModelTurn) -> None:
         self.turns.append(turn)
 
-    def not_answered(self, problem: ChatProblem, message: str, lost: Usage | None = None) -> None:
+    @contextmanager
+    def request_under_way(self) -> Iterator[int]:
+        yield 0
+
+    def not_answered(
+        self, problem: ChatProblem, message: str, before_ms: int, lost: Usage | None = None
+    ) -> None:
         self.failures.append((problem, message))
         self.lost += lost or Usage()
 

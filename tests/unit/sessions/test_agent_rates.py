@@ -20,6 +20,8 @@ from gistpoint.core.chat import ChatFailure, ChatProblem
 from gistpoint.sessions.agentruns.figure_lines import solved_line, summary_lines
 from gistpoint.sessions.agentruns.figures import AttemptFigures, RunFigures, outcomes_of, totals_of
 from gistpoint.sessions.agentruns.rates import OutcomeBounds
+from gistpoint.sessions.agentruns.store import JobAttempt, JobEnded
+from gistpoint.sessions.attempts import AttemptStore
 
 DOWN = ChatFailure(ChatProblem.SERVER_ERROR, "It answered 500.")
 KNOWN = ("solved", "not solved", "solved, to be read")
@@ -154,3 +156,20 @@ def test_the_table_gives_the_bounds_as_means_of_two_columns(tmp_path: Path) -> N
     home.script = [reply(RIGHT), *SOLVES]
     home.work(run)
     assert home.figures(run).totals.solved_bounds is None
+
+
+def test_lists_count_no_attempt_of_another_job(tmp_path: Path) -> None:
+    home = Home(tmp_path)
+    run = home.run(home.task(1), home.task(2))
+    home.work(run)
+    first, second = run.jobs.values()
+    run.append(
+        [JobAttempt(job=second.job.key, attempt=first.attempt), JobEnded(job=second.job.key, reason="x")]
+    )
+    run = home.runs.open("r")
+    listed, shown = outcomes_of(run, home.attempts), home.figures(run).totals
+    assert solved_line(listed) == solved_line(shown)
+    assert (listed.counted, listed.missing, listed.reasons) == (1, 1, shown.reasons)
+    # Also from the file of a later process.
+    again = AttemptStore(home.attempts.root, home.clock, "test")
+    assert outcomes_of(run, again) == listed

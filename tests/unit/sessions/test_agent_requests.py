@@ -15,6 +15,7 @@ import pytest
 from agent_runs import LOOK, SOLVES, Home
 from scripted_endpoint import Answer, endpoint, reply
 
+from gistpoint.core.agents import loop
 from gistpoint.core.agents.settings import AgentSettings, TokenPrice
 from gistpoint.core.attempts.events import Heartbeat, JournalEvent
 from gistpoint.core.attempts.parts import Pause
@@ -88,6 +89,31 @@ def killed(home: Home, model: Any) -> AgentRun:
     run = home.run(home.task())
     home.work(run)
     return home.runs.open("r")
+
+
+@dataclass
+class DiesLate(Dies):
+    """A model whose process dies 40 s after it has sent a request; it has written heartbeats."""
+
+    home: Home | None = None
+
+    def complete(self, messages: Any, tools: Any, *, cancel: CancelToken = NEVER) -> ChatReply | ChatFailure:
+        if len(self.seen) + 1 == self.at:
+            assert self.home is not None
+            self.home.clock.advance(40_000)
+            cancel.check()
+        return super().complete(messages, tools, cancel=cancel)
+
+
+def test_the_time_of_a_killed_request_is_not_the_model_s(home: Home, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(loop, "_HEARTBEAT_S", 0.0)
+    run = killed(home, DiesLate(2, before=False, home=home))
+    (state,) = run.jobs.values()
+    assert home.attempts.summary(state.attempt).state.clock.thinking == 40_000
+    home.work(run)
+    clock = home.attempts.summary(state.attempt).state.clock
+    assert (clock.thinking, clock.paused) == (0, 40_000)
+    assert home.figures(run).attempts[0].lost_s == 40.0
 
 
 @pytest.mark.parametrize("before", [True, False])

@@ -27,6 +27,8 @@ from gistpoint.core.attempts.events import ModelTurn
 from gistpoint.core.chat import ChatFailure, ChatMessage, ChatProblem, Usage
 from gistpoint.core.errors import AttemptError
 from gistpoint.core.running import RunContext
+from gistpoint.core.tasks.budgets import Budgets
+from gistpoint.core.tasks.model import Task
 from gistpoint.sessions.agentruns.control import run_to_take_from
 from gistpoint.sessions.agentruns.runner import AgentRunner
 from gistpoint.sessions.agentruns.scaffolding import LOGS, SeatServed
@@ -179,8 +181,8 @@ def fails(seat: Seat) -> None:
     ("act", "problem", "stops"),
     [
         (fails, "scaffold", False),
-        (lambda seat: seat.not_answered(ChatProblem.RATE_LIMITED, "Too many."), "rate_limited", False),
-        (lambda seat: seat.not_answered(ChatProblem.NOT_AUTHORISED, "No."), "not_authorised", True),
+        (lambda seat: seat.not_answered(ChatProblem.RATE_LIMITED, "Too many.", 0), "rate_limited", False),
+        (lambda seat: seat.not_answered(ChatProblem.NOT_AUTHORISED, "No.", 0), "not_authorised", True),
     ],
 )
 def test_what_is_not_the_models_fault_halts_the_job(
@@ -196,7 +198,7 @@ def test_what_is_not_the_models_fault_halts_the_job(
 def test_a_full_context_reported_by_the_endpoint_counts(tmp_path: Path) -> None:
     home = home_of(tmp_path)
     run = home.run(home.task())
-    worked(home, Fake(lambda seat: seat.not_answered(ChatProblem.CONTEXT_FULL, "Too long.")), run)
+    worked(home, Fake(lambda seat: seat.not_answered(ChatProblem.CONTEXT_FULL, "Too long.", 0)), run)
     assert home.figures(run).attempts[0].reason == "context_exhausted"
 
 
@@ -293,3 +295,38 @@ def test_runs_without_a_scaffold_keep_their_digest(loop_version: int, digest: st
 def test_a_relayed_model_can_not_be_asked() -> None:
     answer = RelayedModel("m").complete([], [])
     assert answer.problem is ChatProblem.REJECTED
+
+
+def test_the_time_of_a_relayed_request_counts_only_with_its_reply(tmp_path: Path) -> None:
+    home = home_of(tmp_path)
+
+    def act(seat: Seat) -> None:
+        served = SeatServed(seat)
+        with seat.request_under_way() as before_ms:
+            home.clock.advance(40_000)
+            served.beat()
+            seat.not_answered(ChatProblem.SERVER_ERROR, "Oh.", before_ms)
+        with seat.request_under_way():
+            home.clock.advance(30_000)
+            seat.observed(ModelTurn(turn=0, content="Yes."))
+        seat.call(*LOOK)
+        served.beat()
+        assert seat.call(*LOOK).refused is False
+        home.clock.advance(40_000)
+        served.beat()
+        assert seat.over
+
+    run = home.run(home.task())
+    ports = replace(home.ports, scaffold=Fake(act), task=lambda id: timed(home.tasks.find(id)))
+    AgentRunner(run, ports).work()
+    (job,) = run.jobs.values()
+    state = home.attempts.summary(job.attempt).state
+    assert state.ending is not None
+    assert (state.ending.reason, state.clock.thinking, state.clock.paused) == ("time_cap", 70_000, 40_000)
+    (row,) = home.figures(run).attempts
+    assert row.lost_s == 40.0
+
+
+def timed(task: Task) -> Task:
+    """Return a task with a limit on the time of a minute."""
+    return replace(task, budgets=Budgets(16, 4, time_limit_s=60))

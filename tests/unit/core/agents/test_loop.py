@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +22,7 @@ from gistpoint.core.attempts.clock import ClockActivity
 from gistpoint.core.attempts.events import ModelTurn, PauseReason
 from gistpoint.core.attempts.state import fold
 from gistpoint.core.chat import ChatFailure, ChatMessage, ChatProblem, ChatReply, Sampling, Usage
+from gistpoint.core.errors import CancelledError
 from gistpoint.core.estimates import Estimate, tokens_in
 from gistpoint.core.kinds.registry import render_brief
 from gistpoint.core.outcomes import RunStatus
@@ -214,6 +215,64 @@ def test_the_tokens_of_an_attempt_are_a_budget(tmp_path: Path) -> None:
     assert work.ended == ("token_cap", "")
     assert work.state.spent.usage.tokens <= 3_000
     assert len(model.asked) == 2  # a third request would exceed the remaining 800 tokens
+
+
+def test_requests_that_failed_are_no_tokens_of_the_attempt(tmp_path: Path) -> None:
+    work = repair_at_work(tmp_path)
+    first = replace(reply(LOOK, usage=Usage(1_000, 100)), lost=Usage(9_000))
+    work.go(ByTurn([first, reply(SOLVE, usage=Usage(1_200, 10))]), AgentSettings(attempt_tokens=3_000))
+    assert work.ended == ("solved", "")
+    assert (work.state.spent.replies.tokens, work.state.spent.failed.tokens) == (2_310, 9_000)
+
+
+@dataclass
+class SlowToFail(ByTurn):
+    """A model whose requests take 40 s; while `failures` is not used up, they fail, or are dropped."""
+
+    failures: int = 2
+    drops: bool = False
+    clock: Any = None
+
+    def complete(self, messages: Any, tools: Any, *, cancel: CancelToken = NEVER) -> ChatReply | ChatFailure:
+        cancel.check()
+        self.clock.advance(40_000)
+        cancel.check()  # which writes a heartbeat
+        if not self.failures:
+            return super().complete(messages, tools, cancel=cancel)
+        self.failures -= 1
+        if self.drops:
+            raise CancelledError("It was stopped.")
+        return ChatFailure(ChatProblem.SERVER_ERROR, "Oh.", usage=Usage(10))
+
+
+@pytest.mark.parametrize("how", ["sent again", "halted", "dropped"])
+def test_the_time_of_requests_without_a_reply_is_not_the_model_s(
+    how: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(loop, "_HEARTBEAT_S", 0.0)
+    work = repair_at_work(tmp_path, budgets=Budgets(16, 4, time_limit_s=60))
+    slow = SlowToFail([reply(SOLVE)], failures=3, drops=how == "dropped", clock=work.clock)
+
+    def sleep(seconds: float, cancel: CancelToken) -> None:
+        cancel.sleep(0.0)
+
+    model = RetryingModel(slow, Backoff(requests=4 if how == "sent again" else 1), sleep)
+    for _ in range(0 if how == "sent again" else 3):
+        assert work.go(model).how is (Leaving.STOPPED if slow.drops else Leaving.HALTED)
+        assert not work.state.ended
+    assert work.go(model).how is Leaving.ENDED
+    assert work.ended == ("solved", "")
+    assert work.types.count("heartbeat") >= 8
+    clock = work.state.clock
+    assert (clock.thinking, clock.paused) == (40_000, 120_000)
+    assert fold(work.memory.events).clock == clock
+
+
+def test_a_reply_to_a_shortened_conversation_takes_none_of_the_model_s_time(tmp_path: Path) -> None:
+    work = repair_at_work(tmp_path)
+    replies = [reply(LOOK, usage=Usage(5_000, 10)), reply(LOOK, usage=Usage(900, 10))]
+    assert work.go(SlowToFail(replies, failures=0, clock=work.clock)).problem == loop.HISTORY_CUT
+    assert (work.state.clock.thinking, work.state.clock.paused) == (40_000, 40_000)
 
 
 def test_time_is_up_while_a_model_thinks(tmp_path: Path) -> None:
