@@ -85,7 +85,7 @@ class Usage(
     msgspec.Struct,
     frozen=True,
     omit_defaults=True,
-    rename={f"{name}_tokens": name for name in ("prompt", "completion", "cached", "reasoning")}.get,
+    rename={f"{it}_tokens": it for it in ("prompt", "completion", "cached", "reasoning", "written")}.get,
 ):
     """The cost of requests: tokens, and US dollars if known, stored in this order in journals."""
 
@@ -98,6 +98,8 @@ class Usage(
     cost_usd: float | None = None
     estimated: bool = False
     """Whether some tokens were estimated from the text's length, because the endpoint did not report them."""
+    written_tokens: int = 0
+    """The sent tokens that the endpoint wrote to its cache."""
 
     @property
     def tokens(self) -> int:
@@ -113,6 +115,7 @@ class Usage(
             self.reasoning_tokens + other.reasoning_tokens,
             sum(costs) if costs else None,
             self.estimated or other.estimated,
+            self.written_tokens + other.written_tokens,
         )
 
 

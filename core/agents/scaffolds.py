@@ -11,7 +11,7 @@ from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from threading import RLock
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 import msgspec
 
@@ -72,6 +72,21 @@ class Scaffold(Protocol):
         never the model's failure.
         """
         ...
+
+
+@runtime_checkable
+class StartsProgram(Protocol):
+    """A scaffold that starts a program, which sends its own requests or has its own loop."""
+
+    @property
+    def command(self) -> Sequence[str]:
+        """The words of the command, with the names that files have in its sandbox."""
+        ...
+
+
+def command_of(scaffold: Scaffold) -> tuple[str, ...]:
+    """Return the command that a scaffold starts for each attempt; empty if it starts none."""
+    return tuple(scaffold.command) if isinstance(scaffold, StartsProgram) else ()
 
 
 @dataclass(frozen=True, slots=True)

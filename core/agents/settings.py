@@ -87,13 +87,21 @@ class TokenPrice(msgspec.Struct, frozen=True):
     output: float
     cached: float | None = None
     """The price of cached input tokens; None if it equals that of other input."""
+    written: float | UnsetType = UNSET
+    """The price of input tokens that are written to a cache; unset if it equals that of other input."""
 
     def cost(self, usage: Usage) -> float:
         """Return the cost of a usage in US dollars; reasoning counts as output."""
         cached = self.input if self.cached is None else self.cached
-        fresh = usage.prompt_tokens - usage.cached_tokens
-        spent = fresh * self.input + usage.cached_tokens * cached + usage.completion_tokens * self.output
-        return spent / 1e6
+        written = self.input if self.written is UNSET else self.written
+        fresh = usage.prompt_tokens - usage.cached_tokens - usage.written_tokens
+        sent = fresh * self.input + usage.cached_tokens * cached + usage.written_tokens * written
+        return (sent + usage.completion_tokens * self.output) / 1e6
+
+    def highest(self, prompt_tokens: int, completion_tokens: int) -> float:
+        """Return the highest possible cost of a request, all of which may be written to a cache."""
+        usages = (Usage(prompt_tokens, completion_tokens, written_tokens=n) for n in (0, prompt_tokens))
+        return max(map(self.cost, usages))
 
 
 class AgentSettings(msgspec.Struct, frozen=True, kw_only=True):
@@ -164,10 +172,9 @@ class AgentSettings(msgspec.Struct, frozen=True, kw_only=True):
 
         The cost is None if there is no price.
         """
-        usage = Usage(prompt_tokens, self.output_reserve)
-        return Estimate(
-            prompt_tokens, self.output_reserve, None if self.price is None else self.price.cost(usage)
-        )
+        reserve = self.output_reserve
+        highest = None if self.price is None else self.price.highest(prompt_tokens, reserve)
+        return Estimate(prompt_tokens, reserve, highest)
 
     def cost(self, usage: Usage) -> float | None:
         """Return the cost of a usage in US dollars, by price or as reported; None if unknown."""

@@ -23,15 +23,13 @@ from gistpoint.sandbox.endpoints.meanings import error_in, error_text, problem_o
 from gistpoint.sandbox.endpoints.native_bodies import (
     Block,
     blocks_of,
-    count,
     empty,
     given,
     kept,
     malformed,
     table_of,
-    text_of,
 )
-from gistpoint.sandbox.endpoints.replies import usage_of
+from gistpoint.sandbox.endpoints.replies import count, text_of, usage_of
 from gistpoint.sandbox.endpoints.settings import EndpointSettings
 
 BLOCKS = "blocks"
@@ -251,7 +249,7 @@ def usage_in(value: object, settings: EndpointSettings, sent: int, received: int
         {
             "prompt_tokens": None if fresh is None else fresh + read + written,
             "completion_tokens": table.get("output_tokens"),
-            "prompt_tokens_details": {"cached_tokens": read},
+            "prompt_tokens_details": {"cached_tokens": read, "cache_write_tokens": written},
             "completion_tokens_details": {
                 "reasoning_tokens": table_of(table.get("output_tokens_details")).get("thinking_tokens")
             },

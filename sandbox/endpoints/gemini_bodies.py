@@ -24,15 +24,13 @@ from gistpoint.sandbox.endpoints.meanings import error_in, error_text, problem_o
 from gistpoint.sandbox.endpoints.native_bodies import (
     Block,
     blocks_of,
-    count,
     empty,
     given,
     kept,
     malformed,
     table_of,
-    text_of,
 )
-from gistpoint.sandbox.endpoints.replies import usage_of
+from gistpoint.sandbox.endpoints.replies import count, text_of, usage_of
 from gistpoint.sandbox.endpoints.settings import EndpointSettings
 
 PARTS = "parts"

@@ -14,7 +14,6 @@ MOST_KEPT = 2_000_000
 """The limit on the parts that are kept of one reply, in characters of JSON; larger ones are not kept."""
 _DEEPEST = 100
 _MOST_INTEGER = 1 << 63
-_MOST_TOKENS = 1 << 40
 
 Block = dict[str, Any]
 
@@ -69,15 +68,3 @@ def empty(finish: str, usage: Usage) -> ChatFailure:
     """Return the failure of a reply without content whose reason to end is the endpoint's own."""
     text = f"The reply is empty; it ended by {finish[:100]!r}."
     return ChatFailure(ChatProblem.SERVER_ERROR, text, usage=usage)
-
-
-def text_of(value: object) -> str:
-    """Return a text; an empty one for any other value."""
-    return value if isinstance(value, str) else ""
-
-
-def count(value: object) -> int | None:
-    """Return a number of tokens; None for a value that can't be one."""
-    if isinstance(value, bool) or not isinstance(value, int):
-        return None
-    return value if 0 <= value < _MOST_TOKENS else None

@@ -82,7 +82,7 @@ def reply_of(
     finish, unreadable = _finish_of(choice)
     if unreadable and not written.tool_calls:
         written = _with_unread_call(written, written.content)
-    refusal = _text(message.get("refusal"))
+    refusal = text_of(message.get("refusal"))
     usage = usage_of(data.get("usage"), prices, sent_characters, _length(written))
     if not unreadable and not refusal:
         failure = _failure_to_reply(written, finish, usage)
@@ -92,10 +92,10 @@ def reply_of(
         written,
         finish,
         usage,
-        _text(data.get("model")),
+        text_of(data.get("model")),
         refusal,
-        fingerprint=_text(data.get("system_fingerprint"))[:_NAME_CHARACTERS],
-        request_id=_text(data.get("id"))[:_NAME_CHARACTERS],
+        fingerprint=text_of(data.get("system_fingerprint"))[:_NAME_CHARACTERS],
+        request_id=text_of(data.get("id"))[:_NAME_CHARACTERS],
         left_out=tuple(others.left_out),
     )
 
@@ -108,7 +108,7 @@ def _written(message: Mapping[str, Any], others: OtherMembers, host: str) -> Cha
         "assistant",
         _content(message.get("content")),
         calls,
-        reasoning=_text(message.get("reasoning_content")) or _text(message.get("reasoning")),
+        reasoning=text_of(message.get("reasoning_content")) or text_of(message.get("reasoning")),
         extra=extra,
         host=host if extra or any(call.extra for call in calls) else "",
     )
@@ -116,8 +116,8 @@ def _written(message: Mapping[str, Any], others: OtherMembers, host: str) -> Cha
 
 def _finish_of(choice: Mapping[str, Any]) -> tuple[str, bool]:
     """Return the finish of a choice, and whether it reports a call that the server could not read."""
-    word = _text(choice.get("finish_reason"))
-    native = _text(choice.get("native_finish_reason"))
+    word = text_of(choice.get("finish_reason"))
+    native = text_of(choice.get("native_finish_reason"))
     if native in UNREADABLE or word.rpartition(" ")[2] in UNREADABLE:
         return native or word, True
     if word.startswith("content_filter"):  # Gemini adds which one
@@ -190,8 +190,8 @@ def reply_in_error(
 def _generation_in(body: object) -> str:
     """Return the model's text in the body of an error about its call; without any, the error's message."""
     for error in errors_in(body):
-        text = _text(error.get("failed_generation"))
-        found = _RAW.match(_text(error.get("message")))
+        text = text_of(error.get("failed_generation"))
+        found = _RAW.match(text_of(error.get("message")))
         if text or found:
             return text or (found[1] if found else "")
     return error_text(body)
@@ -209,7 +209,7 @@ def _with_unread_call(message: ChatMessage, text: str) -> ChatMessage:
         found = _NAME.search(text[:_NAME_CHARACTERS])
         name = found[1] if found else ""
     else:
-        name = _text(value.get("name")) if isinstance(value, dict) else ""
+        name = text_of(value.get("name")) if isinstance(value, dict) else ""
     return replace(message, tool_calls=(ToolRequest("", name, text),))
 
 
@@ -226,8 +226,8 @@ def usage_of(value: object, prices: Prices | None, sent: int, received: int) -> 
     The cost is that of `prices` if they are given, otherwise the endpoint's; None if it reports none.
     """
     table: Mapping[str, object] = value if isinstance(value, dict) else {}
-    prompt = _count(table.get("prompt_tokens"))
-    completion = _count(table.get("completion_tokens"))
+    prompt = count(table.get("prompt_tokens"))
+    completion = count(table.get("completion_tokens"))
     if received:
         prompt, completion = prompt or None, completion or None
     estimated = prompt is None or completion is None
@@ -235,19 +235,21 @@ def usage_of(value: object, prices: Prices | None, sent: int, received: int) -> 
         prompt = tokens_in(sent)
     if completion is None:
         completion = tokens_in(received)
-    cached = _count(_details(table, "prompt").get("cached_tokens")) or 0
-    reasoning = _count(_details(table, "completion").get("reasoning_tokens")) or 0
+    cached = min(count(_details(table, "prompt").get("cached_tokens")) or 0, prompt)
+    # The name is OpenRouter's: https://openrouter.ai/docs/guides/features/prompt-caching.
+    written = min(count(_details(table, "prompt").get("cache_write_tokens")) or 0, prompt - cached)
+    reasoning = count(_details(table, "completion").get("reasoning_tokens")) or 0
     # xAI counts the reasoning only in the total.
-    if prompt + completion + reasoning == _count(table.get("total_tokens")):
+    if prompt + completion + reasoning == count(table.get("total_tokens")):
         completion += reasoning
     # Prices in the settings override the endpoint's claim.
     dollars = _dollars(table.get("cost"))
-    ticks = _count(table.get("cost_in_usd_ticks"))
+    ticks = count(table.get("cost_in_usd_ticks"))
     if dollars is None and ticks is not None:
         dollars = ticks / _TICKS
     if prices is not None:
         dollars = (prompt * prices.prompt + completion * prices.completion) / 1e6
-    return Usage(prompt, completion, min(cached, prompt), min(reasoning, completion), dollars, estimated)
+    return Usage(prompt, completion, cached, min(reasoning, completion), dollars, estimated, written)
 
 
 def _dollars(cost: object) -> float | None:
@@ -271,9 +273,9 @@ def _malformed(what: str, usage: Usage | None = None) -> ChatFailure:
 def _content(value: object) -> str:
     """Return a message's text, which some endpoints send in parts."""
     if not isinstance(value, list):
-        return _text(value)
+        return text_of(value)
     parts = [part for part in value if isinstance(part, dict)]
-    return "".join(_text(part.get("text")) for part in parts)
+    return "".join(text_of(part.get("text")) for part in parts)
 
 
 def _calls(value: object, others: OtherMembers) -> tuple[ToolRequest, ...]:
@@ -286,16 +288,16 @@ def _calls(value: object, others: OtherMembers) -> tuple[ToolRequest, ...]:
         function = item.get("function", item if "name" in item else None)
         if isinstance(function, dict):
             text = _arguments(function.get("arguments"))
-            name = _text(function.get("name"))
-            calls.append(ToolRequest(_text(item.get("id")), name, text, others.of_call(item)))
+            name = text_of(function.get("name"))
+            calls.append(ToolRequest(text_of(item.get("id")), name, text, others.of_call(item)))
     return tuple(calls)
 
 
 def _older_call(value: object) -> tuple[ToolRequest, ...]:
     """Return the call in the form that OpenAI had before `tool_calls`, and some servers have kept."""
-    if not isinstance(value, dict) or not _text(value.get("name")):
+    if not isinstance(value, dict) or not text_of(value.get("name")):
         return ()
-    return (ToolRequest("", _text(value["name"]), _arguments(value.get("arguments"))),)
+    return (ToolRequest("", text_of(value["name"]), _arguments(value.get("arguments"))),)
 
 
 def _arguments(value: object) -> str:
@@ -307,13 +309,13 @@ def _arguments(value: object) -> str:
     return json.dumps(value)
 
 
-def _text(value: object) -> str:
-    if isinstance(value, str):
-        return value
-    return ""
+def text_of(value: object) -> str:
+    """Return a text; an empty one for any other value."""
+    return value if isinstance(value, str) else ""
 
 
-def _count(value: object) -> int | None:
+def count(value: object) -> int | None:
+    """Return a number of tokens; None for a value that can't be one."""
     if isinstance(value, bool) or not isinstance(value, int):
         return None
     return value if 0 <= value < _MOST_TOKENS else None

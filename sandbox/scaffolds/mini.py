@@ -59,6 +59,7 @@ _FORMAT_ERROR = (
 _MOST_BYTES = 64 << 20
 """The limit on one line of the driver, which contains the whole conversation."""
 _TICK_S = 0.2
+_DRIVER = ("-I", f"{WORK}/driver.py")
 BASH = Tool(
     name="bash",
     description="Execute a bash command",
@@ -83,6 +84,11 @@ class MiniScaffold:
         """The name, the version, and the hash of the prompt."""
         return ScaffoldIdentity(NAME, VERSION, prompt_sha256=sha256_of_text(prompt_text(PROMPT)))
 
+    @property
+    def command(self) -> list[str]:
+        """The words of the command that runs its loop."""
+        return ["python", *_DRIVER]
+
     def attempt(self, seat: Seat) -> None:
         """Let mini-swe-agent work on an attempt; its trajectory is copied to the seat's folder.
 
@@ -93,7 +99,7 @@ class MiniScaffold:
             (folder / "home").mkdir()
             shutil.copy(Path(__file__).with_name("mini_driver.py"), folder / "driver.py")
             confined = Confined(
-                [str(environment / "bin" / "python"), "-I", f"{WORK}/driver.py"],
+                [str(environment / "bin" / "python"), *_DRIVER],
                 folder,
                 [environment],
                 {"MSWEA_SILENT_STARTUP": "1", "MSWEA_GLOBAL_CONFIG_DIR": f"{WORK}/home"},

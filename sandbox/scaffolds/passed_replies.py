@@ -116,6 +116,7 @@ class _Reply:
             counts.get("completion", tokens_in(received)),
             counts.get("cached", 0),
             counts.get("reasoning", 0),
+            written_tokens=counts.get("written", 0),
             estimated=not {"prompt", "completion"} <= counts.keys(),
         )
         calls = tuple(
@@ -171,6 +172,7 @@ def _message_usage(reply: _Reply, usage: Table) -> None:
         # Anthropic counts neither what it reads from its cache nor what it writes there as input.
         reply.count("prompt", usage["input_tokens"] + cached + created)
         reply.count("cached", cached)
+        reply.count("written", created)
     reply.count("completion", usage.get("output_tokens"))
 
 

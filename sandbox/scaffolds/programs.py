@@ -58,6 +58,11 @@ class McpProgram:
             relayed=True,
         )
 
+    @property
+    def command(self) -> list[str]:
+        """The words of its command, as `AgentProgram` gives them."""
+        return [self.program.command, *self.program.words(self.endpoint.model)]
+
     def attempt(self, seat: Seat) -> None:
         """Let the program work on an attempt; its own logs are copied to the seat's folder.
 

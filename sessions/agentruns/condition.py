@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import msgspec
+from msgspec import UNSET
 
 from gistpoint.core.agents.settings import SYSTEM_PROMPTS
 from gistpoint.core.attempts.identity import Role
@@ -43,9 +44,11 @@ def condition_facts(settings: RunSettings) -> Mapping[str, str]:
     facts |= {name.replace("_", " "): str(value) for name, value in chosen.items() if _is_chosen(value)}
     facts |= {f"gist {name}".replace("_", " "): str(value) for name, value in (settings.gist or {}).items()}
     if agent.price is not None:
-        cached = "" if agent.price.cached is None else f", {agent.price.cached:g} cached"
+        price = agent.price
+        cached = "" if price.cached is None else f", {price.cached:g} cached"
+        written = "" if price.written is UNSET else f", {price.written:g} written to a cache"
         facts["US dollars per million tokens"] = (
-            f"{agent.price.input:g} sent, {agent.price.output:g} received{cached}"
+            f"{price.input:g} sent, {price.output:g} received{cached}{written}"
         )
     if settings.role != Role.BASELINE:
         facts["role"] = f"{settings.role}: no baseline"

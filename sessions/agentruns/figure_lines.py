@@ -88,8 +88,9 @@ def summary_lines(totals: RunFigures, run: str) -> Mapping[str, str]:
 def _costs(totals: RunFigures) -> dict[str, str]:
     lines: dict[str, str] = {}
     about = "about " if totals.estimated else ""
+    written = f", {totals.written_tokens:,} written to a cache" if totals.written_tokens else ""
     lines["tokens"] = (
-        f"{about}{totals.prompt_tokens:,} sent ({totals.cached_tokens:,} cached), "
+        f"{about}{totals.prompt_tokens:,} sent ({totals.cached_tokens:,} cached{written}), "
         f"{totals.completion_tokens:,} received ({totals.reasoning_tokens:,} reasoning)"
     )
     if totals.lost_tokens:

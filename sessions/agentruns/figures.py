@@ -74,6 +74,8 @@ class AttemptFigures(msgspec.Struct, frozen=True, kw_only=True):
     prompt_tokens: int | None = None
     completion_tokens: int | None = None
     cached_tokens: int | None = None
+    written_tokens: int | None = None
+    """The sent tokens that the endpoint wrote to its cache."""
     reasoning_tokens: int | None = None
     estimated: bool = False
     """Whether some tokens were estimated from the length of texts."""
@@ -183,6 +185,7 @@ class RunFigures(msgspec.Struct, frozen=True, kw_only=True):
     prompt_tokens: int
     completion_tokens: int
     cached_tokens: int
+    written_tokens: int
     reasoning_tokens: int
     estimated: bool
     lost_tokens: int
@@ -360,6 +363,7 @@ def with_attempt(
         prompt_tokens=usage.prompt_tokens,
         completion_tokens=usage.completion_tokens,
         cached_tokens=usage.cached_tokens,
+        written_tokens=usage.written_tokens,
         reasoning_tokens=usage.reasoning_tokens,
         estimated=usage.estimated,
         cost_usd=usage.cost_usd,
@@ -452,6 +456,7 @@ def totals_of(rows: Sequence[AttemptFigures]) -> RunFigures:
         prompt_tokens=sums.whole(lambda row: row.prompt_tokens),
         completion_tokens=sums.whole(lambda row: row.completion_tokens),
         cached_tokens=sums.whole(lambda row: row.cached_tokens),
+        written_tokens=sums.whole(lambda row: row.written_tokens),
         reasoning_tokens=sums.whole(lambda row: row.reasoning_tokens),
         estimated=bool(sums.whole(lambda row: row.estimated)),
         lost_tokens=sums.whole(lambda row: row.lost_tokens),

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import argparse
+import shlex
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import msgspec
+from msgspec import UNSET
 
+from gistpoint.core.agents.scaffolds import Scaffold, command_of
 from gistpoint.core.agents.settings import TokenPrice
 from gistpoint.core.agents.solvers import SEARCHER
 from gistpoint.core.attempts.identity import Role
@@ -93,6 +96,8 @@ def run(request: AgentRunRequest) -> int:
             if not _asks_for_the_recording(request):
                 raise
             return _play_and_search(services.locations, request)
+        if request.dry_run and plan.scaffold is not None:
+            return _dry_run_of(plan.scaffold, plan, json=request.carry.json)
         if request.dry_run:
             return _dry_run(services, plan, json=request.carry.json)
         found, ports = begin_run(services, plan, request.carry.pace)
@@ -239,6 +244,28 @@ def _dry_run(services: Services, plan: PlannedRun, *, json: bool) -> int:
     return DONE
 
 
+def _dry_run_of(scaffold: Scaffold, plan: PlannedRun, *, json: bool) -> int:
+    """Print the jobs of a run with a scaffold, and the command that it starts for each of them."""
+    command, settings = command_of(scaffold), plan.settings
+    if json:
+        jobs = [{"task": job.task, "repeat": job.repeat, "job": job.key} for job in plan.jobs]
+        values = {"settings": msgspec.to_builtins(settings), "jobs": jobs, "command": command}
+        print_json("gistpoint.agent_dry_run/1", values)
+        return DONE
+    name = f"{scaffold.identity.name} {scaffold.identity.version}"
+    print_text(f"--- {name}\n{shlex.join(command) if command else 'It starts no program.'}\n")
+    titled = task_titles()
+    columns: tuple[Column[AgentJob], ...] = (
+        Column("task", lambda job: titled(job.task)),
+        Column("no", lambda job: str(job.repeat)),
+    )
+    print_records(columns, plan.jobs)
+    where = f" at {settings.host}" if settings.host else ""
+    print_text(f"{plural(len(plan.jobs), 'job')} for {name} with {settings.model_and_api}{where}.")
+    print_text("It decides itself what it sends to the model. Nothing was sent or started.")
+    return DONE
+
+
 _count: Callable[[str], int] = reader_of(Count)
 _positive: Callable[[str], float] = reader_of(Positive)
 
@@ -255,10 +282,13 @@ def _budgets(text: str) -> Budgets:
 
 def _price(text: str) -> TokenPrice:
     try:
-        values = [_from_zero(part) for part in text.split("/")]
-        return TokenPrice(values[0], values[1], values[2] if len(values) > 2 else None)
-    except (argparse.ArgumentTypeError, IndexError) as error:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a price such as 0.25/2 or 0.25/2/0.025") from error
+        sent, received, *more = [_from_zero(part) for part in text.split("/")]
+        cached, written = (*more, *[None] * (2 - len(more)))  # which fails for more than two
+        return TokenPrice(sent, received, cached, UNSET if written is None else written)
+    except (argparse.ArgumentTypeError, ValueError) as error:
+        raise argparse.ArgumentTypeError(
+            f"{text!r} is not a price such as 0.25/2, 0.25/2/0.025 or 3/15/0.3/3.75"
+        ) from error
 
 
 def _from_zero(text: str) -> float:
@@ -351,9 +381,11 @@ RUN = CliCommand(
         ),
         "carry": _CARRY,
         "price": option(
-            "US dollars per million tokens: sent, received, cached", metavar="IN/OUT[/CACHED]", read=_price
+            "US dollars per million tokens: sent, received, read from a cache, written to it",
+            metavar="IN/OUT[/CACHED[/WRITTEN]]",
+            read=_price,
         ),
-        "dry_run": option("show the jobs and the first request; send nothing"),
+        "dry_run": option("show the jobs and the first request, or the scaffold's command; send nothing"),
     },
     about=(
         "Has a model attempt tasks with the tools, budgets and judge that a person gets. OPENAI_BASE_URL and"

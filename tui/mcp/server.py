@@ -33,10 +33,11 @@ from gistpoint.sessions.served import Answered, Served, ServedAttempt, ServedVer
 
 READ_BRIEF, SOLVE = "read_brief", "solve"
 INSTRUCTIONS = (
-    "This server is one attempt at one programming task. Call read_brief first: it is free and explains the"
-    " task and its budgets. Solve the task with the tools of this server only. "
-    f"{not_allowed(Face.MODEL)} Every other call costs a tool use, even if it is refused; each answer ends"
-    " with what is left. Nobody answers questions: continue until an answer says that the attempt has ended."
+    "This server provides the tools for one attempt at a programming task. Call read_brief first: it costs"
+    " nothing and describes the task and its budgets. Use only the tools of this server. "
+    f"{not_allowed(Face.MODEL)} Every other call costs one tool use, even if it is refused; each answer ends"
+    " with the remaining budgets. Nobody will answer questions: continue until an answer says that the"
+    " attempt has ended."
 )
 """The instructions for the model. Clients cut off longer ones, one of them after 2,048 characters."""
 BEAT_S, PROGRESS_S = 5.0, 2.0

@@ -217,7 +217,7 @@ def test_a_reply_with_thinking_and_calls() -> None:
         "service_tier": "standard",
     }
     reply = reply_to(message(content, "tool_use", usage))
-    assert reply.usage == Usage(100_298, 503, cached_tokens=100_000, reasoning_tokens=300)
+    assert reply.usage == Usage(100_298, 503, cached_tokens=100_000, reasoning_tokens=300, written_tokens=248)
     assert reply.message.content == "I'll look."
     assert reply.message.reasoning == "Let me see."
     assert [(call.id, call.name, call.arguments) for call in reply.message.tool_calls] == [

@@ -490,6 +490,11 @@ def test_what_an_endpoint_counts_apart() -> None:
         "completion_tokens_details": {"reasoning_tokens": 4},
     }
     assert asked(completion("x", usage=usage)).usage == Usage(100, 10, cached_tokens=64, reasoning_tokens=4)
+    # https://openrouter.ai/docs/guides/features/prompt-caching
+    written = {**usage, "prompt_tokens_details": {"cached_tokens": 64, "cache_write_tokens": 30}}
+    assert asked(completion("x", usage=written)).usage.written_tokens == 30
+    written["prompt_tokens_details"] = {"cached_tokens": 64, "cache_write_tokens": 300}
+    assert asked(completion("x", usage=written)).usage.written_tokens == 36
     odd = {**usage, "prompt_tokens_details": [3], "completion_tokens_details": {"reasoning_tokens": 9_999}}
     assert asked(completion("x", usage=odd)).usage == Usage(100, 10, reasoning_tokens=10)
 

@@ -148,7 +148,7 @@ def test_a_reply_is_read_in_every_api(path: str, body: bytes, reasoning: int) ->
     (call,) = turn.tool_calls
     assert (call.id, call.name, json.loads(call.arguments)) == ("c1", "read", CALL)
     assert (turn.content, turn.reasoning, turn.model, turn.request_id) == ("I look.", "hm", "m", "msg_1")
-    assert turn.usage == Usage(9, 7, 3, reasoning)
+    assert turn.usage == Usage(9, 7, 3, reasoning, written_tokens=int("/messages" in path))
     assert turn.finish in ("tool_use", "completed", "tool_calls")
     assert (turn.latency_ms, turn.tools) == (250, ("read",))
 

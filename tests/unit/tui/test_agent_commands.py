@@ -170,6 +170,23 @@ def test_a_dry_run_shows_the_first_request_and_sends_nothing(
     assert len({job["job"] for job in dry["jobs"]}) == 2
 
 
+def test_a_dry_run_of_a_scaffold_shows_its_command_and_starts_nothing(
+    task: Task, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = [task.id, "--scaffold", "mini-swe-agent", "--dry-run"]
+    with endpoint(TALK) as served:
+        assert run(served, *words) == 0
+        out = capsys.readouterr().out
+        assert run(served, *words, "--json") == 0
+        dry = json.loads(capsys.readouterr().out)
+        assert served.requests == []
+    assert "mini-swe-agent 2.4.6" in out
+    assert "python -I /" in out
+    assert "Repair a function" not in out
+    assert dry["command"][:2] == ["python", "-I"]
+    assert (len(dry["jobs"]), "messages" in dry) == (1, False)
+
+
 def test_the_built_in_solver_needs_no_server_and_its_attempts_are_reviewed_by_the_name_of_the_run(
     task: Task, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -256,7 +273,7 @@ def test_mistakes_are_told_before_anything_is_begun(
     "words",
     [
         ["--budgets", "x"], ["--budgets", "0/1"], ["--price", "1"], ["--price", "1/x"], ["--top-p", "2"],
-        ["--temperature", "-1"], ["--repeats", "0"],
+        ["--price", "1/2/3/4/5"], ["--temperature", "-1"], ["--repeats", "0"],
     ],
 )  # fmt: skip
 def test_values_that_will_not_do(words: list[str]) -> None:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from agent_attempts import LOOK, MISS, SOLVE, AtWork, ByTurn, gist_at_work, repair_at_work
 from builders import CHECKS
@@ -314,6 +315,20 @@ def test_a_price_wins_over_the_endpoint_s_word() -> None:
     assert AgentSettings(price=TokenPrice(1.0, 10.0, 0.5)).cost(usage) == pytest.approx(0.6 + 0.2 + 1.0)
     assert AgentSettings(price=TokenPrice(1.0, 10.0)).cost(usage) == pytest.approx(2.0)
     assert AgentSettings().cost(usage) == 9.0
+
+
+def test_what_is_written_to_a_cache_has_a_price_of_its_own() -> None:
+    usage = Usage(1_000_000, 100_000, cached_tokens=400_000, written_tokens=200_000)
+    price = TokenPrice(1.0, 10.0, 0.5, 1.25)
+    assert price.cost(usage) == pytest.approx(0.4 + 0.2 + 0.25 + 1.0)
+    assert TokenPrice(1.0, 10.0, 0.5).cost(usage) == pytest.approx(0.6 + 0.2 + 1.0)
+    settings = AgentSettings(price=price, sampling=Sampling(max_output_tokens=1_000))
+    assert settings.estimate(1_000_000).cost_usd == pytest.approx(1.25 + 0.01)
+    assert (usage + usage).written_tokens == 400_000
+
+
+def test_a_price_without_one_for_writing_keeps_the_digest_of_a_run() -> None:
+    assert msgspec.to_builtins(TokenPrice(1.0, 10.0)) == {"input": 1.0, "output": 10.0, "cached": None}
 
 
 # Endpoints that fail
