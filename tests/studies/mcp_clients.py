@@ -401,7 +401,7 @@ def main() -> int:
     """Run the clients, and print the results."""
     parser = argparse.ArgumentParser()
     parser.add_argument("modules", type=Path)
-    parser.add_argument("clients", nargs="*", choices=[*CLIENTS, []], default=list(CLIENTS))
+    parser.add_argument("clients", nargs="*", default=list(CLIENTS))
     parser.add_argument("--http", action="store_true")
     parser.add_argument("--verbose", action="store_true")
     options = parser.parse_args()
