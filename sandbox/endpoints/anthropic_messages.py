@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from gistpoint.core.chat import ChatMessage, ChatProblem
+from gistpoint.core.chat import ChatMessage, ChatProblem, ChatReply, Usage
 from gistpoint.core.errors import EndpointError, extra_hint
-from gistpoint.sandbox.endpoints.anthropic_bodies import error_problem, filtered_reply, reply_of, request_of
-from gistpoint.sandbox.endpoints.native_model import NativeModel
+from gistpoint.sandbox.endpoints.anthropic_bodies import (
+    error_problem,
+    filtered_reply,
+    reply_of,
+    request_of,
+    usage_in,
+)
+from gistpoint.sandbox.endpoints.native_model import Exchange, NativeModel
+from gistpoint.sandbox.endpoints.native_streams import MessageStream
 from gistpoint.sandbox.endpoints.settings import EndpointSettings
 from gistpoint.sandbox.endpoints.throttle import HostGate
 
@@ -17,6 +25,7 @@ if TYPE_CHECKING:
     import httpx2
 
     from gistpoint.sandbox.endpoints.bounded_requests import Answer
+    from gistpoint.sandbox.endpoints.connections import Connection
 
 
 class AnthropicModel(NativeModel):
@@ -46,38 +55,46 @@ class AnthropicModel(NativeModel):
     def _body(self, messages: Sequence[ChatMessage], tools: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         return request_of(messages, tools, self.settings)
 
-    def _request(self, http: httpx2.Client, body: dict[str, Any], sent: int) -> Answer:
-        from gistpoint.sandbox.endpoints.transport import loaded
+    def _pieces(self) -> MessageStream:
+        return MessageStream()
 
-        package = self._anthropic
+    def _usage(self, reported: object, sent: int, received: int) -> Usage:
+        return usage_in(reported, self.settings, sent, received)
+
+    def _request(self, http: httpx2.Client, connection: Connection, exchange: Exchange) -> Answer:
+        package, body, received = self._anthropic, exchange.body, exchange.received
+        way = {"stream": True} if exchange.streamed else {}
         try:
-            with self._client(http).messages.with_streaming_response.create(
+            with self._client(http, exchange).messages.with_streaming_response.create(
                 model=self.settings.model,
                 max_tokens=body["max_tokens"],
                 messages=body["messages"],
                 # Sent as they are, since the package does not know all members of the blocks that it gets.
-                extra_body={name: value for name, value in body.items() if name != "max_tokens"},
+                extra_body={**{name: value for name, value in body.items() if name != "max_tokens"}, **way},
             ) as response:
-                received = response.read()
-            # Read as raw JSON, because the package's own models would accept anything (decision 34).
-            return reply_of(self.settings.withheld.taken_out_of(loaded(received)), self.settings, sent)
+                received.take(response.iter_bytes(), connection.began)
         except package.APITimeoutError:
-            return self._requests.timed_out(sent)
+            return self._requests.timed_out(exchange)
         except package.APIConnectionError as error:
-            return self._requests.unreachable(error.__cause__, sent)
+            return self._requests.unreachable(error.__cause__, exchange)
         except package.APIStatusError as error:
-            return self._refused(error, sent)
+            return self._refused(error, exchange.sent)
         except package.APIError:
             return self._requests.failure(ChatProblem.MALFORMED_REPLY, "sent a reply that can't be read")
+        if not received.complete:
+            return self._requests.broken_off("no end of the stream", exchange)
+        # Read as raw JSON, because the package's own models would accept anything (decision 34).
+        answer = reply_of(self._requests.body_of(exchange), self.settings, exchange.sent)
+        return replace(answer, streamed=received.streamed) if isinstance(answer, ChatReply) else answer
 
-    def _client(self, http: httpx2.Client) -> anthropic.Anthropic:
+    def _client(self, http: httpx2.Client, exchange: Exchange) -> anthropic.Anthropic:
         from gistpoint.sandbox.endpoints.bounded_requests import NO_KEY
 
         return self._anthropic.Anthropic(
             # With a key, the package looks for no other credentials in the environment or in files.
             api_key=self.settings.key.reveal() or NO_KEY,
             base_url=self.settings.base_url,
-            timeout=self.settings.longest_s(streamed=False),
+            timeout=self.settings.longest_s(streamed=exchange.streamed),
             # `RetryingModel` retries, since waits must be cancellable, limited and recorded (decision 34).
             max_retries=0,
             http_client=http,

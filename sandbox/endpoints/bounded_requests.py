@@ -15,7 +15,7 @@ from gistpoint.core.running import CancelToken
 from gistpoint.sandbox.endpoints.connections import Connection
 from gistpoint.sandbox.endpoints.hosts import Host, is_busy
 from gistpoint.sandbox.endpoints.meanings import error_text, retry_after
-from gistpoint.sandbox.endpoints.replies import usage_of
+from gistpoint.sandbox.endpoints.native_model import Exchange
 from gistpoint.sandbox.endpoints.settings import EndpointSettings
 from gistpoint.sandbox.endpoints.timed import GivenUp, Patience, TimedRequest
 from gistpoint.sandbox.endpoints.transport import CLOSED, MOST_BYTES, EndlessReplyError, bounded_client
@@ -33,37 +33,59 @@ class BoundedRequests:
     settings: EndpointSettings
     host: Host
 
-    def ask(self, send: Callable[[httpx2.Client], Answer], sent: int, cancel: CancelToken) -> Answer:
+    def ask(
+        self, send: Callable[[httpx2.Client, Connection], Answer], exchange: Exchange, cancel: CancelToken
+    ) -> Answer:
         """Return the answer of `send`, which sends one request through the client that it is given.
 
-        `sent` is the length of the request in characters. The request is abandoned at its time limit, which
-        is a failure, and when `cancel` is cancelled, which raises `CancelledError`.
+        The request is abandoned at a time limit, which is a failure, and when `cancel` is cancelled, which
+        raises `CancelledError`.
         """
-        longest_s = self.settings.longest_s(streamed=False)
+        settings = self.settings
+        longest_s = settings.longest_s(streamed=exchange.streamed)
+        patience = Patience(longest_s)
+        if exchange.streamed:
+            patience = Patience(longest_s, settings.silence_s, settings.first_token_s)
 
         def work(connection: Connection) -> Answer:
             with bounded_client(longest_s, connection.abandoned, connection) as http:
-                return self._answer(send, http, sent)
+                return self._answer(send, http, connection, exchange)
 
-        answer = TimedRequest[Answer](self.host, Patience(longest_s)).carried_out(work, cancel)
-        return self.timed_out(sent) if isinstance(answer, GivenUp) else answer
+        answer = TimedRequest[Answer](self.host, patience).carried_out(work, cancel)
+        if isinstance(answer, GivenUp):
+            return self.failure(ChatProblem.TIMED_OUT, answer.what, usage=exchange.lost())
+        return answer
 
-    def _answer(self, send: Callable[[httpx2.Client], Answer], http: httpx2.Client, sent: int) -> Answer:
+    def _answer(
+        self,
+        send: Callable[[httpx2.Client, Connection], Answer],
+        http: httpx2.Client,
+        connection: Connection,
+        exchange: Exchange,
+    ) -> Answer:
         try:
-            return self._without_key(send(http))
+            return self._without_key(send(http, connection))
         except EndlessReplyError:
             what = f"sent more than {MOST_BYTES >> 20} MiB"
-            return self.failure(ChatProblem.MALFORMED_REPLY, what, usage=self._usage_if_lost(sent))
+            return self.failure(ChatProblem.MALFORMED_REPLY, what, usage=exchange.lost())
         except httpx2.TimeoutException:
-            return self.timed_out(sent)
+            return self.timed_out(exchange)
         except httpx2.ConnectError as error:
-            return self.unreachable(error, sent)
+            return self.unreachable(error, exchange)
         except httpx2.HTTPError as error:
-            what = f"stopped in the middle of its reply ({type(error).__name__})"
-            return self.failure(ChatProblem.NO_CONNECTION, what, usage=self._usage_if_lost(sent))
+            return self.broken_off(type(error).__name__, exchange)
         except (ValueError, RecursionError):
             what = "sent something that is not JSON, or too much of it"
-            return self.failure(ChatProblem.MALFORMED_REPLY, what, usage=self._usage_if_lost(sent))
+            return self.failure(ChatProblem.MALFORMED_REPLY, what, usage=exchange.lost())
+
+    def body_of(self, exchange: Exchange) -> object:
+        """Return the body that was received, without the key. Raises `ValueError` if it is not JSON."""
+        return self.settings.withheld.taken_out_of(exchange.received.body())
+
+    def broken_off(self, why: str, exchange: Exchange) -> ChatFailure:
+        """Return the failure of a reply whose end is missing."""
+        what = f"stopped in the middle of its reply ({why})"
+        return self.failure(ChatProblem.NO_CONNECTION, what, usage=exchange.lost())
 
     def refused(
         self,
@@ -88,18 +110,18 @@ class BoundedRequests:
         failure = self.failure(problem, what, after if asked is None else asked)
         return replace(failure, busy=is_busy(status, text))
 
-    def unreachable(self, error: BaseException | None, sent: int) -> ChatFailure:
+    def unreachable(self, error: BaseException | None, exchange: Exchange) -> ChatFailure:
         """Return the failure of a connection that could not be made, or was closed without a reply."""
         cause = type(error).__name__ if error else "no connection"
         if isinstance(error, httpx2.ReadError | httpx2.WriteError | httpx2.RemoteProtocolError):
-            usage = self._usage_if_lost(sent)
-            return self.failure(ChatProblem.NO_CONNECTION, f"{CLOSED} ({cause})", usage=usage)
+            return self.failure(ChatProblem.NO_CONNECTION, f"{CLOSED} ({cause})", usage=exchange.lost())
         return self.failure(ChatProblem.NO_CONNECTION, f"can't be reached ({cause})")
 
-    def timed_out(self, sent: int) -> ChatFailure:
+    def timed_out(self, exchange: Exchange) -> ChatFailure:
         """Return the failure of a request that reached its time limit."""
-        what = f"gave no complete reply within {self.settings.longest_s(streamed=False):g} s"
-        return self.failure(ChatProblem.TIMED_OUT, what, usage=self._usage_if_lost(sent))
+        longest_s = self.settings.longest_s(streamed=exchange.streamed)
+        what = f"gave no complete reply within {longest_s:g} s"
+        return self.failure(ChatProblem.TIMED_OUT, what, usage=exchange.lost())
 
     def failure(
         self, problem: ChatProblem, what: str, after: float | None = None, usage: Usage | None = None
@@ -107,10 +129,6 @@ class BoundedRequests:
         """Return a failure with a sentence that names the endpoint, without its key."""
         text = self.settings.withheld.taken_out_of_text(f"{self.settings.place} {what}.")
         return ChatFailure(problem, text, after, usage or Usage())
-
-    def _usage_if_lost(self, sent: int) -> Usage:
-        """Return the minimum usage of a request whose reply was lost: that of the text sent."""
-        return usage_of(None, self.settings.prices, sent, 0)
 
     def _without_key(self, answer: Answer) -> Answer:
         """Return an answer from which the key is removed, even if it was sent in parts or escaped."""

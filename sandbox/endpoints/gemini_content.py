@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from gistpoint.core.chat import ChatMessage, ChatProblem
+from gistpoint.core.chat import ChatMessage, ChatProblem, ChatReply, Usage
 from gistpoint.core.errors import EndpointError, extra_hint
-from gistpoint.sandbox.endpoints.gemini_bodies import error_problem, reply_of, request_of, requested_wait
-from gistpoint.sandbox.endpoints.native_model import NativeModel
+from gistpoint.sandbox.endpoints.gemini_bodies import (
+    error_problem,
+    reply_of,
+    request_of,
+    requested_wait,
+    usage_in,
+)
+from gistpoint.sandbox.endpoints.native_model import Exchange, NativeModel
+from gistpoint.sandbox.endpoints.native_streams import CandidateStream
 from gistpoint.sandbox.endpoints.settings import EndpointSettings
 from gistpoint.sandbox.endpoints.throttle import HostGate
 
@@ -16,9 +24,18 @@ if TYPE_CHECKING:
     import httpx2
 
     from gistpoint.sandbox.endpoints.bounded_requests import Answer
+    from gistpoint.sandbox.endpoints.connections import Connection
 
 _UNSAFE = ("..", "?", "&", "#")
 """What a model's name can't contain, since it becomes a part of the request's path."""
+
+
+class _TakenError(Exception):
+    """Leaves the package with a response that was read."""
+
+    def __init__(self, response: httpx2.Response) -> None:
+        super().__init__()
+        self.response = response
 
 
 class GeminiModel(NativeModel):
@@ -54,34 +71,48 @@ class GeminiModel(NativeModel):
     def _body(self, messages: Sequence[ChatMessage], tools: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         return request_of(messages, tools, self.settings)
 
-    def _request(self, http: httpx2.Client, body: dict[str, Any], sent: int) -> Answer:
-        from gistpoint.sandbox.endpoints.transport import loaded
+    def _pieces(self) -> CandidateStream:
+        return CandidateStream()
 
-        answers: list[httpx2.Response] = []
-        http.event_hooks["response"].append(answers.append)
-        types = self._types
+    def _usage(self, reported: object, sent: int, received: int) -> Usage:
+        return usage_in(reported, self.settings, sent, received)
+
+    def _request(self, http: httpx2.Client, connection: Connection, exchange: Exchange) -> Answer:
+        received = exchange.received
+
+        def take(response: httpx2.Response) -> None:
+            # The package's models would write signatures in another form, and accept anything (decision
+            # 148), so it is left before it reads the reply, which it offers only whole.
+            if response.status_code == 200:
+                received.take(response.iter_bytes(), connection.began)
+            else:
+                response.read()
+            raise _TakenError(response)
+
+        http.event_hooks["response"].append(take)
+        models, types = self._client(http, exchange).models, self._types
+        ask = models.generate_content_stream if exchange.streamed else models.generate_content
         try:
-            reply = self._client(http).models.generate_content(
+            reply = ask(
                 model=self.settings.model,
                 contents="-",  # replaced by those of the body
                 config=types.GenerateContentConfig(
-                    # The body is sent as it is, and the reply is read as raw JSON: the package's models would
-                    # write signatures in another form, and accept anything (decision 148).
-                    http_options=types.HttpOptions(extra_body=body),
-                    should_return_http_response=True,
+                    http_options=types.HttpOptions(extra_body=exchange.body),
                     automatic_function_calling=types.AutomaticFunctionCallingConfig(disable=True),
                     automatic_continuation=False,
                 ),
             )
-            assert reply.sdk_http_response is not None
-            received = (reply.sdk_http_response.body or "").encode()
-            return reply_of(self.settings.withheld.taken_out_of(loaded(received)), self.settings, sent)
-        except (self._genai.errors.APIError, ValueError, RecursionError):
-            if not answers or answers[-1].status_code == 200:
-                raise
-            return self._refused(answers[-1])
+            next(iter(reply), None)  # a stream is not requested before
+            raise AssertionError("the package did not use its client")
+        except _TakenError as taken:
+            if taken.response.status_code != 200:
+                return self._refused(taken.response)
+        if not received.complete:
+            return self._requests.broken_off("no end of the stream", exchange)
+        answer = reply_of(self._requests.body_of(exchange), self.settings, exchange.sent)
+        return replace(answer, streamed=received.streamed) if isinstance(answer, ChatReply) else answer
 
-    def _client(self, http: httpx2.Client) -> Any:
+    def _client(self, http: httpx2.Client, exchange: Exchange) -> Any:
         import httpx2
 
         from gistpoint.sandbox.endpoints.bounded_requests import NO_KEY
@@ -94,7 +125,7 @@ class GeminiModel(NativeModel):
             api_key=self.settings.key.reveal() or NO_KEY,
             http_options=self._types.HttpOptions(
                 base_url=self.settings.base_url,
-                timeout=max(1, round(self.settings.longest_s(streamed=False) * 1000)),
+                timeout=max(1, round(self.settings.longest_s(streamed=exchange.streamed) * 1000)),
                 # Without `retry_options`, nothing is retried: `RetryingModel` does that (decision 34).
                 httpx_client=http,
                 # Unused, but without them the package reads the certificates twice for each request.

@@ -4,17 +4,37 @@ from __future__ import annotations
 
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from gistpoint.core.chat import ChatMessage
+from gistpoint.core.chat import ChatMessage, Usage
 from gistpoint.core.running import NEVER, CancelToken
+from gistpoint.sandbox.endpoints.connections import Connection
+from gistpoint.sandbox.endpoints.receiving import PiecedReply, Received
 from gistpoint.sandbox.endpoints.settings import EndpointSettings
 
 if TYPE_CHECKING:
     import httpx2
 
     from gistpoint.sandbox.endpoints.bounded_requests import Answer, BoundedRequests
+
+
+@dataclass(frozen=True, slots=True)
+class Exchange:
+    """One request, and what was received of its reply."""
+
+    body: dict[str, Any]
+    sent: int
+    """The length of the request in characters."""
+    received: Received
+    usage_of: Callable[[object, int, int], Usage]
+    streamed: bool
+    """Whether the reply is requested in pieces."""
+
+    def lost(self) -> Usage:
+        """Return the least usage of a request whose reply was lost: as reported, or by the texts' lengths."""
+        return self.usage_of(self.received.usage, self.sent, self.received.characters)
 
 
 class NativeModel(ABC):
@@ -41,13 +61,27 @@ class NativeModel(ABC):
         raises `CancelledError`.
         """
         body = self._body(messages, tools)
-        sent = len(json.dumps(body))
-        return self._requests.ask(lambda http: self._request(http, body, sent), sent, cancel)
+        exchange = Exchange(
+            body, len(json.dumps(body)), Received(self._pieces()), self._usage, not self.settings.no_stream
+        )
+
+        def send(http: httpx2.Client, connection: Connection) -> Answer:
+            return self._request(http, connection, exchange)
+
+        return self._requests.ask(send, exchange, cancel)
 
     @abstractmethod
     def _body(self, messages: Sequence[ChatMessage], tools: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
         """Return the request as it is sent."""
 
     @abstractmethod
-    def _request(self, http: httpx2.Client, body: dict[str, Any], sent: int) -> Answer:
-        """Send a request of `sent` characters, and return its answer; called in a separate thread."""
+    def _pieces(self) -> PiecedReply:
+        """Return a reader of the events of a stream."""
+
+    @abstractmethod
+    def _usage(self, reported: object, sent: int, received: int) -> Usage:
+        """Return the usage that a reply reports; what is missing is estimated by the lengths of texts."""
+
+    @abstractmethod
+    def _request(self, http: httpx2.Client, connection: Connection, exchange: Exchange) -> Answer:
+        """Send a request, and return its answer; called in a separate thread."""

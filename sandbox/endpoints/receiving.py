@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from contextlib import suppress
-from typing import Any
+from typing import Any, Protocol
 
-from gistpoint.sandbox.endpoints.events import EventReader
+from gistpoint.sandbox.endpoints.events import EventReader, ServerEvent
 from gistpoint.sandbox.endpoints.streamed import StreamedReply
 from gistpoint.sandbox.endpoints.transport import MOST_BYTES, EndlessReplyError, loaded
 
@@ -16,16 +16,54 @@ _LONGEST_FIELD = max(map(len, _FIELDS))
 _SPACE = b" \t\r\n\xef\xbb\xbf"
 
 
+class PiecedReply(Protocol):
+    """A reply that is read from the events of a stream."""
+
+    @property
+    def began(self) -> bool:
+        """Whether a part of the reply itself was received."""
+        ...
+
+    @property
+    def over(self) -> bool:
+        """Whether nothing of interest can follow."""
+        ...
+
+    @property
+    def complete(self) -> bool:
+        """Whether no part of the reply is missing, as far as can be known."""
+        ...
+
+    @property
+    def usage(self) -> dict[str, Any] | None:
+        """The usage as last reported; None if it was not."""
+        ...
+
+    @property
+    def characters(self) -> int:
+        """The number of characters received so far."""
+        ...
+
+    def add(self, event: ServerEvent) -> None:
+        """Add an event. Raises `ValueError` for unreadable data, and `EndlessReplyError` for too much."""
+        ...
+
+    def body(self) -> dict[str, Any]:
+        """Return the body of the reply, as it would have been sent whole."""
+        ...
+
+
 class Received:
     """What was received of one reply."""
 
-    def __init__(self) -> None:
+    def __init__(self, pieces: PiecedReply | None = None) -> None:
+        """`pieces` reads the events of a stream; those of OpenAI's API by default."""
         self._blocks: list[bytes] = []
         self._bytes = 0
         self._start = b""
         """The first bytes other than spaces, until they decide how the reply is sent."""
         self._reader: EventReader | None = None
-        self._reply = StreamedReply()
+        self._reply: PiecedReply = StreamedReply() if pieces is None else pieces
         self._at_end = False
 
     @property

@@ -88,7 +88,7 @@ class StreamedReply:
             if data == _DONE:
                 self.ended = True
             elif data:
-                self._add(_chunk(data), is_error=event.name == "error")
+                self._add(chunk_in(data), is_error=event.name == "error")
 
     def body(self) -> dict[str, Any]:
         """Return the completion, or the body of an error."""
@@ -177,8 +177,11 @@ def _values_in(event: ServerEvent) -> tuple[bytes, ...]:
     return (event.data,)
 
 
-def _chunk(data: bytes) -> dict[str, Any]:
-    """Return the chunk in an event. Raises `ValueError` if there is none, or one with too many values."""
+def chunk_in(data: bytes) -> dict[str, Any]:
+    """Return the JSON object in an event's data.
+
+    Raises `ValueError` if there is none, or one with too many values.
+    """
     if signs_in(data) > MOST_VALUES:
         raise ValueError
     # Bytes that are not UTF-8 may be halves of a character that a server has cut in two (`merging`).

@@ -44,6 +44,9 @@ from gistpoint.sessions.attempts import AttemptStore
 
 NAME = "hard"
 MOST_PROCESSES = 40
+LOOKS = 4
+CALLS = 2 * LOOKS + 1
+"""The calls of an attempt; more if a submission exceeds its time limit on a busy machine."""
 SMALL_DISK_KIB = 160
 
 
@@ -75,7 +78,7 @@ class Script:
                 return Answer(b"", cut=0, headers={"Connection": "close"})
             self.answered += 1
         usage = {"prompt_tokens": 1_000, "completion_tokens": 10}
-        return completion("I look.", *(looks if turn < 4 else last), usage=usage)
+        return completion("I look.", *(looks if turn < LOOKS else last), usage=usage)
 
 
 @dataclass(frozen=True)
@@ -97,7 +100,7 @@ class Found:
             faults.append(f"{totals.ended} ended, {totals.left} left")
         if totals.solved != before.solved:
             faults.append(f"solved {totals.solved}")
-        if [row.calls for row in self.figures.attempts] != [row.calls for row in undisturbed.attempts]:
+        if any(row.calls != CALLS for row in self.figures.attempts):
             faults.append(f"calls {[row.calls for row in self.figures.attempts]}")
         for state in self.states:
             made = Counter(call.turn for call in state.calls if call.requested)

@@ -206,7 +206,9 @@ def build_app(
         transport_security=security,
     )
     verdicts = Verdicts(server, verdict_token) if verdict_token else None
-    return Guard(app, token, connections or Connections(), verdicts, shared=leased)
+    # Not `or`: without a connection, `connections` has the length 0 and is false.
+    known = Connections() if connections is None else connections
+    return Guard(app, token, known, verdicts, shared=leased)
 
 
 def serve_http(place: ServerAddress, token: str, served: ServedAttempt, verdict_token: str = "") -> None:

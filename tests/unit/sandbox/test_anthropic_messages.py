@@ -71,9 +71,9 @@ def next_request(*answers: Answer, words: str = "") -> dict[str, Any]:
 
 def test_the_request_is_one_that_the_package_knows() -> None:
     request = next_request(message([THOUGHT, REDACTED, used(1), used(2)], "tool_use"), words="Go on.")
-    known = TypeAdapter(message_create_params.MessageCreateParamsNonStreaming).validate_python(request)
+    known = TypeAdapter(message_create_params.MessageCreateParamsStreaming).validate_python(request)
     assert known["model"] == "m"
-    assert sorted(request) == ["max_tokens", "messages", "model", "system", "tools"]
+    assert sorted(request) == ["max_tokens", "messages", "model", "stream", "system", "tools"]
     assert request["tools"] == [
         {
             "name": "read_file",

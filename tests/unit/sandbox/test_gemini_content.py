@@ -112,9 +112,10 @@ def test_the_key_the_path_and_the_limit_are_those_of_the_vendor(monkeypatch: pyt
     monkeypatch.setenv("GOOGLE_CLOUD_PROJECT", "project-of-another")
     with endpoint(candidate([{"text": "Fine."}])) as served:
         reply = model_at("gemini", served.url).complete(HELLO, [])
+        model_at("gemini", served.url, no_stream=True).complete(HELLO, [])
     assert isinstance(reply, ChatReply)
-    assert served.paths == ["/v1/models/m:generateContent"]
-    (headers,) = served.headers
+    assert served.paths == ["/v1/models/m:streamGenerateContent?alt=sse", "/v1/models/m:generateContent"]
+    headers, _ = served.headers
     assert headers["x-goog-api-key"] == KEY
     assert headers["accept-encoding"] == "identity"
     assert "another" not in str(served.headers)

@@ -21,8 +21,10 @@ from gistpoint.core.running import RunContext
 from gistpoint.core.tasks.budgets import Budgets
 from gistpoint.core.tasks.model import Mode
 from gistpoint.sessions.runs.opening import open_run
+from gistpoint.tui.connections import Connections, Peer
 from gistpoint.tui.mcp import server
-from gistpoint.tui.mcp.server import INSTRUCTIONS
+from gistpoint.tui.mcp.http import build_app
+from gistpoint.tui.mcp.server import INSTRUCTIONS, AttemptServer
 
 WRONG = REPAIR.replace("100", "99")
 
@@ -223,3 +225,26 @@ async def test_a_harness_that_fails_says_nothing_of_this_machine(
 
 def test_the_instructions_are_short_enough_for_every_client() -> None:
     assert len(INSTRUCTIONS) <= 600
+
+
+async def test_over_http_the_connections_that_are_kept_are_those_of_the_server(tmp_path: Path) -> None:
+    class Noting(Connections):
+        """Connections that note who has asked; there is none yet, so that they are false."""
+
+        def asked(self, peer: Peer | None) -> None:
+            peers.append(peer)
+
+    peers: list[Peer | None] = []
+    served, connections = Case(tmp_path).served(), Noting()
+    sent: list[Any] = []
+
+    async def receive() -> Any:
+        return {"type": "http.request"}
+
+    async def send(message: Any) -> None:
+        sent.append(message)
+
+    app = build_app(AttemptServer(served), ("127.0.0.1",), "0" * 32, connections)
+    await app({"type": "http", "path": "/mcp", "client": ("127.0.0.1", 7), "headers": []}, receive, send)
+    served.close()
+    assert (peers, sent[0]["status"]) == ([("127.0.0.1", 7)], 401)
