@@ -47,7 +47,7 @@ MOST_PROCESSES = 40
 LOOKS = 4
 CALLS = 2 * LOOKS + 1
 """The calls of an attempt; more if a submission exceeds its time limit on a busy machine."""
-SMALL_DISK_KIB = 160
+SMALL_DISK_KIB = 56
 
 
 @dataclass
@@ -151,6 +151,7 @@ class Trial:
         words = ["resume", NAME] if begun else begin
         self.processes += 1
         known = {"GISTPOINT_HOME": str(self.home), "OPENAI_BASE_URL": url, "OPENAI_API_KEY": "scripted"}
+        known["PYTHONFAULTHANDLER"] = "1"
         return subprocess.Popen(
             [*before, sys.executable, "-m", "gistpoint", "agent", *words],
             env={**os.environ, **known}, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
@@ -202,7 +203,7 @@ def disk(trial: Trial, url: str) -> None:
     with small_disk(data):
         process = trial.start(url)
         printed, _ = process.communicate()
-        print("  with a full disk:", process.returncode, printed.strip().splitlines()[-1:])
+        print("  with a full disk:", process.returncode, printed[-1_500:])
         kept = trial.home / "kept"
         shutil.copytree(data, kept, ignore=shutil.ignore_patterns("ballast"))
     shutil.copytree(kept, data, dirs_exist_ok=True)
