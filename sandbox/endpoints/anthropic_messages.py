@@ -15,7 +15,8 @@ from gistpoint.sandbox.endpoints.anthropic_bodies import (
     request_of,
     usage_in,
 )
-from gistpoint.sandbox.endpoints.native_model import Exchange, NativeModel
+from gistpoint.sandbox.endpoints.exchange import NativeExchange
+from gistpoint.sandbox.endpoints.native_model import NativeModel
 from gistpoint.sandbox.endpoints.native_streams import MessageStream
 from gistpoint.sandbox.endpoints.settings import EndpointSettings
 from gistpoint.sandbox.endpoints.throttle import HostGate
@@ -61,7 +62,7 @@ class AnthropicModel(NativeModel):
     def _usage(self, reported: object, sent: int, received: int) -> Usage:
         return usage_in(reported, self.settings, sent, received)
 
-    def _request(self, http: httpx2.Client, connection: Connection, exchange: Exchange) -> Answer:
+    def _request(self, http: httpx2.Client, connection: Connection, exchange: NativeExchange) -> Answer:
         package, body, received = self._anthropic, exchange.body, exchange.received
         way = {"stream": True} if exchange.streamed else {}
         try:
@@ -87,7 +88,7 @@ class AnthropicModel(NativeModel):
         answer = reply_of(self._requests.body_of(exchange), self.settings, exchange.sent)
         return replace(answer, streamed=received.streamed) if isinstance(answer, ChatReply) else answer
 
-    def _client(self, http: httpx2.Client, exchange: Exchange) -> anthropic.Anthropic:
+    def _client(self, http: httpx2.Client, exchange: NativeExchange) -> anthropic.Anthropic:
         from gistpoint.sandbox.endpoints.bounded_requests import NO_KEY
 
         return self._anthropic.Anthropic(

@@ -13,9 +13,9 @@ import httpx2
 from gistpoint.core.chat import ChatFailure, ChatProblem, ChatReply, Usage
 from gistpoint.core.running import CancelToken
 from gistpoint.sandbox.endpoints.connections import Connection
+from gistpoint.sandbox.endpoints.exchange import NativeExchange
 from gistpoint.sandbox.endpoints.hosts import Host, is_busy
 from gistpoint.sandbox.endpoints.meanings import error_text, retry_after
-from gistpoint.sandbox.endpoints.native_model import Exchange
 from gistpoint.sandbox.endpoints.settings import EndpointSettings
 from gistpoint.sandbox.endpoints.timed import GivenUp, Patience, TimedRequest
 from gistpoint.sandbox.endpoints.transport import CLOSED, MOST_BYTES, EndlessReplyError, bounded_client
@@ -34,7 +34,10 @@ class BoundedRequests:
     host: Host
 
     def ask(
-        self, send: Callable[[httpx2.Client, Connection], Answer], exchange: Exchange, cancel: CancelToken
+        self,
+        send: Callable[[httpx2.Client, Connection], Answer],
+        exchange: NativeExchange,
+        cancel: CancelToken,
     ) -> Answer:
         """Return the answer of `send`, which sends one request through the client that it is given.
 
@@ -61,7 +64,7 @@ class BoundedRequests:
         send: Callable[[httpx2.Client, Connection], Answer],
         http: httpx2.Client,
         connection: Connection,
-        exchange: Exchange,
+        exchange: NativeExchange,
     ) -> Answer:
         try:
             return self._without_key(send(http, connection))
@@ -78,11 +81,11 @@ class BoundedRequests:
             what = "sent something that is not JSON, or too much of it"
             return self.failure(ChatProblem.MALFORMED_REPLY, what, usage=exchange.lost())
 
-    def body_of(self, exchange: Exchange) -> object:
+    def body_of(self, exchange: NativeExchange) -> object:
         """Return the body that was received, without the key. Raises `ValueError` if it is not JSON."""
         return self.settings.withheld.taken_out_of(exchange.received.body())
 
-    def broken_off(self, why: str, exchange: Exchange) -> ChatFailure:
+    def broken_off(self, why: str, exchange: NativeExchange) -> ChatFailure:
         """Return the failure of a reply whose end is missing."""
         what = f"stopped in the middle of its reply ({why})"
         return self.failure(ChatProblem.NO_CONNECTION, what, usage=exchange.lost())
@@ -110,14 +113,14 @@ class BoundedRequests:
         failure = self.failure(problem, what, after if asked is None else asked)
         return replace(failure, busy=is_busy(status, text))
 
-    def unreachable(self, error: BaseException | None, exchange: Exchange) -> ChatFailure:
+    def unreachable(self, error: BaseException | None, exchange: NativeExchange) -> ChatFailure:
         """Return the failure of a connection that could not be made, or was closed without a reply."""
         cause = type(error).__name__ if error else "no connection"
         if isinstance(error, httpx2.ReadError | httpx2.WriteError | httpx2.RemoteProtocolError):
             return self.failure(ChatProblem.NO_CONNECTION, f"{CLOSED} ({cause})", usage=exchange.lost())
         return self.failure(ChatProblem.NO_CONNECTION, f"can't be reached ({cause})")
 
-    def timed_out(self, exchange: Exchange) -> ChatFailure:
+    def timed_out(self, exchange: NativeExchange) -> ChatFailure:
         """Return the failure of a request that reached its time limit."""
         longest_s = self.settings.longest_s(streamed=exchange.streamed)
         what = f"gave no complete reply within {longest_s:g} s"

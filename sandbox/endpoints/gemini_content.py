@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from gistpoint.core.chat import ChatMessage, ChatProblem, ChatReply, Usage
 from gistpoint.core.errors import EndpointError, extra_hint
+from gistpoint.sandbox.endpoints.exchange import NativeExchange
 from gistpoint.sandbox.endpoints.gemini_bodies import (
     error_problem,
     reply_of,
@@ -15,7 +16,7 @@ from gistpoint.sandbox.endpoints.gemini_bodies import (
     requested_wait,
     usage_in,
 )
-from gistpoint.sandbox.endpoints.native_model import Exchange, NativeModel
+from gistpoint.sandbox.endpoints.native_model import NativeModel
 from gistpoint.sandbox.endpoints.native_streams import CandidateStream
 from gistpoint.sandbox.endpoints.settings import EndpointSettings
 from gistpoint.sandbox.endpoints.throttle import HostGate
@@ -77,7 +78,7 @@ class GeminiModel(NativeModel):
     def _usage(self, reported: object, sent: int, received: int) -> Usage:
         return usage_in(reported, self.settings, sent, received)
 
-    def _request(self, http: httpx2.Client, connection: Connection, exchange: Exchange) -> Answer:
+    def _request(self, http: httpx2.Client, connection: Connection, exchange: NativeExchange) -> Answer:
         received = exchange.received
 
         def take(response: httpx2.Response) -> None:
@@ -112,7 +113,7 @@ class GeminiModel(NativeModel):
         answer = reply_of(self._requests.body_of(exchange), self.settings, exchange.sent)
         return replace(answer, streamed=received.streamed) if isinstance(answer, ChatReply) else answer
 
-    def _client(self, http: httpx2.Client, exchange: Exchange) -> Any:
+    def _client(self, http: httpx2.Client, exchange: NativeExchange) -> Any:
         import httpx2
 
         from gistpoint.sandbox.endpoints.bounded_requests import NO_KEY

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from gistpoint.core.chat import ChatMessage, Usage
 from gistpoint.core.running import NEVER, CancelToken
 from gistpoint.sandbox.endpoints.connections import Connection
+from gistpoint.sandbox.endpoints.exchange import NativeExchange
 from gistpoint.sandbox.endpoints.receiving import PiecedReply, Received
 from gistpoint.sandbox.endpoints.settings import EndpointSettings
 
@@ -18,23 +18,6 @@ if TYPE_CHECKING:
     import httpx2
 
     from gistpoint.sandbox.endpoints.bounded_requests import Answer, BoundedRequests
-
-
-@dataclass(frozen=True, slots=True)
-class Exchange:
-    """One request, and what was received of its reply."""
-
-    body: dict[str, Any]
-    sent: int
-    """The length of the request in characters."""
-    received: Received
-    usage_of: Callable[[object, int, int], Usage]
-    streamed: bool
-    """Whether the reply is requested in pieces."""
-
-    def lost(self) -> Usage:
-        """Return the least usage of a request whose reply was lost: as reported, or by the texts' lengths."""
-        return self.usage_of(self.received.usage, self.sent, self.received.characters)
 
 
 class NativeModel(ABC):
@@ -61,7 +44,7 @@ class NativeModel(ABC):
         raises `CancelledError`.
         """
         body = self._body(messages, tools)
-        exchange = Exchange(
+        exchange = NativeExchange(
             body, len(json.dumps(body)), Received(self._pieces()), self._usage, not self.settings.no_stream
         )
 
@@ -83,5 +66,5 @@ class NativeModel(ABC):
         """Return the usage that a reply reports; what is missing is estimated by the lengths of texts."""
 
     @abstractmethod
-    def _request(self, http: httpx2.Client, connection: Connection, exchange: Exchange) -> Answer:
+    def _request(self, http: httpx2.Client, connection: Connection, exchange: NativeExchange) -> Answer:
         """Send a request, and return its answer; called in a separate thread."""

@@ -57,6 +57,8 @@ class Script:
     requests: int = 0
     at_work: int = 0
     most_at_work: int = 0
+    first_at: float = 0.0
+    last_at: float = 0.0
     lock: threading.Lock = field(default_factory=threading.Lock)
 
     def __call__(self, request: dict[str, Any], headers: Mapping[str, str]) -> Answer:
@@ -67,6 +69,8 @@ class Script:
         time.sleep(self.delay)
         with self.lock:
             self.at_work -= 1
+            self.first_at = self.first_at or time.monotonic() - self.delay
+            self.last_at = time.monotonic()
         tools = {tool["function"]["name"]: tool["function"] for tool in request.get("tools", ())}
         turn = 1 + sum(message["role"] == "assistant" for message in request["messages"])
         if "bash" not in tools:
@@ -88,6 +92,8 @@ class Measured:
     processor_s: float
     requests: int
     most_at_work: int
+    span_s: float
+    """From the first request to the last reply, as the endpoint sees it: without the runner's start."""
 
 
 def measured(words: Sequence[str], folder: Path, environment: Mapping[str, str]) -> tuple[float, float]:
@@ -163,7 +169,9 @@ def run(runner: Runner, folder: Path, options: argparse.Namespace, attempts: int
     script = Script(options.turns, options.delay)
     with endpoint(script) as served:
         wall_s, processor_s = runner(folder, served.url, attempts, at_once)
-    return Measured(wall_s, processor_s, script.requests, script.most_at_work)
+    return Measured(
+        wall_s, processor_s, script.requests, script.most_at_work, script.last_at - script.first_at
+    )
 
 
 def main() -> int:
@@ -203,7 +211,11 @@ def main() -> int:
         walls = [other.wall_s / own.wall_s for other, own in pairs]
         asked = [other.requests / own.requests for other, own in pairs if own.requests]
         used = [other.processor_s / own.processor_s for other, own in pairs]
-        print(f"{kind} / gistpoint: wall {_span(walls)}, requests {_span(asked)}, processor {_span(used)}")
+        spans = [other.span_s / own.span_s for other, own in pairs if own.span_s]
+        print(
+            f"{kind} / gistpoint: wall {_span(walls)}, first request to last reply {_span(spans)},"
+            f" requests {_span(asked)}, processor {_span(used)}"
+        )
     more = [
         (all.processor_s - part.processor_s) / (all.requests - part.requests)
         for all, part in zip(found["gistpoint"], found["a quarter"], strict=False)

@@ -1,0 +1,27 @@
+"""One request by a vendor's own API, and what was received of its reply."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from gistpoint.core.chat import Usage
+from gistpoint.sandbox.endpoints.receiving import Received
+
+
+@dataclass(frozen=True, slots=True)
+class NativeExchange:
+    """One request, and what was received of its reply."""
+
+    body: dict[str, Any]
+    sent: int
+    """The length of the request in characters."""
+    received: Received
+    usage_of: Callable[[object, int, int], Usage]
+    streamed: bool
+    """Whether the reply is requested in pieces."""
+
+    def lost(self) -> Usage:
+        """Return the least usage of a request whose reply was lost: as reported, or by the texts' lengths."""
+        return self.usage_of(self.received.usage, self.sent, self.received.characters)
