@@ -47,7 +47,7 @@ MOST_PROCESSES = 40
 LOOKS = 4
 CALLS = 2 * LOOKS + 1
 """The calls of an attempt; more if a submission exceeds its time limit on a busy machine."""
-SMALL_DISK_KIB = 56
+SMALL_DISK_KIB = 16
 
 
 @dataclass
@@ -151,7 +151,6 @@ class Trial:
         words = ["resume", NAME] if begun else begin
         self.processes += 1
         known = {"GISTPOINT_HOME": str(self.home), "OPENAI_BASE_URL": url, "OPENAI_API_KEY": "scripted"}
-        known["PYTHONFAULTHANDLER"] = "1"
         return subprocess.Popen(
             [*before, sys.executable, "-m", "gistpoint", "agent", *words],
             env={**os.environ, **known}, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
