@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 from sys import float_info
@@ -91,7 +90,7 @@ def _parsed(path: Path) -> Mapping[str, Any]:
         raise SettingsError(f"{path} can't be read: {error.strerror}.", hint=_HINT) from error
     except UnicodeDecodeError:
         raise SettingsError(f"{path} is not text in UTF-8.", hint=_HINT) from None
-    except tomllib.TOMLDecodeError as error:
+    except ValueError as error:  # `TOMLDecodeError`, whose module need not be imported where there is no file
         place = _PLACE.search(str(error))
         raise SettingsError(f"{path} is not sound TOML{place[0] if place else ''}.", hint=_HINT) from None
 

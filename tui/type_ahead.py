@@ -23,7 +23,7 @@ from textual.message import Message
 from textual.message_pump import MessagePump
 from textual.screen import Screen
 from textual.widget import Widget
-from textual.widgets import Input, TextArea
+from textual.widgets import Input
 
 from gistpoint.tui.base_screen import BaseScreen
 from gistpoint.tui.bindings.words import FREE
@@ -243,6 +243,8 @@ def _may_open(event: UserInput, source: Widget | None) -> bool:
         case events.Key(key=key) if key in _MOVES and source is not None:
             return False
         case events.Key():
+            from textual.widgets import TextArea  # not needed before the first paint (decision 37)
+
             writes = isinstance(source, Input) or (isinstance(source, TextArea) and not source.read_only)
             return not (writes and event.is_printable)
         case events.MouseDown() | events.MouseUp():

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -77,6 +76,8 @@ def new_attempt_id(utc_ms: int) -> str:
 
     Ten characters encode milliseconds and ten are random.
     """
+    import secrets  # not needed before the first paint (decision 37)
+
     return _base32(utc_ms, TIME_CHARACTERS) + "".join(secrets.choice(_ALPHABET) for _ in range(10))
 
 

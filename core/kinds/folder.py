@@ -18,7 +18,7 @@ from msgspec import Meta
 from gistpoint.core.code.testfiles import is_protected
 from gistpoint.core.errors import TaskError
 from gistpoint.core.kinds.kind import TaskKind
-from gistpoint.core.kinds.registry import all_modes, kind_of, not_loaded
+from gistpoint.core.kinds.registry import all_modes, kind_named, kind_of, not_loaded
 from gistpoint.core.logs import replace_file
 from gistpoint.core.pins import EnvironmentPins, fault_in, is_inside, plugins_in, quoted
 from gistpoint.core.tasks.budgets import Budgets
@@ -361,10 +361,10 @@ def _require_plugins_of_others(task: Task) -> None:
 def _mode(fields: Fields) -> tuple[str, TaskKind[Any]]:
     """Return the mode in the spelling of its kind, and the kind. Raises `TaskError` for an unknown mode."""
     mode = fields.get("mode", str)
-    kinds = all_modes()
-    kind = kinds.get(mode)
+    kind = kind_named(mode)
     if kind is None:
-        message = f"{fields.file}: the key 'mode' is {mode!r}; the known modes are {', '.join(kinds)}."
+        known = ", ".join(all_modes())
+        message = f"{fields.file}: the key 'mode' is {mode!r}; the known modes are {known}."
         raise TaskError(message, hint=not_loaded())
     return kind.modes[kind.modes.index(mode)], kind
 

@@ -169,12 +169,6 @@ class TaskKind(ABC, Generic[J]):
     """
     tools: tuple[Tool, ...]
     """All tools that tasks of this kind may offer."""
-    measures: tuple[Measure, ...] = ()
-    """The additional columns in rows of attempts, in order."""
-    task_measures: tuple[Measure, ...] = ()
-    """Columns of the table of tasks; without any, the metrics of a task are those of its functions."""
-    analyses: tuple[Analysis, ...] = ()
-    """The analyses of this kind alone; most analyses use the rows of all kinds."""
     has_targets = False
     """Whether a task has functions that solvers have to find or to repair."""
     noun = "task"
@@ -198,6 +192,21 @@ class TaskKind(ABC, Generic[J]):
     def blank(self) -> KindState:
         """The part of an attempt's state that the kind adds, before the first event; empty by default."""
         return NoKindState()
+
+    @property
+    def measures(self) -> tuple[Measure, ...]:
+        """The additional columns in rows of attempts, in order."""
+        return ()
+
+    @property
+    def task_measures(self) -> tuple[Measure, ...]:
+        """Columns of the table of tasks; without any, the metrics of a task are those of its functions."""
+        return ()
+
+    @property
+    def analyses(self) -> tuple[Analysis, ...]:
+        """The analyses of this kind alone; most analyses use the rows of all kinds."""
+        return ()
 
     def passed_tree(self, task: Task, state: AttemptState, passing: Submission) -> SourceTree | None:
         """Return the tree of a submission that passed, to confirm it; None if passes are not confirmed."""

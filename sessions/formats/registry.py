@@ -156,7 +156,12 @@ def _named_in(probe: FileProbe) -> Iterator[Format]:
     Importing all of them takes as long as drawing a screen.
     """
     text = f"{probe.text}{probe.tail.decode('ascii', 'replace')}".replace("-", "_").lower()
-    return filter(None, (_in_module(module) for name, module in _modules().items() if f'"{name}' in text))
+    named = (module for name, module in _modules().items() if f'"{_WRITTEN.get(name, name)}' in text)
+    return filter(None, map(_in_module, named))
+
+
+_WRITTEN = {"journal": "gistpoint"}
+"""The string in files of a format whose module has another name."""
 
 
 def _confidence(format: Format, probe: FileProbe) -> float:

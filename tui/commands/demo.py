@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 
 from gistpoint import __version__
 from gistpoint.core.attempts.identity import Role
-from gistpoint.core.demo.tasks import demo_task, demo_tasks, playthrough, unpack_demo
 from gistpoint.core.errors import UserError
 from gistpoint.core.readable import duration
 from gistpoint.core.requests import IsolationChoice, Positive, Request
@@ -64,6 +63,8 @@ def demo(request: DemoRequest) -> int:
         name = request.task
 
         def find(services: Services) -> Task:
+            from gistpoint.core.demo.tasks import demo_task
+
             return demo_task(name, services.locations.demo)
 
         def make(probed: ProbedBackends) -> Services:
@@ -73,6 +74,8 @@ def demo(request: DemoRequest) -> int:
     services = build_services(request.isolation, role=Role.DEMO)
     if request.play:
         return _play(services, request.task or "", 1.0 if request.speed is None else request.speed)
+    from gistpoint.core.demo.tasks import unpack_demo
+
     entries = list(unpack_demo(services.locations.demo))
     from gistpoint.core.kinds.titles import author_title
     from gistpoint.tui.titles import mode_words
@@ -96,6 +99,8 @@ def _open(isolation: IsolationChoice) -> int:
     locations = Locations.of_user()
 
     def make() -> Services:
+        from gistpoint.core.demo.tasks import unpack_demo
+
         for _ in unpack_demo(locations.demo):
             pass
         return build_services(isolation, role=Role.DEMO)
@@ -104,6 +109,8 @@ def _open(isolation: IsolationChoice) -> int:
 
 
 def _play(services: Services, playthrough_name: str, speed: float) -> int:
+    from gistpoint.core.demo.tasks import demo_task, playthrough
+
     name, steps = playthrough(playthrough_name)
     task = demo_task(name, services.locations.demo)
     if interactive():
@@ -205,12 +212,13 @@ def _end(state: AttemptState) -> str:
     )
 
 
-_NAMES = ", ".join(f"{task.name} ({task.shown_mode})" for task in demo_tasks())
+NAMES = "seats-together (remove), dear-tickets (discovery), missed-trains (discovery ×2), whole-railway (gist)"
+"""The demo's tasks for the help, as text, because the first paint must not wait for reading them."""
 DEMO = CliCommand(
     DemoRequest,
     demo,
     {
-        "task": argument("TASK", f"{_NAMES}, an id or a title; without it the home screen opens"),
+        "task": argument("TASK", f"{NAMES}, an id or a title; without it the home screen opens"),
         "play": option("play a recorded attempt"),
         "speed": option("how many times as fast as it was recorded"),
         "lines": LINES,

@@ -1,6 +1,7 @@
 """Gists as a kind of task.
 
-Code that reads runs needs only the tools of the kinds, so judges and checks are imported on first use.
+Code that reads runs needs only the tools of the kinds, so judges, checks and measures are imported on first
+use.
 """
 
 from __future__ import annotations
@@ -14,7 +15,6 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from gistpoint.core.errors import TaskError
-from gistpoint.core.kinds.gist.measures import ANALYSES, MEASURES, OF_COMMAND, is_mocked, measured
 from gistpoint.core.kinds.gist.model import (
     GistTask,
     command_identity,
@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     from gistpoint.core.kinds.gist.judge import GistJudge
     from gistpoint.core.kinds.gist.simulation import GistScene
     from gistpoint.core.kinds.kind import Runners
-    from gistpoint.core.kinds.measures import MeasuredAttempt
+    from gistpoint.core.kinds.measures import Analysis, Measure, MeasuredAttempt
     from gistpoint.core.running import RunContext
     from gistpoint.core.tasks.budgets import Budgets
     from gistpoint.core.tasks.fields import Fields
@@ -80,9 +80,6 @@ class Gist(TaskKind["GistJudge"]):
     modes = (Mode.GIST,)
     screen = "gist"
     tools = (*BROWSING, *WRITING, *OPTIONAL, SCORE_GIST, SUBMIT_GIST)
-    measures = MEASURES
-    task_measures = OF_COMMAND
-    analyses = ANALYSES
     noun = "gist"
     score_rule = (
         "Fidelity is 1 if the gist does everything that the command does, otherwise 0. There are also two"
@@ -97,6 +94,27 @@ class Gist(TaskKind["GistJudge"]):
         """The empty gist."""
         return GistState()
 
+    @property
+    def measures(self) -> tuple[Measure, ...]:
+        """The scores and rates of a gist."""
+        from gistpoint.core.kinds.gist.measures import MEASURES
+
+        return MEASURES
+
+    @property
+    def task_measures(self) -> tuple[Measure, ...]:
+        """The figures for the command."""
+        from gistpoint.core.kinds.gist.measures import OF_COMMAND
+
+        return OF_COMMAND
+
+    @property
+    def analyses(self) -> tuple[Analysis, ...]:
+        """The analyses of Gistify."""
+        from gistpoint.core.kinds.gist.measures import ANALYSES
+
+        return ANALYSES
+
     def budgets(self, task: Task, role: Role) -> Budgets:
         """Return the task's steps and one hand-in; scores are unlimited unless the attempt counts."""
         from gistpoint.core.kinds.gist.overrides import gist_budgets
@@ -109,6 +127,8 @@ class Gist(TaskKind["GistJudge"]):
 
     def measured(self, attempt: MeasuredAttempt) -> Mapping[str, Any]:
         """Return the measures of the best hand-in, by name; empty without a hand-in."""
+        from gistpoint.core.kinds.gist.measures import measured
+
         best = attempt.state.best
         if best is None:
             return {}
@@ -116,6 +136,8 @@ class Gist(TaskKind["GistJudge"]):
 
     def accepts(self, passing: Submission) -> bool:
         """Whether the gist fakes nothing of the codebase."""
+        from gistpoint.core.kinds.gist.measures import is_mocked
+
         return not is_mocked(passing)
 
     def read(self, fields: Fields) -> GistTask:
