@@ -8,6 +8,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from time import monotonic
+from typing import TYPE_CHECKING
 
 from gistpoint.core.attempts.engine import Attempt
 from gistpoint.core.attempts.events import AttemptStarted, EventData, JournalEvent
@@ -20,10 +21,6 @@ from gistpoint.core.logs import replace_file, sync_folder, wait_for
 from gistpoint.core.ports import TimeSource
 from gistpoint.core.tasks.budgets import Budgets
 from gistpoint.core.tasks.model import Task
-from gistpoint.sessions.annotations.keys import attempt_key
-from gistpoint.sessions.annotations.reviewer import ReviewStore
-from gistpoint.sessions.annotations.reviews import ReviewBook
-from gistpoint.sessions.annotations.settling import ruling_on
 from gistpoint.sessions.heads import ELSEWHERE, Head, HeadOrigin, from_elsewhere, head_path
 from gistpoint.sessions.journal import (
     JOURNAL,
@@ -35,6 +32,9 @@ from gistpoint.sessions.journal import (
     read_journal,
 )
 from gistpoint.sessions.outlines import Outline, Outlines, Versions
+
+if TYPE_CHECKING:
+    from gistpoint.sessions.annotations.reviews import ReviewBook
 
 _STARTING = "starting.lock"
 _SAVED_EVERY_S = 5.0
@@ -290,14 +290,14 @@ class AttemptStore:
         """Return one attempt, given its id or a prefix. Raises `AttemptError` unless exactly one matches."""
         return self._read(self.folder(attempt_id), self._book())
 
-    def _read(self, folder: Path, book: ReviewBook) -> AttemptSummary:
+    def _read(self, folder: Path, book: ReviewBook | None) -> AttemptSummary:
         """Return the summary of an attempt; an unchanged journal is not read again."""
         versions = _versions(folder)
         known = self._known.get(folder.name)
         if known is None or known[0] != versions:
             known = self._known[folder.name] = (versions, _summary(folder))
         summary = known[1]
-        ruled = ruling_on(book, attempt_key(folder.name))
+        ruled = _ruling(book, folder.name)
         opened = not summary.state.ended and is_open(folder)
         elsewhere = (self.root / ELSEWHERE / folder.name).exists()
         return replace(summary, accepted=ruled, open=opened, elsewhere=elsewhere)
@@ -348,7 +348,7 @@ class AttemptStore:
         return self._outlines
 
     def _outline(
-        self, name: str, kept: Outlines, book: ReviewBook, elsewhere: frozenset[str]
+        self, name: str, kept: Outlines, book: ReviewBook | None, elsewhere: frozenset[str]
     ) -> AttemptSummary | None:
         """Return an attempt in the form of `outlines`; None if the folder contains none.
 
@@ -368,7 +368,7 @@ class AttemptStore:
             kept.put(name, outline, keep=not is_open(folder))
         opened = outline.ending is None and is_open(folder)
         passes = any(submission.solved for submission in outline.submissions)
-        ruled = ruling_on(book, attempt_key(name)) if passes else None
+        ruled = _ruling(book, name) if passes else None
         shown = self._shown.get(name)
         state = (opened, ruled, name in elsewhere)
         if (
@@ -396,13 +396,18 @@ class AttemptStore:
 
     def unfinished(self, task_id: str, enrolment: Enrolment) -> list[AttemptSummary]:
         """Return a person's unfinished attempts at a task, newest first, including damaged ones."""
-        book = self._book()
         of_task = [folder for folder in sorted(self._folders(), reverse=True) if _task_of(folder) == task_id]
-        found = (self._read(folder, book) for folder in of_task)
+        # None of them has been ruled on, so the reviews need not be read.
+        found = (self._read(folder, None) for folder in of_task)
         return [s for s in found if not s.state.ended and s.is_of(enrolment.participant or "")]
 
-    def _book(self) -> ReviewBook:
-        return ReviewStore(self._reviews, self._clock).book if self._reviews is not None else ReviewBook()
+    def _book(self) -> ReviewBook | None:
+        """Return all reviews; None if there are none."""
+        if self._reviews is None or not self._reviews.is_dir():
+            return None
+        from gistpoint.sessions.annotations.reviewer import ReviewStore  # see `_ruling`
+
+        return ReviewStore(self._reviews, self._clock).book
 
     def _folders(self) -> list[Path]:
         if not self.root.is_dir():
@@ -418,6 +423,17 @@ def _task_of(folder: Path) -> str:
     """Return the id of an attempt's task from the first line of its journal; empty if it is not there."""
     first = first_event(folder / JOURNAL)
     return first.data.task_id if first is not None and isinstance(first.data, AttemptStarted) else ""
+
+
+def _ruling(book: ReviewBook | None, attempt_id: str) -> bool | None:
+    """Return whether reviewers accept an attempt's pass; None without a ruling."""
+    if book is None:
+        return None
+    # Reviews are read where there are any: most attempts are opened without, and sooner (decision 37).
+    from gistpoint.sessions.annotations.keys import attempt_key
+    from gistpoint.sessions.annotations.settling import ruling_on
+
+    return ruling_on(book, attempt_key(attempt_id))
 
 
 def _summary(folder: Path) -> AttemptSummary:

@@ -23,6 +23,8 @@ from gistpoint.core.tasks.model import Task
 from gistpoint.core.tasks.names import word_name
 from gistpoint.sessions.journal import JOURNAL, first_event
 
+_WHOLE_ID = re.compile("[0-9a-f]{64}")
+
 
 @dataclass(frozen=True, slots=True)
 class BrokenTask:
@@ -82,6 +84,8 @@ class TaskStore:
         """
         if task := self._at(existing_path(name)):
             return task
+        if (folder := self._folder_of(name)) is not None:
+            return read_task(folder)
         known = list({task.id: task for task in self.tasks() if isinstance(task, Task)}.values())
         typed = name.casefold()
         begun = [task for task in known if typed and task.id.startswith(typed)]
@@ -94,6 +98,19 @@ class TaskStore:
         if len(found) > 1:
             raise _ambiguous(name, found, by_id=bool(begun))
         return read_task(found[0].folder)
+
+    def _folder_of(self, task_id: str) -> Path | None:
+        """Return the folder that is named by a whole id and contains its task; None if there is none.
+
+        Where an attempt is resumed, the other tasks need not be read, which delays its screen.
+        """
+        if _WHOLE_ID.fullmatch(task_id) is None:
+            return None
+        for folder in (root / task_id for root in self.roots):
+            with suppress(UserError, OSError):
+                if self._task(folder).id == task_id:
+                    return folder
+        return None
 
     def _at(self, path: Path | None) -> Task | None:
         """Return the task in a folder or an archive; None if the path is None or neither."""

@@ -68,6 +68,7 @@ class BaseScreen(Screen[ScreenResultType]):
         """The time at which the screen was made, on the clock of Textual's events."""
         self._last_steps: list[Callable[[], object]] = []
         self._at_keys: list[Callable[[events.Key], object]] = []
+        self._was_shown = False
 
     def fit_width(self, width: int) -> None:
         """Set the width class before the screen is shown. Doing so later would restyle the whole screen."""
@@ -75,6 +76,12 @@ class BaseScreen(Screen[ScreenResultType]):
         self.set_class(width < _WIDE[0], _NARROW[1], update=False)
 
     # Drawing
+
+    def _on_screen_resume(self, event: events.ScreenResume) -> None:
+        """Leave the styles as they are when the screen is first shown, since all parts were just styled."""
+        if not self._was_shown:
+            event.refresh_styles = False
+        self._was_shown = True
 
     def _compositor_refresh(self) -> None:
         """Draw the screen, or have the screen on top draw what has changed below it.

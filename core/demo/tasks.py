@@ -78,21 +78,27 @@ def unpack_demo(into: Path) -> Iterator[tuple[DemoTask, Task]]:
 
     Raises `TaskError` if an unpacked task is damaged.
     """
-    # The archive loads every kind, which the demo's names do not need.
-    from gistpoint.core.kinds.archive import unpack_task
+    # The kinds are not needed for the names of the demo's tasks.
     from gistpoint.core.kinds.folder import read_task
+
+    for demo in demo_tasks():
+        yield demo, read_task(_unpacked(demo, into), verify=False)
+
+
+def _unpacked(demo: DemoTask, into: Path) -> Path:
+    """Return the folder of a demo task; unpack it if that was not done already."""
     from gistpoint.core.tasks.documents import TASK_FILE
     from gistpoint.core.trees import sha256_of
 
-    for demo in demo_tasks():
-        with as_file(files(PACKAGE).joinpath("archives", f"{demo.name}.tar.zst")) as archive:
-            known = into / f".{demo.name}-{sha256_of(archive)[:16]}-adopted"  # its measurements count here
-            if known.is_file() and (into / known.read_text("ascii") / TASK_FILE).is_file():
-                yield demo, read_task(into / known.read_text("ascii"), verify=False)
-                continue
-            task = unpack_task(archive, into, replaces=True)
-            known.write_text(task.id, "ascii")
-            yield demo, task
+    with as_file(files(PACKAGE).joinpath("archives", f"{demo.name}.tar.zst")) as archive:
+        known = into / f".{demo.name}-{sha256_of(archive)[:16]}-adopted"  # its measurements count here
+        if known.is_file() and (into / known.read_text("ascii") / TASK_FILE).is_file():
+            return into / known.read_text("ascii")
+        from gistpoint.core.kinds.archive import unpack_task
+
+        task = unpack_task(archive, into, replaces=True)
+        known.write_text(task.id, "ascii")
+        return task.folder
 
 
 def demo_task(name: str, into: Path) -> Task:
@@ -104,10 +110,14 @@ def demo_task(name: str, into: Path) -> Task:
     from gistpoint.core.kinds.folder import read_task
     from gistpoint.core.kinds.titles import tasks_called
 
-    tasks = list(unpack_demo(into))
+    folders = [(demo, _unpacked(demo, into)) for demo in demo_tasks()]
     typed = name.casefold()
+    for demo, folder in folders:
+        if typed in (demo.name, *demo.aliases):  # the others need not be read, which delays the screen
+            return read_task(folder)
+    tasks = list(unpack_demo(into))
     for demo, task in tasks:
-        if typed in (demo.name, *demo.aliases) or (len(name) >= 4 and task.id.startswith(typed)):
+        if len(name) >= 4 and task.id.startswith(typed):
             return read_task(task.folder)
     called = tasks_called(name, [task for _, task in tasks])
     if len(called) == 1:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import configparser
 import re
 from collections.abc import Mapping
 
@@ -16,6 +15,8 @@ def console_scripts(metadata: Mapping[str, str]) -> dict[str, str]:
 
     Scripts in another form are left out.
     """
+    import configparser  # not needed before the first paint (decision 37)
+
     parser = configparser.ConfigParser(delimiters=("=",), interpolation=None, strict=False)
     parser.optionxform = str  # type: ignore[assignment,method-assign]
     try:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import hashlib
 import hmac
-import secrets
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from typing import Any
@@ -64,6 +63,8 @@ def hash_of_ids(ids: Iterable[str]) -> str:
 
 def new_secret() -> bytes:
     """Return a random secret for deriving salts; with it, an id would confirm a guess (decision 124)."""
+    import secrets  # not needed before the first paint (decision 37)
+
     return secrets.token_bytes(SECRET_BYTES)
 
 

@@ -7,7 +7,6 @@ open when a store is made.
 
 from __future__ import annotations
 
-import compileall
 import hashlib
 import os
 import shutil
@@ -17,7 +16,6 @@ from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import cache
-from importlib import metadata
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
@@ -31,6 +29,8 @@ from gistpoint.sandbox.environments.interpreters import find_interpreter, own_ve
 from gistpoint.sandbox.environments.uv import WHEELS_ALONE, UvResult, call_uv, run_program
 
 if TYPE_CHECKING:
+    from importlib import metadata
+
     from gistpoint.core.pins import EnvironmentPins, ImagePins
     from gistpoint.sandbox.environments.builds import Builds
     from gistpoint.sandbox.environments.locking import BuiltWheel
@@ -71,6 +71,8 @@ def runner_distributions() -> dict[str, metadata.Distribution]:
 
     Raises `EnvironmentBuildError` if one of them is missing.
     """
+    from importlib import metadata
+
     from packaging.utils import canonicalize_name
 
     from gistpoint.sandbox.environments.requirement import requirement_of
@@ -121,6 +123,8 @@ def host_environment(cache: Path) -> Environment:
                 target = site / inner
                 target.parent.mkdir(parents=True, exist_ok=True)
                 shutil.copyfile(source, target)
+        import compileall
+
         for package in _COMPILED:
             compileall.compile_dir(site / package, quiet=2)
         _compile_what_pytest_imports(folder)
