@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
@@ -27,10 +28,19 @@ def asked_s(process: int | str, *, without: int = 0) -> float:
 
     The thread `without` is left out. 0 if the kernel doesn't report them. A wait counts only once it is over.
     """
-    asked, left_out = 0, str(without)
+    return sum(map(sum, _scheduled(process, without)))
+
+
+def ran_s(process: int | str) -> float:
+    """Return the seconds for which the threads of a process have run; 0 if the kernel doesn't report them."""
+    return sum(ran for ran, _ in _scheduled(process))
+
+
+def _scheduled(process: int | str, without: int = 0) -> Iterator[tuple[float, float]]:
+    """Yield the seconds for which each thread has run and has waited for a processor."""
     with suppress(OSError):  # the process has ended
         for thread in Path(f"/proc/{process}/task").iterdir():
-            if thread.name != left_out:
+            if thread.name != str(without):
                 with suppress(OSError):
-                    asked += sum(map(int, (thread / "schedstat").read_bytes().split()[:2]))
-    return asked / 1e9
+                    ran, waited, *_ = (thread / "schedstat").read_bytes().split()
+                    yield int(ran) / 1e9, int(waited) / 1e9

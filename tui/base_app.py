@@ -160,6 +160,12 @@ class BaseApp(App[object]):
         ground._css_update_count = self._css_update_count
         return ground
 
+    def _get_screen(self, screen: Screen[Any] | str) -> tuple[Screen[Any], AwaitMount]:
+        """Return a screen and what waits for its mounting; choose its class of width before it is styled."""
+        if isinstance(screen, BaseScreen) and not screen.is_running:
+            screen.fit_width(self.size.width)
+        return super()._get_screen(screen)
+
     def pop_screen(self) -> AwaitComplete:
         """Close the top screen. If it is the bottom one, end the program."""
         if self.screen is self._ground:

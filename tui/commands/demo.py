@@ -212,7 +212,9 @@ def _end(state: AttemptState) -> str:
     )
 
 
-NAMES = "seats-together (remove), dear-tickets (discovery), missed-trains (discovery ×2), whole-railway (gist)"
+NAMES = (
+    "seats-together (remove), dear-tickets (discovery), missed-trains (discovery ×2), whole-railway (gist)"
+)
 """The demo's tasks for the help, as text, because the first paint must not wait for reading them."""
 DEMO = CliCommand(
     DemoRequest,

@@ -1,0 +1,108 @@
+"""What the first paint needs: modules that are imported, and tasks that are read (decisions 37 and 165)."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from gistpoint.core.demo import tasks as demo
+from gistpoint.core.demo.tasks import demo_task, recorded_runs, unpack_demo
+from gistpoint.core.kinds import registry
+from gistpoint.sessions import tasks as stored
+from gistpoint.sessions.tasks import TaskStore
+from gistpoint.tui.commands.demo import NAMES
+
+HOME = "import gistpoint.tui.commands.demo, gistpoint.tui.app, gistpoint.tui.commands.solve"
+REVIEW = "import gistpoint.tui.commands.review, gistpoint.tui.review_app"
+ATTEMPTS = "import gistpoint.sessions.services, gistpoint.core.kinds.registry, gistpoint.sandbox.testruns"
+OPENED = f"""
+from gistpoint.sessions.runs.opening import open_run
+run = open_run({str(recorded_runs() / "dear-tickets.played.jsonl")!r})
+run.ensure(3)
+[run.step(number) for number in range(4)]
+"""
+
+
+def imported_by(program: str) -> list[str]:
+    """Return the modules that a program has imported at its end."""
+    done = subprocess.run(
+        [sys.executable, "-c", f"{program}\nimport sys, json; print(json.dumps(sorted(sys.modules)))"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return json.loads(done.stdout)
+
+
+@pytest.mark.parametrize(
+    ("program", "unwanted"),
+    [
+        (
+            HOME,
+            {"msgspec", "gistpoint.core.demo.tasks", "gistpoint.core.kinds", "textual.widgets._text_area"},
+        ),
+        (REVIEW, {"msgspec", "gistpoint.sessions", "textual.widgets._text_area"}),
+        (
+            ATTEMPTS,
+            {
+                "gistpoint.core.kinds.gist.measures",
+                "gistpoint.sessions.annotations",
+                "importlib.metadata",
+                "configparser",
+                "compileall",
+            },
+        ),
+        (OPENED, {"gistpoint.sessions.formats.aider", "gistpoint.sessions.formats.traces.otel"}),
+    ],
+    ids=["home", "review", "attempt", "step"],
+)
+def test_what_the_first_paint_does_not_need_is_not_imported(program: str, unwanted: set[str]) -> None:
+    assert not unwanted & set(imported_by(program))
+
+
+def test_built_in_kinds_and_tools_are_found_without_those_of_other_packages(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def never(*_: object) -> None:
+        raise AssertionError("the packages of others were searched")
+
+    for known in (registry.all_kinds, registry.all_tools, registry._built_in_modes, registry._built_in_tools):
+        known.cache_clear()
+    monkeypatch.setattr(registry, "load_all", never)
+    for kind in registry.BUILT_IN:
+        assert all(registry.kind_named(mode) is kind for mode in kind.modes)
+        assert all(registry.declared(tool.name) == tool for tool in kind.tools)
+    registry._built_in_modes.cache_clear()
+    with pytest.raises(AssertionError, match="others were searched"):
+        registry.kind_named("of a package")
+
+
+def test_only_the_task_that_is_opened_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    wanted = next(task for entry, task in unpack_demo(tmp_path / "demo") if entry.name == "dear-tickets")
+    monkeypatch.setattr(demo, "unpack_demo", lambda into: pytest.fail("all tasks were read"))
+    assert demo_task("dear-tickets", tmp_path / "demo").id == wanted.id
+    assert demo_task("discovery", tmp_path / "demo").id == wanted.id
+
+    store = TaskStore(tmp_path / "tasks", demo=tmp_path / "demo")
+    monkeypatch.setattr(TaskStore, "tasks", lambda store: pytest.fail("all tasks were read"))
+    assert store.find(wanted.id).id == wanted.id
+
+
+def test_a_folder_that_is_named_by_another_tasks_id_is_not_that_task(tmp_path: Path) -> None:
+    first, second = [task for _, task in unpack_demo(tmp_path / "demo")][:2]
+    folder = tmp_path / "demo" / first.id
+    shutil.rmtree(folder)
+    shutil.copytree(second.folder, folder)
+    store = TaskStore(tmp_path / "demo")
+    with pytest.raises(stored.TaskError, match="no task"):
+        store.find(first.id)
+    assert store.find(second.id).id == second.id
+
+
+def test_the_help_names_the_tasks_of_the_demo() -> None:
+    assert NAMES == ", ".join(f"{task.name} ({task.shown_mode})" for task in demo.demo_tasks())
