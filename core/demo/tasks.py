@@ -116,7 +116,7 @@ def demo_task(name: str, into: Path) -> Task:
         if typed in (demo.name, *demo.aliases):  # the others need not be read, which delays the screen
             return read_task(folder)
     tasks = list(unpack_demo(into))
-    for demo, task in tasks:
+    for _, task in tasks:
         if len(name) >= 4 and task.id.startswith(typed):
             return read_task(task.folder)
     called = tasks_called(name, [task for _, task in tasks])

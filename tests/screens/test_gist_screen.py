@@ -322,7 +322,7 @@ async def test_the_summary_shows_scores_the_gutter_and_the_reference(tmp_path: P
         await pilot.press("enter", "right_square_bracket")
         await driver.until(lambda: "doesn't have" in driver.text())
         await pilot.press("right_square_bracket")
-        await driver.until(lambda: "exists 98.5 %" in driver.text())
+        await driver.until(lambda: "exists 98.5%" in driver.text())
     assert not app.crashes
 
 

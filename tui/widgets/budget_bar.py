@@ -25,7 +25,8 @@ GLYPHS = {
     ClockActivity.THINKING: signs.IDLE,
 }
 
-_GAP = 1
+_GAP, _GAP_TO_BADGE = 1, 2
+_STEP = 8
 _FEW = 8
 """The maximum number of pips that can be counted at a glance."""
 _LOW = 0.25
@@ -97,6 +98,14 @@ class BudgetBar(OneLine):
         self.tooltip = self._explanation(backend)
         self.redraw()
 
+    def end_cells(self) -> int:
+        """Return the cells for the time and the isolation, in steps: a wider time rarely moves anything."""
+        if self._backend is None:
+            return super().end_cells()
+        needed = sum(len(words) for words, _ in self._times()) + _GAP_TO_BADGE
+        needed += self._badge(self._backend).cell_length
+        return -(-needed // _STEP) * _STEP
+
     def line(self) -> Content:
         """Return as much of the line as fits."""
         if self._backend is None:
@@ -104,7 +113,7 @@ class BudgetBar(OneLine):
         width = self.content_size.width
         badge = self._badge(self._backend)
         for fit in _FITS:
-            left, right = self._budgets(fit), Content.assemble(self._time(fit), "  ", badge)
+            left, right = self._budgets(fit), Content.assemble(self._time(fit), " " * _GAP_TO_BADGE, badge)
             room = width - left.cell_length - right.cell_length - _GAP
             title = plain_line(f" {self.title} ") if self.title and fit.title else Content("")
             if room >= min(title.cell_length, fit.title):
@@ -128,10 +137,14 @@ class BudgetBar(OneLine):
         paused = clock.running is ClockActivity.PAUSED and not state.ended
         sign, word = (signs.ENDED, "ended") if state.ended else (GLYPHS[clock.running], clock.running.value)
         activity = f"{sign} {word} " if fit.activity or paused or state.ended else f"{sign} "
-        time = [(activity, "bold reverse" if paused else "$foreground 60%"), (duration(clock.active), "bold")]
-        if state.budgets.time_limit_s is not None:
-            time.append(self._time_left(state.budgets.time_limit_s * 1000 - clock.active))
-        return Content.assemble(*time)
+        return Content.assemble((activity, "bold reverse" if paused else "$foreground 60%"), *self._times())
+
+    def _times(self) -> list[tuple[str, str]]:
+        """Return the parts that change every second, with their styles."""
+        time, limit = [(duration(self._clock.active), "bold")], self._state.budgets.time_limit_s
+        if limit is not None:
+            time.append(self._time_left(limit * 1000 - self._clock.active))
+        return time
 
     def _time_left(self, ms: int) -> tuple[str, str]:
         limit = self._state.budgets.time_limit_s or 0

@@ -163,7 +163,7 @@ def does_not_parse(fault: Fault | str) -> str:
 def rate(report: object) -> str:
     """Return the rate in a report as a percentage; `none` if there is no rate."""
     value = report.get("rate") if isinstance(report, Mapping) else None
-    return f"{value:.1f} %" if isinstance(value, int | float) else "none"
+    return f"{value:.1f}%" if isinstance(value, int | float) else "none"
 
 
 class GistGutter(Widget):

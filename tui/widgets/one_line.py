@@ -8,7 +8,7 @@ from textual.content import Content
 from textual.widget import Widget
 
 END = 40
-"""The number of cells at the end of a line that are drawn separately. A clock with a time limit fits."""
+"""The number of cells at the end of a line that are drawn separately, unless the line says otherwise."""
 
 
 class OneLine(Widget):
@@ -23,6 +23,11 @@ class OneLine(Widget):
     """
     _drawn: Content | None = None
     """The line at the last `redraw`; None before the first."""
+    _end = END
+
+    def end_cells(self) -> int:
+        """Return the number of cells at the end of the line that change often."""
+        return END
 
     def line(self) -> Content:
         """Return the line, which is at most as wide as the widget."""
@@ -40,11 +45,14 @@ class OneLine(Widget):
     def redraw(self) -> None:
         """Draw the line again, or only its end if nothing else has changed."""
         before, self._drawn = self._drawn, self.render()
-        if before is None or not self.is_mounted:
+        former, self._end = self._end, self.end_cells()
+        if before is None or former != self._end or not self.is_mounted:
             self.refresh()
-            self.query(LineEnd).refresh()
+            for part in self.query(LineEnd):
+                part.styles.width = self._end
+                part.refresh()
             return
-        (kept, end), (new_kept, new_end) = split(before), split(self._drawn)
+        (kept, end), (new_kept, new_end) = split(before, self._end), split(self._drawn, self._end)
         if not kept.is_same(new_kept):
             self.refresh()
         if not end.is_same(new_end):
@@ -59,16 +67,16 @@ class LineEnd(Widget):
     def render(self) -> Content:
         """Return the end of the parent's line."""
         assert isinstance(self.parent, OneLine)
-        return split(self.parent.render())[1]
+        return split(self.parent.render(), self.parent._end)[1]
 
 
-def split(line: Content) -> tuple[Content, Content]:
-    """Return a line without its last `END` cells, and those cells; half a wide character becomes a blank."""
+def split(line: Content, cells: int = END) -> tuple[Content, Content]:
+    """Return a line without its last cells, and these cells; half a wide character becomes a blank."""
     text = line.plain
-    place = max(0, len(text) - END)
-    while cell_len(text[place:]) > END:
+    place = max(0, len(text) - cells)
+    while cell_len(text[place:]) > cells:
         place += 1
     if place == 0:
         return Content(""), line
     kept, end = line.divide([place])
-    return kept, end.pad_left(END - end.cell_length)
+    return kept, end.pad_left(cells - end.cell_length)

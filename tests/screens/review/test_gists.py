@@ -72,7 +72,7 @@ async def test_the_hand_in_shows_its_gutter_as_it_was_recorded(journal: Path) ->
         step = await go_to(driver, "submit_gist")
         await driver.press("f11")
         await driver.until(lambda: f"as step {step + 1} recorded" in driver.text())
-        assert "faithful  self-contained  tests 1/1  ran 100.0 %" in driver.text()
+        assert "faithful  self-contained  tests 1/1  ran 100.0%" in driver.text()
         assert "2 to fix: Alt+N" in driver.text()
         view = page(driver)
         assert not view.gist.evidence[line_of(INVENTED, "def extra():")].exists

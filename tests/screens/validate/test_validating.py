@@ -317,7 +317,7 @@ async def test_metrics_and_subtlety_come_from_the_answer_or_are_measured(tmp_pat
     provenance = {"parts": [{"subtlety": score, "glance": glance, "families": ["sign"]}], "stars": 3}
     with_answer(tasks[0], metrics=metrics, provenance=provenance)
     async with validating(services, tasks, size=LARGE) as driver:
-        assert "12.5 %" in driver.text()
+        assert "12.5%" in driver.text()
         assert "few failures" in driver.text()
         assert "0.75" in driver.text()
         assert "seen at a glance" in driver.text()

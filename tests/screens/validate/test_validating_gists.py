@@ -66,7 +66,7 @@ async def test_the_overview_tells_what_is_asked_and_what_was_recorded(tmp_path: 
             "3 equal runs",
             "✔ tests/test_prices.py::test_total",
             "│ done",
-            "the reference gist, faithful  ran 100.0 %  exists 98.5 %",
+            "the reference gist, faithful  ran 100.0%  exists 98.5%",
         ):
             assert words in text, text
         assert "Diff" not in text

@@ -105,4 +105,4 @@ def test_a_folder_that_is_named_by_another_tasks_id_is_not_that_task(tmp_path: P
 
 
 def test_the_help_names_the_tasks_of_the_demo() -> None:
-    assert NAMES == ", ".join(f"{task.name} ({task.shown_mode})" for task in demo.demo_tasks())
+    assert ", ".join(f"{task.name} ({task.shown_mode})" for task in demo.demo_tasks()) == NAMES

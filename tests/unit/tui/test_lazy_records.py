@@ -26,7 +26,7 @@ class Point:
     name: str = "origin"
     given: tuple[int, ...] = field(default_factory=tuple)
 
-    def __post_init__(self_) -> None:  # noqa: N805
+    def __post_init__(self_) -> None:
         if self_.self < 0:
             raise ValueError("negative")
 

@@ -84,7 +84,7 @@ def _reference_words(answer: GistAnswer) -> str:
     if not reference.faithful:
         return f"none that is faithful: {reference.reason}"
     rates = [("ran", reference.line_execution), ("exists", reference.line_existence)]
-    return "  ".join(["faithful", *(f"{name} {value:.1f} %" for name, value in rates if value is not None)])
+    return "  ".join(["faithful", *(f"{name} {value:.1f}%" for name, value in rates if value is not None)])
 
 
 def score_rows(score: Mapping[str, Any]) -> Rows:
@@ -97,7 +97,7 @@ def score_rows(score: Mapping[str, Any]) -> Rows:
         report = score.get(key)
         if isinstance(report, Mapping):
             without = report.get("rate_without_test")
-            bare = f", without the test {without:.1f} %" if isinstance(without, int | float) else ""
+            bare = f", without the test {without:.1f}%" if isinstance(without, int | float) else ""
             rows.append((name, f"{rate(report)}{bare}"))
     test, error = score.get("test"), score.get("error")
     if isinstance(test, Mapping):

@@ -187,7 +187,7 @@ def reference_words(answer: GistAnswer | None) -> str:
     if not reference.faithful:
         return f"no faithful reference gist: {reference.reason}"
     rates = [("ran", reference.line_execution), ("exists", reference.line_existence)]
-    shown = "  ".join(f"{name} {value:.1f} %" for name, value in rates if value is not None)
+    shown = "  ".join(f"{name} {value:.1f}%" for name, value in rates if value is not None)
     return f"the reference gist, faithful  {shown}"
 
 

@@ -300,7 +300,7 @@ def _metric(standing: MetricRank, cells: int) -> Line:
         return line(name)
     share = standing.percentile / 100
     return Line(
-        ((name, ""), (bar(share, _SHORT_BAR), "$text-primary"), (f" {standing.percentile:5.1f} %", ""))
+        ((name, ""), (bar(share, _SHORT_BAR), "$text-primary"), (f" {standing.percentile:5.1f}%", ""))
     )
 
 
