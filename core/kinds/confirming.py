@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from gistpoint.core.confirmation.model import Confirmer
     from gistpoint.core.tasks.model import Answer, Task
 
-MADE_BEFORE = "not known: the task is older"
+MADE_BEFORE = "not known (the task is older)"
 """The words for a task from a version without controls, whose passes may or may not be confirmable."""
 FROM_ELSEWHERE = (
     "This machine did not make these controls, or the answer was changed since, so they are made again before"

@@ -98,7 +98,7 @@ def test_the_check_of_a_study_warns_of_tasks_whose_passes_cannot_be_confirmed(
         return next((one.reduced, one.detail) for one in checks if one.name == "confirmation")
 
     assert found()[0]
-    assert "not known: the task is older" in found()[1]
+    assert "not known (the task is older)" in found()[1]
     for task in places:
         controlled(task.folder)
     assert found() == (False, "passes of all 4 repairs can be confirmed")

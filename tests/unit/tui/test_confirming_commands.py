@@ -131,7 +131,7 @@ def test_a_task_whose_passes_cannot_be_confirmed_says_why(
 ) -> None:
     for where in (["task", "list"], ["task", "show", task.short_id]):
         cli.main(where)
-        assert "not known: the task is older" in "".join(capsys.readouterr())
+        assert "not known (the task is older)" in "".join(capsys.readouterr())
     confirmer.controls = Controls(
         False, Unconfirmable.ASYNCHRONOUS, "price is a coroutine.", reasons={"at_import": 2}
     )

@@ -71,7 +71,7 @@ def test_the_progress_hides_both_rates_alike(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("controls", "words"),
     [
-        (None, "not known: the task is older"),
+        (None, "not known (the task is older)"),
         (CONTROLLED, "yes, by 1 of 2 tests"),
         (Controls(False, Unconfirmable.RUNS_TEXT), "no (runs_text)"),
     ],

@@ -281,10 +281,18 @@ def _metrics(standings: Mapping[str, Sequence[MetricRank]], width: int) -> list[
             lines.append(line("not in the task: % measures the library", MUTED, link="measure"))
         main = [s for metric in MAIN_METRICS for s in found if s.metric == metric]
         others = [s for s in found if s.metric not in MAIN_METRICS]
-        lines += side_by_side(_metric_lines(main), _metric_lines(others), width)
+        lines += _in_columns(main, others, width)
         if found and not any(standing.percentile is not None for standing in found):
             lines.append(line("without percentiles: % measures the library", MUTED, link="measure"))
     return lines
+
+
+def _in_columns(main: Sequence[MetricRank], others: Sequence[MetricRank], width: int) -> list[Line]:
+    """Return a line for each metric, in two columns if both fit, or else with all bars below each other."""
+    beside = side_by_side(_metric_lines(main), _metric_lines(others), width)
+    if len(beside) < len(main) + len(others):
+        return beside
+    return _metric_lines([*main, *others])
 
 
 def _metric_lines(standings: Sequence[MetricRank]) -> list[Line]:

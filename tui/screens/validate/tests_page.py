@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from rich.cells import cell_len
 from textual import on
 from textual.app import ComposeResult
 from textual.containers import Vertical
@@ -16,6 +17,7 @@ from gistpoint.core.kinds.steadiness import Steadiness, TestSteadiness
 from gistpoint.core.text import plural
 from gistpoint.tui import signs
 from gistpoint.tui.screens.validate.task_page import Showing, TaskPage
+from gistpoint.tui.test_names import ending, spelled_out
 from gistpoint.tui.widgets.line_list import BAD, GOOD, ODD
 from gistpoint.tui.widgets.record_list import Piece, RecordList
 from gistpoint.tui.widgets.text_view import TextView
@@ -91,16 +93,17 @@ class TestList(RecordList):
         self.rows: Sequence[TestRow] = ()
 
     def row(self, index: int, width: int) -> list[Piece]:
-        """Return the outcomes on both trees, and the id of the test."""
+        """Return the outcomes on both trees, and the id of the test or, if it is too long, its end."""
         shown = self.rows[index].shown
         before = GOOD if shown.original == shown.original_runs else BAD
         after = BAD if not shown.corrupted else GOOD if shown.corrupted == shown.corrupted_runs else ODD
-        return [
+        pieces: list[Piece] = [
             (f" {shown.original:>3}/{shown.original_runs:<3}", before),
             (f"{signs.LEADS}{shown.corrupted:>3}/{shown.corrupted_runs:<3}", after),
             ("! " if shown.flaky else "  ", ODD),
-            (shown.id, ""),
         ]
+        room = width - sum(cell_len(text) for text, _ in pieces)
+        return [*pieces, (ending(spelled_out(shown.id), room), "")]
 
 
 class TestsPage(TaskPage, Vertical):
