@@ -124,6 +124,18 @@ async def test_the_queue_is_narrowed_by_the_glance_rate(tmp_path: Path) -> None:
         await driver.until(lambda: [row.task.id for row in driver.screen.queue.shown] == [tasks[1].id])
 
 
+async def test_a_short_queue_leaves_its_rows_to_the_evidence(tmp_path: Path) -> None:
+    services, tasks = make_tasks(tmp_path, 2)
+    async with validating(services, tasks, size=SMALL) as driver:
+        await driver.shows(tasks[0].id)
+        assert driver.screen.queue.outer_size.height == len(tasks) + 2
+        await driver.press("slash")
+        await driver.type("nothing")
+        await driver.until(lambda: not driver.screen.queue.shown)
+        await driver.press("escape")
+        await driver.until(lambda: driver.screen.queue.outer_size.height == len(tasks) + 2)
+
+
 async def test_every_verdict_has_its_digit(tmp_path: Path) -> None:
     services, tasks = make_tasks(tmp_path, 1)
     async with validating(services, tasks) as driver:

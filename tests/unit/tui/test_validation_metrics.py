@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from rich.cells import cell_len
 
-from gistpoint.core.kinds.steadiness import TestSteadiness
+from gistpoint.core.kinds.steadiness import TestSteadiness as Counts
 from gistpoint.core.metrics.table import MetricRank
 from gistpoint.tui.screens.validate.overview import MAIN_METRICS, _metrics
 from gistpoint.tui.screens.validate.tests_page import TestList, TestRow
@@ -33,7 +33,7 @@ def test_tests_that_differ_in_their_parameters_stay_different_in_a_narrow_list()
     ids = [
         f"tests/test_crates.py::test_crates_are_filled_to_their_limit[weights{n}-lo\\xe5d]" for n in (2, 4)
     ]
-    tests.rows = [TestRow(TestSteadiness(id, 8, 8, 0, 2), {}) for id in ids]
+    tests.rows = [TestRow(Counts(id, 8, 8, 0, 2), {}) for id in ids]
     drawn = ["".join(text for text, _ in tests.row(number, 56)) for number in (0, 1)]
     assert [cell_len(row) for row in drawn] == [56, 56]
     assert [row.rpartition("[")[2] for row in drawn] == ["weights2-loåd]", "weights4-loåd]"]
