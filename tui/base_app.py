@@ -49,7 +49,6 @@ from gistpoint.tui.widgets.key_bar import WAYS_OUT
 if TYPE_CHECKING:
     from gistpoint.tui.screens.palette import PaletteEntry
 
-
 _OWN_BY_NAME = {theme.name: theme for theme in OWN}
 _READ_S = 1.0
 """Seconds after which a toast can no longer explain a change of screen, and is removed when one happens."""
@@ -138,8 +137,6 @@ class BaseApp(App[object]):
     def set_bottom_screen(self, screen: Screen[Any]) -> Screen[Any]:
         """Make a screen the bottom of the stack before it is shown, and return it."""
         self._ground = screen
-        if isinstance(screen, BaseScreen):
-            screen.fit_width(self.size.width)
         draw = screen._compositor_refresh
 
         def draw_if_shown() -> None:
@@ -405,10 +402,9 @@ class BaseApp(App[object]):
         )
 
     def _show_theme(self, name: str) -> None:
-        if name == self.theme:
+        self.theme, shown = name, self.theme
+        if name == shown:
             self.mutate_reactive(App.theme)  # its file may have changed
-        else:
-            self.theme = name
 
     def _offer(self, title: str, commands: list[PaletteEntry], *, at: str = "") -> None:
         from gistpoint.tui.screens.palette import Palette, count_use
@@ -580,12 +576,9 @@ class BaseApp(App[object]):
         else:
             await self.begin_again()
         message = MessageDialog("Something unexpected happened", text, hint="This is a bug in gistpoint.")
-        message.when_left(self._crash_reported)
+        message.when_left(lambda: setattr(self, "_given_up", None))
         await self.push_screen(message)
         self._input_counts_from = get_time()
-
-    def _crash_reported(self) -> None:
-        self._given_up = None
 
 
 class OneScreenApp(BaseApp):
