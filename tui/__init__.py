@@ -1,5 +1,5 @@
 """The user interface: the Textual app, its screens and widgets, and the command line."""
 
-from gistpoint.tui.lazy_records import compile_methods_when_called
+from gistpoint.tui.starting import compile_methods_when_called
 
 compile_methods_when_called()  # before the first of them is made

@@ -289,9 +289,9 @@ def _metrics(standings: Mapping[str, Sequence[MetricRank]], width: int) -> list[
 
 def _in_columns(main: Sequence[MetricRank], others: Sequence[MetricRank], width: int) -> list[Line]:
     """Return a line for each metric, in two columns if both fit, or else with all bars below each other."""
-    beside = side_by_side(_metric_lines(main), _metric_lines(others), width)
-    if len(beside) < len(main) + len(others):
-        return beside
+    columns = side_by_side(_metric_lines(main), _metric_lines(others), width)
+    if len(columns) < len(main) + len(others):
+        return columns
     return _metric_lines([*main, *others])
 
 

@@ -9,13 +9,13 @@ from dataclasses import FrozenInstanceError, dataclass, field, replace
 
 import pytest
 
-from gistpoint.tui import lazy_records
+from gistpoint.tui import starting
 
 pytestmark = pytest.mark.skipif(
     not hasattr(dataclasses, "_create_fn"), reason="this Python compiles all methods of a class at once"
 )
 
-lazy_records._OWNERS |= {__name__.partition(".")[0]}  # the records below stand for gistpoint's
+starting._OWNERS |= {__name__.partition(".")[0]}  # the records below stand for gistpoint's
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,7 +81,7 @@ def test_a_method_is_compiled_at_its_first_call_and_takes_its_own_place() -> Non
     class Fresh:
         value: int
 
-    assert Fresh.__init__.__code__.co_filename == lazy_records.__file__
+    assert Fresh.__init__.__code__.co_filename == starting.__file__
     assert Fresh(1) == Fresh(1)
     assert Fresh.__init__.__code__.co_filename == "<string>"
     assert Fresh.__eq__.__code__.co_filename == "<string>"
@@ -101,5 +101,5 @@ def test_where_the_standard_library_has_no_such_function_nothing_is_replaced(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.delattr(dataclasses, "_create_fn")
-    lazy_records.compile_methods_when_called()
+    starting.compile_methods_when_called()
     assert not hasattr(dataclasses, "_create_fn")
