@@ -51,7 +51,7 @@ class Unconfirmable(StrEnum):
     CLASS_TARGET = "class_target"
     """A class was replaced rather than a function."""
     SANDBOX = "sandbox"
-    """One of the two processes did not start, or ended early."""
+    """One of the two processes did not start or ended early, or the machine is too busy."""
 
 
 class AnsweredCall(msgspec.Struct, frozen=True, omit_defaults=True):

@@ -37,7 +37,13 @@ from gistpoint.sandbox.confirmation.controls import (
     ConfirmationCase,
     ControlRuns,
 )
-from gistpoint.sandbox.confirmation.passing import NoControlError, PassCheck, unconfirmed, with_changes
+from gistpoint.sandbox.confirmation.passing import (
+    BusyMachineError,
+    NoControlError,
+    PassCheck,
+    unconfirmed,
+    with_changes,
+)
 from gistpoint.sandbox.confirmation.submission import RunPlace
 from gistpoint.sandbox.limits import RunLimits, suite_timeout
 from gistpoint.sandbox.testruns import EnvironmentSource, SuiteRunner
@@ -224,6 +230,8 @@ def _checked(
         return PassCheck(case, controls, submitted, run).confirmation()
     except NoControlError as error:
         return unconfirmed(Unconfirmable.NO_CONTROL, str(error))  # no fault of the submission
+    except BusyMachineError as error:
+        return unconfirmed(Unconfirmable.SANDBOX, str(error))  # asked again later (decision 158)
     except NotConfirmableError as error:
         # Other passes of this task can be confirmed, so this submission gets a mark.
         mark = _FEWER_TESTS if error.reason is Unconfirmable.NO_CONTROL else _WRITTEN_OTHERWISE
@@ -253,6 +261,7 @@ def watched_marks(
     )
     report = suites.run(request, run=run)
     run.check()
+    is_late = report.status is RunStatus.TIMED_OUT
     passes_again = report.status is RunStatus.FINISHED and baseline.passed <= report.passed
     # Nothing was seen, so there is nothing to compare with the original, and a run is saved.
     if passes_again and not report.watched:
@@ -262,6 +271,9 @@ def watched_marks(
     run.check()
     if true.status is not RunStatus.FINISHED:
         return ()  # the suite itself can't be watched
+    if is_late:  # not necessarily because of the submission (decision 158)
+        report = suites.run(request, run=run)
+        run.check()
     seen = tuple(mark for mark in report.watched if mark not in true.watched)
     # Tests may fail because they are watched: only those that the original passes again count.
     lost = (baseline.passed & true.passed) - report.passed

@@ -31,6 +31,8 @@ LEAST_S = 60.0
 """The least time limit of a confirmation, however short the suite is, since two processes have to begin."""
 _CONTROL_S = 300.0
 """The least time limit of a control, which runs once, with all tests that enter the function."""
+_MOST_REPEATS = 2
+"""The maximum number of times that a call is repeated if it is late."""
 _SHARE = 0.5
 """The share of the suite's time that the tests of a confirmation may take."""
 
@@ -315,24 +317,35 @@ def unlike_tests(
 
     The calls are repeated in reverse order, in another process with another hash seed. With `steps`, so are
     the later requests to the iterators and functions in their answers. A test is listed once for each such
-    call. Calls that can't be repeated in the time of the run itself count among them.
+    call. Calls that are not answered in time are repeated once more, in a new process; the second result
+    counts (decision 158). Calls that can't be repeated in the time of the run itself are late, too.
     """
-    calls = plain_calls(report, steps=steps)
+    limit = _run_limit(case, LEAST_S if steps else _CONTROL_S)
     tree = without(submitted, case.hidden)
-    process = SubmissionProcess(case.place, tree, functions, hash_seed=1)
+    calls = list(reversed(plain_calls(report, steps=steps)))
 
     def is_alike(exchange: Exchange, answer: Mapping[str, Any]) -> bool:
         return answer["re"] != "gone" and alike(exchange.answer, answer)
 
-    found = []
-    # A submission that answers as slowly as it may, and only here, would otherwise never be confirmed, and
-    # its pass would count like one that was not asked about (decision 135).
-    deadline = time.monotonic() + _run_limit(case, LEAST_S if steps else _CONTROL_S)
-    try:
-        for call in reversed(calls):
-            run.check()
-            if time.monotonic() > deadline or repeated(process, call, is_alike) is not None:
-                found.append(call.test)
-        return found
-    finally:
-        process.close()
+    found: list[str] = []
+    for _ in range(_MOST_REPEATS):
+        process = SubmissionProcess(case.place, tree, functions, hash_seed=1)
+        # A submission that answers as slowly as it may, and only here, would otherwise never be confirmed,
+        # and its pass would count like one that was not asked about (decision 135).
+        deadline = time.monotonic() + limit
+        late = []
+        try:
+            for call in calls:
+                run.check()
+                is_over = process.is_late or time.monotonic() > deadline
+                is_unlike = is_over or repeated(process, call, is_alike) is not None
+                if is_over or process.is_late:
+                    late.append(call)
+                elif is_unlike:
+                    found.append(call.test)
+        finally:
+            process.close()
+        calls = late
+        if not calls:
+            break
+    return [*found, *(call.test for call in calls)]

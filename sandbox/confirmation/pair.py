@@ -97,6 +97,12 @@ class PairReport:
     seconds: float
     output: str = ""
 
+    @property
+    def is_late(self) -> bool:
+        """Whether an answer took too long, or the whole run did."""
+        is_stopped = self.conclusion.status is RunStatus.TIMED_OUT
+        return is_stopped or any(asked.problem is Unconfirmable.TOO_SLOW for asked in self.asked.values())
+
     def failing(self, tests: Sequence[str]) -> list[str]:
         """Return those of `tests` that did not pass, or did not count."""
         passed = frozenset(self.passed())

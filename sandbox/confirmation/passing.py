@@ -90,6 +90,10 @@ class NoControlError(Exception):
     """No pass of a task can be confirmed, because tests do not judge each of its functions."""
 
 
+class BusyMachineError(Exception):
+    """The true function answers too late as well, so a late submission shows nothing about the pass."""
+
+
 class PassCheck:
     """The runs that confirm or contradict one pass."""
 
@@ -115,8 +119,9 @@ class PassCheck:
     def confirmation(self) -> Confirmation:
         """Run the tests that count, with the submission in a separate process; return the result.
 
-        Raises `NotConfirmableError` if the submission can't be run that way, and `NoControlError` if a
-        function of the task could be wrong alone without failing a test.
+        Raises `NotConfirmableError` if the submission can't be run that way, `NoControlError` if a function
+        of the task could be wrong alone without failing a test, and `BusyMachineError` if the true function
+        is late as well.
         """
         changed = changed_functions(self.case.original, self.submitted)
         others = [name for name in changed if name not in self.case.targets]
@@ -130,7 +135,7 @@ class PassCheck:
             self._check_controls(tests, learned)
         if self.alone is not None:
             tests = self.case.tests_of(self.alone, tests)
-        report = ran(self.case, functions, tests, self.submitted, learned, self.run)
+        report = self._ran(functions, tests, learned)
         if report.conclusion.status is not RunStatus.FINISHED:
             late = report.conclusion.status is RunStatus.TIMED_OUT
             reason = Unconfirmable.TOO_SLOW if late else Unconfirmable.SANDBOX
@@ -145,6 +150,45 @@ class PassCheck:
                 found = unconfirmed(Unconfirmable.STATE_OUTSIDE, _CHANGES_DETAIL, (CHANGES_MORE,))
             return _counted(found, report, tests)
         return _counted(self._of_passing(functions, learned, tests, report, others), report, tests)
+
+    def _ran(
+        self,
+        functions: Sequence[FunctionName],
+        tests: Sequence[str],
+        learned: Sequence[Mapping[str, Sequence[str]]],
+        *,
+        all_changes: bool = False,
+        unset: Sequence[str] = (),
+    ) -> PairReport:
+        """Run tests with the submission; the last two arguments are as in `PairOrder`.
+
+        A late run is judged only after the true function was run in the same way and was not late: then the
+        submission is run again, and the second run counts (decision 158). Raises `BusyMachineError` if the
+        true function is late as well.
+        """
+
+        def once(tree: SourceTree) -> PairReport:
+            more = {"all_changes": all_changes, "unset": unset}
+            return ran(self.case, functions, tests, tree, learned, self.run, **more)
+
+        report = once(self.submitted)
+        if not report.is_late:
+            return report
+        if once(self.case.original).is_late:
+            raise BusyMachineError("The true function answers too late as well, since the machine is busy.")
+        return once(self.submitted)
+
+    def _true_run(
+        self,
+        functions: Sequence[FunctionName],
+        tests: Sequence[str],
+        learned: Sequence[Mapping[str, Sequence[str]]],
+    ) -> PairReport:
+        """Run tests with the true functions; once more if that is late."""
+        report = ran(self.case, functions, tests, self.case.original, learned, self.run)
+        if report.is_late:
+            report = ran(self.case, functions, tests, self.case.original, learned, self.run)
+        return report
 
     def _of_passing(
         self,
@@ -264,7 +308,7 @@ class PassCheck:
         suspected = [id for id in tests if report.asked[id].swallowed]
         if not suspected:
             return None
-        true = ran(self.case, functions, suspected, self.case.original, learned, self.run)
+        true = self._true_run(functions, suspected, learned)
         for id in suspected:
             known = true.asked[id].raised if id in true.asked else frozenset()
             others = sorted(report.asked[id].swallowed - known)
@@ -289,7 +333,7 @@ class PassCheck:
         suspected = [id for id in tests if report.asked[id].unkept]
         if not suspected:
             return None
-        true = ran(self.case, functions, tests, self.case.original, learned, self.run)
+        true = self._true_run(functions, tests, learned)
         if any(asked.unkept for asked in true.asked.values()):
             return None
         detail = f"Calls of {suspected[0]} are too large to be repeated."
@@ -354,7 +398,7 @@ class PassCheck:
         unset = readable(self.case.original, attributes)
         if not unset:
             return True
-        report = ran(self.case, functions, tests, self.submitted, learned, self.run, unset=unset)
+        report = self._ran(functions, tests, learned, unset=unset)
         self.later.append(report)
         return report.conclusion.status is RunStatus.FINISHED and not report.failing(tests)
 
@@ -372,7 +416,7 @@ class PassCheck:
             parts = [{"answers": known.answers[name], "writes": known.writes[name]} for name in names]
             runs = [{} if known.runs is None else {"runs": known.runs}, *({} for _ in names[1:])]
             return known.tests, [{**part, **more} for part, more in zip(parts, runs, strict=True)]
-        true = ran(self.case, functions, known.tests, self.case.original, (), self.run)
+        true = self._true_run(functions, known.tests, ())
         passed = true.passed()
         if not frozenset(known.telling).intersection(passed):
             # A submission chooses the functions that it changes, and so the tests that can be run. The
@@ -404,7 +448,7 @@ class PassCheck:
         otherwise a test could be made to pass by changing its arguments. A wrong change therefore had no
         effect there.
         """
-        report = ran(self.case, functions, tests, self.submitted, learned, self.run, all_changes=True)
+        report = self._ran(functions, tests, learned, all_changes=True)
         self.later.append(report)
         if report.conclusion.status is not RunStatus.FINISHED:
             return unconfirmed(Unconfirmable.SANDBOX, report.conclusion.reason, (_NOT_ANSWERED,))
@@ -428,7 +472,7 @@ class PassCheck:
         )
         if not found:
             return []
-        true = ran(case, functions, tests, case.original, learned, self.run)
+        true = self._true_run(functions, tests, learned)
         self.unsteady = frozenset(
             unlike_tests(case, functions, case.original, true, self.run, _alike_with_effects, steps=True)
         )
@@ -449,7 +493,7 @@ class PassCheck:
         judged = [id for id in failing if id in report.asked and report.asked[id].problem in _ANSWERS]
         if judged:
             looked = judged[:_COMPARED_TESTS]
-            true = ran(self.case, functions, looked, self.case.original, learned, self.run)
+            true = self._true_run(functions, looked, learned)
             for id in looked:
                 call = answered_otherwise(functions, id, true, report) if id in true.passed() else None
                 if call is not None:
@@ -497,7 +541,7 @@ class PassCheck:
 
         It is marked if the true function runs no such code in this test.
         """
-        true = ran(self.case, functions, [test], self.case.original, learned, self.run)
+        true = self._true_run(functions, [test], learned)
         asked = true.asked.get(test)
         is_new = asked is None or asked.problem is not Unconfirmable.RUNS_TEXT
         return unconfirmed(Unconfirmable.RUNS_TEXT, f"{test}: {words}", (_RUNS_MORE,) if is_new else ())

@@ -84,13 +84,22 @@ class SubmissionProcess:
         self._answered = 0
         self._loaded: set[object] = set()
         self.ended: Ended | None = None
+        self.is_late = False
+        """Whether an answer did not come in time, although the process had not ended."""
         self._thread.start()
 
     def answer(self, line: bytes, limit_s: float = CALL_LIMIT_S) -> bytes | None:
         """Return the line that answers a request; None if none came in time, or if the process has ended.
 
-        After None, the process can't be used any more.
+        After None, all later answers are None: a late line would otherwise answer the next request.
         """
+        if self.is_late:
+            return None
+        found = self._answer_of(line, limit_s)
+        self.is_late = found is None and self.ended is None
+        return found
+
+    def _answer_of(self, line: bytes, limit_s: float) -> bytes | None:
         if not self._answered and self._received(_BEGIN_S) is None:
             return None
         self._answered += 1

@@ -32,6 +32,18 @@ def test_a_late_answer_counts_only_if_the_machine_is_slow(
     assert process._received(LIMIT_S) == answer
 
 
+def test_a_line_that_comes_too_late_answers_no_later_request(monkeypatch: pytest.MonkeyPatch) -> None:
+    process = object.__new__(SubmissionProcess)
+    process._lines, process._answered = queue.SimpleQueue(), 1
+    process.ended, process.is_late = None, False
+    monkeypatch.setattr(submission, "slowdown", lambda: 1.0)
+    monkeypatch.setattr(process, "_send", lambda data, deadline: True)
+    assert process.answer(b"first", LIMIT_S) is None
+    process._lines.put(b"late")
+    assert process.answer(b"second", LIMIT_S) is None
+    assert process.is_late
+
+
 @pytest.mark.parametrize(("wall_s", "expected"), [(0.001, 1.0), (0.004, 4.0), (0.1, 10.0)])
 def test_slowdown_compares_wall_clock_and_processor(
     monkeypatch: pytest.MonkeyPatch, wall_s: float, expected: float

@@ -50,9 +50,18 @@ def test_a_finished_run_in_which_tests_fail_is_marked(tmp_path: Path) -> None:
     assert marks(tmp_path, FakeRunner(CHECKS), right=False) == (MARK,)
 
 
-@pytest.mark.parametrize("status", [RunStatus.TIMED_OUT, RunStatus.CRASHED, RunStatus.INVALID])
+@pytest.mark.parametrize("status", [RunStatus.CRASHED, RunStatus.INVALID])
 def test_a_run_that_does_not_finish_is_marked(tmp_path: Path, status: RunStatus) -> None:
     assert marks(tmp_path, _ScriptedRunner(status), right=True) == (MARK,)
+
+
+@pytest.mark.parametrize(("again", "expected"), [(RunStatus.FINISHED, ()), (RunStatus.TIMED_OUT, (MARK,))])
+def test_a_run_that_takes_too_long_is_repeated_after_the_original(
+    tmp_path: Path, again: RunStatus, expected: tuple[str, ...]
+) -> None:
+    runner = _ScriptedRunner(RunStatus.TIMED_OUT, RunStatus.FINISHED, again)
+    assert marks(tmp_path, runner, right=True) == expected
+    assert runner.runs == 3
 
 
 def test_tests_that_the_original_does_not_pass_again_do_not_count(tmp_path: Path) -> None:
