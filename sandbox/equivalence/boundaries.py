@@ -410,6 +410,11 @@ def _unrelated(place: _Place, hints: Hints) -> Iterator[Encoded]:
         if "i" in hints.kinds - {kind} or kind == "i":
             yield ["b", True]
     if hints.converts and place.is_argument:
+        if kind in "lt":
+            # Such a function takes any iterable, and one that is not made a list has no order and no slices.
+            parts = as_input(place.value)[1]
+            yield ["e", parts]
+            yield ["d", [[part, _NONE] for part in parts]]
         if kind in _BYTES_OF:
             yield _BYTES_OF[kind](place.value)
         yield from (other for other in _OTHERS if other[0] != kind)

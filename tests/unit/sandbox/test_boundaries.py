@@ -180,6 +180,12 @@ def test_a_function_that_converts_is_given_other_types() -> None:
     assert not {"b'1.2'", "7", "None"} & set(made([described(["1.2"])], Hints(kinds=frozenset("s"))))
 
 
+def test_a_function_that_makes_a_list_is_given_other_iterables() -> None:
+    hints = Hints(kinds=frozenset("t"), converts=True)
+    assert {"{1, 2}", "{1: None, 2: None}"} <= set(made([described([[1, 2]])], hints))
+    assert "{1, 2}" not in made([described([[1, 2]])], Hints(kinds=frozenset("t")))
+
+
 def test_a_function_that_asks_for_types_is_given_what_is_false_of_each() -> None:
     inputs = made([described(["a"])], Hints(kinds=frozenset("silt"), asks_for_types=True))
     assert {"0", "[]", "()", "True"} <= set(inputs)
