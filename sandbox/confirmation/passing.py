@@ -168,8 +168,9 @@ class PassCheck:
         """
 
         def once(tree: SourceTree) -> PairReport:
-            more = {"all_changes": all_changes, "unset": unset}
-            return ran(self.case, functions, tests, tree, learned, self.run, **more)
+            return ran(
+                self.case, functions, tests, tree, learned, self.run, all_changes=all_changes, unset=unset
+            )
 
         report = once(self.submitted)
         if not report.is_late:

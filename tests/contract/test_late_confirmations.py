@@ -16,7 +16,7 @@ from gistpoint.core.tasks.trees import repaired_tree
 from gistpoint.core.trees import SourceTree
 from gistpoint.sandbox.backends.base import Backend
 from gistpoint.sandbox.confirmation import SandboxConfirmer, controls, pair
-from gistpoint.sandbox.confirmation.submission import SubmissionProcess
+from gistpoint.sandbox.confirmation.submission import CALL_LIMIT_S, SubmissionProcess
 from gistpoint.sandbox.environments.store import EnvironmentStore
 from gistpoint.sandbox.testruns import SuiteRunner
 
@@ -38,8 +38,8 @@ def late_processes(late: list[bool]) -> Callable[..., SubmissionProcess]:
             super().__init__(*args, **named)  # type: ignore[arg-type]
             self.is_late = next(begun, False)
 
-        def answer(self, line: bytes, *limit_s: float) -> bytes | None:
-            return None if self.is_late else super().answer(line, *limit_s)
+        def answer(self, line: bytes, limit_s: float = CALL_LIMIT_S) -> bytes | None:
+            return None if self.is_late else super().answer(line, limit_s)
 
     return LateProcess
 
