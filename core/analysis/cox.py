@@ -25,12 +25,10 @@ from gistpoint.core.analysis.pooling import (
     too_few,
     under,
 )
-from gistpoint.core.analysis.timeratios import contrasts_of, given_up, people
+from gistpoint.core.analysis.timeratios import OF_MODEL, contrasts_of, given_up, people
 from gistpoint.core.study.data import StudyData
 from gistpoint.core.study.rows import AttemptRow
 
-OF_MODEL = "model"
-"""The label of lifelines' interval, whose standard errors are those of the model itself."""
 _ROUNDS = 60
 _LEAST_INFORMATION = 1e-6
 """The information below which the effect is infinite, or no task identifies it."""

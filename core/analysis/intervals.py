@@ -17,6 +17,10 @@ t of the effective degrees of freedom (decision 154):
   deviations: a few unusual tasks that make up most of V_T say little about its size;
 - persons and tasks together have (V_P + V_T) squared / (V_P squared / d_P + V_T squared / d_T) degrees.
 
+Where a model with random persons and tasks is fitted by its likelihood, V = max(V_P + V_T - V_A, V_M), with the
+model's own variance V_M and t of the same effective degrees: with a dozen persons, V_P and V_T of a model with as
+many effects as persons and tasks each contain most of V_A, and the larger of them is too large (decision 161).
+
 Rows of models belong to no person: they are left out with their task, and an estimate on them alone has the
 variance V_T.
 
@@ -29,7 +33,7 @@ kurtosis); Satterthwaite, Biometrics Bulletin 2(6), 1946.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cached_property
 
@@ -193,10 +197,12 @@ class Spread:
     """Whether an interval was requested; otherwise the variances are NaN."""
     degrees: Floats | None = None
     """The effective degrees of freedom of the variance; None for one less than persons or tasks."""
+    by_model: Floats | None = None
+    """V_M: the variance by a model with random persons and tasks; None where V_P and V_T are the floor."""
 
     @cached_property
     def variance(self) -> Floats:
-        """max(V_P + V_T - V_A, V_P, V_T).
+        """max(V_P + V_T - V_A, V_P, V_T), or max(V_P + V_T - V_A, V_M).
 
         It is V_T if all rows are of models, and V_A where `flat`, so that no interval has zero width.
         """
@@ -207,8 +213,10 @@ class Spread:
         # variance of single attempts twice, so V_A is subtracted once (Cameron, Gelbach & Miller 2011;
         # decision 87).
         both = self.by_persons + self.by_tasks - self.by_rows
-        # The sum can be below V_P or V_T, even below 0: the larger one-way variance is the floor.
-        found = np.maximum(np.maximum(both, self.by_persons), self.by_tasks)
+        # The sum can be below V_P or V_T, even below 0: the larger one-way variance is the floor, or that of
+        # the model (decision 161).
+        floor = np.maximum(self.by_persons, self.by_tasks) if self.by_model is None else self.by_model
+        found = np.maximum(both, floor)
         return np.where(self.flat, self.by_rows, found)
 
     @cached_property
@@ -224,8 +232,18 @@ class Spread:
             return np.full_like(self.estimate, np.nan)
         # Student's t for the fewer of persons and tasks rather than a normal quantile: six people carry
         # little information (decision 87).
-        quantile = float(stdtrit(self.units.fewest - 1, (1 + LEVEL) / 2))
-        return np.asarray(quantile * np.sqrt(self.variance), dtype=float)
+        fewest = np.full_like(self.estimate, self.units.fewest - 1)
+        degrees = fewest if self.by_model is None else self._effective_degrees
+        return np.asarray(stdtrit(degrees, (1 + LEVEL) / 2) * np.sqrt(self.variance), dtype=float)
+
+    @property
+    def _effective_degrees(self) -> Floats:
+        """The effective degrees of freedom, or one less than the fewer of persons and tasks if unknown."""
+        fewest = np.full_like(self.estimate, self.units.fewest - 1)
+        if self.degrees is None:
+            return fewest
+        # Where neither persons nor tasks differ, their deviations have no kurtosis.
+        return np.where(np.isfinite(self.degrees) & ~self.flat, self.degrees, fewest)
 
     def bounds(self, scale: Scale = Scale.PLAIN) -> tuple[Floats, Floats]:
         """Return the lower and upper bounds on the printed scale."""
@@ -240,14 +258,11 @@ class Spread:
         share = self.estimate
         if self.units.no_interval:
             return np.full_like(share, np.nan), np.full_like(share, np.nan)
-        fewest = np.full_like(share, self.units.fewest - 1)
-        # Where neither persons nor tasks differ, their deviations have no kurtosis.
-        has_degrees = np.isfinite(self.degrees) & ~self.flat if self.degrees is not None else False
-        degrees = np.where(has_degrees, fewest if self.degrees is None else self.degrees, fewest)
         with np.errstate(divide="ignore", invalid="ignore"):
             # A symmetric interval misses high rates above and low rates below: the variance shrinks as the
             # estimate nears an end, so almost all misses are on the inner side (decision 154).
-            half = stdtrit(degrees, (1 + LEVEL) / 2) * np.sqrt(self.variance) / (share * (1 - share))
+            quantile = stdtrit(self._effective_degrees, (1 + LEVEL) / 2)
+            half = quantile * np.sqrt(self.variance) / (share * (1 - share))
             low, high = expit(logit(share) - half), expit(logit(share) + half)
         return low, high
 
@@ -330,6 +345,22 @@ def jackknife(
         identity = np.eye(len(units.tasks), dtype=bool)
         rows = without([identity[place] for place in np.flatnonzero(units.persons != NO_PERSON)]).variance
     return _spread(full, without(people), without(tasks), rows, units)
+
+
+def jackknife_of_fits(
+    units: Units, full: Floats, refitted: Callable[[Kept], Floats], by_rows: Floats, by_model: Floats
+) -> Spread:
+    """Return estimates with the variances of refits that are made at once, and those of their model.
+
+    `refitted` is a function from the rows kept by each refit, as (refits, rows), to the estimates, as (refits,
+    estimates). `by_rows` is V_A, and `by_model` is V_M. There must be enough persons and tasks for an interval.
+    """
+    people = units.persons != units.person_numbers[:, None]
+    tasks = units.tasks != units.task_numbers[:, None]
+    squares = (refitted(np.vstack([people, tasks])) - full) ** 2
+    count = len(people)
+    spread = _spread(full, _OneWay.of(squares[:count]), _OneWay.of(squares[count:]), by_rows, units)
+    return replace(spread, by_model=by_model)
 
 
 @dataclass(frozen=True)

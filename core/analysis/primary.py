@@ -10,10 +10,10 @@ import numpy as np
 from msgspec.structs import replace as changed
 
 from gistpoint.core.analysis.building import FindingsBuilder
-from gistpoint.core.analysis.censored import fit_censored
 from gistpoint.core.analysis.contrast import contrast_of
+from gistpoint.core.analysis.crossed_times import effects_on_times
 from gistpoint.core.analysis.findings import Bars, Findings, Number, Plot, Shortfall
-from gistpoint.core.analysis.intervals import Kept, Scale, Units, jackknife, mean, share
+from gistpoint.core.analysis.intervals import Scale, Units, mean, share
 from gistpoint.core.analysis.pooling import (
     LEAST_SOLVED_OF_TIMES,
     WITHOUT_ROW,
@@ -46,7 +46,7 @@ def primary(data: StudyData, *, interval: bool = True) -> Estimate:
     """Return the declared primary estimate, or a shortfall if the data do not suffice for it.
 
     A contrast of two conditions or solvers is "the first minus the second", from every attempt of both
-    (`contrast_of`); of times it is their ratio within tasks (`condition_ratio`). Without a
+    (`contrast_of`); of times it is their ratio (`condition_ratio`). Without a
     contrast, the estimate is the people's solve rate, mean fidelity or median time in minutes under the first
     condition; for `time_ratio` it is the ratio of the second condition to the first. Without `interval`
     nothing is refitted and there is no interval.
@@ -115,7 +115,7 @@ def _ratio(data: StudyData, *, interval: bool) -> Estimate:
 
 
 def median_time_of(rows: Sequence[AttemptRow], *, interval: bool = True) -> Estimate:
-    """Return the median time in minutes by a censored log-normal model with only a constant.
+    """Return the median time in minutes by a censored log-normal model with random tasks and persons.
 
     Attempts that did not solve their task are censored. Returns a shortfall if fewer than ten are solved, or
     if the model can't be fitted, as when all times are equal. Without `interval` nothing is refitted and
@@ -125,15 +125,10 @@ def median_time_of(rows: Sequence[AttemptRow], *, interval: bool = True) -> Esti
         return short
     y, solved_ones = log_minutes(rows), np.array([row.solved for row in rows], dtype=bool)
     constant = np.ones((len(rows), 1))
-
-    def estimate(kept: Kept) -> float:
-        fit = fit_censored(constant[kept], y[kept], solved_ones[kept])
-        return np.nan if fit is None else float(fit.coefficients[0])
-
-    full = fit_censored(constant, y, solved_ones)
-    if full is None:
+    found = effects_on_times(Units.of(rows), constant, y, solved_ones, np.eye(1), interval=interval)
+    if found is None:
         return Shortfall("The median time", "different times", 2, 1)
-    return jackknife(Units.of(rows), estimate, full.covariance[0, 0], interval=interval).number(Scale.LOG)
+    return found.spread.number(Scale.LOG)
 
 
 def primary_findings(data: StudyData) -> Findings:

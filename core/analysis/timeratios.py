@@ -1,8 +1,9 @@
-"""Ratios of the times to solve, by censored log-normal regression within tasks.
+"""Ratios of the times to solve, by censored log-normal regression.
 
-The model is ln t = task + b x + sigma e, in which an attempt that did not solve its task is censored at its
-time; exp(b) is the ratio of times for one unit of x. Tasks with a single attempt or without a solved one
-carry no information about b and are left out.
+An attempt that did not solve its task is censored at its time; exp(b) is the ratio of times for one unit of x.
+Conditions and positions are assigned by chance: their model has random tasks and persons (`crossed_times`). What
+people say, such as a forecast, depends on the task: its model is ln t = task + b x + sigma e, within tasks. There,
+tasks with a single attempt or without a solved one carry no information about b and are left out.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from numpy.typing import ArrayLike
 
 from gistpoint.core.analysis.building import FindingsBuilder
 from gistpoint.core.analysis.censored import CensoredFit, fit_censored
+from gistpoint.core.analysis.crossed_times import effects_on_times
 from gistpoint.core.analysis.evaluation import answer
 from gistpoint.core.analysis.findings import Findings, Number, Shortfall
 from gistpoint.core.analysis.intervals import Z_95, Floats, Integers, Kept, Scale, Spread, Units, jackknife
@@ -32,6 +34,8 @@ from gistpoint.core.study.data import StudyData
 from gistpoint.core.study.measuring import COMPETING
 from gistpoint.core.study.rows import AttemptRow
 
+OF_MODEL = "model"
+"""The label of an interval with the standard error of the model itself."""
 FAMILIARITY, FORECAST = "knew_code", "forecast_minutes"
 POSITION = "position in the order"
 """The regression's column for the place in a person's order; no condition can have this name."""
@@ -54,12 +58,15 @@ class TimeRegression:
     sigma: float
     solved: int
 
+    label: str = "i.i.d."
+    """The label of Wald's interval."""
+
     def ratio(self, name: str) -> Number:
         """Return exp(b) of an effect with its jackknife interval, and Wald's interval as `iid`."""
         place = self.names.index(name)
         middle, half = float(self.spread.estimate[place]), Z_95 * float(self.errors[place])
         iid = float(np.exp(middle - half)), float(np.exp(middle + half))
-        return self.spread.number(Scale.LOG, place, iid=iid)
+        return replace(self.spread.number(Scale.LOG, place, iid=iid), iid_label=self.label)
 
 
 def people(data: StudyData) -> tuple[AttemptRow, ...]:
@@ -204,7 +211,8 @@ def condition_ratio(
 ) -> TimeRegression | Shortfall:
     """Return the ratio of the time under `condition` to the time under `reference`.
 
-    The regression is within tasks and has the position in the person's order as a covariate. Returns a
+    The regression has random tasks and persons, and the position in the person's order as a covariate
+    (`crossed_times`); an attempt counts even if its task was attempted under one condition only. Returns a
     shortfall if fewer than ten attempts are solved, or if the effect can't be separated or fitted. Without
     `interval` nothing is refitted and there is no interval.
     """
@@ -212,9 +220,38 @@ def condition_ratio(
     what = f"The ratio of times, {condition} to {reference},"
     if not pair:
         return Shortfall(what, "solved attempts", LEAST_SOLVED_OF_TIMES, 0)
-    # Within tasks, since people may have had other tasks under each condition.
-    helped = [float(row.condition == condition) for row in pair]
-    return regress_times(what, pair, {condition: helped, **position_column(pair)}, interval=interval)
+    columns: dict[str, ArrayLike] = {condition: [float(row.condition == condition) for row in pair]}
+    return regress_across(what, pair, {**columns, **position_column(pair)}, interval=interval)
+
+
+def regress_across(
+    what: str,
+    rows: Sequence[AttemptRow],
+    columns: Mapping[str, ArrayLike],
+    *,
+    contrasts: Mapping[str, Mapping[str, float]] | None = None,
+    interval: bool = True,
+) -> TimeRegression | Shortfall:
+    """Return the regression of ln t on columns that chance assigned, with random tasks and persons.
+
+    `contrasts` is as for `regress_times`. Returns a shortfall if fewer than ten attempts are solved, or if the
+    effects can't be separated or fitted. Without `interval` nothing is refitted and there is no interval.
+    """
+    y, solved = log_minutes(rows), np.array([row.solved for row in rows], dtype=bool)
+    if short := too_few(what, ("solved attempts", LEAST_SOLVED_OF_TIMES, int(solved.sum()))):
+        return short
+    x = np.column_stack([np.asarray(values, dtype=float) for values in columns.values()])
+    sums = _sums(tuple(columns), contrasts or {})
+    # The constant is no effect.
+    with_constant = np.column_stack([np.ones(len(rows)), x])
+    weights = np.column_stack([np.zeros(len(sums)), sums])
+    found = None
+    if _are_separable(x, None):
+        found = effects_on_times(Units.of(rows), with_constant, y, solved, weights, interval=interval)
+    if found is None:
+        return Shortfall(what, "solved attempt in each of the ways compared", 1, 0)
+    names = (*columns, *(contrasts or {}))
+    return TimeRegression(names, found.spread, found.errors, found.sigma, int(solved.sum()), OF_MODEL)
 
 
 def time_ratios(data: StudyData) -> Findings:
@@ -429,7 +466,9 @@ def _by_mode(
     columns: dict[str, ArrayLike] = {
         mode: [float(way == (condition, mode)) for way in ways] for mode in modes
     }
-    return regress_times(what, rows, {**columns, **position_column(rows)}, contrasts=contrasts)
+    # Without the modes' own effects, a difference between modes would pass for one between conditions.
+    covariates = {**_dummies(rows, "mode"), **position_column(rows)}
+    return regress_across(what, rows, {**columns, **covariates}, contrasts=contrasts)
 
 
 def _modes_with_both(rows: Sequence[AttemptRow], condition: str, reference: str) -> dict[str, int]:

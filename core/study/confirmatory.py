@@ -22,16 +22,16 @@ def confirmatory_model(study: Study) -> str:
     compares_times = protocol.primary is PrimaryOutcome.TIME_TO_SOLVE and len(protocol.primary_contrast) == 2
     if compares_times or protocol.primary is PrimaryOutcome.TIME_RATIO:
         return (
-            "Censored regression with log-normal errors by maximum likelihood, ln(minutes) ~ condition +"
-            " position + task, where position is the place of the task in the person's order; the estimate is"
-            " exp of the coefficient of condition. Attempts that were given up or ended at a limit are"
-            " censored at their time."
+            "Censored linear mixed model with normal errors by restricted maximum likelihood, ln(minutes) ~"
+            " condition + position + (1 | task) + (1 | person), on every attempt under both conditions, where"
+            " position is the place of the task in the person's order; the estimate is exp of the coefficient"
+            " of condition. Attempts that were given up or ended at a limit are censored at their time."
         )
     if protocol.primary is PrimaryOutcome.TIME_TO_SOLVE:
         return (
-            "Censored log-normal model by maximum likelihood, ln(minutes) ~ 1; the estimate is exp of the"
-            " constant, the median. Attempts that were given up or ended at a limit are censored at their"
-            " time."
+            "Censored linear mixed model with normal errors by restricted maximum likelihood, ln(minutes) ~ 1"
+            " + (1 | task) + (1 | person); the estimate is exp of the constant, the median. Attempts that"
+            " were given up or ended at a limit are censored at their time."
         )
     outcome, limits = _SHARES[protocol.primary]
     if len(protocol.primary_contrast) == 2:

@@ -136,7 +136,7 @@ def test_a_declared_contrast_reads_the_first_against_the_second() -> None:
 
 def test_the_interaction_with_the_mode_is_recovered() -> None:
     """Assistance reduces times in removal to 0.3 and leaves those in discovery unchanged."""
-    rows, _ = World(people=40, tasks=24, per_person=8, assisted=True, cap=90).rows(5)
+    rows, _ = World(people=40, tasks=24, per_person=8, assisted=True, cap=90).rows(8)
     made = []
     for row in rows:
         remove = int(row.task[1:]) % 2 == 0
@@ -181,16 +181,27 @@ def test_a_mode_with_few_tasks_does_not_spoil_the_others() -> None:
     )
 
 
-def test_too_few_solved_and_conditions_that_share_no_task_are_told() -> None:
+def test_too_few_solved_and_a_condition_that_nobody_solved_are_told() -> None:
     names = ("alone", "assisted")
     few = [
         attempt_row(f"P{n}", f"t{n % 3}", n < 9, minutes=10 + n, condition=names[n % 2]) for n in range(12)
     ]
     short = condition_ratio(few, "assisted", "alone")
     assert "10 solved attempts, and there are 9" in short.words  # type: ignore[union-attr]
-    apart = [attempt_row(f"P{n}", f"t{n % 4}", minutes=10 + n, condition=names[n % 2]) for n in range(20)]
-    short = condition_ratio(apart, "assisted", "alone")
-    assert "task attempted in more than one of the ways" in short.words  # type: ignore[union-attr]
+    lost = [
+        attempt_row(f"P{n}", f"t{n % 5}", n % 2 == 0, minutes=10 + n, condition=names[n % 2]) for n in range(24)
+    ]
+    short = condition_ratio(lost, "assisted", "alone")
+    assert "solved attempt in each of the ways compared" in short.words  # type: ignore[union-attr]
+
+
+def test_conditions_that_share_no_task_are_compared_across_tasks() -> None:
+    rows = [
+        attempt_row(f"P{n % 5}", f"t{n % 8}", minutes=10 + n % 7, condition=("alone", "assisted")[n % 2])
+        for n in range(40)
+    ]
+    found = condition_ratio(rows, "assisted", "alone")
+    assert found.ratio("assisted").low is not None  # type: ignore[union-attr]
 
 
 def test_tasks_that_tell_nothing_are_left_out() -> None:
