@@ -1,11 +1,13 @@
 """Measures the intervals and the test of Cox's model with proportional hazards, and without.
 
-    PYTHONPATH=src:tests OPENBLAS_NUM_THREADS=1 uv run python tests/studies/cox_coverage.py [DRAWS]
+    PYTHONPATH=src:tests OPENBLAS_NUM_THREADS=1 uv run python tests/studies/cox_coverage.py [DRAWS [BEFORE]]
 
 12 persons attempt 15 of 60 tasks, half of them under each condition. Times are exponential with a rate that depends
 on the task, and on the person in the second world; in the third, the effect of the condition ends after some time.
-Prints for each world the share of draws in which Schoenfeld's test rejects at 5%, and in which the intervals
-contain the true ratio: the model's, one clustered by person as lifelines computes it, and the jackknife's.
+Prints for each world the share of draws in which the test of proportional hazards rejects at 5%, and in which the
+intervals contain the true ratio: the model's and the jackknife's. BEFORE draws are also fitted by lifelines, for
+Schoenfeld's test with equal information of all events, with and without clusters of persons, and for the clustered
+interval.
 """
 
 from __future__ import annotations
@@ -55,8 +57,8 @@ def drawn(seed: int, person_sd: float, ends: bool) -> list[AttemptRow]:
     return rows
 
 
-def clustered(rows: list[AttemptRow]) -> tuple[float, float, float]:
-    """Return lifelines' clustered interval of the ratio, and the p-value of the test on that fit."""
+def by_lifelines(rows: list[AttemptRow]) -> tuple[float, float, float, float]:
+    """Return the clustered interval of the ratio, and the p-values of the tests with clusters and without."""
     frame = pd.DataFrame(
         {
             "minutes": [primary_minutes(row) for row in rows],
@@ -68,32 +70,50 @@ def clustered(rows: list[AttemptRow]) -> tuple[float, float, float]:
     )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
+        plain = CoxPHFitter().fit(frame.drop(columns="person"), "minutes", "solved", strata=["task"])
+        alone = proportional_hazard_test(plain, frame.drop(columns="person"), time_transform="rank")
         fit = CoxPHFitter().fit(frame, "minutes", "solved", strata=["task"], cluster_col="person")
         test = proportional_hazard_test(fit, frame, time_transform="rank")
     middle, error = float(fit.params_["x"]), float(fit.standard_errors_["x"])
-    return middle - 1.96 * error, middle + 1.96 * error, float(test.p_value[0])
+    return middle - 1.96 * error, middle + 1.96 * error, float(test.p_value[0]), float(alone.p_value[0])
 
 
 def main() -> None:
-    """Print a line for each world."""
+    """Print two lines for each world."""
     draws = int(sys.argv[1]) if len(sys.argv) > 1 else 300
+    slow = int(sys.argv[2]) if len(sys.argv) > 2 else 60
     for name, (person_sd, ends) in WORLDS.items():
         counts: Counter[str] = Counter()
+        before: Counter[str] = Counter()
+        errors, halves = [], []
         for seed in range(draws):
             rows = drawn(seed, person_sd, ends)
             found = hazard_ratio(rows, "help", "alone")
-            if not isinstance(found, tuple) or found[1] is None or found[0].low is None:
+            if not isinstance(found, tuple) or found[1] is None or not found[0].low or not found[0].high:
                 counts["not estimated"] += 1
                 continue
             number, p = found
-            low, high, before = clustered(rows)
             counts["test rejects"] += p < 0.05
-            counts["test on the clustered fit rejects"] += before < 0.05
-            counts["clustered contains"] += low <= np.log(RATIO) <= high
             counts["model contains"] += number.iid is not None and number.iid[0] <= RATIO <= number.iid[1]
-            counts["jackknife contains"] += (number.low or 0) <= RATIO <= (number.high or 0)
-        words = ", ".join(f"{what} {100 * count / draws:.1f}" for what, count in sorted(counts.items()))
-        print(f"{name:15} {words}", flush=True)
+            counts["jackknife contains"] += found[0].low <= RATIO <= found[0].high
+            errors.append(np.log((number.value or 1) / RATIO))
+            halves.append(np.log(found[0].high / found[0].low) / 2)
+            if seed < slow:
+                low, high, with_clusters, without = by_lifelines(rows)
+                before["clustered contains"] += low <= np.log(RATIO) <= high
+                before["clustered test rejects"] += with_clusters < 0.05
+                before["test of lifelines rejects"] += without < 0.05
+        print(
+            f"{name:15} {_words(counts, draws)}; bias {np.mean(errors):+.3f} sd {np.std(errors):.3f}"
+            f" half {np.mean(halves):.3f}",
+            flush=True,
+        )
+        if slow:
+            print(f"{name:15} before: {_words(before, slow)}", flush=True)
+
+
+def _words(counts: Counter[str], draws: int) -> str:
+    return ", ".join(f"{what} {100 * count / draws:.1f}" for what, count in sorted(counts.items()))
 
 
 if __name__ == "__main__":
