@@ -302,11 +302,28 @@ class _Batch:
         return -moved[:, :columns] * (pull[0] / (1 - leverage))[:, None] / at[0, columns]
 
 
+    def own_changes(self, at: Floats) -> Floats:
+        """Return the change of the effect of each attempt's task without the attempt, all else being fixed."""
+        _, _, _, _, diagonal, pull = self.derivatives(at)
+        left = self.left(at)[0]
+        mills = np.exp(-0.5 * left**2 - _HALF_LOG_2_PI - log_ndtr(-left))
+        weight = np.where(self.rows.solved, 1.0, mills * (mills - left))
+        own = diagonal[0][self.rows.tasks]
+        return np.asarray(-pull[0] / (own - weight) / at[0, self.inverse_place], dtype=float)
+
+
 def changes_without_each(rows: CrossedTimes, ratios: Ratios, fit: CrossedFits) -> Floats:
     """Return the change of the columns' effects without each attempt, as (attempts, columns)."""
-    task_ridge, person_ridge = np.array([ratios.task]), np.array([ratios.person])
-    batch = _Batch(rows, np.ones((1, len(rows.y))), task_ridge, person_ridge)
-    return batch.changes(fit.at[:1])
+    return _batch_of_one(rows, ratios).changes(fit.at[:1])
+
+
+def own_changes(rows: CrossedTimes, ratios: Ratios, fit: CrossedFits) -> Floats:
+    """Return the change of the effect of each attempt's task without that attempt, all else being fixed."""
+    return _batch_of_one(rows, ratios).own_changes(fit.at[:1])
+
+
+def _batch_of_one(rows: CrossedTimes, ratios: Ratios) -> _Batch:
+    return _Batch(rows, np.ones((1, len(rows.y))), np.array([ratios.task]), np.array([ratios.person]))
 
 
 def _solved(matrices: Floats, right: Floats) -> Floats:

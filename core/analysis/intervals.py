@@ -348,12 +348,12 @@ def jackknife(
 
 
 def jackknife_of_fits(
-    units: Units, full: Floats, refitted: Callable[[Kept], Floats], by_rows: Floats, by_model: Floats
+    units: Units, full: Floats, refitted: Callable[[Kept], Floats], by_rows: Floats, by_model: Floats | None
 ) -> Spread:
     """Return estimates with the variances of refits that are made at once, and those of their model.
 
     `refitted` is a function from the rows kept by each refit, as (refits, rows), to the estimates, as (refits,
-    estimates). `by_rows` is V_A, and `by_model` is V_M. There must be enough persons and tasks for an interval.
+    estimates). `by_rows` is V_A, and `by_model` is V_M, if there is a model. There must be enough persons and tasks for an interval.
     """
     people = units.persons != units.person_numbers[:, None]
     tasks = units.tasks != units.task_numbers[:, None]

@@ -1,0 +1,292 @@
+"""Horizons of models with human minutes that are estimates, from all attempts of people at all tasks.
+
+People's log times follow the censored mixed model of `crossed_times` with a constant alone. Given its constant,
+its variances and the effects of persons, each task has a posterior distribution of its log minutes, also if
+nobody solved it: its attempts are lower bounds. With s of n runs solved, the likelihood of a model at a task is
+the mean, over this distribution, of p^s (1 - p)^(n - s) with p = F(a + b log2 minutes). Minutes that are only
+estimated do not flatten the curve, as they do if estimates stand in for minutes (Carroll, Ruppert, Stefanski &
+Crainiceanu, Measurement Error in Nonlinear Models, 2006). The logarithms are weighted as METR weights runs
+(`horizon`).
+
+The interval is the two-way jackknife's over persons and tasks together: without a person, the minutes of all
+tasks change; without a task, people's and models' attempts at it are gone (decision 162).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+import numpy as np
+from scipy.special import expit, log_expit, log_ndtr, logit, ndtri
+
+from gistpoint.core.analysis.contrast import Ratios
+from gistpoint.core.analysis.crossed_times import (
+    CrossedFits,
+    CrossedTimes,
+    changes_without_each,
+    own_changes,
+)
+from gistpoint.core.analysis.intervals import Floats, Integers, Kept, Spread, Units, jackknife_of_fits
+
+_NODES = 25
+_REACH = 4.5
+"""How many standard deviations a posterior extends to each side."""
+_CHUNK = 32
+_ROUNDS = 100
+_HALVINGS = 25
+_TOLERANCE = 1e-12
+_STEEPEST = 50.0
+"""A slope per doubling at which minutes separate successes from failures."""
+_HALF_LOG_2_PI = 0.9189385332046727
+
+
+class Link(StrEnum):
+    """The function F that turns a + b log2 minutes into a probability."""
+
+    LOGIT = "logit"
+    PROBIT = "probit"
+
+    def logs(self, at: Floats) -> tuple[Floats, Floats]:
+        """Return ln F and ln (1 - F)."""
+        if self is Link.LOGIT:
+            return log_expit(at), log_expit(-at)
+        return log_ndtr(at), log_ndtr(-at)
+
+    def density(self, at: Floats) -> Floats:
+        """Return the derivative of F."""
+        if self is Link.LOGIT:
+            return np.asarray(expit(at) * expit(-at), dtype=float)
+        return np.exp(-0.5 * at**2 - _HALF_LOG_2_PI)
+
+    def inverse(self, chance: float) -> float:
+        """Return the value at which F is `chance`."""
+        return float(logit(chance) if self is Link.LOGIT else ndtri(chance))
+
+
+@dataclass(frozen=True)
+class HumanMinutes:
+    """The distributions of tasks' log2 minutes: those from all attempts, without each person, and each task."""
+
+    units: Units
+    """The persons and tasks of the attempts, numbered from 0 without gaps."""
+    nodes: Floats
+    """The values of log2 minutes, as (fits, tasks, nodes); the first fit is that of all attempts."""
+    weights: Floats
+    """The probability of each value; their sum is 1 for each fit and task."""
+    changes: Floats
+    """The change of each task's log2 minutes without each attempt, as (attempts, tasks)."""
+    longest: float
+    """The minutes of the longest task: its median, or its longest attempt if nobody solved it."""
+
+    @classmethod
+    def of(cls, units: Units, log_minutes: Floats, solved: Kept) -> HumanMinutes | None:
+        """Return the distributions by people's attempts; None if the model can't be fitted."""
+        times = CrossedTimes.of(units, np.ones((len(log_minutes), 1)), log_minutes, solved)
+        found = times.likeliest()
+        if found is None:
+            return None
+        ratios, fit = found
+        people = times.persons != np.arange(times.person_count)[:, None]
+        tasks = times.tasks != np.arange(times.task_count)[:, None]
+        kept = np.vstack([np.ones((1, len(log_minutes)), dtype=bool), people, tasks])
+        parts = [
+            _posterior(times, ratios, times.fits([ratios], chosen, fit.at[0]), chosen)
+            for chosen in np.array_split(kept, max(1, len(kept) // _CHUNK))
+        ]
+        nodes, weights = (np.concatenate(part) for part in zip(*parts, strict=True))
+        medians = (nodes[0] * weights[0]).sum(axis=1)
+        own = np.zeros(times.task_count, dtype=bool)
+        own[times.tasks[solved]] = True
+        attempts = np.full(times.task_count, -np.inf)
+        np.maximum.at(attempts, times.tasks, log_minutes / np.log(2))
+        longest = float(np.exp2(np.where(own, medians, attempts).max()))
+        changes = _changes_of_tasks(times, ratios, fit)
+        return cls(Units(times.persons, times.tasks), nodes, weights, changes, longest)
+
+    @property
+    def minutes(self) -> Floats:
+        """The minutes of each task: the geometric mean of its distribution."""
+        return np.exp2((self.nodes[0] * self.weights[0]).sum(axis=1))
+
+
+def _changes_of_tasks(times: CrossedTimes, ratios: Ratios, fit: CrossedFits) -> Floats:
+    """Return the change of each task's log2 minutes without each attempt, at fixed sigma and persons.
+
+    The constant moves all tasks, and an attempt moves its own task's effect.
+    """
+    common = changes_without_each(times, ratios, fit)[:, :1]
+    changes = np.repeat(common, times.task_count, axis=1)
+    changes[np.arange(len(times.y)), times.tasks] += own_changes(times, ratios, fit)
+    return changes / np.log(2)
+
+
+def _posterior(times: CrossedTimes, ratios: Ratios, fits: CrossedFits, kept: Kept) -> tuple[Floats, Floats]:
+    """Return the values of log2 minutes and their probabilities, each as (fits, tasks, nodes)."""
+    prior = (fits.sigma / ratios.task**0.5)[:, None]
+    of_tasks = np.eye(times.task_count)[times.tasks]
+    lost = (kept & times.solved) @ of_tasks == 0
+    # Where nobody solved a task, its distribution has a long tail, at most as wide as that of all tasks.
+    width = np.where(lost, prior, np.minimum(fits.task_errors, prior))
+    steps = np.linspace(-_REACH, _REACH, _NODES)
+    effects = fits.tasks[:, :, None] + width[:, :, None] * steps
+    people = np.hstack([fits.persons, np.zeros((len(kept), 1))])
+    base = times.y - fits.columns[:, :1] - people[:, times.persons]
+    left = (base[:, :, None] - effects[:, times.tasks]) / fits.sigma[:, None, None]
+    terms = np.where(times.solved[:, None], -0.5 * left**2, log_ndtr(-left)) * kept[:, :, None]
+    logs = of_tasks.T @ terms - 0.5 * (effects / prior[:, :, None]) ** 2
+    weights = np.exp(logs - logs.max(axis=2, keepdims=True))
+    minutes = (fits.columns[:, :1, None] + effects) / np.log(2)
+    return minutes, weights / weights.sum(axis=2, keepdims=True)
+
+
+@dataclass(frozen=True)
+class Runs:
+    """A model's runs at tasks of `HumanMinutes`, by the number of the task."""
+
+    tasks: Integers
+    solved: Floats
+    """How many runs of each task are solved."""
+    counts: Floats
+    weights: Floats
+    """The weight of each task."""
+
+    def spread(
+        self,
+        minutes: HumanMinutes,
+        chances: Sequence[float],
+        link: Link = Link.LOGIT,
+        penalty: float = 0.0,
+        *,
+        interval: bool = True,
+    ) -> tuple[Floats, Spread]:
+        """Return slope and intercept, and the natural logarithm of the horizon at each chance.
+
+        Without `interval` nothing is refitted. Both are NaN if there is no single finite maximum; a horizon is also NaN if success does not fall.
+        """
+        people = minutes.units.person_count
+        mine = 1 + people + self.tasks
+        chosen = np.concatenate([np.arange(1 + people), mine])
+        kept = np.ones((len(chosen), len(self.tasks)))
+        kept[1 + people :] -= np.eye(len(self.tasks))
+        nodes, weights = minutes.nodes[:, self.tasks], minutes.weights[:, self.tasks]
+        full = self._fit(nodes[:1], weights[:1], kept[:1], link, penalty, np.zeros((1, 2)))
+        at = horizons_at(full, chances, link)[0]
+        rows = np.isin(minutes.units.tasks, self.tasks)
+        units = Units(minutes.units.persons[rows], minutes.units.tasks[rows])
+        if units.no_interval or not interval or not np.isfinite(at).any():
+            unknown = np.full_like(at, np.nan)
+            return full[0], Spread(at, unknown, unknown, unknown, units, interval)
+
+        def refitted(_: Kept) -> Floats:
+            start = np.repeat(full, len(chosen) - 1, axis=0)
+            fits = self._fit(nodes[chosen[1:]], weights[chosen[1:]], kept[1:], link, penalty, start)
+            found = horizons_at(fits, chances, link)
+            # A person who attempted none of these tasks is in no unit.
+            return np.vstack([found[:people][units.person_numbers], found[people:]])
+
+        by_rows = self._variance_of_rows(minutes, nodes, weights, full, chances, link, penalty)
+        return full[0], jackknife_of_fits(units, at, refitted, by_rows, None)
+
+    def _variance_of_rows(
+        self, minutes: HumanMinutes, nodes: Floats, weights: Floats, full: Floats, chances: Sequence[float],
+        link: Link, penalty: float,
+    ) -> Floats:  # fmt: skip
+        """Return V_A: what the noise of people's single attempts contributes, by the delta method."""
+        small = 0.01
+        count = len(self.tasks)
+        moved = nodes[:1] + small * np.eye(count)[:, :, None]
+        fits = self._fit(
+            moved, np.repeat(weights[:1], count, axis=0), np.ones((count, count)), link, penalty,
+            np.repeat(full, count, axis=0),
+        )  # fmt: skip
+        slopes = (horizons_at(fits, chances, link) - horizons_at(full, chances, link)) / small
+        changes = minutes.changes[:, self.tasks] @ slopes
+        return np.asarray((len(changes) - 1) / len(changes) * (changes**2).sum(axis=0), dtype=float)
+
+    def _fit(
+        self, nodes: Floats, weights: Floats, kept: Floats, link: Link, penalty: float, start: Floats
+    ) -> Floats:
+        """Return slope and intercept of each fit, by Newton's method with the information that is observed."""
+        share = kept * self.weights
+        share = share / share.sum(axis=1, keepdims=True) / self.counts
+        scale, ridge = (1 / penalty, 1.0) if penalty else (float(len(self.tasks)), 0.0)
+        logs_of_nodes = np.log(np.maximum(weights, 1e-300))
+        solved, counts = self.solved[:, None], self.counts[:, None]
+
+        def likelihood(at: Floats) -> tuple[Floats, Floats, Floats]:
+            points = at[:, :1, None] * nodes + at[:, 1:, None]
+            one, other = link.logs(points)
+            logs = logs_of_nodes + solved * one + (counts - solved) * other
+            top = logs.max(axis=2, keepdims=True)
+            parts = np.exp(logs - top)
+            total = parts.sum(axis=2, keepdims=True)
+            value = (share * (top + np.log(total))[:, :, 0]).sum(axis=1)
+            return scale * value - ridge * at[:, 0] ** 2 / 2, parts / total, points
+
+        def derivatives(at: Floats, parts: Floats, points: Floats) -> tuple[Floats, Floats]:
+            one, other = link.logs(points)
+            density = link.density(points)
+            pull = density * (solved * np.exp(-one) - (counts - solved) * np.exp(-other))
+            expected = counts * density**2 * np.exp(-one - other)
+            slope, information = np.zeros((len(at), 2)), np.zeros((len(at), 2, 2))
+            columns = (nodes, np.ones_like(nodes))
+            means = [(parts * pull * column).sum(axis=2) for column in columns]
+            for i, first in enumerate(columns):
+                slope[:, i] = scale * (share * means[i]).sum(axis=1)
+                for j, second in enumerate(columns):
+                    both = first * second
+                    inner = (parts * both * (expected - pull**2)).sum(axis=2) + means[i] * means[j]
+                    information[:, i, j] = scale * (share * inner).sum(axis=1)
+            slope[:, 0] -= ridge * at[:, 0]
+            information[:, 0, 0] += ridge
+            # Where the likelihood is not concave, the information of known minutes leads uphill.
+            bent = np.linalg.eigvalsh(np.nan_to_num(information))[:, 0] <= 1e-9
+            for i, first in enumerate(columns):
+                for j, second in enumerate(columns):
+                    complete = scale * (share * (parts * first * second * expected).sum(axis=2)).sum(axis=1)
+                    information[bent, i, j] = complete[bent]
+            return slope, information
+
+        with np.errstate(all="ignore"):
+            return _climbed(start.copy(), likelihood, derivatives)
+
+
+def _climbed(at: Floats, likelihood, derivatives) -> Floats:  # type: ignore[no-untyped-def]
+    value, parts, points = likelihood(at)
+    lost = ~np.isfinite(value)
+    done = lost.copy()
+    for _ in range(_ROUNDS):
+        slope, information = derivatives(at, parts, points)
+        determinant = information[:, 0, 0] * information[:, 1, 1] - information[:, 0, 1] ** 2
+        step = np.column_stack(
+            [
+                information[:, 1, 1] * slope[:, 0] - information[:, 0, 1] * slope[:, 1],
+                information[:, 0, 0] * slope[:, 1] - information[:, 0, 1] * slope[:, 0],
+            ]
+        ) / determinant[:, None]  # fmt: skip
+        gain = (step * slope).sum(axis=1)
+        lost |= ~np.isfinite(gain) | (np.abs(at[:, 0]) > _STEEPEST)
+        done |= lost | (gain < _TOLERANCE)
+        if done.all():
+            break
+        step[done] = 0.0
+        for _ in range(_HALVINGS):
+            there = at + step
+            moved = likelihood(there)
+            worse = ~done & ~(moved[0] >= value - 1e-13)
+            if not worse.any():
+                break
+            step[worse] /= 2
+        at, (value, parts, points) = there, moved
+    at[lost | ~done] = np.nan
+    return at
+
+
+def horizons_at(fits: Floats, chances: Sequence[float], link: Link) -> Floats:
+    """Return the natural logarithm of the minutes at each chance, as (fits, chances); NaN if success rises."""
+    slopes, intercepts = fits[:, :1], fits[:, 1:]
+    with np.errstate(all="ignore"):
+        found = (np.array([link.inverse(chance) for chance in chances]) - intercepts) / slopes * np.log(2)
+    return np.where(slopes < 0, found, np.nan)
