@@ -60,6 +60,13 @@ _LAST: tuple[Analysis, ...] = (
         "two conditions and two modes; 10 solved attempts",
     ),
     Analysis(
+        "order",
+        "Position, learning and carry-over",
+        "",
+        f"{_HERE}.order:effects_of_order",
+        "attempts of people with positions; 10 solved ones, for shares also 10 not solved",
+    ),
+    Analysis(
         "time-cox",
         "Rates of solving",
         "",
@@ -93,6 +100,13 @@ _LAST: tuple[Analysis, ...] = (
         "",
         f"{_HERE}.versus:people_and_models",
         "people and a model on the same tasks; 3 persons and 3 tasks for an interval",
+    ),
+    Analysis(
+        "models",
+        "Differences between models",
+        "Miller 2024",
+        f"{_HERE}.model_pairs:differences_of_models",
+        "two models on the same 3 tasks; 5 libraries for an interval over libraries",
     ),
     Analysis(
         "horizon",

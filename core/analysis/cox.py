@@ -1,7 +1,7 @@
 """Hazard ratios of solving between conditions, by Cox's proportional hazards model.
 
-Sources: Cox, Journal of the Royal Statistical Society B 34, 1972; Grambsch & Therneau, Biometrika 81(3), 1994,
-with the exact information of each event, as in R's survival from version 3.
+Sources: Cox, Journal of the Royal Statistical Society B 34, 1972; Grambsch & Therneau, Biometrika 81(3),
+1994, with the exact information of each event, as in R's survival from version 3.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ _LEAST_INFORMATION = 1e-6
 """The information below which the effect is infinite, or no task identifies it."""
 NOTE = (
     "The ratio compares attempts at the same task and averages over people: if people differ, it is"
-    " closer to 1 than the ratio for a single person, and moves towards 1 in the course of a task, so that the"
-    " test of proportional rates rejects more often."
+    " closer to 1 than the ratio for a single person, and moves towards 1 in the course of a task,"
+    " so that the test of proportional rates rejects more often."
 )
 
 

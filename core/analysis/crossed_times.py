@@ -2,12 +2,13 @@
 
 The model is ln t = x b + u_task + v_person + sigma e, in which an attempt that did not solve its task is
 censored at its time; u, v and e are independent and normal. exp(b) is the ratio of times for one unit of x.
-Estimates are those of the greatest joint likelihood of b, sigma, u and v; the ratios of the variances come from
-a grid, by Laplace's approximation to the restricted likelihood. Without censoring these are the best linear
-unbiased estimates, and the likelihood is exact. An attempt counts even if nobody else tried its task, or if
-nobody solved it.
+Estimates are those of the greatest joint likelihood of b, sigma, u and v; the ratios of the variances come
+from a grid, by Laplace's approximation to the restricted likelihood. Without censoring these are the best
+linear unbiased estimates, and the likelihood is exact. An attempt counts even if nobody else tried its task,
+or if nobody solved it.
 
-Many fits, such as those without each person and each task, are one batch of arrays: the first axis is the fit.
+Many fits, such as those without each person and each task, are one batch of arrays: the first axis is the
+fit.
 
 Sources: Olsen, Note on the uniqueness of the maximum likelihood estimator for the Tobit model, Econometrica
 46(5), 1978; Breslow & Clayton, Approximate inference in generalized linear mixed models, JASA 88(421), 1993.
@@ -65,7 +66,7 @@ class CrossedFits:
     evidence: Floats
     """The logarithm of the restricted likelihood, by Laplace's approximation."""
     at: Floats
-    """Columns, -1 / sigma as the last of them, persons and tasks, all divided by sigma: where to start next."""
+    """Columns with 1 / sigma last, persons and tasks, divided by sigma: where the next fit can start."""
 
 
 @dataclass(frozen=True)
@@ -83,9 +84,9 @@ def effects_on_times(
 ) -> TimeEffects | None:
     """Return the combinations `sums`, as (combinations, columns), of the effects of the columns `x`.
 
-    The interval is the jackknife's with the model's variance as its floor and fixed ratios of variances (decision
-    161). Without `interval` nothing is refitted. None if the model can't be fitted, for example because an
-    effect is infinite or nothing varies.
+    The interval is the jackknife's with the model's variance as its floor and fixed ratios of variances
+    (decision 161). Without `interval` nothing is refitted. None if the model can't be fitted, for example
+    because an effect is infinite or nothing varies.
     """
     times = CrossedTimes.of(units, x, log_times, solved)
     found = times.likeliest()
@@ -131,7 +132,7 @@ class CrossedTimes:
         return cls(x, log_times, solved, persons, tasks, people, units.task_count)
 
     def likeliest(self) -> tuple[Ratios, CrossedFits] | None:
-        """Return the ratios with the greatest evidence on the grid, with their fit; None if none is possible."""
+        """Return the ratios with the greatest evidence and their fit; None if none is possible."""
         pairs = [Ratios(*pair) for pair in product(GRID, GRID if self.person_count else GRID[-1:])]
         start = None
         for steps in (_FINER, (1.0,)):
@@ -161,9 +162,7 @@ class CrossedTimes:
     def _start(self) -> Floats:
         plain = np.linalg.lstsq(self.x, self.y, rcond=None)[0]
         spread = max(float(np.std(self.y - self.x @ plain)), 0.1)
-        return np.concatenate(
-            [plain / spread, [1 / spread], np.zeros(self.person_count + self.task_count)]
-        )
+        return np.concatenate([plain / spread, [1 / spread], np.zeros(self.person_count + self.task_count)])
 
 
 class _Batch:
@@ -189,7 +188,7 @@ class _Batch:
         self.ridge[:, self.inverse_place + 1 :] = self.person_ridge
 
     def left(self, at: Floats) -> Floats:
-        """Return minus the scaled residuals' negative: (y - fitted) / sigma, as (fits, attempts)."""
+        """Return the scaled residuals (y - fitted) / sigma, as (fits, attempts)."""
         return -(at[:, : self.width] @ self.front.T) - at[:, self.width :][:, self.rows.tasks]
 
     def value(self, at: Floats) -> Floats:
@@ -301,9 +300,8 @@ class _Batch:
         leverage = weight * ((moved * design).sum(axis=1) + 1 / diagonal[0][self.rows.tasks])
         return -moved[:, :columns] * (pull[0] / (1 - leverage))[:, None] / at[0, columns]
 
-
     def own_changes(self, at: Floats) -> Floats:
-        """Return the change of the effect of each attempt's task without the attempt, all else being fixed."""
+        """Return the change of the effect of each attempt's task without it, all else being fixed."""
         _, _, _, _, diagonal, pull = self.derivatives(at)
         left = self.left(at)[0]
         mills = np.exp(-0.5 * left**2 - _HALF_LOG_2_PI - log_ndtr(-left))

@@ -26,6 +26,8 @@ class Number:
     """Why there is no interval, or the basis of the interval."""
     iid_label: str = "i.i.d."
     """The label of the interval `iid`."""
+    above: bool = False
+    """Whether `high` is only known to be exceeded, because the data end there."""
 
 
 def or_nan(value: float | None) -> float:

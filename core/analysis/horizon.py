@@ -4,6 +4,9 @@ The fit minimises (1 / 0.1) * sum of w * loss + b1 squared / 2, where the loss i
 on log2 of human minutes. The weights w are 1 / (runs of the task) * 1 / sqrt(tasks of the family), scaled to
 a sum of 1; the family is the library.
 
+METR takes human minutes as known. The horizon to rely on takes them as estimates (`measured_horizon`); METR's
+choices stand next to it. No horizon beyond the longest task is printed, and no bound (decision 162).
+
 Sources: Kwa et al., Measuring AI ability to complete long tasks (2025); METR's `eval-analysis-public`.
 """
 
@@ -20,13 +23,19 @@ import numpy as np
 from gistpoint.core.analysis.building import FindingsBuilder, TableBuilder
 from gistpoint.core.analysis.findings import Curve, Findings, Mark, Number, Plot, Points
 from gistpoint.core.analysis.intervals import Floats, Integers, Kept, Scale, Units, jackknife
+from gistpoint.core.analysis.measured_horizon import HumanMinutes, Link, Runs
 from gistpoint.core.analysis.pooling import (
+    LEAST_SOLVED_OF_TIMES,
     LEAST_TASKS_OF_HORIZON,
+    PooledRows,
     groups,
     solved_of,
     tasks_of,
 )
+from gistpoint.core.analysis.printing import value_words
+from gistpoint.core.analysis.survival import Times
 from gistpoint.core.analysis.tasktimes import Minutes, task_times, unassisted
+from gistpoint.core.analysis.timeratios import log_minutes
 from gistpoint.core.study.data import StudyData
 from gistpoint.core.study.rows import AttemptRow
 
@@ -35,6 +44,15 @@ BOOTSTRAP = "bootstrap"
 PENALTY = 0.1
 CHANCES = (0.5, 0.8)
 BOOTSTRAPS = 1000
+DISTRIBUTIONS = "distributions"
+"""The name of human minutes that are not taken as known."""
+FITS = {
+    "logit, not penalised": (Link.LOGIT, 0.0),
+    "probit, not penalised": (Link.PROBIT, 0.0),
+    "logit, penalised": (Link.LOGIT, PENALTY),
+}
+"""The fits with distributions of human minutes, as link and penalty; the first is the one to rely on."""
+RISES = "success does not decrease with the minutes"
 BUCKETS = (1, 4, 16, 64, 256, 960)
 """Bounds, in human minutes, of the buckets that the plot shows as points."""
 
@@ -194,9 +212,13 @@ def horizons(data: StudyData) -> Findings:
     table = found.table(
         "Time horizons",
         ("model", "human minutes", "fit", "slope per doubling", "intercept", "p50, minutes", "p80, minutes"),
-        "METR's own choice (geometric mean of solved attempts, penalised), other human minutes, and"
-        f" no penalty. The interval after '{BOOTSTRAP}' is METR's own, over libraries, tasks and runs.",
+        f"'{DISTRIBUTIONS}' uses all attempts of people at all tasks, with censored ones as lower bounds, and"
+        " its interval is over persons and tasks. It comes first; another link and METR's penalty show how"
+        " much they matter. The rows below take the minutes as known, and their intervals are over tasks"
+        " alone: METR's own choice (geometric mean of solved attempts, penalised), other human minutes, and no"
+        f" penalty. The interval after '{BOOTSTRAP}' is METR's own, over libraries, tasks and runs.",
     )
+    measured = Measured.of(data, all_groups)
     marks: list[Mark] = []
     several = len({condition for _, condition, _ in models}) > 1
     for (who, condition, settings), rows in models.items():
@@ -204,11 +226,13 @@ def horizons(data: StudyData) -> Findings:
         alike = [other for name, under, other in models if (name, under) == (who, condition)]
         if len(alike) > 1:
             label += f" ({settings or alike.index(settings) + 1})"
+        if measured is not None:
+            marks += _add_measured(found, table, label, measured, rows)
         for kind in Minutes:
             timed = Timed.of(rows, {one.task: one.minutes[kind] for one in times if kind in one.minutes})
             if found.too_few(f"The horizon of {label} ({kind})", *_needs(timed)):
                 continue
-            if kind is Minutes.GEOMETRIC_MEAN:
+            if kind is Minutes.GEOMETRIC_MEAN and measured is None:
                 marks += _marks(label, timed)
             _add_fits(found, table, label, kind, timed, data.study.seed)
     title = "Success against human minutes"
@@ -233,7 +257,7 @@ def _add_fits(
         is_metrs = kind is Minutes.GEOMETRIC_MEAN and penalty > 0
         p50, p80 = _horizons(timed, fit, penalty, bootstrap(timed, seed) if is_metrs else None)
         found.numbers_of(f"{label}/{kind}/{name}", {"p50": p50, "p80": p80})
-        table.row(label, kind.value, name, fit.slope, fit.intercept, p50, p80)
+        table.row(label, kind.value, name, fit.slope, fit.intercept, _cell(p50), _cell(p80))
 
 
 def _needs(timed: Timed) -> tuple[tuple[str, float, float], ...]:
@@ -270,18 +294,108 @@ def _horizons(
         if number.value is None:
             note = "the estimate is too large to be shown"
             if whole.slope >= 0:
-                note = "success does not decrease with the minutes"
+                note = RISES
             number = Number(None, tasks=units.task_count, rows=len(timed.rows), note=note)
-        numbers.append(number)
+        numbers.append(within_tasks(number, float(timed.minutes.max())))
     return numbers
 
 
-def _marks(label: str, timed: Timed) -> list[Mark]:
-    """Return the marks of a plot: the fitted curve, and the share solved in each bucket of minutes.
+def within_tasks(number: Number, longest: float) -> Number:
+    """Return a horizon, in minutes, of which nothing beyond the longest task is given but "above"."""
+    words = f"above {value_words(longest)} minutes, the longest task"
+    if number.value is not None and number.value > longest:
+        begins = ""
+        if number.low is not None and number.low <= longest:
+            begins = f"; the interval begins at {value_words(number.low)}"
+        return replace(number, value=None, low=None, high=None, iid=None, note=words + begins)
+    if number.high is not None and number.high > longest:
+        number = replace(number, high=longest, above=True)
+    if number.iid is not None and number.iid[1] > longest:
+        note = (
+            f"the interval of the {number.iid_label} begins at {value_words(number.iid[0])} and ends {words}"
+        )
+        number = replace(number, iid=None, note="; ".join(filter(None, (number.note, note))))
+    return number
 
-    Empty if no curve can be fitted.
+
+def _cell(number: Number) -> Number | str:
+    """Return the cell of a horizon: the words if it is only known to be above the longest task."""
+    beyond = number.value is None and number.note.startswith("above ")
+    return number.note.partition(" minutes")[0] if beyond else number
+
+
+@dataclass(frozen=True)
+class Measured:
+    """The human minutes of tasks as distributions, with the tasks' ids in the order of their numbers."""
+
+    tasks: tuple[str, ...]
+    minutes: HumanMinutes
+    attempts: int
+
+    @classmethod
+    def of(cls, data: StudyData, found: Sequence[PooledRows]) -> Measured | None:
+        """Return the minutes of people without assistance; None if too few attempts are solved."""
+        rows = Times.of(unassisted(data, found)).rows
+        solved = np.array([row.solved for row in rows], dtype=bool)
+        if solved.sum() < LEAST_SOLVED_OF_TIMES:
+            return None
+        minutes = HumanMinutes.of(Units.of(rows), log_minutes(rows), solved)
+        names = tuple(sorted({row.task for row in rows}))
+        return None if minutes is None else cls(names, minutes, len(rows))
+
+    def runs(self, rows: Sequence[AttemptRow]) -> tuple[list[AttemptRow], Runs]:
+        """Return a model's rows at these tasks, and their counts by task."""
+        mine = [row for row in rows if row.task in self.tasks]
+        places = np.array([self.tasks.index(row.task) for row in mine], dtype=np.int64)
+        weights = run_weights([row.task for row in mine], [row.source for row in mine])
+        solved = np.array([float(row.solved) for row in mine])
+        tasks = np.unique(places)
+        sums = [
+            np.bincount(places, of, len(self.tasks))[tasks] for of in (solved, np.ones(len(mine)), weights)
+        ]
+        return mine, Runs(tasks, *sums)
+
+
+def _add_measured(
+    found: FindingsBuilder, table: TableBuilder, label: str, measured: Measured, rows: Sequence[AttemptRow]
+) -> list[Mark]:
+    """Add the horizons of a model with human minutes as distributions, and return the marks of its plot."""
+    mine, runs = measured.runs(rows)
+    solved = len(solved_of(mine))
+    needs = (
+        ("tasks with human minutes", LEAST_TASKS_OF_HORIZON, tasks_of(mine)),
+        ("solved run", 1, solved),
+        ("run not solved", 1, len(mine) - solved),
+    )
+    if found.too_few(f"The horizon of {label} ({DISTRIBUTIONS})", *needs):
+        return []
+    marks: list[Mark] = []
+    for name, (link, penalty) in FITS.items():
+        (slope, intercept), spread = runs.spread(measured.minutes, CHANCES, link, penalty)
+        if not np.isfinite(slope):
+            continue
+        numbers = []
+        for place in range(len(CHANCES)):
+            number = spread.number(Scale.LOG, place, rows=measured.attempts + len(mine))
+            if number.value is None:
+                number = replace(number, low=None, high=None, note=RISES)
+            numbers.append(within_tasks(number, measured.minutes.longest))
+        p50, p80 = numbers
+        found.numbers_of(f"{label}/{DISTRIBUTIONS}/{name}", {"p50": p50, "p80": p80})
+        table.row(label, DISTRIBUTIONS, name, float(slope), float(intercept), _cell(p50), _cell(p80))
+        if not marks:
+            fit = HorizonFit(float(slope), float(intercept))
+            minutes = {measured.tasks[task]: measured.minutes.minutes[task] for task in runs.tasks}
+            marks = _marks(label, Timed.of(mine, minutes), fit)
+    return marks
+
+
+def _marks(label: str, timed: Timed, fit: HorizonFit | None = None) -> list[Mark]:
+    """Return the marks of a plot: the curve of a fit, and the share solved in each bucket of minutes.
+
+    Without a fit, the curve is METR's. Empty if no curve can be fitted.
     """
-    fit = timed.fit(np.ones(len(timed.rows), dtype=bool))
+    fit = fit or timed.fit(np.ones(len(timed.rows), dtype=bool))
     if fit is None:
         return []
     x = np.geomspace(timed.minutes.min(), timed.minutes.max(), 50)

@@ -17,9 +17,10 @@ t of the effective degrees of freedom (decision 154):
   deviations: a few unusual tasks that make up most of V_T say little about its size;
 - persons and tasks together have (V_P + V_T) squared / (V_P squared / d_P + V_T squared / d_T) degrees.
 
-Where a model with random persons and tasks is fitted by its likelihood, V = max(V_P + V_T - V_A, V_M), with the
-model's own variance V_M and t of the same effective degrees: with a dozen persons, V_P and V_T of a model with as
-many effects as persons and tasks each contain most of V_A, and the larger of them is too large (decision 161).
+Where a model with random persons and tasks is fitted by its likelihood, V = max(V_P + V_T - V_A, V_M), with
+the model's own variance V_M and t of the same effective degrees: with a dozen persons, V_P and V_T of a model
+with as many effects as persons and tasks each contain most of V_A, and the larger of them is too large
+(decision 161).
 
 Rows of models belong to no person: they are left out with their task, and an estimate on them alone has the
 variance V_T.
@@ -352,8 +353,9 @@ def jackknife_of_fits(
 ) -> Spread:
     """Return estimates with the variances of refits that are made at once, and those of their model.
 
-    `refitted` is a function from the rows kept by each refit, as (refits, rows), to the estimates, as (refits,
-    estimates). `by_rows` is V_A, and `by_model` is V_M, if there is a model. There must be enough persons and tasks for an interval.
+    `refitted` is a function from the rows kept by each refit, as (refits, rows), to the estimates, as
+    (refits, estimates). `by_rows` is V_A, and `by_model` is V_M, if there is a model. There must be enough
+    persons and tasks for an interval.
     """
     people = units.persons != units.person_numbers[:, None]
     tasks = units.tasks != units.task_numbers[:, None]

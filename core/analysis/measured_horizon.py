@@ -1,12 +1,12 @@
 """Horizons of models with human minutes that are estimates, from all attempts of people at all tasks.
 
-People's log times follow the censored mixed model of `crossed_times` with a constant alone. Given its constant,
-its variances and the effects of persons, each task has a posterior distribution of its log minutes, also if
-nobody solved it: its attempts are lower bounds. With s of n runs solved, the likelihood of a model at a task is
-the mean, over this distribution, of p^s (1 - p)^(n - s) with p = F(a + b log2 minutes). Minutes that are only
-estimated do not flatten the curve, as they do if estimates stand in for minutes (Carroll, Ruppert, Stefanski &
-Crainiceanu, Measurement Error in Nonlinear Models, 2006). The logarithms are weighted as METR weights runs
-(`horizon`).
+People's log times follow the censored mixed model of `crossed_times` with a constant alone. Given its
+constant, its variances and the effects of persons, each task has a posterior distribution of its log minutes,
+also if nobody solved it: its attempts are lower bounds. With s of n runs solved, the likelihood of a model at
+a task is the mean, over this distribution, of p^s (1 - p)^(n - s) with p = F(a + b log2 minutes). Minutes
+that are only estimated do not flatten the curve, as they do if estimates stand in for minutes (Carroll,
+Ruppert, Stefanski & Crainiceanu, Measurement Error in Nonlinear Models, 2006). The logarithms are weighted as
+METR weights runs (`horizon`).
 
 The interval is the two-way jackknife's over persons and tasks together: without a person, the minutes of all
 tasks change; without a task, people's and models' attempts at it are gone (decision 162).
@@ -67,7 +67,7 @@ class Link(StrEnum):
 
 @dataclass(frozen=True)
 class HumanMinutes:
-    """The distributions of tasks' log2 minutes: those from all attempts, without each person, and each task."""
+    """The distributions of tasks' log2 minutes, from all attempts and without each person and each task."""
 
     units: Units
     """The persons and tasks of the attempts, numbered from 0 without gaps."""
@@ -163,7 +163,8 @@ class Runs:
     ) -> tuple[Floats, Spread]:
         """Return slope and intercept, and the natural logarithm of the horizon at each chance.
 
-        Without `interval` nothing is refitted. Both are NaN if there is no single finite maximum; a horizon is also NaN if success does not fall.
+        Without `interval` nothing is refitted. Both are NaN if there is no single finite maximum; a horizon
+        is also NaN if success does not fall.
         """
         people = minutes.units.person_count
         mine = 1 + people + self.tasks
@@ -208,7 +209,7 @@ class Runs:
     def _fit(
         self, nodes: Floats, weights: Floats, kept: Floats, link: Link, penalty: float, start: Floats
     ) -> Floats:
-        """Return slope and intercept of each fit, by Newton's method with the information that is observed."""
+        """Return slope and intercept of each fit, by Newton's method."""
         share = kept * self.weights
         share = share / share.sum(axis=1, keepdims=True) / self.counts
         scale, ridge = (1 / penalty, 1.0) if penalty else (float(len(self.tasks)), 0.0)
@@ -285,7 +286,7 @@ def _climbed(at: Floats, likelihood, derivatives) -> Floats:  # type: ignore[no-
 
 
 def horizons_at(fits: Floats, chances: Sequence[float], link: Link) -> Floats:
-    """Return the natural logarithm of the minutes at each chance, as (fits, chances); NaN if success rises."""
+    """Return the natural logarithms of the minutes at the chances: (fits, chances); NaN if success rises."""
     slopes, intercepts = fits[:, :1], fits[:, 1:]
     with np.errstate(all="ignore"):
         found = (np.array([link.inverse(chance) for chance in chances]) - intercepts) / slopes * np.log(2)

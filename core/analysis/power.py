@@ -1,8 +1,8 @@
 """Estimates the precision and power of a design by simulating the outcomes of its primary analysis.
 
 Success is logistic in the sum of a normal person effect and a normal task effect; times are log-normal with
-the same effects, and those beyond a limit are censored. Each draw is analysed by the functions that the report
-uses: the mean of shares, the contrast (`contrast`), and the regression of times (`crossed_times`).
+the same effects, and those beyond a limit are censored. Each draw is analysed by the functions that the
+report uses: the mean of shares, the contrast (`contrast`), and the regression of times (`crossed_times`).
 """
 
 from __future__ import annotations
@@ -68,6 +68,10 @@ class PowerDesign(msgspec.Struct, frozen=True, kw_only=True):
     contrast: bool = False
     """Whether two conditions, or people and a model, are compared."""
     with_model: bool = False
+    models: bool = False
+    """Whether both sides are models, so that no people are compared."""
+    repeats: int = 1
+    """The runs of each model at each task."""
     between: bool = False
     """Whether each person works under only one of the two conditions."""
 
@@ -86,6 +90,8 @@ class PowerDesign(msgspec.Struct, frozen=True, kw_only=True):
         """The name of the estimate, in words."""
         if not self.contrast:
             return "median time" if self.of_times else "share solved"
+        if self.models:
+            return "share solved, difference between models"
         sides = "people to the model" if self.with_model else "two conditions"
         if self.of_times:
             return f"ratio of times, {sides}"
@@ -114,8 +120,8 @@ class PowerFigure(msgspec.Struct, frozen=True, kw_only=True):
     """The share of all draws whose interval excludes "no effect"; None without an effect or a contrast."""
 
 
-def design_of(study: Study, tasks: Sequence[StudyTask], people: int) -> PowerDesign:
-    """Return the declared design of a study for a number of people.
+def design_of(study: Study, tasks: Sequence[StudyTask], people: int, repeats: int = 1) -> PowerDesign:
+    """Return the declared design of a study for a number of people, and of runs of a model at each task.
 
     Raises `StudyError` if the study has no tasks besides those for training.
     """
@@ -125,6 +131,7 @@ def design_of(study: Study, tasks: Sequence[StudyTask], people: int) -> PowerDes
         raise StudyError("The study has no tasks to count, so nothing can be computed for it.")
     contrast = study.protocol.primary_contrast
     outcome = study.protocol.primary
+    compared_models = sum(solver.name in contrast for solver in study.solver)
     has_ratio = outcome is PrimaryOutcome.TIME_RATIO and len(study.conditions_of_people) > 1
     compared = has_ratio or len(contrast) == 2
     return PowerDesign(
@@ -133,7 +140,9 @@ def design_of(study: Study, tasks: Sequence[StudyTask], people: int) -> PowerDes
         tasks=counted,
         outcome=outcome,
         contrast=compared,
-        with_model=any(solver.name in contrast for solver in study.solver),
+        with_model=compared_models > 0,
+        models=compared_models == 2,
+        repeats=repeats,
         between=study.design.conditions is ConditionsPer.BETWEEN,
     )
 
@@ -231,12 +240,21 @@ class _Drawing:
             return jackknife_of_mean(units, solved)
         if not design.with_model:
             return difference(units, solved, side == 1)
-        model_middle = mean_log_odds_for(assumed.rate, float(np.hypot(assumed.task, MODEL_SD)))
-        chance = expit(model_middle + ease + draw.normal(0, MODEL_SD, design.tasks))
-        by_model = (draw.random(design.tasks) < chance).astype(float)
-        nobody, each = np.full(design.tasks, NO_PERSON), np.arange(design.tasks)
+        each = np.repeat(np.arange(design.tasks), design.repeats)
+        nobody = np.full(len(each), NO_PERSON)
+        by_model = self._of_model(draw, ease, assumed.rate, each)
+        if design.models:
+            better = self._of_model(draw, ease, assumed.rate + (assumed.effect or 0.0), each)
+            runs = Units(np.concatenate([nobody, nobody]), np.concatenate([each, each]))
+            return difference(runs, np.concatenate([better, by_model]), np.arange(2 * len(each)) < len(each))
         both = Units(np.concatenate([units.persons, nobody]), np.concatenate([units.tasks, each]))
         return difference(both, np.concatenate([solved, by_model]), both.persons != NO_PERSON)
+
+    def _of_model(self, draw: np.random.Generator, ease: Floats, rate: float, runs: Integers) -> Floats:
+        """Return the outcomes of a model's runs: repeats of a task share its difficulty for the model."""
+        middle = mean_log_odds_for(rate, float(np.hypot(self.assumed.task, MODEL_SD)))
+        chance = expit(middle + ease + draw.normal(0, MODEL_SD, self.design.tasks))
+        return (draw.random(len(runs)) < chance[runs]).astype(float)
 
     def _of_times(
         self, draw: np.random.Generator, units: Units, side: Integers, latent: Floats
@@ -268,4 +286,3 @@ def mean_log_odds_for(rate: float, spread: float) -> float:
         mean = float((weights * expit(middle + spread * nodes)).sum() / weights.sum())
         low, high = (middle, high) if mean < rate else (low, middle)
     return (low + high) / 2
-

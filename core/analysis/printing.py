@@ -43,10 +43,10 @@ _DIGITS = ((100, 0), (10, 1), (1, 2), (0.001, 3), (0, 2))
 
 
 def interval_words(number: Number) -> str:
-    """Return the interval as `[0.51, 0.75]`; empty if there is none."""
+    """Return the interval as `[0.51, 0.75]` or `[12.3, above 59.0]`; empty if there is none."""
     if number.low is None or number.high is None:
         return ""
-    return f"[{value_words(number.low)}, {value_words(number.high)}]"
+    return f"[{value_words(number.low)}, {'above ' if number.above else ''}{value_words(number.high)}]"
 
 
 def iid_words(number: Number) -> str:

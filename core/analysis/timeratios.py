@@ -1,9 +1,10 @@
 """Ratios of the times to solve, by censored log-normal regression.
 
-An attempt that did not solve its task is censored at its time; exp(b) is the ratio of times for one unit of x.
-Conditions and positions are assigned by chance: their model has random tasks and persons (`crossed_times`). What
-people say, such as a forecast, depends on the task: its model is ln t = task + b x + sigma e, within tasks. There,
-tasks with a single attempt or without a solved one carry no information about b and are left out.
+An attempt that did not solve its task is censored at its time; exp(b) is the ratio of times for one unit of
+x. Conditions and positions are assigned by chance: their model has random tasks and persons
+(`crossed_times`). What people say, such as a forecast, depends on the task: its model is ln t = task + b x +
+sigma e, within tasks. There, tasks with a single attempt or without a solved one carry no information about b
+and are left out.
 """
 
 from __future__ import annotations
@@ -234,8 +235,8 @@ def regress_across(
 ) -> TimeRegression | Shortfall:
     """Return the regression of ln t on columns that chance assigned, with random tasks and persons.
 
-    `contrasts` is as for `regress_times`. Returns a shortfall if fewer than ten attempts are solved, or if the
-    effects can't be separated or fitted. Without `interval` nothing is refitted and there is no interval.
+    `contrasts` is as for `regress_times`. Returns a shortfall if fewer than ten attempts are solved, or if
+    the effects can't be separated or fitted. Without `interval` nothing is refitted and there is no interval.
     """
     y, solved = log_minutes(rows), np.array([row.solved for row in rows], dtype=bool)
     if short := too_few(what, ("solved attempts", LEAST_SOLVED_OF_TIMES, int(solved.sum()))):

@@ -118,6 +118,8 @@ class PowerOfStudy(Request):
     """The standard deviation of the difficulties of tasks, in logits."""
     sigma: float = 0.9
     """The standard deviation of the logarithm of one person's time for one task."""
+    repeats: Count = 1
+    """The runs of a model at each task, if the primary analysis compares one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +149,8 @@ def record_power(study: StudyFolder, request: PowerOfStudy, run: RunContext) -> 
         effect=request.effect,
     )
     numbers = (request.people,) if request.people else PEOPLE
-    designs = [design_of(study.study, list(study.tasks.values()), people) for people in numbers]
+    tasks = list(study.tasks.values())
+    designs = [design_of(study.study, tasks, people, request.repeats or 1) for people in numbers]
     figures = [power_of(design, assumed, study.study.seed, run=run) for design in designs]
     recorded = PowerRecorded(
         what=designs[0].what,

@@ -1,12 +1,14 @@
 """Measures the interval of the ratio of times between two conditions, before and after decision 161.
 
-    PYTHONPATH=src:tests OPENBLAS_NUM_THREADS=1 uv run python tests/studies/time_coverage.py [DRAWS [BEFORE [DESIGN...]]]
+    PYTHONPATH=src:tests OPENBLAS_NUM_THREADS=1 uv run python tests/studies/time_coverage.py [DRAWS [BEFORE
+    [DESIGN...]]]
 
-The times are drawn here: log-normal with standard deviations of .4 of persons, .7 of tasks and .7 of single attempts
-unless stated otherwise, around 20 minutes, cut at a limit. The ratio is .7. For each design, prints the bias, the
-standard deviation of the estimates, and for each interval the share of draws in which it contains the truth, with the
-mean half-width on the log scale. `fixed` is the regression with a constant for each task and the two-way jackknife
-of decision 87, which was the primary one before (BEFORE draws of it, as it is slow); `mixed` is the product's.
+The times are drawn here: log-normal with standard deviations of .4 of persons, .7 of tasks and .7 of single
+attempts unless stated otherwise, around 20 minutes, cut at a limit. The ratio is .7. For each design, prints
+the bias, the standard deviation of the estimates, and for each interval the share of draws in which it
+contains the truth, with the mean half-width on the log scale. `fixed` is the regression with a constant for
+each task and the two-way jackknife of decision 87, which was the primary one before (BEFORE draws of it, as
+it is slow); `mixed` is the product's.
 """
 
 from __future__ import annotations
@@ -83,7 +85,9 @@ def before(units: Units, x: np.ndarray, logs: np.ndarray, solved: np.ndarray) ->
 def after(units: Units, x: np.ndarray, logs: np.ndarray, solved: np.ndarray) -> tuple[float, float]:
     """Return the log ratio and half-width of the product's model."""
     found = effects_on_times(units, x, logs, solved, np.eye(3)[1:2])
-    return (np.nan, np.nan) if found is None else (float(found.spread.estimate[0]), float(found.spread.half[0]))
+    return (
+        (np.nan, np.nan) if found is None else (float(found.spread.estimate[0]), float(found.spread.half[0]))
+    )
 
 
 def main() -> None:

@@ -164,6 +164,7 @@ POWER = StudyCommand(
         "ability": _number("--ability", "standard deviation of persons, in logits"),
         "task": _number("--task", "standard deviation of tasks, logits"),
         "sigma": _number("--sigma", "of the logarithm of a person's time"),
+        "repeats": option("runs of a model at each task (default: {default})", metavar="K"),
     },
     about=(
         "Predicts the width of the 95% interval of the primary estimate, for the design of the study and"

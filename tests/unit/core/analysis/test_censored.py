@@ -189,7 +189,8 @@ def test_too_few_solved_and_a_condition_that_nobody_solved_are_told() -> None:
     short = condition_ratio(few, "assisted", "alone")
     assert "10 solved attempts, and there are 9" in short.words  # type: ignore[union-attr]
     lost = [
-        attempt_row(f"P{n}", f"t{n % 5}", n % 2 == 0, minutes=10 + n, condition=names[n % 2]) for n in range(24)
+        attempt_row(f"P{n}", f"t{n % 5}", n % 2 == 0, minutes=10 + n, condition=names[n % 2])
+        for n in range(24)
     ]
     short = condition_ratio(lost, "assisted", "alone")
     assert "solved attempt in each of the ways compared" in short.words  # type: ignore[union-attr]

@@ -6,12 +6,26 @@ from math import exp, log, sqrt
 
 import numpy as np
 import pytest
+from scipy.integrate import quad
 from scipy.optimize import minimize
+from scipy.special import expit
+from scipy.stats import norm
 from study_rows import World, attempt_row, declared, study_data
 
 from gistpoint.core.analysis.catalogue import analysis
-from gistpoint.core.analysis.findings import Findings
-from gistpoint.core.analysis.horizon import HorizonFit, Timed, _horizons, bootstrap, fit_horizon, run_weights
+from gistpoint.core.analysis.findings import Findings, Number
+from gistpoint.core.analysis.horizon import (
+    HorizonFit,
+    Timed,
+    _horizons,
+    bootstrap,
+    fit_horizon,
+    run_weights,
+    within_tasks,
+)
+from gistpoint.core.analysis.intervals import Units
+from gistpoint.core.analysis.measured_horizon import HumanMinutes, Link, Runs
+from gistpoint.core.analysis.printing import interval_words
 from gistpoint.core.analysis.tasktimes import Minutes, task_times
 from gistpoint.core.study.data import StudyData
 from gistpoint.core.study.declaration import Condition
@@ -163,7 +177,7 @@ def test_horizons_of_models() -> None:
     number = found.numbers["model-x/geometric mean of the solved/penalised/p50"]
     assert number.value is not None
     assert number.low is not None
-    assert number.iid is not None
+    assert "the interval of the bootstrap begins at" in number.note
     assert number.low < number.value
     assert (number.persons, number.tasks) == (0, 38), "two tasks were not solved by anybody"
     assert len({row[1] for row in found.tables[0].rows}) >= 2, "more than one kind of human minutes"
@@ -199,3 +213,118 @@ def test_a_horizon_beyond_any_number_is_infinite_and_no_warning() -> None:
     assert HorizonFit(np.float64(-1e-4), np.float64(3.0)).at(0.5) == np.inf
     assert np.isnan(HorizonFit(0.0, 3.0).at(0.5))
     assert HorizonFit(-1.0, 3.0).at(0.5) == pytest.approx(8)
+
+
+def test_nothing_beyond_the_longest_task_is_printed() -> None:
+    beyond = within_tasks(Number(107.0, 40.0, 300.0, tasks=12), 59.0)
+    assert (beyond.value, beyond.low, beyond.high) == (None, None, None)
+    assert beyond.note == "above 59.0 minutes, the longest task; the interval begins at 40.0"
+    inside = within_tasks(Number(20.0, 12.3, 146_699_417.0, iid=(9.0, 1e8), iid_label="bootstrap"), 59.0)
+    assert interval_words(inside) == "[12.3, above 59.0]"
+    assert inside.iid is None
+    assert "bootstrap begins at 9.00 and ends above 59.0" in inside.note
+    assert within_tasks(Number(20.0, 12.0, 30.0), 59.0) == Number(20.0, 12.0, 30.0)
+
+
+def test_a_model_that_solves_long_tasks_is_above_the_longest() -> None:
+    people = [
+        attempt_row(f"P{p}", f"t{n:02}", minutes=exp(n / 4 + p / 9)) for p in range(4) for n in range(12)
+    ]
+    model = [attempt_row(task=f"t{n:02}", solver="m", solved=n not in (5, 10)) for n in range(12)]
+    found = run("horizon", study_data(people + model))
+    number = found.numbers["m/distributions/logit, not penalised/p50"]
+    assert number.value is None
+    assert number.note.startswith("above ")
+    assert str(found.tables[0].rows[0][5]).startswith("above ")
+
+
+def estimated(seed: int, per_task: int = 3, tasks: int = 16) -> HumanMinutes:
+    draw = np.random.default_rng(seed)
+    persons = np.repeat(np.arange(8), tasks * per_task // 8)
+    given = np.concatenate([draw.permutation(tasks) for _ in range(per_task)])
+    medians = draw.normal(3, 1.2, tasks)
+    logs = medians[given] + draw.normal(0, 0.4, 8)[persons] + draw.normal(0, 0.8, len(given))
+    found = HumanMinutes.of(Units(persons, given), np.minimum(logs, 4.0), logs < 4.0)
+    assert found is not None
+    return found
+
+
+def test_the_distribution_of_a_task_is_its_posterior_by_quadrature() -> None:
+    from gistpoint.core.analysis.crossed_times import CrossedTimes
+
+    draw = np.random.default_rng(5)
+    persons, tasks = np.repeat(np.arange(6), 6), np.tile(np.arange(6), 6)
+    logs = 3 + draw.normal(0, 0.8, 6)[tasks] + draw.normal(0, 0.6, 36)
+    solved = (logs < 3.6) & (tasks != 2)
+    units, logs = Units(persons, tasks), np.minimum(logs, 3.6)
+    minutes = HumanMinutes.of(units, logs, solved)
+    times = CrossedTimes.of(units, np.ones((36, 1)), logs, solved)
+    likeliest = times.likeliest()
+    assert minutes is not None
+    assert likeliest is not None
+    ratios, fit = likeliest
+    sigma, constant = fit.sigma[0], fit.columns[0, 0]
+    for task in (0, 2):
+        at = tasks == task
+        base = logs[at] - constant - fit.persons[0][persons[at]]
+
+        def density(u: float, at: np.ndarray = at, base: np.ndarray = base) -> float:
+            left = (base - u) / sigma
+            terms = np.where(solved[at], norm.pdf(left), norm.sf(left))
+            return float(terms.prod() * norm.pdf(u, 0, sigma / ratios.task**0.5))
+
+        whole = quad(density, -8, 8, points=[0.0], limit=200)[0]
+        first = quad(lambda u, f=density: (constant + u) * f(u), -8, 8, points=[0.0], limit=200)[0]
+        assert log(minutes.minutes[task]) == pytest.approx(first / whole, abs=2e-3)
+
+
+@pytest.mark.parametrize(("link", "penalty"), [(Link.LOGIT, 0.0), (Link.PROBIT, 0.0), (Link.LOGIT, 0.1)])
+def test_the_fit_with_distributions_is_the_minimum_of_the_stated_sum(link: Link, penalty: float) -> None:
+    minutes = estimated(3)
+    draw = np.random.default_rng(3)
+    counts = draw.integers(1, 4, 16).astype(float)
+    solved = draw.binomial(counts.astype(int), 1 / (1 + np.exp(np.log2(minutes.minutes) - 4))).astype(float)
+    weights = draw.uniform(0.5, 1.5, 16)
+    runs = Runs(np.arange(16), solved, counts, weights)
+
+    def objective(b: np.ndarray) -> float:
+        p = (norm.cdf if link is Link.PROBIT else expit)(b[0] * minutes.nodes[0] + b[1])
+        likelihood = (minutes.weights[0] * p ** solved[:, None] * (1 - p) ** (counts - solved)[:, None]).sum(
+            axis=1
+        )
+        loss = -(weights / weights.sum() / counts) @ np.log(likelihood)
+        return float(loss / penalty + b[0] ** 2 / 2 if penalty else 16 * loss)
+
+    theirs = minimize(objective, np.array([-0.3, 1.0]), tol=1e-10)
+    (slope, intercept), spread = runs.spread(minutes, (0.5,), link, penalty)
+    assert (slope, intercept) == (pytest.approx(theirs.x[0], abs=1e-3), pytest.approx(theirs.x[1], abs=4e-3))
+    assert spread.estimate[0] == pytest.approx(-intercept / slope * log(2))
+    assert np.isfinite(spread.half[0])
+
+
+def test_minutes_that_are_known_give_the_logistic_fit() -> None:
+    minutes, scores, weights = simulated(6, 40)
+    nodes = np.repeat(np.log2(minutes)[None, :, None], 2, axis=2)
+    known = HumanMinutes(Units(np.zeros(40, int), np.arange(40)), nodes, np.full_like(nodes, 0.5),
+                         np.zeros((40, 40)), 1e3)  # fmt: skip
+    (slope, intercept), _ = Runs(np.arange(40), scores, np.ones(40), weights).spread(
+        known, (0.5,), penalty=0.1, interval=False
+    )
+    fit = fit_horizon(minutes, scores, weights)
+    assert fit is not None
+    assert (slope, intercept) == (pytest.approx(fit.slope, abs=1e-5), pytest.approx(fit.intercept, abs=1e-5))
+
+
+def test_a_horizon_without_a_person_changes_all_tasks() -> None:
+    """The refits of the jackknife against minutes that are computed again from the attempts that are left."""
+    draw = np.random.default_rng(8)
+    persons, tasks = np.repeat(np.arange(6), 12), np.tile(np.arange(12), 6)
+    logs = draw.normal(3, 1, 12)[tasks] + draw.normal(0, 0.5, 6)[persons] + draw.normal(0, 0.7, 72)
+    minutes = HumanMinutes.of(Units(persons, tasks), logs, logs < 4)
+    assert minutes is not None
+    scores = (minutes.minutes < np.median(minutes.minutes)).astype(float)
+    scores[np.argsort(minutes.minutes)[[3, 8]]] = 0.0, 1.0
+    _, spread = Runs(np.arange(12), scores, np.ones(12), np.ones(12)).spread(minutes, (0.5,), penalty=0.1)
+    assert spread.by_persons[0] > 0
+    assert spread.by_tasks[0] > 0
+    assert 0 < spread.by_rows[0] < 2 * spread.by_tasks[0]

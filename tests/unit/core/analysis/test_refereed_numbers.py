@@ -154,7 +154,7 @@ def test_a_model_with_two_settings_has_two_horizons() -> None:
         for n in range(12)
     ]  # fmt: skip
     found = horizons(study_data(people + models))
-    assert {number.rows for number in found.numbers.values()} == {12}
+    assert {number.rows for number in found.numbers.values()} == {12, 12 + len(people)}
     assert {str(row[0]) for row in found.tables[0].rows} == {"m (temperature 0)", "m (temperature 3)"}
 
 

@@ -69,7 +69,10 @@ def test_the_test_of_proportionality_is_a_score_test() -> None:
     """The derivatives are numerical, of the partial likelihood with an effect b + c (rank of the time)."""
     rows = people(WORLD.data(3))
     minutes = np.array([(row.primary_s or 0) / 60 for row in rows])
-    solved, x = np.array([row.solved for row in rows]), np.array([row.condition == "assisted" for row in rows])
+    solved, x = (
+        np.array([row.solved for row in rows]),
+        np.array([row.condition == "assisted" for row in rows]),
+    )
     tasks = np.array([row.task for row in rows])
     ranks = dict(zip(sorted(minutes[solved]), range(1, solved.sum() + 1), strict=True))
 
@@ -114,7 +117,9 @@ def test_fits_at_once_are_fits_one_by_one() -> None:
     kept = names != np.unique(names)[:, None]
     found, variances = PartialLikelihood.of(rows).fits(x, kept)
     for place, chosen in enumerate(kept):
-        alone = PartialLikelihood.of([row for row, keep in zip(rows, chosen, strict=True) if keep]).fit(x[chosen])
+        alone = PartialLikelihood.of([row for row, keep in zip(rows, chosen, strict=True) if keep]).fit(
+            x[chosen]
+        )
         assert alone == pytest.approx((found[place], variances[place]), abs=1e-8)
 
 
