@@ -212,11 +212,11 @@ def horizons(data: StudyData) -> Findings:
     table = found.table(
         "Time horizons",
         ("model", "human minutes", "fit", "slope per doubling", "intercept", "p50, minutes", "p80, minutes"),
-        f"'{DISTRIBUTIONS}' uses all attempts of people at all tasks, with censored ones as lower bounds, and"
-        " its interval is over persons and tasks. It comes first; another link and METR's penalty show how"
-        " much they matter. The rows below take the minutes as known, and their intervals are over tasks"
-        " alone: METR's own choice (geometric mean of solved attempts, penalised), other human minutes, and no"
-        f" penalty. The interval after '{BOOTSTRAP}' is METR's own, over libraries, tasks and runs.",
+        f"'{DISTRIBUTIONS}' uses all attempts of people at all tasks, with censored ones as lower bounds,"
+        " and its interval is over persons and tasks. It comes first; another link and METR's penalty show"
+        " how much they matter. The rows below take the minutes as known, and their intervals are over tasks"
+        " alone: METR's own choice (geometric mean of solved attempts, penalised), other human minutes, and"
+        f" no penalty. The interval after '{BOOTSTRAP}' is METR's own, over libraries, tasks and runs.",
     )
     measured = Measured.of(data, all_groups)
     marks: list[Mark] = []

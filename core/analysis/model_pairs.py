@@ -29,9 +29,9 @@ UNPAIRED = "unpaired"
 """The label of the interval that treats the two models' tasks as independent samples."""
 NOTE = (
     f"The interval is over libraries if the tasks have {LEAST_LIBRARIES} or more, otherwise over tasks. The"
-    f" one after '{UNPAIRED}' ignores that both models had the same tasks: the higher the correlation of their"
-    " shares by task, the more is gained by pairing. With repeated runs, a task's share is the mean of its"
-    " runs."
+    f" one after '{UNPAIRED}' ignores that both models had the same tasks: the higher the correlation of"
+    " their shares by task, the more is gained by pairing. With repeated runs, a task's share is the mean"
+    " of its runs."
 )
 
 

@@ -28,7 +28,7 @@ def drawn(seed: int, learning: float = 0.0, carry: float = 0.0, people: int = 40
             logs += carry * (before and position > 1) + draw.normal(0, 0.4)
             rows.append(
                 attempt_row(
-                    f"P{person:02}", f"t{task}", logs <= log(30), minutes=exp(min(logs, log(30))), position=position,
+                    f"P{person:02}", f"t{task}", logs <= log(18), minutes=exp(min(logs, log(18))), position=position,
                     condition="assisted" if helped else "alone",
                 )
             )  # fmt: skip
