@@ -80,7 +80,8 @@ def hazard_ratio(
         return Shortfall(what, "task solved in more than one of the ways compared", 1, 0)
     b, variance = full
     half = Z_95 * variance**0.5
-    # The interval that papers print is shown as well (decision 87).
+    # The interval that papers print is shown as well (decision 87), without clusters of persons: a sandwich
+    # estimate of a dozen persons and a stratum for each task is far too small (decision 155).
     iid = float(np.exp(b - half)), float(np.exp(b + half))
     number = partial.spread(helped, b, variance, Units.of(pair)).number(Scale.LOG, iid=iid)
     return replace(number, iid_label=OF_MODEL), partial.proportionality(helped, b)

@@ -22,6 +22,7 @@ from itertools import product
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csr_array
 from scipy.special import log_ndtr
 
 from gistpoint.core.analysis.contrast import Ratios
@@ -35,10 +36,10 @@ from gistpoint.core.analysis.intervals import (
     jackknife_of_fits,
 )
 
-GRID = (0.25, 0.7, 2.0, 6.0, 20.0, 1e4)
+GRID = (0.5, 3.0, 20.0, 1e4)
 """Candidates for the variance of single attempts divided by that of tasks, or of persons; 10,000 is none."""
-_FINER = (0.4, 0.6, 1.0, 1.5, 2.2)
-"""Factors of the best pair on the grid, for a second grid around it."""
+FINER = ((0.4, 1.0, 2.5), (0.63, 1.0, 1.6))
+"""Factors of the best pair, for finer grids around it."""
 _ROUNDS = 50
 _HALVINGS = 20
 _TOLERANCE = 1e-12
@@ -89,7 +90,8 @@ def effects_on_times(
     because an effect is infinite or nothing varies.
     """
     times = CrossedTimes.of(units, x, log_times, solved)
-    found = times.likeliest()
+    # Sensitivity analyses estimate hundreds of times without an interval: for them, the coarse grid will do.
+    found = times.likeliest(FINER if interval else ())
     if found is None:
         return None
     ratios, fit = found
@@ -131,11 +133,11 @@ class CrossedTimes:
         tasks = np.searchsorted(units.task_numbers, units.tasks)
         return cls(x, log_times, solved, persons, tasks, people, units.task_count)
 
-    def likeliest(self) -> tuple[Ratios, CrossedFits] | None:
+    def likeliest(self, finer: Sequence[Sequence[float]] = FINER) -> tuple[Ratios, CrossedFits] | None:
         """Return the ratios with the greatest evidence and their fit; None if none is possible."""
         pairs = [Ratios(*pair) for pair in product(GRID, GRID if self.person_count else GRID[-1:])]
         start = None
-        for steps in (_FINER, (1.0,)):
+        for steps in (*finer, (1.0,)):
             found = self.fits(pairs, start=start)
             if not np.isfinite(found.evidence).any():
                 return None
@@ -180,6 +182,9 @@ class _Batch:
         self.front = np.hstack([rows.x, -rows.y[:, None], of_persons[:, :people]])
         self.of_tasks = np.zeros((count, rows.task_count))
         self.of_tasks[np.arange(count), rows.tasks] = 1.0
+        places = rows.persons * rows.task_count + rows.tasks
+        shape = ((people + 1) * rows.task_count, count)
+        self.cells = csr_array((np.ones(count), (places, np.arange(count))), shape=shape)
         self.inverse_place = rows.x.shape[1]
         self.width = self.front.shape[1]
         # A flat prior on b, rather than on b / sigma, makes the likelihood the restricted one.
@@ -209,13 +214,30 @@ class _Batch:
         slope = pull @ self.front - self.ridge * at[:, : self.width]
         slope[:, self.inverse_place] += self.free / at[:, self.inverse_place]
         of_tasks = pull @ self.of_tasks - self.task_ridge * at[:, self.width :]
-        weighted = self.front.T * weight[:, None, :]
-        rest = weighted @ self.front
+        rest, mixed = self._products(weight)
         places = np.arange(self.width)
         rest[:, places, places] += self.ridge
         rest[:, self.inverse_place, self.inverse_place] += self.free / at[:, self.inverse_place] ** 2
-        mixed = weighted @ self.of_tasks
         return slope, of_tasks, rest, mixed, weight @ self.of_tasks + self.task_ridge, pull
+
+    def _products(self, weight: Floats) -> tuple[Floats, Floats]:
+        """Return the weighted products of the front's columns with each other, and with the tasks.
+
+        Two persons have no attempt in common, so the block of persons is diagonal; that of persons and tasks
+        has an entry for each attempt.
+        """
+        columns, people, tasks = self.inverse_place + 1, self.rows.person_count, self.rows.task_count
+        weighted = self.front[:, :columns].T * weight[:, None, :]
+        rest = np.zeros((len(weight), self.width, self.width))
+        mixed = np.empty((len(weight), self.width, tasks))
+        rest[:, :columns, :columns] = weighted @ self.front[:, :columns]
+        rest[:, :columns, columns:] = weighted @ self.front[:, columns:]
+        rest[:, columns:, :columns] = rest[:, :columns, columns:].transpose(0, 2, 1)
+        places = np.arange(columns, self.width)
+        rest[:, places, places] = weight @ self.front[:, columns:]
+        mixed[:, :columns] = weighted @ self.of_tasks
+        mixed[:, columns:] = (self.cells @ weight.T).T.reshape(len(weight), people + 1, tasks)[:, :people]
+        return rest, mixed
 
     def climb(self, at: Floats) -> CrossedFits:
         """Return the fits that Newton's method reaches."""
