@@ -114,7 +114,10 @@ class PartialLikelihood:
         before = np.tril(tied, -1).sum(axis=1)
         rank = before / np.maximum(tied.sum(axis=1), 1)
         at_risk = alike & (minutes >= minutes[:, None])
-        sparse = [csr_array(matrix[solved].astype(float)) for matrix in (at_risk, tied)]
+        sparse = [
+            csr_array(matrix[solved].astype(float))  # type: ignore[no-untyped-call]
+            for matrix in (at_risk, tied)
+        ]
         return cls(minutes, solved, sparse[0], sparse[1], rank[solved])
 
     def fit(self, x: Floats) -> tuple[float, float] | None:

@@ -184,7 +184,7 @@ class _Batch:
         self.of_tasks[np.arange(count), rows.tasks] = 1.0
         places = rows.persons * rows.task_count + rows.tasks
         shape = ((people + 1) * rows.task_count, count)
-        self.cells = csr_array((np.ones(count), (places, np.arange(count))), shape=shape)
+        self.cells = csr_array((np.ones(count), (places, np.arange(count))), shape=shape)  # type: ignore[no-untyped-call]
         self.inverse_place = rows.x.shape[1]
         self.width = self.front.shape[1]
         # A flat prior on b, rather than on b / sigma, makes the likelihood the restricted one.
@@ -320,7 +320,8 @@ class _Batch:
         mills = np.exp(-0.5 * left**2 - _HALF_LOG_2_PI - log_ndtr(-left))
         weight = np.where(self.rows.solved, 1.0, mills * (mills - left))
         leverage = weight * ((moved * design).sum(axis=1) + 1 / diagonal[0][self.rows.tasks])
-        return -moved[:, :columns] * (pull[0] / (1 - leverage))[:, None] / at[0, columns]
+        change = -moved[:, :columns] * (pull[0] / (1 - leverage))[:, None] / at[0, columns]
+        return np.asarray(change, dtype=float)
 
     def own_changes(self, at: Floats) -> Floats:
         """Return the change of the effect of each attempt's task without it, all else being fixed."""

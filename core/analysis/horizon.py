@@ -13,7 +13,7 @@ Sources: Kwa et al., Measuring AI ability to complete long tasks (2025); METR's 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
@@ -23,7 +23,7 @@ import numpy as np
 from gistpoint.core.analysis.building import FindingsBuilder, TableBuilder
 from gistpoint.core.analysis.findings import Curve, Findings, Mark, Number, Plot, Points
 from gistpoint.core.analysis.intervals import Floats, Integers, Kept, Scale, Units, jackknife
-from gistpoint.core.analysis.measured_horizon import HumanMinutes, Link, Runs
+from gistpoint.core.analysis.measured_horizon import HorizonLink, HumanMinutes, Runs
 from gistpoint.core.analysis.pooling import (
     LEAST_SOLVED_OF_TIMES,
     LEAST_TASKS_OF_HORIZON,
@@ -47,9 +47,9 @@ BOOTSTRAPS = 1000
 DISTRIBUTIONS = "distributions"
 """The name of human minutes that are not taken as known."""
 FITS = {
-    "logit, not penalised": (Link.LOGIT, 0.0),
-    "probit, not penalised": (Link.PROBIT, 0.0),
-    "logit, penalised": (Link.LOGIT, PENALTY),
+    "logit, not penalised": (HorizonLink.LOGIT, 0.0),
+    "probit, not penalised": (HorizonLink.PROBIT, 0.0),
+    "logit, penalised": (HorizonLink.LOGIT, PENALTY),
 }
 """The fits with distributions of human minutes, as link and penalty; the first is the one to rely on."""
 RISES = "success does not decrease with the minutes"
@@ -218,14 +218,10 @@ def horizons(data: StudyData) -> Findings:
         " alone: METR's own choice (geometric mean of solved attempts, penalised), other human minutes, and"
         f" no penalty. The interval after '{BOOTSTRAP}' is METR's own, over libraries, tasks and runs.",
     )
-    measured = Measured.of(data, all_groups)
+    measured = MeasuredMinutes.of(data, all_groups)
     marks: list[Mark] = []
-    several = len({condition for _, condition, _ in models}) > 1
-    for (who, condition, settings), rows in models.items():
-        label = f"{who}, {condition}" if several else who
-        alike = [other for name, under, other in models if (name, under) == (who, condition)]
-        if len(alike) > 1:
-            label += f" ({settings or alike.index(settings) + 1})"
+    for key, rows in models.items():
+        label = _label(key, models)
         if measured is not None:
             marks += _add_measured(found, table, label, measured, rows)
         for kind in Minutes:
@@ -243,6 +239,14 @@ def horizons(data: StudyData) -> Findings:
         " fitted.",
     )
     return found.findings()
+
+
+def _label(key: tuple[str, str, str], models: Collection[tuple[str, str, str]]) -> str:
+    """Return a model's name, with as much of its condition and settings as the others require."""
+    who, condition, settings = key
+    label = f"{who}, {condition}" if len({under for _, under, _ in models}) > 1 else who
+    alike = [other for name, under, other in models if (name, under) == (who, condition)]
+    return f"{label} ({settings or alike.index(settings) + 1})" if len(alike) > 1 else label
 
 
 def _add_fits(
@@ -325,7 +329,7 @@ def _cell(number: Number) -> Number | str:
 
 
 @dataclass(frozen=True)
-class Measured:
+class MeasuredMinutes:
     """The human minutes of tasks as distributions, with the tasks' ids in the order of their numbers."""
 
     tasks: tuple[str, ...]
@@ -333,7 +337,7 @@ class Measured:
     attempts: int
 
     @classmethod
-    def of(cls, data: StudyData, found: Sequence[PooledRows]) -> Measured | None:
+    def of(cls, data: StudyData, found: Sequence[PooledRows]) -> MeasuredMinutes | None:
         """Return the minutes of people without assistance; None if too few attempts are solved."""
         rows = Times.of(unassisted(data, found)).rows
         solved = np.array([row.solved for row in rows], dtype=bool)
@@ -350,14 +354,19 @@ class Measured:
         weights = run_weights([row.task for row in mine], [row.source for row in mine])
         solved = np.array([float(row.solved) for row in mine])
         tasks = np.unique(places)
-        sums = [
-            np.bincount(places, of, len(self.tasks))[tasks] for of in (solved, np.ones(len(mine)), weights)
-        ]
-        return mine, Runs(tasks, *sums)
+        of_tasks, runs, total = (
+            np.bincount(places, of, count)[tasks].astype(float)
+            for of in (solved, np.ones(len(mine)), weights)
+        )
+        return mine, Runs(tasks, of_tasks, runs, total)
 
 
 def _add_measured(
-    found: FindingsBuilder, table: TableBuilder, label: str, measured: Measured, rows: Sequence[AttemptRow]
+    found: FindingsBuilder,
+    table: TableBuilder,
+    label: str,
+    measured: MeasuredMinutes,
+    rows: Sequence[AttemptRow],
 ) -> list[Mark]:
     """Add the horizons of a model with human minutes as distributions, and return the marks of its plot."""
     mine, runs = measured.runs(rows)

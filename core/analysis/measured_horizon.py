@@ -42,7 +42,7 @@ _STEEPEST = 50.0
 _HALF_LOG_2_PI = 0.9189385332046727
 
 
-class Link(StrEnum):
+class HorizonLink(StrEnum):
     """The function F that turns a + b log2 minutes into a probability."""
 
     LOGIT = "logit"
@@ -50,19 +50,19 @@ class Link(StrEnum):
 
     def logs(self, at: Floats) -> tuple[Floats, Floats]:
         """Return ln F and ln (1 - F)."""
-        if self is Link.LOGIT:
+        if self is HorizonLink.LOGIT:
             return log_expit(at), log_expit(-at)
         return log_ndtr(at), log_ndtr(-at)
 
     def density(self, at: Floats) -> Floats:
         """Return the derivative of F."""
-        if self is Link.LOGIT:
+        if self is HorizonLink.LOGIT:
             return np.asarray(expit(at) * expit(-at), dtype=float)
         return np.exp(-0.5 * at**2 - _HALF_LOG_2_PI)
 
     def inverse(self, chance: float) -> float:
         """Return the value at which F is `chance`."""
-        return float(logit(chance) if self is Link.LOGIT else ndtri(chance))
+        return float(logit(chance) if self is HorizonLink.LOGIT else ndtri(chance))
 
 
 @dataclass(frozen=True)
@@ -108,7 +108,7 @@ class HumanMinutes:
     @property
     def minutes(self) -> Floats:
         """The minutes of each task: the geometric mean of its distribution."""
-        return np.exp2((self.nodes[0] * self.weights[0]).sum(axis=1))
+        return np.asarray(np.exp2((self.nodes[0] * self.weights[0]).sum(axis=1)), dtype=float)
 
 
 def _changes_of_tasks(times: CrossedTimes, ratios: Ratios, fit: CrossedFits) -> Floats:
@@ -119,7 +119,7 @@ def _changes_of_tasks(times: CrossedTimes, ratios: Ratios, fit: CrossedFits) -> 
     common = changes_without_each(times, ratios, fit)[:, :1]
     changes = np.repeat(common, times.task_count, axis=1)
     changes[np.arange(len(times.y)), times.tasks] += own_changes(times, ratios, fit)
-    return changes / np.log(2)
+    return np.asarray(changes / np.log(2), dtype=float)
 
 
 def _posterior(times: CrossedTimes, ratios: Ratios, fits: CrossedFits, kept: Kept) -> tuple[Floats, Floats]:
@@ -156,7 +156,7 @@ class Runs:
         self,
         minutes: HumanMinutes,
         chances: Sequence[float],
-        link: Link = Link.LOGIT,
+        link: HorizonLink = HorizonLink.LOGIT,
         penalty: float = 0.0,
         *,
         interval: bool = True,
@@ -191,23 +191,33 @@ class Runs:
         return full[0], jackknife_of_fits(units, at, refitted, by_rows, None)
 
     def _variance_of_rows(
-        self, minutes: HumanMinutes, nodes: Floats, weights: Floats, full: Floats, chances: Sequence[float],
-        link: Link, penalty: float,
-    ) -> Floats:  # fmt: skip
+        self,
+        minutes: HumanMinutes,
+        nodes: Floats,
+        weights: Floats,
+        full: Floats,
+        chances: Sequence[float],
+        link: HorizonLink,
+        penalty: float,
+    ) -> Floats:
         """Return V_A: what the noise of people's single attempts contributes, by the delta method."""
         small = 0.01
         count = len(self.tasks)
         moved = nodes[:1] + small * np.eye(count)[:, :, None]
         fits = self._fit(
-            moved, np.repeat(weights[:1], count, axis=0), np.ones((count, count)), link, penalty,
+            moved,
+            np.repeat(weights[:1], count, axis=0),
+            np.ones((count, count)),
+            link,
+            penalty,
             np.repeat(full, count, axis=0),
-        )  # fmt: skip
+        )
         slopes = (horizons_at(fits, chances, link) - horizons_at(full, chances, link)) / small
         changes = minutes.changes[:, self.tasks] @ slopes
         return np.asarray((len(changes) - 1) / len(changes) * (changes**2).sum(axis=0), dtype=float)
 
     def _fit(
-        self, nodes: Floats, weights: Floats, kept: Floats, link: Link, penalty: float, start: Floats
+        self, nodes: Floats, weights: Floats, kept: Floats, link: HorizonLink, penalty: float, start: Floats
     ) -> Floats:
         """Return slope and intercept of each fit, by Newton's method."""
         share = kept * self.weights
@@ -261,12 +271,15 @@ def _climbed(at: Floats, likelihood, derivatives) -> Floats:  # type: ignore[no-
     for _ in range(_ROUNDS):
         slope, information = derivatives(at, parts, points)
         determinant = information[:, 0, 0] * information[:, 1, 1] - information[:, 0, 1] ** 2
-        step = np.column_stack(
-            [
-                information[:, 1, 1] * slope[:, 0] - information[:, 0, 1] * slope[:, 1],
-                information[:, 0, 0] * slope[:, 1] - information[:, 0, 1] * slope[:, 0],
-            ]
-        ) / determinant[:, None]  # fmt: skip
+        step = (
+            np.column_stack(
+                [
+                    information[:, 1, 1] * slope[:, 0] - information[:, 0, 1] * slope[:, 1],
+                    information[:, 0, 0] * slope[:, 1] - information[:, 0, 1] * slope[:, 0],
+                ]
+            )
+            / determinant[:, None]
+        )
         gain = (step * slope).sum(axis=1)
         lost |= ~np.isfinite(gain) | (np.abs(at[:, 0]) > _STEEPEST)
         done |= lost | (gain < _TOLERANCE)
@@ -285,7 +298,7 @@ def _climbed(at: Floats, likelihood, derivatives) -> Floats:  # type: ignore[no-
     return at
 
 
-def horizons_at(fits: Floats, chances: Sequence[float], link: Link) -> Floats:
+def horizons_at(fits: Floats, chances: Sequence[float], link: HorizonLink) -> Floats:
     """Return the natural logarithms of the minutes at the chances: (fits, chances); NaN if success rises."""
     slopes, intercepts = fits[:, :1], fits[:, 1:]
     with np.errstate(all="ignore"):

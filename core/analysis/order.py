@@ -21,7 +21,7 @@ from gistpoint.core.analysis.crossed_times import TimeEffects, effects_on_times
 from gistpoint.core.analysis.findings import Findings, Number, Shortfall
 from gistpoint.core.analysis.intervals import Floats, Scale, Units
 from gistpoint.core.analysis.pooling import LEAST_OF_EACH_OUTCOME, LEAST_SOLVED_OF_TIMES, people_of
-from gistpoint.core.analysis.timeratios import given_up, log_minutes, people
+from gistpoint.core.analysis.timeratios import given_up, indicators, log_minutes, people
 from gistpoint.core.study.data import StudyData
 from gistpoint.core.study.rows import AttemptRow
 
@@ -60,7 +60,7 @@ def _before(rows: Sequence[AttemptRow]) -> dict[str, str]:
     for row in rows:
         if not row.solver and row.position is not None:
             orders[row.participant].append((row.position, row))
-    found = {}
+    found: dict[str, str] = {}
     for placed in orders.values():
         ordered = [row for _, row in sorted(placed, key=lambda pair: pair[0])]
         found |= {row.attempt: earlier.condition for earlier, row in pairwise(ordered)}
@@ -83,28 +83,32 @@ def _of_outcome(
     places = sorted({row.position or 0 for row in rows})
     if found.too_few(what, *needs, ("different positions", 2, len(places))):
         return {}
-    position = np.array([row.position or 0 for row in rows], dtype=float)
-    position -= position.mean()
     attempted = {row.condition for row in rows}
     conditions = [one.id for one in data.study.conditions_of_people if one.id in attempted]
-    columns: dict[str, Floats] = {PLACE: position}
-    columns |= {f"under {name}": _flags(row.condition == name for row in rows) for name in conditions[1:]}
-    modes = sorted({row.mode for row in rows})
-    columns |= {f"in {mode}": _flags(row.mode == mode for row in rows) for mode in modes[1:]}
+    columns = _columns(rows, conditions)
     span = float(places[-1] - places[0])
     numbers = _fitted(found, what, outcome, rows, columns, {PLACE: 1.0, RANGE: span})
-    more = dict(columns)
+    if len(conditions) < 2:
+        return numbers
     earlier = [before.get(row.attempt, "") for row in rows]
-    asked = {}
+    more = {**columns, "first": _flags(one not in conditions for one in earlier)}
+    asked: dict[str, float] = {}
     for name in conditions[1:]:
         carried, product = f"after {name} rather than {conditions[0]}", f"more for {name}, each place later"
-        more[product] = columns[f"under {name}"] * position
+        more[product] = columns[f"under {name}"] * columns[PLACE]
         more[carried] = _flags(one == name for one in earlier)
         asked |= {carried: 1.0, product: 1.0}
-    if asked:
-        more["first"] = _flags(one not in conditions for one in earlier)
-        numbers |= _fitted(found, f"{what[:-1]}, carry-over)", outcome, rows, more, asked)
-    return numbers
+    return numbers | _fitted(found, f"{what[:-1]}, carry-over)", outcome, rows, more, asked)
+
+
+def _columns(rows: Sequence[AttemptRow], conditions: Sequence[str]) -> dict[str, Floats]:
+    """Return the position, centred, with indicators of conditions and modes, except the first of each."""
+    position = np.array([row.position or 0 for row in rows], dtype=float)
+    columns: dict[str, Floats] = {PLACE: position - position.mean()}
+    columns |= {f"under {name}": _flags(row.condition == name for row in rows) for name in conditions[1:]}
+    return columns | {
+        name: np.asarray(flags, dtype=float) for name, flags in indicators(rows, "mode").items()
+    }
 
 
 def _flags(values: Iterable[bool]) -> Floats:

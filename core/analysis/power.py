@@ -254,7 +254,7 @@ class _Drawing:
         """Return the outcomes of a model's runs: repeats of a task share its difficulty for the model."""
         middle = mean_log_odds_for(rate, float(np.hypot(self.assumed.task, MODEL_SD)))
         chance = expit(middle + ease + draw.normal(0, MODEL_SD, self.design.tasks))
-        return (draw.random(len(runs)) < chance[runs]).astype(float)
+        return np.asarray(draw.random(len(runs)) < chance[runs], dtype=float)
 
     def _of_times(
         self, draw: np.random.Generator, units: Units, side: Integers, latent: Floats

@@ -325,11 +325,11 @@ def _positive_answers(rows: Iterable[AttemptRow], item: str) -> list[tuple[Attem
 def _given_conditions(
     what: str, rows: Sequence[AttemptRow], item: str, column: Sequence[float]
 ) -> TimeRegression | Shortfall:
-    columns: dict[str, ArrayLike] = {item: column, **_dummies(rows, "condition"), **position_column(rows)}
+    columns: dict[str, ArrayLike] = {item: column, **indicators(rows, "condition"), **position_column(rows)}
     return regress_times(what, rows, columns)
 
 
-def _dummies(rows: Sequence[AttemptRow], name: str) -> dict[str, ArrayLike]:
+def indicators(rows: Sequence[AttemptRow], name: str) -> dict[str, ArrayLike]:
     """Return an indicator column for each value of an attribute except the first, which is the reference."""
     values = [str(getattr(row, name)) for row in rows]
     return {
@@ -345,7 +345,7 @@ def _of_metric(
     if not spread:
         return Shortfall(what, "different values of the metric", 2, 1)
     columns: dict[str, ArrayLike] = {metric: [(metric_of[row.task] - middle) / spread for row in rows]}
-    columns |= _dummies(rows, "mode") | _dummies(rows, "condition")
+    columns |= indicators(rows, "mode") | indicators(rows, "condition")
     # A metric is constant within a task: a regression within tasks could not estimate its effect.
     return regress_times(what, rows, columns, within_tasks=False)
 
@@ -468,7 +468,7 @@ def _by_mode(
         mode: [float(way == (condition, mode)) for way in ways] for mode in modes
     }
     # Without the modes' own effects, a difference between modes would pass for one between conditions.
-    covariates = {**_dummies(rows, "mode"), **position_column(rows)}
+    covariates = {**indicators(rows, "mode"), **position_column(rows)}
     return regress_across(what, rows, {**columns, **covariates}, contrasts=contrasts)
 
 

@@ -20,10 +20,14 @@ from scipy.special import expit
 
 from gistpoint.core.analysis.horizon import fit_horizon
 from gistpoint.core.analysis.intervals import Units, jackknife
-from gistpoint.core.analysis.measured_horizon import HumanMinutes, Link, Runs
+from gistpoint.core.analysis.measured_horizon import HorizonLink, HumanMinutes, Runs
 
 TASKS, EACH, TRUTH, CAP = 48, 6, 20.0, 60.0
-FITS = {"not penalised": (Link.LOGIT, 0.0), "penalised": (Link.LOGIT, 0.1), "probit": (Link.PROBIT, 0.0)}
+FITS = {
+    "not penalised": (HorizonLink.LOGIT, 0.0),
+    "penalised": (HorizonLink.LOGIT, 0.1),
+    "probit": (HorizonLink.PROBIT, 0.0),
+}
 
 
 def drawn(seed: int, per_task: int) -> tuple[Units, np.ndarray, np.ndarray, np.ndarray]:

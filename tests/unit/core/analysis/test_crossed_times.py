@@ -66,7 +66,7 @@ def test_without_censoring_it_is_the_mixed_model_of_statsmodels() -> None:
                 "y ~ x", frame, groups="all", re_formula="0",
                 vc_formula={"person": "0 + C(person)", "task": "0 + C(task)"},
             ).fit()  # fmt: skip
-        ours = effects_on_times(units, times.x, times.y, times.solved, np.eye(2)[1:], interval=False)
+        ours = effects_on_times(units, times.x, times.y, times.solved, np.eye(2)[1:])
         assert ours is not None
         assert abs(ours.spread.estimate[0] - theirs.params["x"]) < 0.1 * theirs.bse["x"]
         assert ours.errors[0] == pytest.approx(theirs.bse["x"], rel=0.05)

@@ -24,7 +24,7 @@ from gistpoint.core.analysis.horizon import (
     within_tasks,
 )
 from gistpoint.core.analysis.intervals import Units
-from gistpoint.core.analysis.measured_horizon import HumanMinutes, Link, Runs
+from gistpoint.core.analysis.measured_horizon import HorizonLink, HumanMinutes, Runs
 from gistpoint.core.analysis.printing import interval_words
 from gistpoint.core.analysis.tasktimes import Minutes, task_times
 from gistpoint.core.study.data import StudyData
@@ -278,8 +278,12 @@ def test_the_distribution_of_a_task_is_its_posterior_by_quadrature() -> None:
         assert log(minutes.minutes[task]) == pytest.approx(first / whole, abs=2e-3)
 
 
-@pytest.mark.parametrize(("link", "penalty"), [(Link.LOGIT, 0.0), (Link.PROBIT, 0.0), (Link.LOGIT, 0.1)])
-def test_the_fit_with_distributions_is_the_minimum_of_the_stated_sum(link: Link, penalty: float) -> None:
+@pytest.mark.parametrize(
+    ("link", "penalty"), [(HorizonLink.LOGIT, 0.0), (HorizonLink.PROBIT, 0.0), (HorizonLink.LOGIT, 0.1)]
+)
+def test_the_fit_with_distributions_is_the_minimum_of_the_stated_sum(
+    link: HorizonLink, penalty: float
+) -> None:
     minutes = estimated(3)
     draw = np.random.default_rng(3)
     counts = draw.integers(1, 4, 16).astype(float)
@@ -288,7 +292,7 @@ def test_the_fit_with_distributions_is_the_minimum_of_the_stated_sum(link: Link,
     runs = Runs(np.arange(16), solved, counts, weights)
 
     def objective(b: np.ndarray) -> float:
-        p = (norm.cdf if link is Link.PROBIT else expit)(b[0] * minutes.nodes[0] + b[1])
+        p = (norm.cdf if link is HorizonLink.PROBIT else expit)(b[0] * minutes.nodes[0] + b[1])
         likelihood = (minutes.weights[0] * p ** solved[:, None] * (1 - p) ** (counts - solved)[:, None]).sum(
             axis=1
         )
