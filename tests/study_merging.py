@@ -18,6 +18,7 @@ from gistpoint.core.study.operations import (
     Consented,
     Enrolled,
     Finished,
+    Sitting,
     StudyOpened,
     StudyOperationKind,
     person,
@@ -69,6 +70,7 @@ def take_part(study: StudyFolder, code: str, stage: int) -> None:
         data = planned_data(given, basis=study.basis(), protocol=study.protocol)
         study.record(code, who, K.PLANNED, data)
     elif stage == 3:
+        study.record(code, who, K.SITTING, Sitting(state="began"))
         study.record(code, who, K.BEGUN, Begun(assignment=plan[0].id, attempt=f"attempt-{code}"))
     else:
         data = Finished(assignment=plan[0].id, attempt=f"attempt-{code}", end="solved")

@@ -190,6 +190,23 @@ class AppendLog(AbstractContextManager["AppendLog"]):
         if not size:
             sync_folder(self.path.parent)
 
+    def last_line(self) -> bytes:
+        """Return the last whole line without its newline, or the header's for a new log."""
+        end = self.set_torn_aside()
+        if not end:
+            return self._kind.header.rstrip(b"\n")
+        start, tail = end - 1, b""
+        while start and b"\n" not in tail:
+            step = min(start, _STEP)
+            start -= step
+            tail = os.pread(self._file, step, start) + tail
+        return tail.rpartition(b"\n")[2]
+
+    def remove_if_empty(self) -> None:
+        """Delete the file if nothing could be written to it; the log must not be used afterwards."""
+        if not os.fstat(self._file).st_size:
+            self.path.unlink(missing_ok=True)
+
     def sync(self) -> None:
         """Sync appended lines to disk."""
         sync_file(self._file)

@@ -50,9 +50,17 @@ def wait_for(place: Path | int, *, shared: bool = False) -> FileLock:
     A `shared` lock can have several holders. Raises `NoLocksError` if the file system has no locks, and
     `OSError` if the file can't be opened.
     """
-    lock = FileLock(place)
-    _lock(lock, fcntl.LOCK_SH if shared else fcntl.LOCK_EX)
-    return lock
+    while True:
+        lock = FileLock(place)
+        _lock(lock, fcntl.LOCK_SH if shared else fcntl.LOCK_EX)
+        if not _is_deleted(lock):
+            return lock
+        # Its last holder deleted the file: what is written to it now would be lost.
+        lock.release()
+
+
+def _is_deleted(lock: FileLock) -> bool:
+    return isinstance(lock.place, Path) and os.fstat(lock.file).st_nlink == 0
 
 
 def take(place: Path | int) -> FileLock | None:

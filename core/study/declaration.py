@@ -14,6 +14,7 @@ VERSION = 1
 Count = Annotated[int, Meta(ge=0, le=1_000_000_000)]
 Positive = Annotated[int, Meta(ge=1, le=1_000_000_000)]
 Share = Annotated[float, Meta(ge=0, le=1)]
+Money = Annotated[float, Meta(ge=0, le=1_000_000)]
 
 
 class PrimaryOutcome(StrEnum):
@@ -68,6 +69,8 @@ class Design(msgspec.Struct, frozen=True, kw_only=True):
     sitting_minutes: Count = 0
     """The minutes after which no new task begins; 0 for no limit."""
     break_offered_every: Positive = 1
+    return_after_hours: Count = 0
+    """The hours without a record of a person after which their open tasks are free; 0 for never."""
     exposed_elsewhere: tuple[str, ...] = ()
     """Folders of other studies whose participants count as exposed."""
 
@@ -137,13 +140,41 @@ class Training(msgspec.Struct, frozen=True, kw_only=True):
     must_solve: bool = False
 
 
+class BonusFor(StrEnum):
+    """What a bonus is paid for."""
+
+    NONE = ""
+    TASK = "task"
+    """Each counted task that was ended, however it ended."""
+    SOLVED = "solved"
+
+
 class Pay(msgspec.Struct, frozen=True, kw_only=True):
-    """The participants' pay, in words."""
+    """The participants' pay, in words, and the amounts from which `study pay` computes it."""
 
     base: str = ""
     bonus: str = ""
     training: str = ""
     equal: bool = True
+    currency: str = ""
+    amount: Money = 0.0
+    """The amount for completing the study."""
+    per_hour: Money = 0.0
+    """The amount for each hour, whether or not the study was completed."""
+    bonus_amount: Money = 0.0
+    bonus_for: BonusFor = BonusFor.NONE
+
+
+class Completion(msgspec.Struct, frozen=True, kw_only=True):
+    """What a participant takes back to the recruiter at the end: a code, an address, or both.
+
+    `{code}` in the addresses stands for the participant's code.
+    """
+
+    code: str = ""
+    url: str = ""
+    screened_out_code: str = ""
+    screened_out_url: str = ""
 
 
 class Participants(msgspec.Struct, frozen=True, kw_only=True):
@@ -158,6 +189,11 @@ class Participants(msgspec.Struct, frozen=True, kw_only=True):
     screening: str = ""
     """The id of the questionnaire whose `screen_out` answers end the session."""
     pay: Pay = Pay()
+    completion: Completion = Completion()
+    cap: Count = 0
+    """The maximum number of people who take part; 0 for any number."""
+    caps: dict[str, Count] = {}
+    """The maximum number of people in a stratum."""
     familiar_from: Count = 4
     """The familiarity rating from which a library's tasks are not assigned to a person."""
 
@@ -175,6 +211,8 @@ class Texts(msgspec.Struct, frozen=True, kw_only=True):
 
     welcome: str = ""
     consent: str
+    consent_version: str = ""
+    """The version of the consent, such as the date of its approval; shown, recorded and printed on copies."""
     consent_items: tuple[str, ...]
     """The items to tick one by one; one that begins with `[required]` is a condition of taking part.
 
@@ -204,6 +242,13 @@ class Privacy(msgspec.Struct, frozen=True, kw_only=True):
     """The handling of personal data."""
 
     contact: str
+    controller: str = ""
+    """Who is responsible for the data, as participants read it."""
+    legal_basis: str = ""
+    chat_recipient: str = ""
+    """Who receives what the chat of an assisted condition sends, and where."""
+    retention: str = ""
+    """How long data are kept, in words; replaces the sentence about `retention_days`."""
     retention_days: Count = 0
     free_text_public: bool = False
 
@@ -277,6 +322,8 @@ class Question(msgspec.Struct, frozen=True, kw_only=True):
     """Whether an answer is required; if not, "rather not say" is offered, and stored as null."""
     screen_out: tuple[Any, ...] = ()
     """Answers that end the session."""
+    modes: tuple[str, ...] = ()
+    """The modes of the tasks after which it is asked; empty for all."""
     each_source: bool = False
     """Whether it is asked once per library of the tasks, whose name replaces `{source}` in the text."""
 
@@ -383,5 +430,7 @@ class StudyTask(msgspec.Struct, frozen=True, kw_only=True):
     corruptions: int = 1
     failing: int = 0
     """The number of tests that fail on the corrupted tree; 0 if unknown."""
+    names: tuple[str, ...] = ()
+    """The names that people type, besides the words made from the id."""
     released: str = ""
     """The month of its source's release, such as 2025-06; empty if unknown."""

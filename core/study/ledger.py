@@ -203,6 +203,11 @@ class Person:
         """
         return bool(self.current) and not self.withdrawn and not self.waiting
 
+    @property
+    def is_complete(self) -> bool:
+        """Whether the person has ended all assignments, and none was freed because they did not continue."""
+        return self.is_done and not any(fact.late for fact in self.returned.values())
+
     def answers(self, questionnaire: str, assignment: str = "") -> Answers | None:
         """Return the last answers to a questionnaire; None if there are none.
 
@@ -222,6 +227,12 @@ class Person:
     def sitting(self) -> Sitting | None:
         """The latest start or end of a sitting; None if there is none."""
         return self.facts.last(Sitting)
+
+    @property
+    def last_own_ms(self) -> int:
+        """The time of the last record by the person's own code, in milliseconds of UTC; 0 without any."""
+        facts = chain.from_iterable(self.facts.by_kind.values())
+        return max((one.utc_ms for one in facts if one.reviewer.rpartition("@")[0] == self.code), default=0)
 
     @property
     def machines(self) -> tuple[str, ...]:
@@ -303,6 +314,14 @@ class Ledger:
         if self.opened:
             return self.opened.protocol
         return ""
+
+    @property
+    def version(self) -> str:
+        """The version of gistpoint in force; empty if none was recorded."""
+        recorded = [amended.version for amended in self.study.all(Amended) if amended.version]
+        if recorded:
+            return recorded[-1]
+        return self.opened.version if self.opened else ""
 
     @property
     def amended_ms(self) -> int | None:

@@ -117,6 +117,10 @@ class Amended(Fact, frozen=True, kw_only=True):
 
     protocol: str
     why: str = ""
+    told: str = ""
+    """What changes for participants, as they read it when they are asked for their consent again."""
+    version: str = ""
+    """The version of gistpoint in force from then on; empty if it was not recorded."""
     exclude_on: tuple[str, ...] | None = None
     """The flags that exclude from now on; None if they were not recorded."""
 
@@ -144,6 +148,10 @@ class Consented(Fact, frozen=True, kw_only=True):
     text_sha256: str
     items: tuple[bool, ...] = ()
     protocol: str = ""
+    version: str = ""
+    """The version of the consent, as declared."""
+    shown_sha256: str = ""
+    """The hash of everything that was shown: texts, privacy and items."""
 
 
 class ScreenedOut(Fact, frozen=True, kw_only=True):
@@ -198,6 +206,8 @@ class Returned(Fact, frozen=True, kw_only=True):
 
     assignment: str
     why: str = ""
+    late: bool = False
+    """Whether it was freed because its person had not continued for too long."""
 
 
 class Exposed(Fact, frozen=True, kw_only=True):
@@ -225,6 +235,21 @@ class Withdrawn(Fact, frozen=True, kw_only=True):
     words: str = ""
 
 
+class ResidualAssignment(msgspec.Struct, frozen=True, kw_only=True):
+    """An assignment of an erased person, as other people's plans had counted it.
+
+    `since` and `until` are lines of the log, as hash of the writer and number: that of the plan, and those
+    after which the assignment was free again.
+    """
+
+    stratum: str = ""
+    task: str
+    condition: str
+    position: int
+    since: tuple[str, int]
+    until: tuple[tuple[str, int], ...] = ()
+
+
 class Erased(Fact, frozen=True, kw_only=True):
     """Data of `erased`: a hash of the code, and the numbers of attempts by end.
 
@@ -235,6 +260,10 @@ class Erased(Fact, frozen=True, kw_only=True):
     person_sha256: str
     counts: dict[str, int] = {}
     logs: tuple[str, ...] = ()
+    residue: tuple[ResidualAssignment, ...] = ()
+    """The counts on which other people's plans rest."""
+    covered: dict[str, int] = {}
+    """The number of lines of each deleted file that `residue` takes into account."""
 
 
 class TakenBack(Fact, frozen=True, kw_only=True):

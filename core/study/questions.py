@@ -19,14 +19,17 @@ _NO_NUMBER = "The answer must be a number."
 NUMBERS = (QuestionKind.NUMBER, QuestionKind.MINUTES, QuestionKind.PERCENT)
 
 
-def asked(form: Questionnaire, tasks: Iterable[StudyTask]) -> tuple[Question, ...]:
+def asked(form: Questionnaire, tasks: Iterable[StudyTask], mode: str = "") -> tuple[Question, ...]:
     """Return the questions of a form; an `each_source` question is replaced by one for each library.
 
-    The id of such a question is followed by a dot and the library's name, as in `source.NAME`.
+    The id of such a question is followed by a dot and the library's name, as in `source.NAME`. `mode` is that
+    of the task about which the form asks; empty for a form about none.
     """
     sources = sorted({task.source for task in tasks} - {""})
     found: list[Question] = []
     for question in form.item:
+        if mode and question.modes and mode not in question.modes:
+            continue
         if question.each_source:
             found += [_about(question, source) for source in sources]
         else:
@@ -36,7 +39,11 @@ def asked(form: Questionnaire, tasks: Iterable[StudyTask]) -> tuple[Question, ..
 
 def wording_sha256(questions: Iterable[Question]) -> str:
     """Return the hash of the questions, which is stored with the answers."""
-    return sha256_of_json(msgspec.to_builtins(list(questions)))
+    spelled = msgspec.to_builtins(list(questions))
+    for question in spelled:
+        if not question["modes"]:
+            del question["modes"]  # the wordings of earlier versions keep their hashes
+    return sha256_of_json(spelled)
 
 
 def _about(question: Question, source: str) -> Question:

@@ -8,7 +8,9 @@ from enum import StrEnum
 from typing import TypeAlias
 
 from gistpoint.core.attempts.reasons import EndReason
+from gistpoint.core.canonical import sha256_of_text
 from gistpoint.core.study.assigning import TRAINING, assignment_id, plan_tasks
+from gistpoint.core.study.consent import shown_sha256
 from gistpoint.core.study.declaration import (
     Condition,
     Feedback,
@@ -19,7 +21,7 @@ from gistpoint.core.study.declaration import (
     StudyTask,
 )
 from gistpoint.core.study.ledger import Assignment, Ledger, Person
-from gistpoint.core.study.operations import Begun, Consented, Finished, Sitting
+from gistpoint.core.study.operations import Amended, Begun, Consented, Finished, Sitting
 from gistpoint.core.study.questions import asked, screened_out, wording_sha256
 from gistpoint.core.study.reading import protocol_sha256
 from gistpoint.core.study.soundness import training_tasks
@@ -53,6 +55,8 @@ class Situation:
     """Whether the sandbox that the study demands works on this machine."""
     went_on_after: str = ""
     """The id of the assignment after which the participant chose to continue, in this process."""
+    version: str = ""
+    """The version of gistpoint that runs; empty to accept any."""
     simulates: bool = False
     """Whether the participant is a program; a simulated study admits no other."""
 
@@ -68,6 +72,7 @@ class RefusalReason(StrEnum):
     TASKS_CHANGED = "tasks_changed"
     PROTOCOL_CHANGED = "protocol_changed"
     PLAN_CHANGED = "plan_changed"
+    VERSION_CHANGED = "version_changed"
     NO_SANDBOX = "no_sandbox"
     DECLINED = "declined"
     SCREENED_OUT = "screened_out"
@@ -90,6 +95,10 @@ class ConsentStep:
 
     again: bool = False
     """Whether the person consents again because the protocol was amended."""
+    changes: tuple[str, ...] = ()
+    """What has changed since the person agreed, in the organiser's words."""
+    text_changed: bool = False
+    """Whether the text or the items differ from those that the person agreed to."""
 
 
 @dataclass(frozen=True)
@@ -202,6 +211,8 @@ class DoneStep:
 
     done: int
     of: int
+    complete: bool = True
+    """False if tasks of the person were freed for others because they had not continued."""
 
 
 @dataclass(frozen=True)
@@ -238,6 +249,13 @@ def next_step(
     """
     session = _Session(study, tasks, ledger, ledger.person(code), situation)
     return next(session.steps())
+
+
+def required_steps(
+    study: Study, tasks: Mapping[str, StudyTask], ledger: Ledger, person: Person, situation: Situation
+) -> Iterator[Step]:
+    """Yield the steps that a person must take before the next task is planned or begins."""
+    return _Session(study, tasks, ledger, person, situation).required()
 
 
 @dataclass(frozen=True)
@@ -277,7 +295,15 @@ class _Session:
             yield from self._between()
         yield from self._forms(Moment.AFTER)
         done = self._done
-        yield DoneStep(len(done), len(self._counted))
+        late = any(fact.late for fact in self.person.returned.values())
+        yield DoneStep(len(done), len(self._counted), not late)
+
+    def required(self) -> Iterator[Step]:
+        """Yield what is to be recorded before the next task: consent, forms, and the rules of a sitting."""
+        yield from self._consent()
+        yield from self._forms(Moment.BEFORE)
+        yield from self._after_tasks()
+        yield from self._sitting()
 
     # Whether the session can continue at all
 
@@ -327,6 +353,19 @@ class _Session:
         if protocol_sha256(self.study, self.tasks) != self.ledger.protocol:
             words = "The study's files here are not the ones in force."
             yield _refusal(RefusalReason.PROTOCOL_CHANGED, words)
+        yield from self._upgraded()
+
+    def _upgraded(self) -> Iterator[Step]:
+        """Yield the refusal of another version: briefs, clocks and tests could differ between attempts."""
+        here, in_force = self.situation.version, self.ledger.version
+        if here and in_force and here != in_force:
+            yield _refusal(
+                RefusalReason.VERSION_CHANGED,
+                f"This study runs with gistpoint {in_force}, and this is gistpoint {here}: attempts of both"
+                " would not be alike.",
+                f"Install the other version (pip install gistpoint=={in_force}). The organiser can put this"
+                " version into force with `gistpoint study amend`.",
+            )
 
     def _consent(self) -> Iterator[Step]:
         if self.person.declined:
@@ -336,7 +375,16 @@ class _Session:
         if consent is None:
             yield ConsentStep()
         elif self._is_outdated(consent):
-            yield ConsentStep(again=True)
+            amended = self.ledger.study.all(Amended)
+            since = [fact for fact in amended if fact.utc_ms > consent.utc_ms] or list(amended[-1:])
+            words = tuple(fact.told or fact.why for fact in since)
+            yield ConsentStep(again=True, changes=words, text_changed=self._reads_otherwise(consent))
+
+    def _reads_otherwise(self, consent: Consented) -> bool:
+        """Return whether the text differs from what a person agreed to; older records lack the items."""
+        if consent.shown_sha256:
+            return consent.shown_sha256 != shown_sha256(self.study)
+        return consent.text_sha256 != sha256_of_text(self.study.texts.consent)
 
     def _is_outdated(self, consent: Consented) -> bool:
         """Return whether the protocol has changed since a consent.
@@ -363,22 +411,23 @@ class _Session:
 
     # Forms
 
-    def _forms(self, moment: Moment, assignment: str = "") -> Iterator[FormStep]:
+    def _forms(self, moment: Moment, assignment: str = "", task: str = "") -> Iterator[FormStep]:
+        mode = self.tasks[task].mode if task in self.tasks else ""
         for form in self.study.questionnaires_at(moment):
-            questions = asked(form, self.tasks.values())
+            questions = asked(form, self.tasks.values(), mode)
             if questions and self.person.answers(form.id, assignment) is None:
                 yield FormStep(form, questions, assignment)
 
     def _after_tasks(self) -> Iterator[Step]:
         for assigned in self._done:
-            yield from self._forms(Moment.AFTER_TASK, assigned.assignment.id)
+            yield from self._forms(Moment.AFTER_TASK, assigned.assignment.id, assigned.assignment.task)
 
     # Sittings
 
     def _sitting(self) -> Iterator[Step]:
         sitting = self.person.sitting
         now = self.situation.now_ms
-        lapsed = now - self._last_ms >= SITTING_LAPSES_MS
+        lapsed = now - self.person.last_own_ms >= SITTING_LAPSES_MS
         is_over = lapsed or (sitting is not None and sitting.state != BEGAN)
         if sitting is None or is_over:
             yield RulesStep()
@@ -393,14 +442,6 @@ class _Session:
             yield SittingOverStep(SittingLimit.TASKS, *progress)
         elif minutes and now - sitting.utc_ms >= minutes * 60_000:
             yield SittingOverStep(SittingLimit.MINUTES, *progress)
-
-    @property
-    def _last_ms(self) -> int:
-        """The time of the person's last record, in milliseconds of UTC; 0 if there is none."""
-        times = [0]
-        for facts in self.person.facts.by_kind.values():
-            times += [fact.utc_ms for fact in facts if fact.reviewer.rpartition("@")[0] == self.person.code]
-        return max(times)
 
     def _between(self) -> Iterator[Step]:
         last = max(
@@ -520,7 +561,8 @@ class _Session:
             yield _refusal(
                 RefusalReason.ELSEWHERE, words, "If you can't, ask the organiser to return the task."
             )
-        forms = () if assigned.training else self._forms(Moment.AFTER_BRIEF, assigned.assignment.id)
+        # Training tasks ask too: nobody should meet these questions for the first time where they count.
+        forms = self._forms(Moment.AFTER_BRIEF, assigned.assignment.id, assigned.assignment.task)
         yield AttemptStep(
             assigned.assignment,
             condition,

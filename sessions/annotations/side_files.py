@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
@@ -325,7 +325,7 @@ class SideFileStore(Generic[Op, BookT]):
                     by_reviewer.setdefault(operation.reviewer, []).append(operation)
             for reviewer, new in by_reviewer.items():
                 unique = list({operation.op: operation for operation in new}.values())
-                self._write(self.path_of(reviewer), b"".join(map(self.codec.encode, unique)), durable=durable)
+                self._write(self.path_of(reviewer), unique, durable=durable)
                 added += sum(self.book.add(operation) for operation in unique)
         return added
 
@@ -362,6 +362,10 @@ class SideFileStore(Generic[Op, BookT]):
             known += len(found.operations) - count
         return MergeResult(added, known, tuple(problems))
 
+    def lines_of(self, operations: Sequence[Op], log: AppendLog) -> list[bytes]:
+        """Return the lines of operations that are appended to `log`, each with its newline."""
+        return [self.codec.encode(operation) for operation in operations]
+
     def next_ms(self, reviewer: str) -> int:
         """Return a time in ms since 1970 for a person's next operation, later than that of the last one."""
         with self._lock:
@@ -369,11 +373,15 @@ class SideFileStore(Generic[Op, BookT]):
             self._last_ms[reviewer] = max(self._clock.utc_ms(), last + 1)
             return self._last_ms[reviewer]
 
-    def _write(self, path: Path, lines: bytes, *, durable: bool) -> None:
+    def _write(self, path: Path, operations: Sequence[Op], *, durable: bool) -> None:
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
             with AppendLog(path, self.codec.log, wait_for(path)) as log:
-                log.append(lines, durable=durable)
+                try:
+                    log.append(b"".join(self.lines_of(operations, log)), durable=durable)
+                except OSError:
+                    log.remove_if_empty()
+                    raise
         except OSError as error:
             raise self.codec.error(
                 f"The {self.codec.what} can't be saved in {path}: {error.strerror}.",

@@ -15,7 +15,7 @@ from gistpoint.core.attempts.events import AttemptStarted
 from gistpoint.core.locations import read_regular
 from gistpoint.core.logs import line_hash, read_log
 from gistpoint.core.study.assigning import TRAINING, assignment_id, plan_tasks
-from gistpoint.core.study.ledger import Assignment, Ledger, Person
+from gistpoint.core.study.ledger import Assignment, Ledger, Person, person_sha256
 from gistpoint.core.study.operations import (
     DATA_OF,
     ERASE,
@@ -28,6 +28,8 @@ from gistpoint.core.study.operations import (
     StudyOperationKind,
 )
 from gistpoint.core.study.ports import PublishedAttempt
+from gistpoint.core.study.replaying import missing_steps
+from gistpoint.core.study.residue import is_covered, residual_operations
 from gistpoint.core.study.soundness import training_tasks
 from gistpoint.core.text import plural
 from gistpoint.sessions.journal import read_journal
@@ -35,7 +37,7 @@ from gistpoint.sessions.studies.erasing import leftovers, local_leftovers
 from gistpoint.sessions.studies.folder import StudyFolder
 from gistpoint.sessions.studies.help_gists import read_help
 from gistpoint.sessions.studies.publishing import CONFLICT, head_at, header_of, read_note
-from gistpoint.sessions.studies.store import SUM, checksum
+from gistpoint.sessions.studies.store import PREVIOUS, SUM, checksum, link_to
 from gistpoint.sessions.studies.writers import name_in, writer_of
 
 _WITHOUT_DATA = frozenset(StudyOperationKind) - DATA_OF.keys()
@@ -62,6 +64,7 @@ def audit(study: StudyFolder) -> Iterator[AuditFinding]:
     yield from _protocol(study)
     yield from _plans(study)
     yield from _grounds(study)
+    yield from _steps(study)
     yield from _journals(study)
     yield from _erased(study)
     for difference in study.store.differences():
@@ -80,10 +83,16 @@ def _log(study: StudyFolder) -> Iterator[AuditFinding]:
     for path in store.files():
         where, writer = f"{store.folder.name}/{path.name}", writer_of(path)
         content = read_log(path, store.codec.log)
+        links = _Links()
         for number, line in enumerate(content.lines, 1):
             if not line.strip():
                 continue
             place = f"{where}, line {number}"
+            if links.is_broken_by(line):
+                words = (
+                    f"{place} does not follow the line before it: lines between them were removed or put in."
+                )
+                yield AuditFinding("line_missing", words, where)
             try:
                 operation = store.codec.decode(line)
             except ValueError as error:
@@ -142,12 +151,39 @@ def _operation(
         yield AuditFinding("unknown_operation", f"{line_place} is about {subject!r}, which is unknown.", file)
 
 
+@dataclass
+class _Links:
+    """The links between the lines of a file; the first lines of an old log have none."""
+
+    last: bytes = b""
+    begun: bool = False
+    """Whether a line was linked: then all later ones must be."""
+
+    def is_broken_by(self, line: bytes) -> bool:
+        """Return whether the next line of the file does not follow the last one."""
+        link = _link_of(line)
+        broken = link != link_to(self.last) if link else self.begun
+        self.last, self.begun = line, self.begun or bool(link)
+        return broken
+
+
+def _link_of(line: bytes) -> str:
+    """Return the link of a line; empty if it has none, or can't be read."""
+    try:
+        members = json.loads(line)
+    except (ValueError, RecursionError):
+        return ""
+    link = members.get(PREVIOUS) if isinstance(members, dict) else None
+    return link if isinstance(link, str) else ""
+
+
 def _is_cut(line: bytes) -> bool:
     """Whether a line is the beginning of a JSON object."""
     try:
         json.loads(line)
     except json.JSONDecodeError as error:
-        return error.pos >= len(line) - 1 or error.msg.startswith("Unterminated")
+        is_whole = error.msg == "Extra data"
+        return not is_whole and (error.pos >= len(line) - 1 or error.msg.startswith("Unterminated"))
     except (ValueError, RecursionError):
         pass
     return False
@@ -192,13 +228,14 @@ def _plans(study: StudyFolder) -> Iterator[AuditFinding]:
                 yield AuditFinding("second_plan", f"{place} is a duplicate: the first one counts.", note=True)
             seen.add((code, plan.slot))
             missing = {log: lines for log, lines in plan.basis.items() if here.get(log, 0) < lines}
+            is_kept = is_covered(missing, plan.basis, study.ledger.erased.values())
             if missing.keys() - gone:
                 yield AuditFinding(
                     "log_cut",
                     f"{place} was made from lines of the log that are missing here:"
                     f" {', '.join(sorted(missing))}.",
                 )
-            elif missing:
+            elif missing and not is_kept:
                 yield AuditFinding(
                     "basis_erased",
                     f"{place} depends on people who were erased, so it can't be derived again.",
@@ -223,7 +260,15 @@ def _ledger_of(study: StudyFolder, plan: Planned) -> Ledger:
 
     It excludes the plan itself, which a manipulated basis could include.
     """
-    return Ledger(one for one in study.store.operations_at(plan.basis) if one.op != plan.op)
+    erased = study.ledger.erased
+    kept = {who for who, fact in erased.items() if fact.covered}
+    known = (
+        one
+        for one in study.store.operations_at(plan.basis)
+        # An old copy may have brought an erased person's lines back, which their residue stands for.
+        if one.op != plan.op and person_sha256(name_in(one.reviewer)) not in kept
+    )
+    return Ledger((*known, *residual_operations(erased.values(), plan.basis)))
 
 
 def _rows(assignments: Iterable[Assignment]) -> tuple[tuple[str, str, str, int], ...]:
@@ -245,6 +290,19 @@ def _grounds(study: StudyFolder) -> Iterator[AuditFinding]:
                 of = f" of {assignment}" if assignment else ""
                 sentence = f"{code} has answered the form {form!r}{of} {times} times: the last answers count."
                 yield AuditFinding("answered_again", sentence, note=True)
+
+
+def _steps(study: StudyFolder) -> Iterator[AuditFinding]:
+    """Replay each person's steps, and yield those that are missing before a later one."""
+    if study.ledger.opened is None or study.ledger.protocol != study.protocol:
+        return
+    for code, who in study.ledger.people.items():
+        for found in missing_steps(study.study, study.tasks, study.ledger, who):
+            yield AuditFinding(
+                "step_missing",
+                f"{code}: the log contains {found.later}, but not {found.missing}, which comes before it.",
+                note=not found.certain,
+            )
 
 
 def _trainings(study: StudyFolder, who: Person) -> set[str]:

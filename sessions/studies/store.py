@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import uuid
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import TypeVar
@@ -17,7 +17,7 @@ from typing import TypeVar
 import msgspec
 
 from gistpoint.core.canonical import sha256_of_json
-from gistpoint.core.logs import NoLocksError, read_log, wait_for
+from gistpoint.core.logs import AppendLog, NoLocksError, line_hash, read_log, wait_for
 from gistpoint.core.operations import in_time
 from gistpoint.core.ports import TimeSource
 from gistpoint.core.study.ledger import Ledger, person_sha256
@@ -28,23 +28,53 @@ from gistpoint.core.study.operations import (
     VERSION,
     Erased,
     Fact,
+    Planned,
     StudyError,
     StudyOperation,
     StudyOperationKind,
     writer_sha8,
 )
 from gistpoint.core.study.ports import Erasure, Publication, PublishedAttempt
+from gistpoint.core.study.residue import residue_of
 from gistpoint.sessions.annotations.side_files import Book, Codec, SideFileStore, read_side_file
 from gistpoint.sessions.studies.erasing import ATTEMPTS, LOG, REVIEWS, PersonsFiles, delete, leftovers
 from gistpoint.sessions.studies.help_gists import FOLDER as HELP
 from gistpoint.sessions.studies.pseudonyms import PRIVATE
 from gistpoint.sessions.studies.publishing import publish, published
-from gistpoint.sessions.studies.writers import checked_code, writer_of
-
-CODEC = Codec(FORMAT, VERSION, StudyOperation, "study's log", StudyError)
+from gistpoint.sessions.studies.writers import checked_code, name_in, writer_of
 
 SUM = "sum"
 """The member of a line that contains the checksum of its operation."""
+PREVIOUS = "prev"
+"""The member of a line with the hash of the line before it; no part of the operation (decision 166)."""
+
+
+class StudyCodec(Codec[StudyOperation]):
+    """Reads and writes the lines of a study's log, each linked to the line before it."""
+
+    def decode(self, line: bytes) -> StudyOperation | None:
+        """Return the operation in a line, without its link; None for a header.
+
+        Raises ValueError, with a sentence, if the line is neither.
+        """
+        operation = super().decode(line)
+        if operation is None or PREVIOUS not in operation.extra:
+            return operation
+        extra = {name: value for name, value in operation.extra.items() if name != PREVIOUS}
+        return msgspec.structs.replace(operation, extra=extra)
+
+    def encode_after(self, line: bytes, operation: StudyOperation) -> bytes:
+        """Return the line of an operation that follows `line`, with its newline."""
+        linked = {**operation.extra, PREVIOUS: link_to(line)}
+        return self.encode(msgspec.structs.replace(operation, extra=linked))
+
+
+def link_to(line: bytes) -> str:
+    """Return the first 16 digits of a line's SHA-256, with which the next line is linked to it."""
+    return line_hash(line)[:16]
+
+
+CODEC = StudyCodec(FORMAT, VERSION, StudyOperation, "study's log", StudyError)
 
 StudyBook = Book[StudyOperation, tuple[StudyOperation, ...]]
 T = TypeVar("T")
@@ -85,6 +115,14 @@ class StudyLog(SideFileStore[StudyOperation, StudyBook]):
             folder, clock, CODEC, lambda: Book(lambda subject, writer, operations: tuple(operations))
         )
 
+    def lines_of(self, operations: Sequence[StudyOperation], log: AppendLog) -> list[bytes]:
+        """Return the lines of operations, the first of which is linked to the last line of `log`."""
+        lines, last = list[bytes](), log.last_line()
+        for operation in operations:
+            last = CODEC.encode_after(last, operation)
+            lines.append(last)
+        return lines
+
     def basis(self) -> dict[str, int]:
         """Return the number of whole lines read from each file, by the hash of the file's writer."""
         return {writer_sha8(writer_of(path)): lines for path, lines in self.lines.items()}
@@ -109,6 +147,18 @@ class StudyLog(SideFileStore[StudyOperation, StudyBook]):
             for operation in found.operations:
                 self.book.add(operation)
         self.lines[path] = lines
+
+    def places_of(self, code: str) -> dict[str, tuple[str, int]]:
+        """Return the place of each operation in a person's files: the writer's hash, and the line from 1."""
+        found: dict[str, tuple[str, int]] = {}
+        for path in self.files():
+            if name_in(writer_of(path)) != code:
+                continue
+            for number, line in enumerate(read_log(path, self.codec.log).lines, 1):
+                operation = self._decoded(line)
+                if operation is not None:
+                    found.setdefault(operation.op, (writer_sha8(writer_of(path)), number))
+        return found
 
     def at(self, basis: Mapping[str, int]) -> tuple[StudyOperation, ...]:
         """Return the operations in the first lines of each file; `basis` is the number of lines of each."""
@@ -273,7 +323,16 @@ class FolderStore:
         if unfinished := len(begun - person.finished.keys()):
             ends[UNFINISHED] = unfinished
         found = leftovers(self.root, {who}, begun)
-        self._record_erasure(Erased(person_sha256=who, counts=dict(ends), logs=_logs(found)))
+        places = self.log.places_of(code)
+        bases = [plan.basis for _, one in ledger.people.items() for plan in one.facts.all(Planned)]
+        erased = Erased(
+            person_sha256=who,
+            counts=dict(ends),
+            logs=_logs(found),
+            residue=residue_of(person, places, bases),
+            covered={log: lines for log, lines in self.basis().items() if log in _logs(found)},
+        )
+        self._record_erasure(erased)
         erasure = delete(found)
         self.reload()
         return erasure
@@ -287,9 +346,8 @@ class FolderStore:
         for who, known in erased.items():
             logs = _logs(leftovers(self.root, {who}))
             if new := set(logs) - set(known.logs):
-                self._record_erasure(
-                    Erased(person_sha256=who, counts=known.counts, logs=tuple(sorted(new | set(known.logs))))
-                )
+                every = tuple(sorted(new | set(known.logs)))
+                self._record_erasure(msgspec.structs.replace(known, logs=every))
         erasure = delete(found)
         self.reload()
         return erasure

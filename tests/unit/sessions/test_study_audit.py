@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import random
 import shutil
 from collections.abc import Callable
@@ -11,27 +13,35 @@ import pytest
 from examples import CHOSEN, EXAMPLES
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from small_study import opened as opened_study
+from small_study import participation, study_at
+from small_study import take_part as go_through
 from study_folders import Machine, declare
 from study_merging import DESIGN, merge_two, start, take_part, wrong
+from study_merging import opened as open_tasks
 
 from gistpoint.core.study.assigning import plan_tasks, planned_data
+from gistpoint.core.study.ledger import Ledger
 from gistpoint.core.study.operations import (
     ORGANISER,
     Begun,
     Consented,
     Enrolled,
     Finished,
+    Planned,
     Remark,
+    Sitting,
     StudyOperation,
     StudyOperationKind,
     person,
 )
 from gistpoint.core.study.operations import attempt as about
+from gistpoint.core.study.steps import DoneStep
 from gistpoint.sessions.journal import JOURNAL
 from gistpoint.sessions.studies.auditing import audit
 from gistpoint.sessions.studies.folder import StudyFolder
 from gistpoint.sessions.studies.publishing import PUBLISHED
-from gistpoint.sessions.studies.store import summed
+from gistpoint.sessions.studies.store import checksum, summed
 from gistpoint.sessions.studies.writers import name_in
 
 K = StudyOperationKind
@@ -69,6 +79,7 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
             take_part(study, code, stage)
     given = study.ledger.person("P1").assignments[0]
     attempt = machine.attempt(study.task(given.task), "P1", assignment=given.id)
+    study.record("P1", person("P1"), K.SITTING, Sitting(state="began"))
     study.record("P1", person("P1"), K.BEGUN, Begun(assignment=given.id, attempt=attempt.name))
     study.publish(attempt)
     assert list(audit(study)) == []
@@ -273,3 +284,127 @@ def test_a_hostile_note_of_a_journal_is_named(copied: StudyFolder, text: str) ->
     assert wrong(copied)
     copied.erase("P1")
     assert list(copied.attempts()) == []
+
+
+def _lines(path: Path) -> list[bytes]:
+    return path.read_bytes().splitlines(keepends=True)
+
+
+def test_a_line_that_is_gone_from_the_middle_is_named(copied: StudyFolder) -> None:
+    path = next((copied.root / "log").glob("P1@*.jsonl"))
+    lines = _lines(path)
+    copied.record("P1", person("P1"), K.DECLINED)
+    whole = _lines(path)
+    for gone in range(1, len(lines)):
+        path.write_bytes(b"".join(whole[:gone] + whole[gone + 1 :]))
+        assert "line_missing" in {finding.name for finding in wrong(copied)}, gone
+    path.write_bytes(b"".join(whole))
+    assert wrong(copied) == []
+
+
+def test_two_lines_in_another_order_are_named(copied: StudyFolder) -> None:
+    path = next((copied.root / "log").glob("P2@*.jsonl"))
+    lines = _lines(path)
+    path.write_bytes(b"".join([*lines[:1], lines[2], lines[1], *lines[3:]]))
+    assert "line_missing" in {finding.name for finding in wrong(copied)}
+
+
+def test_a_log_without_links_opens_and_what_follows_is_linked(copied: StudyFolder) -> None:
+    """An earlier version wrote no links; the lines of such a file can be continued."""
+    for path in (copied.root / "log").glob("*.jsonl"):
+        members = [json.loads(line) for line in _lines(path)]
+        old = [{name: value for name, value in line.items() if name != "prev"} for line in members]
+        path.write_bytes(b"".join(json.dumps(line, separators=(",", ":")).encode() + b"\n" for line in old))
+    assert list(audit(copied)) == []
+    copied.record("P2", person("P2"), K.DECLINED)
+    copied.record("P2", person("P2"), K.SITTING, Sitting(state="ended"))
+    assert list(audit(copied)) == []
+    path = next((copied.root / "log").glob("P2@*.jsonl"))
+    path.write_bytes(b"".join([*_lines(path)[:-2], _lines(path)[-1]]))
+    assert [finding.name for finding in wrong(copied)] == ["line_missing"]
+
+
+def _cut_and_linked_again(path: Path, kind: str) -> None:
+    """Remove the operations of a kind, and link the remaining lines as this program does."""
+    kept, last = list[bytes](), b""
+    for line in _lines(path):
+        members = json.loads(line)
+        if members.get("kind") == kind:
+            continue
+        if last:
+            members["prev"] = hashlib.sha256(last.rstrip(b"\n")).hexdigest()[:16]
+            line = json.dumps(members, separators=(",", ":")).encode() + b"\n"
+        kept.append(line)
+        last = line
+    path.write_bytes(b"".join(kept))
+
+
+@pytest.mark.parametrize(
+    ("kind", "missing"),
+    [("consented", "the consent"), ("answers", "the form 'task'"), ("sitting", "the rules")],
+)
+def test_a_step_that_is_missing_from_a_whole_log_is_named(tmp_path: Path, kind: str, missing: str) -> None:
+    """Whoever removes lines and links the rest again leaves a log that no participant can have written."""
+    machine = Machine.at(tmp_path / "home")
+    root = study_at(tmp_path / "study")
+    opened_study(machine.open(root))
+    assert isinstance(go_through(participation(machine, root))[-1], DoneStep)
+    study = machine.open(root)
+    assert list(audit(study)) == []
+    _cut_and_linked_again(next((root / "log").glob("P07@*.jsonl")), kind)
+    found = [finding for finding in wrong(study) if finding.name == "step_missing"]
+    assert any(missing in finding.sentence for finding in found), found
+    assert not {"line_missing", "operation_changed"} & {finding.name for finding in wrong(study)}
+
+
+def _erased_after_plans(tmp_path: Path) -> tuple[StudyFolder, dict[str, bytes]]:
+    """Return a study in which P2 was erased after P3 to P5 were planned, and the files from before."""
+    study = open_tasks(declare(tmp_path / "a", DESIGN, tasks=False), tmp_path / "home", "aaaaaa")
+    start(study)
+    for code in ("P1", "P2", "P3", "P4", "P5"):
+        for stage in range(3):
+            take_part(study, code, stage)
+    before = {path.name: path.read_bytes() for path in study.files.log.files()}
+    study.erase("P2")
+    return study, before
+
+
+def _differing_without_residue(study: StudyFolder) -> list[str]:
+    found = []
+    for code, who in study.ledger.people.items():
+        plan = who.facts.last(Planned)
+        assert plan is not None
+        known = Ledger(one for one in study.store.operations_at(plan.basis) if one.op != plan.op)
+        again = plan_tasks(study.study, study.tasks, known, code)
+        if tuple((one.id, one.task, one.condition, one.position) for one in again) != plan.assignments:
+            found.append(code)
+    return found
+
+
+def test_plans_that_rest_on_an_erased_person_are_still_derived(tmp_path: Path) -> None:
+    study, before = _erased_after_plans(tmp_path)
+    assert list(audit(study)) == []
+    residue = next(iter(study.ledger.erased.values())).residue
+    assert len(residue) == 3
+    assert not any(b"P2" in data for data in map(Path.read_bytes, study.files.log.files()))
+    # Without the counts, a plan of somebody who came later would be another.
+    assert _differing_without_residue(study)
+    (study.root / "log" / "P2@aaaaaa.jsonl").write_bytes(before["P2@aaaaaa.jsonl"])
+    assert {finding.name for finding in audit(study)} == {"erased_leftover"}
+
+
+def test_a_forged_plan_is_named_even_after_somebody_before_it_was_erased(tmp_path: Path) -> None:
+    study, _ = _erased_after_plans(tmp_path)
+    path = next((study.root / "log").glob("P4@*.jsonl"))
+    kept = list[bytes]()
+    for line in _lines(path):
+        members = json.loads(line)
+        if members.get("kind") == "planned":
+            rows = members["data"]["assignments"]
+            rows[0][1], rows[1][1] = rows[1][1], rows[0][1]
+            members["sum"] = checksum(study.files.log.codec.decode(json.dumps(members).encode()))
+        if kept:
+            members["prev"] = hashlib.sha256(kept[-1].rstrip(b"\n")).hexdigest()[:16]
+        kept.append(json.dumps(members, separators=(",", ":")).encode() + b"\n")
+    path.write_bytes(b"".join(kept))
+    assert [finding.name for finding in wrong(study)] == ["plan_differs"]
