@@ -174,6 +174,12 @@ COMMANDS = (
     ),
     CommandRow("study progress", "show a study's progress", "study_taking:PROGRESS", screen=True),
     CommandRow("study enrol", "enrol participants, each with a code", "study_people:ENROL"),
+    CommandRow(
+        "study consent", "print the consent, or a participant's copy of it", "study_people:CONSENT", rare=True
+    ),
+    CommandRow(
+        "study pay", "list minutes, completion and pay, without results", "study_people:PAY", rare=True
+    ),
     CommandRow("study sync", "publish this machine's attempts into the folder", "study_people:SYNC"),
     CommandRow(
         "study share", "put a study on the team's store for other machines", "study_team:SHARE", rare=True

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -33,6 +33,7 @@ from gistpoint.core.study.steps import (
 )
 from gistpoint.core.tasks.model import Task
 from gistpoint.sessions.services import Services
+from gistpoint.sessions.studies.consenting import save_copy
 from gistpoint.sessions.studies.taking import Participation, TakenAttempt
 from gistpoint.sessions.team.address import UnreachableError
 from gistpoint.tui import study_words as words
@@ -95,15 +96,17 @@ class StudyApp(BaseApp):
         *,
         sandbox_ready: Callable[[], bool],
         chat_models: Mapping[str, ChatModel] | None = None,
+        copies: Path | None = None,
     ) -> None:
         """`command` is the command that continues on another day.
 
+        `copies` is the folder in which participants can save a copy of the consent; None in a browser.
         `sandbox_ready` returns whether the required sandbox works. `chat_models` are the models of the
         conditions with an assistant, by name.
         """
         super().__init__(services.locations, "screens/study/study.tcss")
         self.part, self.services = part, services
-        self._chat_models = chat_models or {}
+        self._chat_models, self._copies = chat_models or {}, copies
         self._command, self._sandbox_ready = command, sandbox_ready
         self._sitting_begun, self._busy = False, False
         self._taken: TakenAttempt | None = None
@@ -215,9 +218,9 @@ class StudyApp(BaseApp):
         """Return the page of a step, and the function that carries out an answer on it."""
         part, study, code, title = self.part, self.part.folder.study, self.part.code, self._study_title
         match step:
-            case ConsentStep(again=again):
+            case ConsentStep():
                 consent = ConsentPage(
-                    title, code, study.texts, words.privacy_words(study.privacy), again=again
+                    title, code, study, changed=words.changed_words(step), save=self._saving
                 )
                 return consent, partial(self._consented, consent)
             case FormStep():
@@ -240,16 +243,17 @@ class StudyApp(BaseApp):
 
     def _last_page(self, step: Step) -> LastPage:
         title, code, contact = self._study_title, self.part.code, self._contact
+        completion = self.part.folder.study.participants.completion
         match step:
-            case DoneStep(done=done):
-                paragraphs = words.done_words(code, contact, done)
+            case DoneStep():
+                paragraphs = words.done_words(code, contact, step, completion)
                 return LastPage(
                     title, code, paragraphs, text=self.part.folder.study.texts.debrief, may_withdraw=True
                 )
             case WithdrawnStep(keeps_data=keeps):
                 return LastPage(title, code, words.withdrawn_words(keeps=keeps, contact=contact))
             case RefusedStep():
-                return LastPage(title, code, words.refused_words(step, contact))
+                return LastPage(title, code, words.refused_words(step, contact, code, completion))
         raise AssertionError(f"There is no page for {type(step).__name__}.")
 
     def _answers(self, *, last: bool = False, **actions: Then) -> Callable[[str | None], None]:
@@ -277,6 +281,22 @@ class StudyApp(BaseApp):
 
         self._busy = True
         self.in_thread(body)
+
+    @property
+    def _saving(self) -> Callable[[Sequence[bool]], str] | None:
+        """The function that saves a copy of the consent and says where; None if participants get no files."""
+        copies = self._copies
+        if copies is None:
+            return None
+
+        def save(ticked: Sequence[bool]) -> str:
+            try:
+                path = save_copy(self.part.folder, copies, ticked)
+            except UserError as error:
+                return str(error)
+            return f"Your copy: {path}. With `gistpoint study consent` you get it again later."
+
+        return save
 
     def _consented(self, page: ConsentPage, answer: str | None) -> None:
         ticked = page.ticked
@@ -447,7 +467,9 @@ class StudyApp(BaseApp):
             taken.opened.attempt.found.get(last.call_id) if taken is not None and last is not None else None
         )
         self._busy = False
-        self.push_screen(screens_of(task).summary(task, read_answer(task), state, judged, None))
+        summary = screens_of(task).summary(task, read_answer(task), state, judged, None)
+        summary.key_names["home"] = "Continue"
+        self.push_screen(summary)
 
     # Withdrawing
 

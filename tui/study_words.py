@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from urllib.parse import quote
+
 from gistpoint.core.attempts.identity import Role
 from gistpoint.core.attempts.state import AttemptState, attempt_result
 from gistpoint.core.errors import UserError
 from gistpoint.core.kinds.registry import kind_of
 from gistpoint.core.readable import duration
 from gistpoint.core.study.conditions import ANY_NUMBER, budgets_under
-from gistpoint.core.study.declaration import Condition, Feedback, Privacy, Study
+from gistpoint.core.study.consent import CONTACT
+from gistpoint.core.study.declaration import Completion, Condition, Feedback, Study
 from gistpoint.core.study.steps import (
     AttemptStep,
     BetweenStep,
+    ConsentStep,
+    DoneStep,
     FormStep,
     ReadyStep,
     RefusalReason,
@@ -21,7 +26,7 @@ from gistpoint.core.study.steps import (
 )
 from gistpoint.core.tasks.model import Task
 
-_TOLD_TO = "Questions and complaints: "
+_TOLD_TO = CONTACT
 
 
 def title_of(study: Study) -> str:
@@ -29,14 +34,13 @@ def title_of(study: Study) -> str:
     return f"Study: {study.title or study.id}"
 
 
-def privacy_words(privacy: Privacy) -> str:
-    """Return the text below the consent: the contact and the retention of data, if they are declared."""
-    days = privacy.retention_days
-    parts = (
-        f"{_TOLD_TO}{privacy.contact}" if privacy.contact else "",
-        f"Your data will be erased after {_count(days, 'day')}." if days else "",
-    )
-    return "\n\n".join(part for part in parts if part)
+def changed_words(step: ConsentStep) -> str:
+    """Return what has changed since a person agreed; empty for a person who has not agreed before."""
+    if not step.again:
+        return ""
+    text = "The text below has changed too." if step.text_changed else "The text below is the same as before."
+    changes = " ".join(step.changes)
+    return f"The study has changed since you agreed: {changes or 'no reason was given.'} {text}"
 
 
 def task_heading(step: ReadyStep | AttemptStep, task: Task) -> str:
@@ -134,19 +138,41 @@ def over_words(step: SittingOverStep) -> str:
     return f"You have reached {why} for one sitting: {step.done} of {step.of} tasks are done."
 
 
-def done_words(code: str, contact: str, done: int) -> list[str]:
-    """Return the closing words."""
+def done_words(code: str, contact: str, step: DoneStep, completion: Completion) -> list[str]:
+    """Return the closing words; only who has completed the study gets the completion code."""
+    done = f"Thank you: you have done {_count(step.done, 'task')}"
+    if step.complete:
+        first = f"{done}, and your part in this study is complete."
+    else:
+        first = (
+            f"{done}. The tasks that were left have been given to others, as you had not continued for long."
+        )
     return [
-        f"Thank you: you have done {_count(done, 'task')}, and your part in this study is complete.",
+        first,
+        *(completion_words(completion.code, completion.url, code) if step.complete else ()),
         f"Your code was {code}. Keep it: with it you can ask for your data, or have it erased.",
         f"{_TOLD_TO}{contact}",
     ]
 
 
-def refused_words(step: RefusedStep, contact: str) -> list[str]:
-    """Return the reason why the session does not continue, and the contact."""
+def completion_words(completion: str, url: str, code: str) -> list[str]:
+    """Return what a participant takes back to the recruiter; `{code}` in the address is their own code."""
+    words = []
+    if completion:
+        words.append(f"Your completion code, to enter where you were recruited: {completion}")
+    if url:
+        words.append(f"To confirm that you took part, open: {url.replace('{code}', quote(code, safe=''))}")
+    return words
+
+
+def refused_words(step: RefusedStep, contact: str, code: str, completion: Completion) -> list[str]:
+    """Return the reason why the session does not continue, what the recruiter needs, and the contact."""
     unknown = step.reason is RefusalReason.UNKNOWN_CODE
-    return [words for words in (step.words, step.hint, "" if unknown else f"{_TOLD_TO}{contact}") if words]
+    back = list[str]()
+    if step.reason is RefusalReason.SCREENED_OUT:
+        back = completion_words(completion.screened_out_code, completion.screened_out_url, code)
+    told = "" if unknown else f"{_TOLD_TO}{contact}"
+    return [words for words in (step.words, step.hint, *back, told) if words]
 
 
 def withdrawn_words(*, keeps: bool, contact: str) -> list[str]:

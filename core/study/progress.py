@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from statistics import median
 
 from gistpoint.core.study.declaration import Study, StudyTask
-from gistpoint.core.study.ledger import Ledger, Person
-from gistpoint.core.study.operations import StudyOperationKind
+from gistpoint.core.study.ledger import Assignment, Ledger, Person
+from gistpoint.core.study.operations import Fact, StudyOperationKind
 from gistpoint.core.study.rows import AttemptRow
 from gistpoint.core.study.soundness import training_tasks
+
+_HOUR_MS, _DAY_MS = 3_600_000, 86_400_000
+FEWEST_OF_MEDIAN = 3
+"""With fewer attempts, the median would be the time of one of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +48,35 @@ class PersonAtWork:
     attempt: str = ""
     begun_ms: int | None = None
     """When the attempt was begun, in milliseconds of UTC; None without one."""
+
+
+@dataclass(frozen=True, slots=True)
+class PersonWaited:
+    """A person who is enrolled and has begun no task, and how far they have come."""
+
+    code: str
+    state: str
+    """`enrolled`, `consented` or `planned`."""
+    since_ms: int
+    """The time of the last record, in milliseconds of UTC."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """How fast a study proceeds, over all conditions together, so that it reveals no outcome."""
+
+    attempts: int = 0
+    """The number of counted attempts that have ended."""
+    days: float = 0.0
+    """The days since the study was opened."""
+    per_day: float | None = None
+    """Ended attempts a day since the opening; None in the first hour."""
+    recent_per_day: float | None = None
+    """Ended attempts a day in the last seven days, or since the opening if that is later."""
+    people_per_day: float | None = None
+    """People a day who have completed the study, since the opening."""
+    median_min: float | None = None
+    """The median of the active minutes of the ended attempts; None with fewer than three."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,12 +116,22 @@ class StudyProgress:
     """The number of further people who would close the open cells, if each attempts a full set of tasks."""
     rows: tuple[AttemptRow, ...] = field(default=(), repr=False)
     at_work: tuple[PersonAtWork, ...] = ()
+    not_begun: tuple[PersonWaited, ...] = ()
+    late: tuple[str, ...] = ()
+    """The ids of open assignments whose time has run out, but which are not returned yet."""
+    pace: Pace = Pace()
+    flags: Mapping[str, int] = field(default_factory=dict)
+    """The number of attempts with each flag."""
 
 
 def study_progress(
-    study: Study, tasks: Mapping[str, StudyTask], ledger: Ledger, rows: Iterable[AttemptRow]
+    study: Study,
+    tasks: Mapping[str, StudyTask],
+    ledger: Ledger,
+    rows: Iterable[AttemptRow],
+    now_ms: int = 0,
 ) -> StudyProgress:
-    """Return the progress of a study; `rows` are those of people."""
+    """Return the progress of a study; `rows` are those of people, `now_ms` is the time in ms of UTC."""
     rows = tuple(rows)
     training = training_tasks(study, tasks)
     counted = [task for task in tasks.values() if task.id not in training]
@@ -97,7 +141,77 @@ def study_progress(
         missing = [study.design.target_per_task - number for number in task.covered.values()]
         gaps += [number for number in missing if number > 0]
     needed = -(-sum(gaps) // study.design.tasks_per_person)
-    return StudyProgress(_people(ledger, rows), found, len(gaps), needed, rows, _at_work(ledger))
+    return StudyProgress(
+        people=_people(ledger, rows),
+        tasks=found,
+        open_cells=len(gaps),
+        people_needed=needed,
+        rows=rows,
+        at_work=_at_work(ledger),
+        not_begun=_not_begun(ledger),
+        late=tuple(given.id for given in late_assignments(study, ledger, now_ms)),
+        pace=_pace(ledger, rows, now_ms),
+        flags=dict(Counter(flag for row in rows for flag in {one.flag for one in row.flags})),
+    )
+
+
+def late_assignments(study: Study, ledger: Ledger, now_ms: int) -> tuple[Assignment, ...]:
+    """Return the open assignments of people without a record for longer than the design allows."""
+    before_ms = now_ms - study.design.return_after_hours * _HOUR_MS
+    return tuple(
+        given
+        for person in ledger.people.values()
+        if study.design.return_after_hours and person.withdrawn is None and person.last_own_ms < before_ms
+        for given in person.waiting
+    )
+
+
+def _not_begun(ledger: Ledger) -> tuple[PersonWaited, ...]:
+    return tuple(
+        PersonWaited(code, _stage(person), max(fact.utc_ms for fact in _facts(person)))
+        for code, person in sorted(ledger.people.items())
+        if person.enrolled is not None and not person.begun and not _has_left(person)
+    )
+
+
+def _has_left(person: Person) -> bool:
+    return person.withdrawn is not None or person.declined or person.screened_out is not None
+
+
+def _facts(person: Person) -> Iterator[Fact]:
+    return chain.from_iterable(person.facts.by_kind.values())
+
+
+def _stage(person: Person) -> str:
+    if person.assignments:
+        return "planned"
+    return "enrolled" if person.consent is None else "consented"
+
+
+def _pace(ledger: Ledger, rows: Iterable[AttemptRow], now_ms: int) -> Pace:
+    ended = [row for row in rows if row.counted and row.end]
+    attempts = {row.attempt for row in ended}
+    minutes = [row.active_s / 60 for row in ended if row.active_s is not None]
+    middle = round(median(minutes), 1) if len(minutes) >= FEWEST_OF_MEDIAN else None
+    opened = ledger.opened
+    if opened is None or now_ms - opened.utc_ms < _HOUR_MS:
+        return Pace(len(ended), median_min=middle)
+    days, week = (now_ms - opened.utc_ms) / _DAY_MS, min(7 * _DAY_MS, now_ms - opened.utc_ms)
+    times = [
+        end.utc_ms
+        for person in ledger.people.values()
+        for end in person.finished.values()
+        if end.attempt in attempts
+    ]
+    done = sum(person.is_complete for person in ledger.people.values())
+    return Pace(
+        attempts=len(ended),
+        days=round(days, 2),
+        per_day=round(len(ended) / days, 2),
+        recent_per_day=round(sum(time >= now_ms - week for time in times) / (week / _DAY_MS), 2),
+        people_per_day=round(done / days, 2),
+        median_min=middle,
+    )
 
 
 def _coverage(study: Study, task: StudyTask, rows: Collection[AttemptRow]) -> TaskCoverage:

@@ -14,6 +14,7 @@ from gistpoint.core.study.operations import (
     ORGANISER,
     STUDY,
     Amended,
+    PowerRecorded,
     StudyError,
     StudyOpened,
     StudyOperationKind,
@@ -84,6 +85,8 @@ class AmendStudy(Request):
     """A request to put a changed declaration in force, with the reason."""
 
     why: str
+    tell: str = ""
+    """What changes for participants, in words for them; if empty, they read the reason."""
 
 
 def amend_study(study: StudyFolder, request: AmendStudy) -> str:
@@ -94,14 +97,20 @@ def amend_study(study: StudyFolder, request: AmendStudy) -> str:
     """
     require_opened(study)
     before, why = study.ledger.protocol, request.why.strip()
-    if before == study.protocol:
+    if before == study.protocol and study.ledger.version in ("", __version__):
         raise StudyError(
             "Nothing that belongs to the protocol has changed.", hint=f"Edit {STUDY_FILE} or texts/ first."
         )
     if not why:
         raise StudyError("An amendment needs a reason.", hint="--why 'what was changed, and why'")
     _require_tasks(study)
-    data = Amended(protocol=study.protocol, why=why, exclude_on=study.study.quality.exclude_on)
+    data = Amended(
+        protocol=study.protocol,
+        why=why,
+        told=request.tell.strip(),
+        version=__version__,
+        exclude_on=study.study.quality.exclude_on,
+    )
     study.record(ORGANISER, STUDY, StudyOperationKind.AMENDED, data)
     return before
 
@@ -124,7 +133,7 @@ def preregistration(study: StudyFolder) -> str:
             f"{study.study.id} is already open: it is too late to register it.",
             hint=f"gistpoint study report {study.named} writes the methods.",
         )
-    return preregistration_markdown(study.study, study.tasks)
+    return preregistration_markdown(study.study, study.tasks, study.ledger.study.last(PowerRecorded))
 
 
 def require_opened(study: StudyFolder) -> None:

@@ -32,6 +32,7 @@ from gistpoint.sessions.machine import machine_of
 from gistpoint.sessions.studies.drafts import drafts_folder
 from gistpoint.sessions.studies.erasing import delete_local, local_leftovers, refuse_open
 from gistpoint.sessions.studies.made_from import delete_made_from
+from gistpoint.sessions.studies.recruiting import forget
 from gistpoint.sessions.studies.store import FolderStore
 from gistpoint.sessions.studies.tasks import StudyTasks, read_tasks
 from gistpoint.sessions.tasks import TaskStore
@@ -105,11 +106,22 @@ class StudyFolder:
         """The study's tasks, and the problems of those that can't be read."""
         locations = self._locations
         store = TaskStore(locations.tasks, demo=locations.demo)
-        return read_tasks(self.root, self.study.tasks, store, locations.cache / "study-tasks")
+        return read_tasks(self.root, self.study.tasks, store, self._unpacked)
 
     def comes_with_program(self, task: Path) -> bool:
         """Whether the folder of a task belongs to the demo, which every machine has."""
         return task.is_relative_to(self._locations.demo)
+
+    def is_everywhere(self, identity: str) -> bool:
+        """Whether every machine with this folder has a task: it is in the folder, or part of the demo."""
+        folder = self.read.folders[identity].absolute()
+        from_archive = folder.is_relative_to(self._unpacked) and (self.root / self.study.tasks).is_dir()
+        return folder.is_relative_to(self.root) or self.comes_with_program(folder) or from_archive
+
+    @property
+    def _unpacked(self) -> Path:
+        """The folder into which archives of tasks in a study's folder are unpacked."""
+        return self._locations.cache / "study-tasks"
 
     @property
     def tasks(self) -> Mapping[str, StudyTask]:
@@ -232,6 +244,7 @@ class StudyFolder:
         The log records an erasure before anything is deleted, so `sweep` repeats what fails here.
         """
         self._forget_drafts(people)
+        forget(self.root, set(people))
         attempts = tuple(sorted({*found.attempts, *delete_local(here)}))
         ledger, protocol = self.ledger, self.ledger.protocol
         tasks = delete_made_from(

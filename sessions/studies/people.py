@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from gistpoint.core.attempts.identity import Role
+from gistpoint.core.locations import path_of
 from gistpoint.core.requests import Count, Request
 from gistpoint.core.study.declaration import Assistance, Study
 from gistpoint.core.study.ledger import Assignment, Person, person_sha256
@@ -22,11 +23,20 @@ from gistpoint.core.study.operations import (
     person,
 )
 from gistpoint.core.study.ports import Erasure
+from gistpoint.core.study.progress import late_assignments
 from gistpoint.core.study.soundness import unwritten_texts
+from gistpoint.core.text import plural
 from gistpoint.sessions.machine import crockford
 from gistpoint.sessions.studies.course import require_opened
 from gistpoint.sessions.studies.exposures import record_exposures
 from gistpoint.sessions.studies.folder import StudyFolder
+from gistpoint.sessions.studies.recruiting import (
+    Recruit,
+    read_recruits,
+    remember,
+    require_no_identity,
+    require_room,
+)
 from gistpoint.sessions.studies.writers import checked_code
 
 _DAY_MS = 86_400_000
@@ -41,10 +51,12 @@ class EnrolPeople(Request):
     stratum: str = ""
     role: Literal["baseline", "author", "qa"] | None = None
     """The role; if it is None, author for a code of the study's team, and otherwise baseline."""
+    table: str | None = None
+    """A CSV file with the people to enrol; see `recruiting`."""
 
 
-def enrol_people(study: StudyFolder, request: EnrolPeople) -> list[str]:
-    """Enrol people and return their codes.
+def enrol_people(study: StudyFolder, request: EnrolPeople) -> dict[str, Recruit]:
+    """Enrol people, and return them by code.
 
     Raises `StudyError` if one of them can't be enrolled; then nobody is.
     """
@@ -52,9 +64,12 @@ def enrol_people(study: StudyFolder, request: EnrolPeople) -> list[str]:
     require_opened(study)
     if study.ledger.closed:
         raise StudyError(f"{study.study.id} is closed: nobody can be enrolled any more.")
-    _require_stratum(study.study, request.stratum)
-    codes = [_free_code(study, request.code)] if request.code else _random_codes(study, request.number)
-    roles = {code: Role(request.role) if request.role else _role_of(study.study, code) for code in codes}
+    people = _recruits_of(study, request)
+    roles = {
+        code: Role(one.role) if one.role else _role_of(study.study, code) for code, one in people.items()
+    }
+    new = [people[code].stratum for code, role in roles.items() if role is Role.BASELINE]
+    require_room(study.study.participants, study.ledger, new)
     if Role.BASELINE in roles.values() and (unwritten := unwritten_texts(study.study)):
         raise StudyError(
             f"Still to be written, before anybody else takes part: {', '.join(unwritten)}.",
@@ -63,9 +78,32 @@ def enrol_people(study: StudyFolder, request: EnrolPeople) -> list[str]:
                 "With --role author you can try the study yourself."
             ),
         )
+    remember(study.root, people, study.ledger.people)
     for code, role in roles.items():
-        admit(study, code, request.stratum, role)
-    return codes
+        admit(study, code, people[code].stratum, role)
+    return people
+
+
+def _recruits_of(study: StudyFolder, request: EnrolPeople) -> dict[str, Recruit]:
+    """Return the people to enrol by code, all of which are free."""
+    given = Recruit(stratum=request.stratum, role=request.role or "")
+    if request.table is not None:
+        recruits = read_recruits(path_of(request.table))
+        recruits = [replace(one, stratum=one.stratum or given.stratum) for one in recruits]
+    elif request.code:
+        recruits = [replace(given, code=request.code)]
+    else:
+        recruits = [given] * request.number
+    for one in recruits:
+        _require_stratum(study.study, one.stratum)
+        if one.role not in ("", *(role.value for role in _ROLES)):
+            raise StudyError(
+                f"{one.role[:40]!r} is not a role.",
+                hint=f"Roles: {', '.join(role.value for role in _ROLES)}.",
+            )
+    wanted = [_free_code(study, one.code) for one in recruits if one.code]
+    free = iter(_random_codes(study, len(recruits) - len(wanted), wanted))
+    return {one.code or next(free): one for one in recruits}
 
 
 def admit(study: StudyFolder, code: str, stratum: str, role: Role = Role.BASELINE) -> None:
@@ -97,8 +135,12 @@ def _require_stratum(study: Study, given: str) -> None:
         )
 
 
+_ROLES = (Role.BASELINE, Role.AUTHOR, Role.QA)
+
+
 def _free_code(study: StudyFolder, code: str) -> str:
     checked_code(code)
+    require_no_identity(code)
     known = {other.lower(): other for other in study.ledger.people}
     if code.lower() in known:
         raise StudyError(
@@ -116,11 +158,17 @@ def _free_code(study: StudyFolder, code: str) -> str:
     return code
 
 
-def _random_codes(study: StudyFolder, number: int) -> list[str]:
+def _random_codes(study: StudyFolder, number: int, wanted: Sequence[str] = ()) -> list[str]:
     found: list[str] = []
+    taken = {code.lower() for code in wanted}
     while len(found) < number:
         code = crockford().upper()
-        if code not in found and code not in study.ledger.people and not study.ledger.is_erased(code):
+        if (
+            code not in found
+            and code.lower() not in taken
+            and code not in study.ledger.people
+            and not study.ledger.is_erased(code)
+        ):
             found.append(code)
     return found
 
@@ -153,11 +201,26 @@ def codes_to_serve(study: StudyFolder) -> list[str]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReturnAssignment(Request):
-    """A request to free an assignment for others, with the reason."""
+    """A request to free an assignment for others, with the reason, or with `late` all that have timed out."""
 
-    assignment: str
+    assignment: str = ""
     """The id of the assignment, or the beginning of it."""
-    why: str
+    why: str = ""
+    late: bool = False
+
+
+def return_late(study: StudyFolder, but: str = "") -> list[Assignment]:
+    """Free the open assignments of people without a record for longer than the design allows; return them.
+
+    The person with the code `but` is left alone. Nothing is freed if the design sets no time.
+    """
+    late = late_assignments(study.study, study.ledger, study.clock.utc_ms())
+    found = [given for given in late if given.person != but]
+    for given in found:
+        why = f"no record for {plural(study.study.design.return_after_hours, 'hour')}"
+        data = Returned(assignment=given.id, why=why, late=True)
+        study.record(given.person, person(given.person), StudyOperationKind.RETURNED, data)
+    return found
 
 
 def return_assignment(study: StudyFolder, request: ReturnAssignment) -> Assignment:

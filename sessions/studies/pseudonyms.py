@@ -50,9 +50,17 @@ def key_of(root: Path) -> bytes:
     return bytes.fromhex(text.strip())
 
 
+def private_folder(root: Path, *, make: bool = False) -> Path:
+    """Return a study's private folder, which stays on one machine; `make` creates it if it is missing."""
+    folder = root / PRIVATE
+    if make:
+        folder.mkdir(mode=0o700, exist_ok=True)
+        replace_file(folder / ".gitignore", b"*\n", durable=False)
+    return folder
+
+
 def _make(path: Path) -> None:
-    path.parent.mkdir(mode=0o700, exist_ok=True)
-    replace_file(path.parent / ".gitignore", b"*\n", durable=False)
+    private_folder(path.parent.parent, make=True)
     create_file(path, secrets.token_hex(32).encode() + b"\n")
 
 

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from gistpoint import __version__
 from gistpoint.core.assist.help import HelpGist
 from gistpoint.core.attempts.events import EndReason, PauseReason, QuestionnaireAnswered
 from gistpoint.core.attempts.harness import TaskJudge
@@ -22,6 +23,7 @@ from gistpoint.core.kinds.folder import read_answer
 from gistpoint.core.ports import TimeSource
 from gistpoint.core.study.assigning import planned_data
 from gistpoint.core.study.conditions import budgets_under, enrolment_under, under
+from gistpoint.core.study.consent import shown_sha256
 from gistpoint.core.study.declaration import GistHelp
 from gistpoint.core.study.ledger import Person
 from gistpoint.core.study.operations import (
@@ -62,6 +64,7 @@ from gistpoint.sessions.studies.drafts import FormDrafts
 from gistpoint.sessions.studies.exposures import record_exposures
 from gistpoint.sessions.studies.folder import StudyFolder
 from gistpoint.sessions.studies.help_gists import read_help
+from gistpoint.sessions.studies.people import return_late
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,6 +154,7 @@ class Participation:
             journals={attempt: journal for attempt, journal in found.items() if journal is not None},
             sandbox_ready=self.sandbox_ready,
             went_on_after=self._went_on_after,
+            version="" if self.actor == SIMULATED else __version__,
             simulates=self.actor == SIMULATED,
         )
 
@@ -172,6 +176,7 @@ class Participation:
 
         def plan() -> None:
             record_exposures(self.folder, self.code)
+            return_late(self.folder, but=self.code)
             step = self.next()
             if isinstance(step, PlanStep):
                 data = planned_data(
@@ -194,7 +199,13 @@ class Participation:
         text = sha256_of_text(self.folder.study.texts.consent)
         self._record(
             StudyOperationKind.CONSENTED,
-            Consented(text_sha256=text, items=tuple(items), protocol=self.folder.ledger.protocol),
+            Consented(
+                text_sha256=text,
+                items=tuple(items),
+                protocol=self.folder.ledger.protocol,
+                version=self.folder.study.texts.consent_version,
+                shown_sha256=shown_sha256(self.folder.study),
+            ),
         )
 
     def decline(self) -> None:

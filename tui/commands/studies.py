@@ -272,7 +272,12 @@ OPEN = StudyCommand(
 AMEND = StudyCommand(
     AmendStudy,
     amend,
-    {"why": option("the reason, for the report", metavar="WORDS")},
+    {
+        "why": option("the reason, for the report", metavar="WORDS"),
+        "tell": option(
+            "what changes for participants, in words for them (default: the reason)", metavar="WORDS"
+        ),
+    },
     about=(
         "Puts a changed declaration into force. Participants are asked for their consent again, and reports"
         " name the amendment with its reason."

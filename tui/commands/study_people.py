@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import asdict, dataclass
 
 from gistpoint.core.locations import path_of
 from gistpoint.core.requests import Request
-from gistpoint.core.text import plural
+from gistpoint.core.study.declaration import BonusFor
+from gistpoint.core.study.operations import StudyError
+from gistpoint.core.text import plural, visible_line
 from gistpoint.sessions.studies.auditing import audit
+from gistpoint.sessions.studies.consenting import copy_for
+from gistpoint.sessions.studies.course import outcomes_hidden
 from gistpoint.sessions.studies.folder import StudyFolder
+from gistpoint.sessions.studies.loading import rows_of_people
+from gistpoint.sessions.studies.paying import payments, payments_csv
 from gistpoint.sessions.studies.people import (
     EnrolPeople,
     ReturnAssignment,
@@ -18,39 +25,123 @@ from gistpoint.sessions.studies.people import (
     erase_people,
     people_expired,
     return_assignment,
+    return_late,
     withdraw_person,
 )
+from gistpoint.sessions.studies.pseudonyms import PRIVATE
 from gistpoint.sessions.studies.public_audit import audit_public
+from gistpoint.sessions.studies.recruiting import RECRUITS, recruits_of
 from gistpoint.sessions.studies.syncing import synchronise
 from gistpoint.tui.commands.command import DONE, NEGATIVE
 from gistpoint.tui.commands.options import argument, option
-from gistpoint.tui.commands.output import print_json, print_table, print_text
+from gistpoint.tui.commands.output import print_json, print_table, print_text, write_whole
 from gistpoint.tui.commands.studies import StudyCommand
 from gistpoint.tui.study_opening import is_shared
 
 
 def enrol(study: StudyFolder, request: EnrolPeople, as_json: bool) -> int:
     """Enrol one participant or several."""
-    codes = enrol_people(study, request)
+    people = enrol_people(study, request)
     if as_json:
-        values = {"id": study.study.id, "codes": codes, "stratum": request.stratum}
+        values = {
+            "id": study.study.id,
+            "codes": list(people),
+            "stratum": request.stratum,
+            "people": [
+                {"code": code, "external": one.external, "stratum": one.stratum}
+                for code, one in people.items()
+            ],
+        }
         print_json("gistpoint.study-enrol/1", values)
         return DONE
-    for code in codes:
-        print_text(f"{code}: gistpoint study join {study.named} --code {code}")
+    for code, one in people.items():
+        named = f"{one.external} is {code}" if one.external else code
+        print_text(f"{named}: gistpoint study join {study.named} --code {code}")
+    if any(one.external for one in people.values()):
+        print_text(f"Who is who stays in {PRIVATE}/{RECRUITS} of this copy of the folder: never share it.")
     if is_shared(study):
         print_text(f"On other machines of the team, instead of the folder: {study.study.id}")
     return DONE
 
 
 def returning(study: StudyFolder, request: ReturnAssignment, as_json: bool) -> int:
-    """Record that an assignment is returned, so that others can get its task."""
+    """Record that an assignment, or all that have timed out, are returned, so that others get the tasks."""
+    if request.late:
+        return _return_late(study, as_json)
     assignment = return_assignment(study, request)
     if as_json:
         print_json("gistpoint.study-return/1", {"assignment": assignment.id, "code": assignment.person})
     else:
         who, task = assignment.person, assignment.task[:12]
         print_text(f"{assignment.id} of {who} was returned: {task} can be assigned to others.")
+    return DONE
+
+
+def _return_late(study: StudyFolder, as_json: bool) -> int:
+    hours = study.study.design.return_after_hours
+    if not hours:
+        raise StudyError(
+            "study.toml sets no time: design.return_after_hours is 0.",
+            hint=f"One assignment: gistpoint study return {study.named} ASSIGNMENT --why '...'",
+        )
+    found = study.exclusively(lambda: return_late(study))
+    if as_json:
+        rows = [{"assignment": one.id, "code": one.person} for one in found]
+        print_json("gistpoint.study-return-late/1", {"hours": hours, "returned": rows})
+        return DONE
+    for one in found:
+        print_text(f"{one.id} of {one.person} was returned: {one.task[:12]} can be assigned to others.")
+    print_text(f"Returned: {plural(len(found), 'assignment')} without a record for {plural(hours, 'hour')}")
+    return DONE
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PayPeople(Request):
+    """A request for the table of payments, printed or written to a file."""
+
+    output: str | None = None
+
+
+def pay(study: StudyFolder, request: PayPeople, as_json: bool) -> int:
+    """Print or write minutes, completion and amounts of each participant, without results."""
+    hidden = outcomes_hidden(study, unblind=False)
+    rows, problems = rows_of_people(study)
+    found = payments(study.study, study.ledger, rows, recruits_of(study.root), hidden=hidden)
+    for problem in problems:
+        print(f"gistpoint: {visible_line(problem)}", file=sys.stderr)
+    waits = hidden and study.study.participants.pay.bonus_for is BonusFor.SOLVED
+    if waits:
+        print("gistpoint: The bonus depends on results, which are hidden until the close.", file=sys.stderr)
+    if as_json:
+        values = {"id": study.study.id, "currency": study.study.participants.pay.currency}
+        print_json("gistpoint.study-pay/1", {**values, "people": [asdict(one) for one in found]})
+    elif request.output is not None:
+        write_whole(path_of(request.output), [payments_csv(found).encode()])
+        print_text(f"{request.output}: {plural(len(found), 'person', 'people')}")
+    else:
+        print_text(payments_csv(found).replace("\r\n", "\n").rstrip())
+    return DONE
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CopyConsent(Request):
+    """A request for a copy of the consent: as a person agreed to it, or the current text."""
+
+    code: str = ""
+    output: str | None = None
+
+
+def consent(study: StudyFolder, request: CopyConsent, as_json: bool) -> int:
+    """Print or write a copy of the consent, to keep or to print."""
+    text = copy_for(study, request.code)
+    if as_json:
+        values = {"id": study.study.id, "version": study.study.texts.consent_version, "text": text}
+        print_json("gistpoint.study-consent/1", values)
+    elif request.output is not None:
+        write_whole(path_of(request.output), [text.encode()])
+        print_text(f"{request.output}: the consent of {study.study.id}")
+    else:
+        print_text(text.rstrip())
     return DONE
 
 
@@ -188,13 +279,19 @@ ENROL = StudyCommand(
     {
         "code": option("a code of your choice, never a name; otherwise six random characters", metavar="C"),
         "number": option("this many participants, with random codes", metavar="N"),
+        "table": option(
+            "a CSV file with the columns external (a recruiter's identifier, which gets a random code) or"
+            " code, and optionally stratum and role",
+            "--from",
+            metavar="CSV",
+        ),
         "stratum": option("one of participants.strata in study.toml", metavar="S"),
         "role": option(
             "only `baseline` counts in estimates; `author` is for people who know the tasks (default: "
             "baseline, and author for the codes in participants.team)"
         ),
     },
-    one_of=(("code", "number"),),
+    one_of=(("code", "number", "table"),),
     about=(
         "Enrols participants and prints the line that each of them types. The code is all that the"
         " study knows about a person: keep the list of who has which code elsewhere, or nowhere."
@@ -206,10 +303,33 @@ RETURN = StudyCommand(
     {
         "assignment": argument("ASSIGNMENT", "the assignment's id, or the beginning of it"),
         "why": option("the reason, for the report", metavar="WORDS"),
+        "late": option("all open assignments of people without a record for design.return_after_hours"),
     },
     about=(
         "Frees an assignment that its person can't finish, for example because the machine broke down. The"
         " task counts as seen by this person, and can be assigned to others again."
+    ),
+)
+PAY = StudyCommand(
+    PayPeople,
+    pay,
+    {"output": option("write the table to this file", "-o", "--output", metavar="FILE")},
+    about=(
+        "Writes a row for each participant: sittings, minutes, tasks ended, completion, and the amounts that"
+        " participants.pay in study.toml declares. It contains no results: a bonus for solved tasks is empty"
+        " until the study is closed."
+    ),
+)
+CONSENT = StudyCommand(
+    CopyConsent,
+    consent,
+    {
+        "code": option("the copy of the person with this code, with what they ticked and when", metavar="C"),
+        "output": option("write it to this file", "-o", "--output", metavar="FILE"),
+    },
+    about=(
+        "Prints the consent with its version, the items and what is said about the data, for a participant to"
+        " keep or for an ethics board to read."
     ),
 )
 WITHDRAW = StudyCommand(

@@ -13,12 +13,13 @@ from textual.message import Message
 from textual.widget import Widget
 from textual.widgets import Button
 
+from gistpoint.core.text import plural
 from gistpoint.tui.base_screen import BaseScreen
 from gistpoint.tui.keys import KeyScope, bindings_of, key_named, shown_key
 from gistpoint.tui.widgets.frames import framed
 from gistpoint.tui.widgets.header_bar import HeaderBar, HeaderField
 from gistpoint.tui.widgets.key_bar import KeyBar
-from gistpoint.tui.widgets.plain import Plain
+from gistpoint.tui.widgets.plain import Plain, plain_line
 from gistpoint.tui.widgets.text_view import TextView
 
 SHORT = 60
@@ -135,6 +136,8 @@ class StudyText(TextView):
         super().__init__(id=id)
         self._text = text
         self._titled = title
+        self.was_read = False
+        """Whether the end of the text has been on the screen."""
 
     def on_mount(self) -> None:
         """Show the text."""
@@ -142,15 +145,29 @@ class StudyText(TextView):
         self.load(self._text.rstrip())
         self._show_rest()
 
+    @property
+    def _left(self) -> int:
+        return max(0, self.max_scroll_y - round(self.scroll_y))
+
+    def warn(self, words: str) -> None:
+        """Show in the frame what is missing, with the number of lines below."""
+        line = plain_line(f"! {words}: {plural(self._left, 'more line')} below (PgDn, End)")
+        framed(self, self._titled, line.stylize("bold $text-error"))
+
     def _show_rest(self) -> None:
-        left = self.max_scroll_y - round(self.scroll_y)
-        framed(self, self._titled, f"{left} more lines below: PgDn" if left > 0 else "")
+        left = self._left
+        framed(self, self._titled, f"{plural(left, 'more line')} below: PgDn" if left else "")
+
+    def _follow(self) -> None:
+        """Note whether the end is on the screen, and show how many lines are still below."""
+        self.was_read = self.was_read or (self.size.height > 0 and not self._left)
+        self._show_rest()
 
     def watch_scroll_y(self, old_value: float, new_value: float) -> None:
         """Show how many lines are still below."""
         super().watch_scroll_y(old_value, new_value)
-        self._show_rest()
+        self._follow()
 
     def on_resize(self, _event: events.Resize) -> None:
-        """Show how many lines are still below."""
-        self.call_after_refresh(self._show_rest)
+        """Show how many lines are still below, after the lines were wrapped for the new size."""
+        self.call_after_refresh(self._follow)

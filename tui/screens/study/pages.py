@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from textual import on
 from textual.containers import VerticalScroll
 from textual.widget import Widget
 from textual.widgets import Button, Input
 
-from gistpoint.core.study.declaration import REQUIRED_ITEM, Texts, item_words
+from gistpoint.core.study.consent import consent_words, item_labels
+from gistpoint.core.study.declaration import REQUIRED_ITEM, Study
 from gistpoint.core.study.operations import ERASE, KEEP
 from gistpoint.tui.screens.dialogs.ask import Choices, Dialog, Reasoned
 from gistpoint.tui.screens.study.page import StudyPage, StudyText, paragraphs
@@ -17,39 +18,47 @@ from gistpoint.tui.widgets.frames import framed
 from gistpoint.tui.widgets.options import Options
 from gistpoint.tui.widgets.plain import Plain, plain_line
 
-NEEDED = "(needed)"
-
 
 class ConsentPage(StudyPage):
-    """The page with the consent. Dismissed with `agree` or `decline`; `ticked` contains each item's state."""
+    """The page with the consent. Dismissed with `agree` or `decline`; `ticked` contains each item's state.
 
-    BUTTONS = (("agree", "I agree"), ("decline", "I don't want to take part"))
+    It can be agreed to only after the end of the text was on the screen.
+    """
 
-    def __init__(self, heading: str, whose: str, texts: Texts, privacy: str, *, again: bool) -> None:
-        """`privacy` states the contact and how long data are kept.
+    def __init__(
+        self,
+        heading: str,
+        whose: str,
+        study: Study,
+        *,
+        changed: str = "",
+        save: Callable[[Sequence[bool]], str] | None = None,
+    ) -> None:
+        """`changed` says what has changed since the participant agreed; empty if they have not yet.
 
-        `again` is set if the study has changed since the participant agreed.
+        `save` writes a copy for the participant and returns a sentence on where; None if it can't.
         """
         super().__init__(heading, whose)
-        self._texts, self._privacy, self._again = texts, privacy, again
-        self._needed = [item.startswith(REQUIRED_ITEM) for item in texts.consent_items]
-        words = list(map(item_words, texts.consent_items))
-        labels = [
-            f"{item}   {NEEDED}" if needed else item for item, needed in zip(words, self._needed, strict=True)
-        ]
-        self.items = Options(labels, several=True)
+        self._study, self._changed, self._save = study, changed, save
+        self._needed = [item.startswith(REQUIRED_ITEM) for item in study.texts.consent_items]
+        self.items = Options(item_labels(study), several=True)
 
     def body(self) -> Iterable[Widget]:
-        """Yield the texts and the items."""
-        if self._again:
-            yield Plain(
-                "The study has changed since you agreed. Please read this again.", classes="study-note"
-            )
-        parts = [
-            part.strip() for part in (self._texts.welcome, self._texts.consent, self._privacy) if part.strip()
-        ]
-        yield StudyText("\n\n".join(parts), "What we ask of you")
+        """Yield the text and the items."""
+        if self._changed:
+            yield Plain(self._changed, classes="study-note")
+        yield StudyText(consent_words(self._study), self._title)
         yield VerticalScroll(self.items, id="consent-items", can_focus=False)
+
+    @property
+    def _title(self) -> str:
+        version = self._study.texts.consent_version
+        return f"What we ask of you (version {version})" if version else "What we ask of you"
+
+    def buttons(self) -> tuple[tuple[str, str], ...]:
+        """Return the possible answers, and the button that saves a copy."""
+        copy = (("copy", "Save a copy"),) if self._save is not None else ()
+        return (("agree", "I agree"), *copy, ("decline", "I don't want to take part"))
 
     def on_mount(self) -> None:
         """Focus the text, and count the ticked items."""
@@ -59,7 +68,8 @@ class ConsentPage(StudyPage):
     @on(Options.Changed)
     def count_ticked(self) -> None:
         """Show in the frame how many items are ticked."""
-        words = f"{len(self.items.chosen)} of {len(self._needed)} ticked; Tab goes there, Space ticks one"
+        there = "" if self.items.has_focus_within else "Tab goes there, "
+        words = f"{len(self.items.chosen)} of {len(self._needed)} ticked; {there}Space ticks one"
         framed(self.query_one("#consent-items"), "What you agree to", words)
 
     def starts_at(self) -> Widget | None:
@@ -71,20 +81,35 @@ class ConsentPage(StudyPage):
         """Whether each item is ticked."""
         return [number in self.items.chosen for number in range(len(self._needed))]
 
+    def answer(self, answer: str) -> None:
+        """Save a copy, which leaves the page open, or dismiss with another answer."""
+        if answer == "copy" and self._save is not None:
+            self.app.notify(self._save(self.ticked), timeout=20)
+        else:
+            super().answer(answer)
+
     def may_go_on(self) -> bool:
-        """Return whether all required items are ticked. If not, show how many are missing."""
+        """Return whether the text was read to its end and all required items are ticked.
+
+        If not, show what is missing.
+        """
+        text = self.query_one(StudyText)
+        if not text.was_read:
+            text.warn("Read the text to its end first")
+            text.focus()
+            return False
         missing = [n for n, needed in enumerate(self._needed) if needed and not self.ticked[n]]
         if missing:
             count = "A required item is" if len(missing) == 1 else f"{len(missing)} required items are"
-            words = plain_line(f"! {count} not ticked. Space ticks one.").stylize("bold $text-error")
-            framed(self.query_one("#consent-items"), "What you agree to", words)
+            words = plain_line(f"! {count} not ticked. Space ticks the one under the cursor.")
+            framed(self.query_one("#consent-items"), "What you agree to", words.stylize("bold $text-error"))
             self.items.cursor = missing[0]
             self.items.focus()
         return not missing
 
     def action_withdraw(self) -> None:
         """Decline; a participant who has agreed earlier is asked about withdrawing instead."""
-        if self._again:
+        if self._changed:
             super().action_withdraw()
         else:
             self.answer("decline")

@@ -1,0 +1,151 @@
+"""What finance needs of each participant: time, completion and amounts, without any result."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, fields
+from itertools import chain
+
+from gistpoint.core.readable import utc_day
+from gistpoint.core.study.declaration import BonusFor, Study
+from gistpoint.core.study.ledger import Ledger, Person
+from gistpoint.core.study.operations import Answers, Consented, Sitting
+from gistpoint.core.study.rows import AttemptRow
+from gistpoint.core.study.steps import BEGAN, SITTING_LAPSES_MS
+
+_HOUR_MIN = 60
+
+
+@dataclass(frozen=True, slots=True)
+class Payment:
+    """A participant's row; amounts are in the declared currency, and None if they can't be known yet."""
+
+    code: str
+    external: str
+    """The recruiter's identifier, if this machine has the private table."""
+    stratum: str
+    state: str
+    """`complete`, `part`, `withdrew`, `screened out`, `declined` or `not begun`."""
+    consented: str
+    """The day of the consent, in UTC."""
+    last: str
+    """The day of the last record, in UTC."""
+    sittings: int
+    minutes: float
+    """The time between the first and last record of each sitting, breaks within it included."""
+    task_minutes: float
+    """The active time in attempts, training included."""
+    tasks: int
+    """The number of counted tasks that ended, however they ended."""
+    given: int
+    completion: str
+    """The completion code that the person was shown; empty unless complete."""
+    base: float | None
+    bonus: float | None
+    """None for a bonus for solved tasks while results are hidden."""
+
+
+def payments(
+    study: Study,
+    ledger: Ledger,
+    rows: Iterable[AttemptRow],
+    external: Mapping[str, str],
+    *,
+    hidden: bool,
+) -> list[Payment]:
+    """Return the payment of each person; with `hidden`, amounts that depend on results are None."""
+    of_person: dict[str, list[AttemptRow]] = defaultdict(list)
+    for row in rows:
+        of_person[row.participant].append(row)
+    return [
+        _payment(study, one, of_person[code], external.get(code, ""), hidden=hidden)
+        for code, one in sorted(ledger.people.items())
+        if one.enrolled is not None
+    ]
+
+
+def _payment(study: Study, one: Person, rows: list[AttemptRow], external: str, *, hidden: bool) -> Payment:
+    pay, spans = study.participants.pay, sittings_of(one)
+    minutes = sum(end - begin for begin, end in spans) / 60_000
+    ended = [given for given in one.current if one.end_of(given.id) is not None]
+    consent, state = one.facts.last(Consented), state_of(one)
+    complete = state == "complete"
+    return Payment(
+        code=one.code,
+        external=external,
+        stratum=one.stratum,
+        state=state,
+        consented=utc_day(consent.utc_ms) if consent else "",
+        last=utc_day(spans[-1][1]) if spans else "",
+        sittings=len(spans),
+        minutes=round(minutes, 1),
+        task_minutes=round(sum(row.active_s or 0.0 for row in rows) / 60, 1),
+        tasks=len(ended),
+        given=len(one.current),
+        completion=study.participants.completion.code if complete else "",
+        base=round((pay.amount if complete else 0.0) + pay.per_hour * minutes / _HOUR_MIN, 2),
+        bonus=_bonus(study, ended, rows, hidden=hidden),
+    )
+
+
+def _bonus(study: Study, ended: list[object], rows: list[AttemptRow], *, hidden: bool) -> float | None:
+    pay = study.participants.pay
+    if pay.bonus_for is BonusFor.TASK:
+        return round(pay.bonus_amount * len(ended), 2)
+    if pay.bonus_for is BonusFor.SOLVED:
+        return (
+            None if hidden else round(pay.bonus_amount * sum(row.counted and row.solved for row in rows), 2)
+        )
+    return 0.0
+
+
+def state_of(one: Person) -> str:
+    """Return how far a person has come, in a word."""
+    if one.withdrawn is not None:
+        return "withdrew"
+    if one.screened_out is not None:
+        return "screened out"
+    if one.declined:
+        return "declined"
+    if one.is_complete:
+        return "complete"
+    return "part" if one.begun or one.facts.all(Answers) else "not begun"
+
+
+def sittings_of(one: Person) -> list[tuple[int, int]]:
+    """Return the begin and end of each sitting, in milliseconds of UTC, from the person's own records.
+
+    The records before the first sitting, of consent and forms, are a sitting of their own or the beginning
+    of the first one. A gap after which a sitting lapses is not counted.
+    """
+    facts = chain.from_iterable(one.facts.by_kind.values())
+    own = [fact for fact in facts if fact.reviewer.rpartition("@")[0] == one.code]
+    enrolled = one.enrolled.op if one.enrolled else ""
+    spans: list[list[int]] = []
+    for fact in sorted(own, key=lambda fact: (fact.utc_ms, fact.op)):
+        if fact.op == enrolled:
+            continue
+        begins = isinstance(fact, Sitting) and fact.state == BEGAN and len(spans) > 0
+        lapsed = bool(spans) and fact.utc_ms - spans[-1][1] >= SITTING_LAPSES_MS
+        if not spans or lapsed or (begins and _was_ended(one, spans[-1][1])):
+            spans.append([fact.utc_ms, fact.utc_ms])
+        spans[-1][1] = fact.utc_ms
+    return [(begin, end) for begin, end in spans]
+
+
+def _was_ended(one: Person, at_ms: int) -> bool:
+    return any(fact.utc_ms == at_ms and fact.state != BEGAN for fact in one.facts.all(Sitting))
+
+
+def payments_csv(found: Iterable[Payment]) -> str:
+    """Return payments as a table in RFC 4180."""
+    out = io.StringIO()
+    names = [field.name for field in fields(Payment)]
+    writer = csv.DictWriter(out, names)
+    writer.writeheader()
+    for one in found:
+        writer.writerow({name: "" if value is None else value for name, value in asdict(one).items()})
+    return out.getvalue()
