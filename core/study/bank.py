@@ -13,7 +13,18 @@ from gistpoint.core.study.declaration import Question
 from gistpoint.core.study.operations import StudyError
 from gistpoint.core.tasks.fields import Fields
 
-BLOCKS = ("experience-1", "sources-1", "forecast-1", "after-task-1", "tlx-1", "aids-1", "end-1")
+BLOCKS = (
+    "experience-1",
+    "sources-1",
+    "forecast-1",
+    "after-task-1",
+    "after-task-2",
+    "tlx-1",
+    "aids-1",
+    "end-1",
+)
+ABOUT_TASKS = frozenset({"after-task-1", "after-task-2"})
+"""The versions of the questions about a task."""
 ATTESTATION = "aids-1"
 AIDS = ("aids_ai", "aids_internet", "aids_repository", "aids_person")
 """The items of the attestation; `yes` to one admits the use of an aid."""

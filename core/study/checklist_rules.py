@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+from gistpoint.core.study.bank import ABOUT_TASKS
 from gistpoint.core.study.checklist_evidence import (
     NO,
     NOT_APPLICABLE,
@@ -162,7 +163,7 @@ def _own_people(evidence: ChecklistEvidence) -> int:
 
 def _asked_about_sources(evidence: ChecklistEvidence) -> int:
     forms = evidence.data.study.questionnaire
-    return _filled((form.id for form in forms if {"sources-1", "after-task-1"} & set(form.use)), evidence)
+    return _filled((form.id for form in forms if ({"sources-1"} | ABOUT_TASKS) & set(form.use)), evidence)
 
 
 def _excluding_exposure(evidence: ChecklistEvidence) -> list[str]:
@@ -175,7 +176,7 @@ def _explaining(evidence: ChecklistEvidence) -> set[str]:
     return {
         form.id
         for form in forms
-        if "after-task-1" in form.use or any(question.kind is QuestionKind.TEXT for question in form.item)
+        if ABOUT_TASKS & set(form.use) or any(question.kind is QuestionKind.TEXT for question in form.item)
     }
 
 

@@ -10,6 +10,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from gistpoint.core.attempts.clock import SLEEP_THRESHOLD_MS, ClockActivity
 from gistpoint.core.attempts.events import (
     AffordanceUsed,
+    AssistAsked,
     AttemptEnded,
     AttemptStarted,
     CallAnswered,
@@ -245,12 +246,14 @@ def _infrastructure_retry(evidence: AttemptEvidence) -> Iterator[FlagRow]:
 
 
 def _low_effort(evidence: AttemptEvidence) -> Iterator[FlagRow]:
-    """Yield a flag if the attempt submits, or is given up, before an information call that is not refused."""
+    """Yield a flag if the attempt submits, or is given up, before an information call or a message."""
     answers = [event.data for event in _of(evidence, CallAnswered)]
     refused = {data.call_id for data in answers if isinstance(data, CallAnswered) and data.refused}
     for event in evidence.recorded.events:
         match event.data:
             case CallMade(call_id=call_id, tool=name) if call_id not in refused and _is_look(name):
+                return
+            case AssistAsked():
                 return
             case SubmissionMade():
                 yield FlagRow(

@@ -286,6 +286,8 @@ class SummaryScreen(BaseScreen[AfterSummary]):
         self._jobs = Jobs(self, "confirmation", failed=self._not_confirmed)
         self._job: Job | None = None
         self._offered: frozenset[AfterSummary] = frozenset()
+        self.key_names: dict[str, str] = {}
+        """Other names of actions in the line of keys, for an app without a home."""
         notes = SummaryTextPage(state.notes or "You took no notes.", id="page-notes")
         self._result = ResultPage(state, groups, accepted)
         result = SummaryPage("Result", self._result)

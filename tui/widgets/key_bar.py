@@ -114,7 +114,8 @@ class KeyBar(Widget):
             )
             if binding.show and binding.action not in found and not written:
                 display = visible_line(self.app.get_key_display(binding))
-                found[binding.action] = ShownKey(binding.key, display, binding.description, tooltip, enabled)
+                name = getattr(screen, "key_names", {}).get(binding.action, binding.description)
+                found[binding.action] = ShownKey(binding.key, display, name, tooltip, enabled)
         fixed = tuple(found[action] for action in _AT_THE_END if action in found)
         keys = tuple(key for action, key in found.items() if action not in _AT_THE_END)
         keys = keys[: max(0, getattr(screen, "MOST_KEYS", _MOST) - len(fixed))]

@@ -170,9 +170,9 @@ class Interruptions:
     def end(self) -> None:
         """Ask for the reason, then give up the task, or record it as skipped if no call was made.
 
-        In a study, the solver can withdraw from the study instead.
+        In a study, a task is always given up, as by a model, and the solver can withdraw instead.
         """
-        skipping = not self._attempt.state.calls
+        skipping = not self._attempt.state.calls and self._terms.withdraw is None
         text = "The attempt ends and can't be resumed. Please give the reason: it is part of the result."
         if skipping:
             text += " You have made no call, so the task is recorded as skipped."
