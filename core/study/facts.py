@@ -13,7 +13,7 @@ from gistpoint.core.study.confirmatory import confirmatory_model
 from gistpoint.core.study.data import StudyData
 from gistpoint.core.study.declaration import Assistance, Condition, Study, StudyTask
 from gistpoint.core.study.ledger import Ledger
-from gistpoint.core.study.operations import Amended, StudyOperationKind
+from gistpoint.core.study.operations import Amended, PowerRecorded, StudyOperationKind
 from gistpoint.core.study.prose import Facts, FactValue, Passage, markdown, written
 from gistpoint.core.study.rows import AttemptRow
 
@@ -51,6 +51,7 @@ def declared_facts(study: Study, tasks: Mapping[str, StudyTask]) -> dict[str, Fa
         "protocol/contrast": " and ".join(study.protocol.primary_contrast),
         "protocol/preregistration": study.protocol.preregistration,
         "protocol/power": study.protocol.power,
+        "people/cap": people.cap,
         "design/tasks_per_person": design.tasks_per_person,
         "design/target_per_task": design.target_per_task,
         "design/per_source": design.per_source,
@@ -268,11 +269,38 @@ def prereg_template() -> str:
     return (files("gistpoint.core.study") / _PREREGISTRATION).read_text(encoding="utf-8")
 
 
-def preregistration(study: Study, tasks: Mapping[str, StudyTask]) -> tuple[Passage, ...]:
-    """Return the sections of a pre-registration; open parts begin with TO BE FILLED IN."""
-    return written(prereg_template(), declared_facts(study, tasks))
+def power_facts(power: PowerRecorded | None) -> dict[str, FactValue]:
+    """Return the facts of the last computation of the study's power; empty texts without one."""
+    if power is None:
+        return {"power/what": "", "power/assumed": ""}
+    assumed = ", ".join(f"{_plain(name)} {_number(value)}" for name, value in power.assumed.items() if value)
+    facts: dict[str, FactValue] = {"power/what": power.what, "power/assumed": assumed}
+    for number, figure in enumerate(power.figures, start=1):
+        values = ((_plain(name), value) for name, value in figure.items() if value is not None)
+        facts[f"power/figures/{number}"] = ", ".join(f"{name} {_number(value)}" for name, value in values)
+    return facts
 
 
-def preregistration_markdown(study: Study, tasks: Mapping[str, StudyTask]) -> str:
+def _plain(name: str) -> str:
+    return str(name).replace("_", " ")
+
+
+def _number(value: object) -> str:
+    return f"{value:.3g}" if isinstance(value, float) else str(value)
+
+
+def preregistration(
+    study: Study, tasks: Mapping[str, StudyTask], power: PowerRecorded | None = None
+) -> tuple[Passage, ...]:
+    """Return the sections of a pre-registration; open parts begin with TO BE FILLED IN.
+
+    `power` is what `gistpoint study power` has recorded last.
+    """
+    return written(prereg_template(), declared_facts(study, tasks) | power_facts(power))
+
+
+def preregistration_markdown(
+    study: Study, tasks: Mapping[str, StudyTask], power: PowerRecorded | None = None
+) -> str:
     """Return the pre-registration as Markdown."""
-    return markdown(f"Pre-registration of {study.title or study.id}", preregistration(study, tasks))
+    return markdown(f"Pre-registration of {study.title or study.id}", preregistration(study, tasks, power))

@@ -30,6 +30,7 @@ from gistpoint.core.study.declaration import (
 from gistpoint.core.study.flags import FLAGS
 from gistpoint.core.study.operations import StudyError
 from gistpoint.core.study.questions import NUMBERS, SOURCE, fault_of
+from gistpoint.core.tasks.names import folded_name, word_name
 
 FILE = "study.toml"
 UNWRITTEN = "WRITE HERE"
@@ -136,6 +137,8 @@ def _check_people(study: Study) -> None:
     for n, stratum in enumerate(study.participants.strata):
         _name(f"participants.strata[{n}]", stratum)
     _require_distinct("participants.strata", study.participants.strata)
+    for stratum in study.participants.caps:
+        _known(f"participants.caps.{stratum[:40]}", stratum, study.participants.strata, "stratum")
 
 
 def _check_form(form: Questionnaire, key: str) -> None:
@@ -271,7 +274,7 @@ def _unsound_codes(study: Study) -> Iterator[str]:
 
 
 def _unknown_tasks(study: Study, tasks: Mapping[str, StudyTask]) -> Iterator[str]:
-    ids = ", ".join(task_id[:12] for task_id in list(tasks)[:4])
+    ids = ", ".join(_shown_task(task) for task in list(tasks.values())[:4])
     if len(tasks) > 4:
         ids += ", …"
     named = {"training.tasks": study.training.tasks}
@@ -279,7 +282,12 @@ def _unknown_tasks(study: Study, tasks: Mapping[str, StudyTask]) -> Iterator[str
     for key, names in named.items():
         for name in names:
             if task_named(name, tasks) is None:
-                yield f"the key {key!r}: there is no task {name[:60]!r}, or more than one. Their ids: {ids}."
+                yield f"the key {key!r}: there is no task {name[:60]!r}, or more than one. There are: {ids}."
+
+
+def _shown_task(task: StudyTask) -> str:
+    """Return the id and a name of a task, as a declaration can name it."""
+    return f"{task.id[:12]} ({next(iter(task.names), word_name(task.id))})"
 
 
 def _short_quotas(
@@ -299,12 +307,22 @@ def _short_quotas(
 
 
 def task_named(name: str, tasks: Mapping[str, StudyTask]) -> str | None:
-    """Return the full id of the task with this id or unique prefix; None if there is none, or several."""
+    """Return the full id of a task by its id, a unique prefix of it, or its name.
+
+    Case, blanks and punctuation of a name don't matter. None if there is none, or several.
+    """
     if name in tasks:
         return name
     if not name:
         return None
     found = [identity for identity in tasks if identity.startswith(name)]
+    if not found:
+        wanted = folded_name(name)
+        found = [
+            identity
+            for identity, task in tasks.items()
+            if wanted and wanted in {folded_name(word_name(identity)), *map(folded_name, task.names)}
+        ]
     return found[0] if len(found) == 1 else None
 
 

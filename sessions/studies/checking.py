@@ -27,6 +27,7 @@ from gistpoint.sessions.studies.folder import StudyFolder
 from gistpoint.sessions.studies.help_gists import read_help, wants_help, write_help
 from gistpoint.sessions.studies.metrics import complete_metrics, with_metrics
 from gistpoint.sessions.studies.people import stratum_in_turn
+from gistpoint.sessions.studies.readiness import readiness
 
 PEOPLE = 100
 """The number of simulated enrolments."""
@@ -74,6 +75,7 @@ def check_study(
     if declared.design.exposed_elsewhere:
         yield _elsewhere(study)
     yield _metrics(study)
+    yield from readiness(study)
     if wants_help(declared):
         yield from _help(study, make_help)
 

@@ -7,15 +7,18 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from gistpoint.core.attempts.identity import Role
+from gistpoint.core.demo.tasks import demo_named
 from gistpoint.core.errors import TaskError, UserError
 from gistpoint.core.kinds.archive import unpack_task
 from gistpoint.core.kinds.folder import read_answer, read_task
 from gistpoint.core.kinds.registry import kind_of
+from gistpoint.core.kinds.titles import author_title, demo_title, solver_title
 from gistpoint.core.metrics.table import standings_from_json
 from gistpoint.core.study.declaration import StudyTask
 from gistpoint.core.study.operations import StudyError
 from gistpoint.core.tasks.documents import TASK_FILE
 from gistpoint.core.tasks.model import Answer, Task
+from gistpoint.core.tasks.names import word_name
 from gistpoint.core.trees import sha256_of
 from gistpoint.sessions.studies.metrics import read_metrics
 from gistpoint.sessions.tasks import TaskStore, read_set, repeated
@@ -85,7 +88,15 @@ def study_task(task: Task, answer: Answer, measured: Mapping[str, float] | None 
         metrics=dict(kind.metrics(answer)) or metrics_of(answer, targets) or dict(measured or {}),
         corruptions=max(1, len(answer.targets)),
         failing=len(task.brief.failing),
+        names=_names_of(task),
     )
+
+
+def _names_of(task: Task) -> tuple[str, ...]:
+    """Return the names by which a declaration can name a task, as commands can (`TaskStore.find`)."""
+    title = demo_title(task)
+    names = (demo_named(title), title) if title else (solver_title(task), author_title(task))
+    return (*names, word_name(task.id).partition(" ")[0])
 
 
 def metrics_of(answer: Answer, targets: tuple[str, ...]) -> dict[str, float]:

@@ -215,7 +215,7 @@ def test_an_amended_study_asks_for_consent_again() -> None:
     participant.log.record(
         STUDY, "amended", protocol=protocol_sha256(participant.study, participant.tasks), why="x"
     )
-    assert participant.step() == ConsentStep(again=True)
+    assert participant.step() == ConsentStep(again=True, changes=("x",), text_changed=True)
     participant.act()
     assert isinstance(participant.step(), RulesStep)
 
@@ -227,7 +227,7 @@ def test_consent_to_the_protocol_in_force_holds_whatever_the_clocks_say() -> Non
     participant.log.record(STUDY, "amended", protocol=protocol, why="x")
     participant.log.now_ms -= 60 * MINUTE
     participant.do("consented", text_sha256="0" * 64, protocol="f" * 64)
-    assert participant.step() == ConsentStep(again=True)
+    assert participant.step() == ConsentStep(again=True, changes=("x",), text_changed=True)
     participant.do("consented", text_sha256="0" * 64, protocol=protocol)
     assert isinstance(participant.step(), RulesStep)
 

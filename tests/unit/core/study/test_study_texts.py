@@ -107,9 +107,10 @@ def test_a_preregistration_asks_for_what_the_declaration_leaves_open() -> None:
     tasks = {"t1": StudyTask(id="t1", mode="remove", source="railway")}
     bare_study = [passage.text for passage in preregistration(declared(), tasks)]
     full = [passage.text for passage in preregistration(declared(**_FULL), tasks)]
-    assert sum(text.startswith(OPEN) for text in bare_study) == 7
+    assert sum(text.startswith(OPEN) for text in bare_study) == 8
     assert [text for text in full if text.startswith(OPEN)] == [
-        "TO BE FILLED IN: how many people (study power says what to expect)."
+        "TO BE FILLED IN: how many people (study.toml, participants.cap; study power says what to expect).",
+        "TO BE FILLED IN: the precision that the design promises (run study power).",
     ]
     assert {"Faster.", "Mode remove: tasks 1", "Enough."} <= set(full)
     assert "## Stopping rule" in preregistration_markdown(declared(), tasks)
