@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from gistpoint.core.readable import duration, utc_day, utc_minute
 from gistpoint.core.study.declaration import Study
 from gistpoint.core.study.ledger import Ledger
@@ -9,13 +11,16 @@ from gistpoint.core.study.operations import StudyOperationKind
 from gistpoint.core.study.progress import PeopleProgress, PersonAtWork, StudyProgress, TaskCoverage
 from gistpoint.core.study.rows import AttemptRow
 from gistpoint.core.tasks.names import word_name
-from gistpoint.core.text import visible_line
+from gistpoint.core.text import plural, visible_line
+from gistpoint.sessions.studies.monitoring import Alert
 from gistpoint.tui import signs
 from gistpoint.tui.tables import Column
 
 HIDDEN = "hidden until closed"
 _BLOCKS = f" {signs.EIGHTHS_ACROSS}"
 _BAR = 5
+_NOT_BEGUN = 3
+"""The maximum number of people who have not begun that are named."""
 
 
 def bar(number: int, target: int) -> str:
@@ -113,6 +118,36 @@ def work_words(person: PersonAtWork) -> str:
         return words
     since = "" if person.begun_ms is None else f" since {utc_minute(person.begun_ms)}"
     return f"{words}, at {person.task[:12]}{since}, assignment {visible_line(person.assignment)}"
+
+
+def pace_words(progress: StudyProgress) -> list[str]:
+    """Return the pace of a study and the people who have not begun, in lines without outcomes."""
+    pace, lines = progress.pace, list[str]()
+    if pace.per_day is None:
+        lines.append(f"pace     {plural(pace.attempts, 'attempt')} ended")
+    else:
+        lines.append(
+            f"pace     a day: {pace.recent_per_day:g} attempts ({pace.per_day:g} since the opening),"
+            f" {pace.people_per_day:g} people"
+        )
+    if pace.median_min is not None:
+        middle = duration(round(pace.median_min * 60_000))
+        lines.append(f"time     median {middle} for {pace.attempts} attempts, all conditions together")
+    if progress.not_begun:
+        named = [f"{visible_line(one.code)} ({one.state})" for one in progress.not_begun[:_NOT_BEGUN]]
+        more = len(progress.not_begun) - _NOT_BEGUN
+        rest = f" and {more} more" if more > 0 else ""
+        lines.append(f"to begin {len(progress.not_begun)}: {', '.join(named)}{rest}")
+    return lines
+
+
+def alert_words(alerts: Sequence[Alert]) -> list[str]:
+    """Return alerts in lines: those of the audit first; flags share a line."""
+    flags = [alert for alert in alerts if alert.kind == "flag"]
+    lines = [f"! {alert.kind}  {visible_line(alert.words)}" for alert in alerts if alert.kind != "flag"]
+    if flags:
+        lines.append(f"! flags  {'; '.join(visible_line(alert.words) for alert in flags)}")
+    return lines
 
 
 def need_words(progress: StudyProgress) -> str:

@@ -7,6 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from hostile import HOSTILE
 from screens import settling
@@ -19,10 +20,11 @@ from textual.app import App
 
 from gistpoint.core.study.declaration import Texts
 from gistpoint.core.study.operations import Answers
-from gistpoint.core.study.progress import StudyProgress, study_progress
+from gistpoint.core.study.progress import study_progress
 from gistpoint.core.study.steps import FormStep, ReadyStep, Step
 from gistpoint.core.text import visible_line
 from gistpoint.sessions.studies.loading import rows_of_people
+from gistpoint.sessions.studies.monitoring import Watched
 from gistpoint.tui.base_app import OneScreenApp
 from gistpoint.tui.screens.study.form import FormPage
 from gistpoint.tui.screens.study.pages import ConsentPage
@@ -113,15 +115,16 @@ async def test_the_whole_way_by_keyboard_alone(machine: Machine, tmp_path: Path)
     assert before.values == {"years": 12.5, "tools": ["a debugger", "print"]}
     assert predicted.values == {"minutes": 20, "chance": 17}
     assert (after.values["ease"], after.values["seen"], after.values["how"]) == (4, "maybe", "the rounding")
-    assert [end.end for end in person.finished.values()] == ["skipped"]
+    assert [end.end for end in person.finished.values()] == ["gave_up"]
 
 
-async def test_consent_of_any_length_is_ticked_in_sight(machine: Machine) -> None:
+async def test_consent_of_any_length_is_ticked_in_sight(machine: Machine, tmp_path: Path) -> None:
     items = tuple(
         f"[required] Item {number}: {'I take part of my own free will. ' * 3}" for number in range(9)
     )
     texts = Texts(welcome="Welcome.", consent="A line of it.\n" * 60, consent_items=items, rules="None.")
-    page = ConsentPage("Study", CODE, texts, "", again=False)
+    declared = machine.open(study_at(tmp_path / "study")).study
+    page = ConsentPage("Study", CODE, msgspec.structs.replace(declared, texts=texts))
     app = OneScreenApp(machine.locations, "screens/study/study.tcss", lambda: page)  # type: ignore[arg-type,return-value]
     async with app.run_test(size=(80, 24)) as pilot:
         await settling.until(pilot, lambda: "more lines below" in text_of(app) and "Item 0" in text_of(app))
@@ -130,6 +133,42 @@ async def test_consent_of_any_length_is_ticked_in_sight(machine: Machine) -> Non
             await settling.until(pilot, partial(_in_sight, app, f"[ ] Item {number}", "I agree"))
             await pilot.press("space", "down")
         await settling.until(pilot, partial(_in_sight, app, "9 of 9 ticked", "[x] Item 8", "Welcome."))
+
+
+async def test_nobody_agrees_to_a_text_whose_end_was_not_on_the_screen(
+    machine: Machine, tmp_path: Path
+) -> None:
+    declared = machine.open(study_at(tmp_path / "study")).study
+    lines = "".join(f"Line {number} of it.\n" for number in range(60))
+    texts = Texts(consent=lines, consent_items=("[required] Yes",), rules="None.", consent_version="2b")
+    answers = list[str | None]()
+    page = ConsentPage("Study", CODE, msgspec.structs.replace(declared, texts=texts))
+    app = OneScreenApp(machine.locations, "screens/study/study.tcss", lambda: page)  # type: ignore[arg-type,return-value]
+    async with app.run_test(size=(80, 24)) as pilot:
+        await settling.until(pilot, lambda: "more lines below" in text_of(app))
+        assert "(version 2b)" in text_of(app)
+        page.dismiss = answers.append  # type: ignore[assignment,method-assign]
+        await pilot.press("tab", "space", "f9")
+        await settling.until(
+            pilot, partial(_in_sight, app, "! Read the text to its end first", "Line 0 of it.")
+        )
+        assert answers == []
+        await pilot.press(*["pagedown"] * 8, "f9")
+        await settling.until(pilot, lambda: answers == ["agree"])
+
+
+async def test_the_hint_on_the_items_says_tab_only_where_tab_leads_there(
+    machine: Machine, tmp_path: Path
+) -> None:
+    root = joined(machine, tmp_path / "study")
+    async with taking(machine, root) as driver:
+        await driver.until_page("ConsentPage")
+        assert "Tab goes there, Space ticks one" in driver.text()
+        await driver.press("f9")
+        await driver.until(lambda: "Space ticks the one under the cursor" in driver.text())
+        assert "Tab goes there" not in driver.text()
+        await driver.press("space", "space")
+        await driver.until(lambda: "0 of 1 ticked; Space ticks one" in driver.text())
 
 
 def _in_sight(app: App[object], *words: str) -> bool:
@@ -224,10 +263,16 @@ async def test_training_shows_how_and_counted_tasks_only_what_is_declared(
         assert "for practice" in driver.text()
         await driver.press("enter")
         await driver.until_page("SolveScreen")
-        await driver.press("f9", "ctrl+g")
+        await driver.press("f9")
+        await driver.until_page("FormPage")  # the forecast, which training introduces
+        await driver.press("f9", "enter")
+        await driver.until_page("SolveScreen")
+        await driver.press("ctrl+g")
         await driver.until(lambda: driver.page == "ReasonDialog")
         await driver.press("enter", "enter")
         await driver.until(lambda: isinstance(driver.app.screen, SummaryScreen))
+        await driver.until(lambda: "Esc  Continue" in driver.text() or "Esc Continue" in driver.text())
+        assert "Home" not in driver.text()
         await driver.press("escape")
         await driver.until_page("ReadyPage")
         assert "for practice" not in driver.text()
@@ -366,17 +411,17 @@ async def test_the_progress_is_read_again_and_lists_attempts_without_their_outco
     root = joined(machine, tmp_path / "study")
     folder = machine.open(root)
 
-    def read() -> tuple[StudyProgress, str]:
+    def read() -> tuple[Watched, str]:
         folder.reload()
         rows, _ = rows_of_people(folder)
-        return study_progress(folder.study, folder.tasks, folder.ledger, rows), "state"
+        return Watched(study_progress(folder.study, folder.tasks, folder.ledger, rows)), "state"
 
     app = OneScreenApp(
         machine.locations,
         "screens/study/study.tcss",
         lambda: ProgressScreen(folder.study, read, str(root), hidden=True),
     )
-    async with app.run_test(size=(120, 24), notifications=True) as pilot:
+    async with app.run_test(size=(120, 40), notifications=True) as pilot:
         await settling.until(pilot, lambda: re.search(r"consented +0", text_of(app)))
         take_part(participation(machine, root))
         screen = app.screen

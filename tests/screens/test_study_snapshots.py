@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from screens.driving import SMALL
 from screens.settling import text_of
@@ -21,12 +22,21 @@ from gistpoint.core.assist.help import HelpGist
 from gistpoint.core.chat import ChatMessage, ChatReply, Usage
 from gistpoint.core.diffs import compute
 from gistpoint.core.study.data import MergeDecision
-from gistpoint.core.study.declaration import Feedback, Texts
+from gistpoint.core.study.declaration import Completion, Feedback, Privacy, Texts
 from gistpoint.core.study.ledger import Assignment
-from gistpoint.core.study.progress import PeopleProgress, StudyProgress, TaskCoverage
-from gistpoint.core.study.steps import BetweenStep, FormStep, ReadyStep, SittingLimit, SittingOverStep
+from gistpoint.core.study.progress import Pace, PeopleProgress, PersonWaited, StudyProgress, TaskCoverage
+from gistpoint.core.study.steps import (
+    BetweenStep,
+    ConsentStep,
+    DoneStep,
+    FormStep,
+    ReadyStep,
+    SittingLimit,
+    SittingOverStep,
+)
 from gistpoint.sessions.studies.drafts import FormDraft, FormDrafts
 from gistpoint.sessions.studies.help_gists import write_help
+from gistpoint.sessions.studies.monitoring import Alert, Watched
 from gistpoint.tui import study_words as words
 from gistpoint.tui.base_app import OneScreenApp
 from gistpoint.tui.screens.study.form import FormPage
@@ -53,6 +63,8 @@ TEXTS = Texts(
     ),
     rules="Allowed: this program, paper.\nNot allowed: AI, the internet, other editors.",
 )
+PRIVACY = Privacy(contact="the lab", controller="The lab, Example University", retention_days=365)
+COMPLETION = Completion(code="C1ABC2", url="https://example.org/done?code={code}")
 BETWEEN = BetweenStep(Assignment("a", CODE, "t", "few", 1), "x", 1, 4, Feedback.NONE, break_offered=True)
 
 
@@ -72,17 +84,28 @@ def after_task(machine: Machine, root: Path) -> FormStep:
     return step
 
 
-def progress() -> tuple[StudyProgress, str]:
+def progress() -> tuple[Watched, str]:
     tasks = (
         TaskCoverage("1a1ec2b7ab6b", "discovery", "sporvei", {"few": 4}, 1, 3, 860.0),
         TaskCoverage("d039549306f5", "remove", "sporvei", {"few": 5}, 0, 4, None),
     )
     people = PeopleProgress(enrolled=12, consented=11, done=9, withdrew=1, at_work=2)
-    return StudyProgress(people, tasks, 6, 3), "railway-2026   open since 2026-11-21"
+    waited = tuple(PersonWaited(f"Q{number}", "enrolled", 0) for number in range(5))
+    pace = Pace(9, 4.0, 2.25, 3.0, 0.5, 14.3)
+    found = StudyProgress(people, tasks, 6, 3, not_begun=waited, pace=pace)
+    alerts = (
+        Alert("audit", "line_missing", "log/P03@aaaaaa.jsonl, line 7 does not follow the line before it."),
+        Alert("flag", "fast", "2 attempts with the flag fast"),
+    )
+    return Watched(found, alerts), "railway-2026   open since 2026-11-21"
 
 
 PAGES: dict[str, tuple[Callable[[Machine, Path], Screen[Any]], tuple[str, ...]]] = {
-    "consent": (lambda m, r: ConsentPage("Study: Railway 2026", CODE, TEXTS, "", again=True), ("tab", "space", "f9")),
+    "consent": (lambda m, r: ConsentPage(
+        "Study: Railway 2026", CODE, msgspec.structs.replace(study_of(m, r), texts=TEXTS, privacy=PRIVACY),
+        changed=words.changed_words(ConsentStep(again=True, changes=("There are two tasks more.",))),
+        save=lambda ticked: "",
+    ), ("tab", "space", "end", "f9")),
     "rules": (lambda m, r: RulesPage("Study: Railway 2026: the rules", CODE, TEXTS.rules), ()),
     "form": (
         lambda m, r: form_page(m, after_task(m, r), {"aids_ai": [0], "ease": [3], "seen": [2], "how": "the rounding"}),
@@ -120,7 +143,8 @@ PAGES: dict[str, tuple[Callable[[Machine, Path], Screen[Any]], tuple[str, ...]]]
     ),
     "done": (
         lambda m, r: LastPage(
-            "Study: Railway 2026", CODE, words.done_words(CODE, "the lab", 4), text="What it was about.",
+            "Study: Railway 2026", CODE, words.done_words(CODE, "the lab", DoneStep(4, 4), COMPLETION),
+            text="What it was about.",
         ),
         (),
     ),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 import sys
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gistpoint.core.errors import SandboxUnavailableError
@@ -26,8 +27,9 @@ from gistpoint.tui.study_opening import open_study
 if TYPE_CHECKING:
     from gistpoint.core.ports import ChatModel
     from gistpoint.core.study.declaration import Study
-    from gistpoint.core.study.progress import StudyProgress, TaskCoverage
+    from gistpoint.core.study.progress import TaskCoverage
     from gistpoint.sessions.services import Services
+    from gistpoint.sessions.studies.monitoring import Watched
     from gistpoint.tui.study_app import StudyApp
 
 
@@ -81,6 +83,8 @@ def app_of(name: str, code: str, *, again: str = "") -> StudyApp:
         command,
         sandbox_ready=lambda: _works(demand),
         chat_models=_chat_models(folder.study, services),
+        # A participant in a browser has no access to files of this machine.
+        copies=None if again else Path.cwd(),
     )
 
 
@@ -116,13 +120,15 @@ def progress(folder: StudyFolder, request: ShowProgress, as_json: bool) -> int:
     if as_json or not interactive():
         _print_progress(folder, hidden=hidden, as_json=as_json)
         return DONE
+    from gistpoint.sessions.studies.monitoring import Monitor
     from gistpoint.tui.base_app import OneScreenApp
     from gistpoint.tui.screens.study.progress import ProgressScreen
     from gistpoint.tui.study_progress import state_words
 
-    def read() -> tuple[StudyProgress, str]:
-        folder.reload()
-        return _progress_of(folder)[0], state_words(folder.study, folder.ledger)
+    monitor = Monitor(folder)
+
+    def read() -> tuple[Watched, str]:
+        return monitor.read(), state_words(folder.study, folder.ledger)
 
     name = shlex.quote(folder.named)
 
@@ -132,16 +138,11 @@ def progress(folder: StudyFolder, request: ShowProgress, as_json: bool) -> int:
     return OneScreenApp(Locations.of_user(), "screens/study/study.tcss", first).run_to_exit_code()
 
 
-def _progress_of(folder: StudyFolder) -> tuple[StudyProgress, tuple[str, ...]]:
-    from gistpoint.core.study.progress import study_progress
-    from gistpoint.sessions.studies.loading import rows_of_people
-
-    rows, problems = rows_of_people(folder)
-    return study_progress(folder.study, folder.tasks, folder.ledger, rows), problems
-
-
 def _print_progress(folder: StudyFolder, *, hidden: bool, as_json: bool) -> None:
-    found, problems = _progress_of(folder)
+    from gistpoint.sessions.studies.monitoring import Monitor
+
+    watched = Monitor(folder).read()
+    found, alerts = watched.progress, watched.alerts
     if as_json:
         tasks = [_task_values(task, hidden=hidden) for task in found.tasks]
         values = {
@@ -153,18 +154,35 @@ def _print_progress(folder: StudyFolder, *, hidden: bool, as_json: bool) -> None
             "tasks": tasks,
             "open_cells": found.open_cells,
             "people_needed": found.people_needed,
-            "problems": list(problems),
+            "not_begun": [asdict(one) for one in found.not_begun],
+            "pace": asdict(found.pace),
+            "timed_out": list(found.late),
+            "alerts": [asdict(alert) for alert in alerts],
+            "problems": [alert.words for alert in alerts if alert.kind == "data"],
         }
         print_json("gistpoint.study-progress/1", values)
         return
-    from gistpoint.tui.study_progress import columns, head_words, need_words, state_words, work_words
+    from gistpoint.tui.study_progress import (
+        alert_words,
+        columns,
+        head_words,
+        need_words,
+        pace_words,
+        state_words,
+        work_words,
+    )
 
-    for problem in problems:
-        print(f"gistpoint: {visible_line(problem)}", file=sys.stderr)
+    for alert in alerts:
+        if alert.kind == "data":
+            print(f"gistpoint: {visible_line(alert.words)}", file=sys.stderr)
     print_text(state_words(folder.study, folder.ledger))
     print_text(head_words(found.people))
+    for line in pace_words(found):
+        print_text(line)
     for one in found.at_work:
         print_text(f"at work  {work_words(one)}")
+    for line in alert_words([alert for alert in alerts if alert.kind != "data"]):
+        print_text(line)
     print_records(columns(folder.study, hidden=hidden), found.tasks)
     print_text(need_words(found))
 

@@ -11,13 +11,11 @@ import pytest
 from small_study import do, opened, participation, study_at, take_part
 from study_folders import Machine
 
-from gistpoint.core.study.declaration import Privacy
 from gistpoint.core.study.operations import ORGANISER, STUDY, Enrolled, StudyError, StudyOperationKind, person
 from gistpoint.core.study.steps import ReadyStep
 from gistpoint.tui.cli import main
 from gistpoint.tui.commands.study_taking import app_of
 from gistpoint.tui.study_progress import bar
-from gistpoint.tui.study_words import privacy_words
 
 
 @pytest.fixture
@@ -100,13 +98,6 @@ def test_a_part_is_open_in_one_window_alone(root: Path) -> None:
     del first
     gc.collect()
     assert app_of(str(root), "P08").part.code == "P08"
-
-
-def test_below_the_consent_stands_whom_to_reach_and_how_long_data_are_kept() -> None:
-    assert privacy_words(Privacy(contact="lab@example.org", retention_days=30)) == (
-        "Questions and complaints: lab@example.org\n\nYour data will be erased after 30 days."
-    )
-    assert privacy_words(Privacy(contact="a")) == "Questions and complaints: a"
 
 
 def test_nobody_joins_without_a_terminal(root: Path, capsys: pytest.CaptureFixture[str]) -> None:

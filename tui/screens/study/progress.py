@@ -12,11 +12,22 @@ from textual.content import Content
 
 from gistpoint.core.study.declaration import Study
 from gistpoint.core.study.progress import StudyProgress, TaskCoverage
+from gistpoint.core.text import shortened
+from gistpoint.sessions.studies.monitoring import Watched
 from gistpoint.tui.base_screen import BaseScreen
 from gistpoint.tui.jobs import Jobs
 from gistpoint.tui.keys import KeyScope, bindings_of
 from gistpoint.tui.screens.dialogs.ask import PickDialog
-from gistpoint.tui.study_progress import columns, need_words, people_rows, row_words, work_words
+from gistpoint.tui.study_progress import (
+    alert_words,
+    columns,
+    head_words,
+    need_words,
+    pace_words,
+    people_rows,
+    row_words,
+    work_words,
+)
 from gistpoint.tui.widgets.charts import Bar, bars
 from gistpoint.tui.widgets.frames import framed
 from gistpoint.tui.widgets.header_bar import HeaderBar
@@ -25,14 +36,18 @@ from gistpoint.tui.widgets.plain import Plain, plain_line
 from gistpoint.tui.widgets.record_list import RecordList
 from gistpoint.tui.widgets.table import Table
 
-SHOWN = 5
-"""The maximum number of people at work that are listed."""
+SHOWN, SHOWN_LOW = 5, 2
+"""The maximum number of people at work, and of alerts, that are listed; the second on a low screen."""
+_FRAME = 4
+"""The width, in cells, of the frame and its padding."""
 _BARS = 50
 """The width, in cells, of the chart of people."""
 POLL_S = 5.0
 """Seconds between two readings of the folder, into which participants on other machines write."""
-Found: TypeAlias = tuple[StudyProgress, str]
-"""The progress, and a text for the state of the study."""
+Found: TypeAlias = tuple[Watched, str]
+"""The progress with its alerts, and a text for the state of the study."""
+TALL = 30
+"""From this height on, more people at work and more alerts are listed."""
 
 
 class CoverageTable(Table[TaskCoverage]):
@@ -82,7 +97,8 @@ class ProgressScreen(BaseScreen[None]):
         self._jobs.stop()
 
     def _show(self, found: Found) -> None:
-        self._progress, state = found
+        watched, state = found
+        self._progress = watched.progress
         table = self.query_one(CoverageTable)
         if [row.task for row in table.records] == [row.task for row in self._progress.tasks]:
             table.renew(self._progress.tasks)
@@ -90,18 +106,30 @@ class ProgressScreen(BaseScreen[None]):
             table.show(self._progress.tasks)
         framed(table, f"Tasks ({len(table.records)})", "Enter lists the attempts of one")
         self.query_one(HeaderBar).show(words=state)
-        at_work = self._progress.at_work
-        lines = [f"at work  {work_words(one)}" for one in at_work[:SHOWN]]
-        if len(at_work) > SHOWN:
-            lines.append(
-                f"and {len(at_work) - SHOWN} more: see `gistpoint study progress {self._command} --json`"
-            )
-        shown = [Bar(name, number, str(number)) for name, number in people_rows(self._progress.people)]
-        people = Content("\n").join([bars(shown, _BARS), *map(plain_line, lines)])
-        self.query_one("#study-people", Plain).update(people)
+        self.query_one("#study-people", Plain).update(self._about_people(watched))
         words = need_words(self._progress)
         commands = f"gistpoint review {self._command}; gistpoint study correct, exclude, include, export"
         self.query_one("#study-need", Plain).update(f"{words}\n{commands}")
+
+    def _about_people(self, watched: Watched) -> Content:
+        """Return the people, alerts and pace; on a low screen a line each, which is cut to the width."""
+        found, tall = watched.progress, self.size.height >= TALL
+        most = SHOWN if tall else SHOWN_LOW
+        alerts = alert_words(watched.alerts)
+        if len(alerts) > most:
+            more = f"! {len(alerts) - most + 1} more: `gistpoint study progress {self._command} --json`"
+            alerts = [*alerts[: most - 1], more]
+        lines = pace_words(found)
+        lines += [f"at work  {work_words(one)}" for one in found.at_work[:most]]
+        if len(found.at_work) > most:
+            lines.append(
+                f"and {len(found.at_work) - most} more: `gistpoint study progress {self._command} --json`"
+            )
+        shown = [Bar(name, number, str(number)) for name, number in people_rows(found.people)]
+        people = bars(shown, _BARS) if tall else plain_line(head_words(found.people))
+        width = max(20, self.size.width - _FRAME)
+        warned = [plain_line(shortened(line, width)).stylize("bold $text-error") for line in alerts]
+        return Content("\n").join([people, *warned, *(plain_line(shortened(line, width)) for line in lines)])
 
     @on(RecordList.Chosen)
     def attempts_asked(self) -> None:

@@ -1,0 +1,78 @@
+"""What an organiser watches while a study runs: its progress, and what needs attention."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from gistpoint.core.study.progress import StudyProgress, study_progress
+from gistpoint.core.text import plural
+from gistpoint.sessions.studies.auditing import audit
+from gistpoint.sessions.studies.folder import StudyFolder
+from gistpoint.sessions.studies.loading import rows_of_people
+
+AUDITS_AFTER_MS = 60_000
+"""The time after which a repeated reading audits the folder again, since an audit reads every journal."""
+_NAMED = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Alert:
+    """Something that needs the organiser's attention."""
+
+    kind: str
+    """`audit`, `flag`, `late` or `data`."""
+    name: str
+    """The finding of the audit, or the flag."""
+    words: str
+
+
+@dataclass(frozen=True, slots=True)
+class Watched:
+    """The progress of a study, and its alerts."""
+
+    progress: StudyProgress
+    alerts: tuple[Alert, ...] = ()
+
+
+class Monitor:
+    """Reads a study repeatedly."""
+
+    def __init__(self, study: StudyFolder) -> None:
+        self._study = study
+        self._audited_ms: int | None = None
+        self._audit: tuple[Alert, ...] = ()
+
+    def read(self) -> Watched:
+        """Return the current progress and alerts. Raises `StudyError` if the study can't be read."""
+        study = self._study
+        study.reload()
+        now = study.clock.utc_ms()
+        if self._audited_ms is None or now - self._audited_ms >= AUDITS_AFTER_MS:
+            self._audit = tuple(_audited(study))
+            self._audited_ms = now
+        rows, problems = rows_of_people(study)
+        found = study_progress(study.study, study.tasks, study.ledger, rows, now)
+        return Watched(found, (*self._audit, *_alerts(study, found), *(_problem(one) for one in problems)))
+
+
+def _audited(study: StudyFolder) -> Iterator[Alert]:
+    for finding in audit(study):
+        if not finding.note:
+            yield Alert("audit", finding.name, finding.sentence)
+
+
+def _alerts(study: StudyFolder, found: StudyProgress) -> Iterator[Alert]:
+    excluding = set(study.study.quality.exclude_on)
+    for flag, number in sorted(found.flags.items()):
+        out = ", which excludes" if flag in excluding else ""
+        yield Alert("flag", flag, f"{plural(number, 'attempt')} with the flag {flag}{out}")
+    if found.late:
+        words = (
+            f"{plural(len(found.late), 'open task')} timed out: gistpoint study return {study.named} --late"
+        )
+        yield Alert("late", "timed_out", words)
+
+
+def _problem(words: str) -> Alert:
+    return Alert("data", "unreadable", words)
