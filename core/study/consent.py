@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from textwrap import fill
 
 from gistpoint.core.canonical import sha256_of_text
 from gistpoint.core.readable import utc_day
@@ -15,6 +16,8 @@ from gistpoint.core.study.declaration import (
 
 NEEDED = "(needed)"
 CONTACT = "Questions and complaints: "
+_PRINTED_WIDTH = 78
+"""The width of a copy in characters, for a page of paper."""
 
 
 def consent_words(study: Study) -> str:
@@ -89,4 +92,5 @@ def consent_copy(study: Study, ticked: Sequence[bool] | None, agreed_ms: int | N
         f"{study.title or study.id}\nConsent to take part (study {study.id})\n{version}{agreed}\n"
         f"Shown by gistpoint {program}; fingerprint of text and items: {shown_sha256(study)[:16]}"
     )
-    return "\n\n".join((head, consent_words(study), "WHAT YOU AGREE TO\n\n" + "\n".join(items))) + "\n"
+    text = "\n\n".join((head, consent_words(study), "WHAT YOU AGREE TO\n\n" + "\n".join(items)))
+    return "\n".join(fill(line, _PRINTED_WIDTH) for line in text.splitlines()) + "\n"

@@ -20,6 +20,7 @@ from gistpoint.core.logs import replace_file
 from gistpoint.core.study.declaration import Participants
 from gistpoint.core.study.ledger import Ledger, Person, person_sha256
 from gistpoint.core.study.operations import StudyError
+from gistpoint.core.text import plural
 from gistpoint.sessions.studies.pseudonyms import private_folder
 
 RECRUITS = "recruits.csv"
@@ -176,6 +177,7 @@ def require_room(participants: Participants, ledger: Ledger, strata: Iterable[st
         if more and there + more > limit:
             of = f" of the stratum {name!r}" if name else ""
             raise StudyError(
-                f"The study takes at most {limit} people{of}: {there} take part, so {more} more can't.",
+                f"The study takes at most {plural(limit, 'person', 'people')}{of}: {there} take part, so"
+                f" {more} more can't.",
                 hint="Somebody who withdraws, declines or is screened out leaves a place free.",
             )

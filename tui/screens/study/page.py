@@ -151,7 +151,7 @@ class StudyText(TextView):
 
     def warn(self, words: str) -> None:
         """Show in the frame what is missing, with the number of lines below."""
-        line = plain_line(f"! {words}: {plural(self._left, 'more line')} below (PgDn, End)")
+        line = plain_line(f"! {words}: {plural(self._left, 'more line')} below: PgDn")
         framed(self, self._titled, line.stylize("bold $text-error"))
 
     def _show_rest(self) -> None:
