@@ -23,6 +23,7 @@ TRAINING = "training"
 """The condition's name in the ids of training assignments."""
 ID_CHARACTERS = 12
 _SEPARATOR = "\x1f"
+_HOUR_MS = 3_600_000
 _ORDERS = 200
 """The number of orders of a plan's tasks that are compared."""
 _ALL_ORDERS_UP_TO = 8
@@ -58,6 +59,17 @@ def _is_left(person: Person, assignment: Assignment) -> bool:
     if person.withdrawn is None:
         return False
     return person.withdrawn.data == "erase" or assignment.id not in person.begun
+
+
+def late_assignments(study: Study, ledger: Ledger, now_ms: int) -> tuple[Assignment, ...]:
+    """Return the open assignments of people without a record for longer than the design allows."""
+    before_ms = now_ms - study.design.return_after_hours * _HOUR_MS
+    return tuple(
+        given
+        for person in ledger.people.values()
+        if study.design.return_after_hours and person.withdrawn is None and person.last_own_ms < before_ms
+        for given in person.waiting
+    )
 
 
 def exposed_tasks(person: Person, tasks: Mapping[str, StudyTask]) -> frozenset[str]:

@@ -8,8 +8,9 @@ from dataclasses import dataclass, field, replace
 from itertools import chain
 from statistics import median
 
+from gistpoint.core.study.assigning import late_assignments
 from gistpoint.core.study.declaration import Study, StudyTask
-from gistpoint.core.study.ledger import Assignment, Ledger, Person
+from gistpoint.core.study.ledger import Ledger, Person
 from gistpoint.core.study.operations import Fact, StudyOperationKind
 from gistpoint.core.study.rows import AttemptRow
 from gistpoint.core.study.soundness import training_tasks
@@ -152,17 +153,6 @@ def study_progress(
         late=tuple(given.id for given in late_assignments(study, ledger, now_ms)),
         pace=_pace(ledger, rows, now_ms),
         flags=dict(Counter(flag for row in rows for flag in {one.flag for one in row.flags})),
-    )
-
-
-def late_assignments(study: Study, ledger: Ledger, now_ms: int) -> tuple[Assignment, ...]:
-    """Return the open assignments of people without a record for longer than the design allows."""
-    before_ms = now_ms - study.design.return_after_hours * _HOUR_MS
-    return tuple(
-        given
-        for person in ledger.people.values()
-        if study.design.return_after_hours and person.withdrawn is None and person.last_own_ms < before_ms
-        for given in person.waiting
     )
 
 

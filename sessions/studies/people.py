@@ -23,9 +23,7 @@ from gistpoint.core.study.operations import (
     person,
 )
 from gistpoint.core.study.ports import Erasure
-from gistpoint.core.study.progress import late_assignments
 from gistpoint.core.study.soundness import unwritten_texts
-from gistpoint.core.text import plural
 from gistpoint.sessions.machine import crockford
 from gistpoint.sessions.studies.course import require_opened
 from gistpoint.sessions.studies.exposures import record_exposures
@@ -207,20 +205,6 @@ class ReturnAssignment(Request):
     """The id of the assignment, or the beginning of it."""
     why: str = ""
     late: bool = False
-
-
-def return_late(study: StudyFolder, but: str = "") -> list[Assignment]:
-    """Free the open assignments of people without a record for longer than the design allows; return them.
-
-    The person with the code `but` is left alone. Nothing is freed if the design sets no time.
-    """
-    late = late_assignments(study.study, study.ledger, study.clock.utc_ms())
-    found = [given for given in late if given.person != but]
-    for given in found:
-        why = f"no record for {plural(study.study.design.return_after_hours, 'hour')}"
-        data = Returned(assignment=given.id, why=why, late=True)
-        study.record(given.person, person(given.person), StudyOperationKind.RETURNED, data)
-    return found
 
 
 def return_assignment(study: StudyFolder, request: ReturnAssignment) -> Assignment:

@@ -64,7 +64,7 @@ from gistpoint.sessions.studies.drafts import FormDrafts
 from gistpoint.sessions.studies.exposures import record_exposures
 from gistpoint.sessions.studies.folder import StudyFolder
 from gistpoint.sessions.studies.help_gists import read_help
-from gistpoint.sessions.studies.people import return_late
+from gistpoint.sessions.studies.lateness import return_late
 
 
 @dataclass(frozen=True, slots=True)

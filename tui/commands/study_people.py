@@ -14,6 +14,7 @@ from gistpoint.sessions.studies.auditing import audit
 from gistpoint.sessions.studies.consenting import copy_for
 from gistpoint.sessions.studies.course import outcomes_hidden
 from gistpoint.sessions.studies.folder import StudyFolder
+from gistpoint.sessions.studies.lateness import return_late
 from gistpoint.sessions.studies.loading import rows_of_people
 from gistpoint.sessions.studies.paying import payments, payments_csv
 from gistpoint.sessions.studies.people import (
@@ -25,7 +26,6 @@ from gistpoint.sessions.studies.people import (
     erase_people,
     people_expired,
     return_assignment,
-    return_late,
     withdraw_person,
 )
 from gistpoint.sessions.studies.pseudonyms import PRIVATE

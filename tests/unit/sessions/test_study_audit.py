@@ -8,6 +8,7 @@ import random
 import shutil
 from collections.abc import Callable
 from pathlib import Path
+from threading import Thread
 
 import pytest
 from examples import CHOSEN, EXAMPLES
@@ -408,3 +409,21 @@ def test_a_forged_plan_is_named_even_after_somebody_before_it_was_erased(tmp_pat
         kept.append(json.dumps(members, separators=(",", ":")).encode() + b"\n")
     path.write_bytes(b"".join(kept))
     assert [finding.name for finding in wrong(study)] == ["plan_differs"]
+
+
+def test_two_writers_of_one_file_keep_its_chain(copied: StudyFolder) -> None:
+    """Two programs of one machine may append to a person's file in turn; each links to what is there then."""
+    other = Machine.at(copied.root.parent / "home").open(copied.root)
+
+    def write(study: StudyFolder) -> None:
+        for _ in range(15):
+            study.record("P2", person("P2"), K.DECLINED)
+
+    writers = [Thread(target=write, args=(study,)) for study in (copied, other)]
+    for writer in writers:
+        writer.start()
+    for writer in writers:
+        writer.join()
+    path = next((copied.root / "log").glob("P2@*.jsonl"))
+    assert path.read_bytes().count(b'"declined"') == 30
+    assert list(audit(copied)) == []

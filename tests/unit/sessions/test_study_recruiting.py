@@ -27,12 +27,12 @@ from gistpoint.core.study.steps import DoneStep, ReadyStep, RefusalReason, Refus
 from gistpoint.sessions.studies.consenting import copy_for, save_copy
 from gistpoint.sessions.studies.course import AmendStudy, amend_study, open_for_people
 from gistpoint.sessions.studies.folder import StudyFolder
+from gistpoint.sessions.studies.lateness import return_late
 from gistpoint.sessions.studies.paying import payments, payments_csv
 from gistpoint.sessions.studies.people import (
     EnrolPeople,
     WithdrawPerson,
     enrol_people,
-    return_late,
     withdraw_person,
 )
 from gistpoint.sessions.studies.recruiting import RECRUITS, recruits_of

@@ -1,0 +1,23 @@
+"""Frees the tasks of people who do not come back; `core.study.assigning` says which these are."""
+
+from __future__ import annotations
+
+from gistpoint.core.study.assigning import late_assignments
+from gistpoint.core.study.ledger import Assignment
+from gistpoint.core.study.operations import Returned, StudyOperationKind, person
+from gistpoint.core.text import plural
+from gistpoint.sessions.studies.folder import StudyFolder
+
+
+def return_late(study: StudyFolder, but: str = "") -> list[Assignment]:
+    """Free the open assignments of people without a record for longer than the design allows; return them.
+
+    The person with the code `but` is left alone. Nothing is freed if the design sets no time.
+    """
+    late = late_assignments(study.study, study.ledger, study.clock.utc_ms())
+    found = [given for given in late if given.person != but]
+    for given in found:
+        why = f"no record for {plural(study.study.design.return_after_hours, 'hour')}"
+        data = Returned(assignment=given.id, why=why, late=True)
+        study.record(given.person, person(given.person), StudyOperationKind.RETURNED, data)
+    return found
