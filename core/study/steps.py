@@ -377,8 +377,8 @@ class _Session:
         elif self._is_outdated(consent):
             amended = self.ledger.study.all(Amended)
             since = [fact for fact in amended if fact.utc_ms > consent.utc_ms] or list(amended[-1:])
-            words = tuple(fact.told or fact.why for fact in since)
-            yield ConsentStep(again=True, changes=words, text_changed=self._reads_otherwise(consent))
+            changes = tuple(fact.told or fact.why for fact in since)
+            yield ConsentStep(again=True, changes=changes, text_changed=self._reads_otherwise(consent))
 
     def _reads_otherwise(self, consent: Consented) -> bool:
         """Return whether the text differs from what a person agreed to; older records lack the items."""

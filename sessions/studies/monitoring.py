@@ -13,7 +13,8 @@ from gistpoint.sessions.studies.loading import rows_of_people
 
 AUDITS_AFTER_MS = 60_000
 """The time after which a repeated reading audits the folder again, since an audit reads every journal."""
-_NAMED = 3
+FLAGS_OF_PASSES = frozenset({"fast", "suspicious_names"})
+"""The flags that only an attempt with a passing submission can have."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,8 +39,9 @@ class Watched:
 class Monitor:
     """Reads a study repeatedly."""
 
-    def __init__(self, study: StudyFolder) -> None:
-        self._study = study
+    def __init__(self, study: StudyFolder, *, hidden: bool) -> None:
+        """`hidden` leaves out alerts from which outcomes follow."""
+        self._study, self._hidden = study, hidden
         self._audited_ms: int | None = None
         self._audit: tuple[Alert, ...] = ()
 
@@ -53,25 +55,26 @@ class Monitor:
             self._audited_ms = now
         rows, problems = rows_of_people(study)
         found = study_progress(study.study, study.tasks, study.ledger, rows, now)
-        return Watched(found, (*self._audit, *_alerts(study, found), *(_problem(one) for one in problems)))
+        return Watched(found, (*self._audit, *self._alerts(found), *(_problem(one) for one in problems)))
+
+    def _alerts(self, found: StudyProgress) -> Iterator[Alert]:
+        study = self._study
+        excluding = set(study.study.quality.exclude_on)
+        for flag, number in sorted(found.flags.items()):
+            if self._hidden and flag in FLAGS_OF_PASSES:
+                continue
+            out = ", which excludes" if flag in excluding else ""
+            yield Alert("flag", flag, f"{plural(number, 'attempt')} with the flag {flag}{out}")
+        if found.late:
+            tasks = plural(len(found.late), "open task")
+            words = f"{tasks} timed out: gistpoint study return {study.named} --late"
+            yield Alert("late", "timed_out", words)
 
 
 def _audited(study: StudyFolder) -> Iterator[Alert]:
     for finding in audit(study):
         if not finding.note:
             yield Alert("audit", finding.name, finding.sentence)
-
-
-def _alerts(study: StudyFolder, found: StudyProgress) -> Iterator[Alert]:
-    excluding = set(study.study.quality.exclude_on)
-    for flag, number in sorted(found.flags.items()):
-        out = ", which excludes" if flag in excluding else ""
-        yield Alert("flag", flag, f"{plural(number, 'attempt')} with the flag {flag}{out}")
-    if found.late:
-        words = (
-            f"{plural(len(found.late), 'open task')} timed out: gistpoint study return {study.named} --late"
-        )
-        yield Alert("late", "timed_out", words)
 
 
 def _problem(words: str) -> Alert:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from itertools import chain
 
@@ -91,7 +91,7 @@ def _payment(study: Study, one: Person, rows: list[AttemptRow], external: str, *
     )
 
 
-def _bonus(study: Study, ended: list[object], rows: list[AttemptRow], *, hidden: bool) -> float | None:
+def _bonus(study: Study, ended: Sequence[object], rows: list[AttemptRow], *, hidden: bool) -> float | None:
     pay = study.participants.pay
     if pay.bonus_for is BonusFor.TASK:
         return round(pay.bonus_amount * len(ended), 2)

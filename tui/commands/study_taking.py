@@ -125,7 +125,7 @@ def progress(folder: StudyFolder, request: ShowProgress, as_json: bool) -> int:
     from gistpoint.tui.screens.study.progress import ProgressScreen
     from gistpoint.tui.study_progress import state_words
 
-    monitor = Monitor(folder)
+    monitor = Monitor(folder, hidden=hidden)
 
     def read() -> tuple[Watched, str]:
         return monitor.read(), state_words(folder.study, folder.ledger)
@@ -141,7 +141,7 @@ def progress(folder: StudyFolder, request: ShowProgress, as_json: bool) -> int:
 def _print_progress(folder: StudyFolder, *, hidden: bool, as_json: bool) -> None:
     from gistpoint.sessions.studies.monitoring import Monitor
 
-    watched = Monitor(folder).read()
+    watched = Monitor(folder, hidden=hidden).read()
     found, alerts = watched.progress, watched.alerts
     if as_json:
         tasks = [_task_values(task, hidden=hidden) for task in found.tasks]

@@ -15,7 +15,15 @@ from study_folders import Machine, copy_of, declare
 
 from gistpoint.core.attempts.clock import SystemTime
 from gistpoint.core.study.assigning import plan_tasks, planned_data
-from gistpoint.core.study.operations import Begun, Consented, Finished, StudyOperationKind, Withdrawn, person
+from gistpoint.core.study.operations import (
+    Begun,
+    Consented,
+    Finished,
+    Sitting,
+    StudyOperationKind,
+    Withdrawn,
+    person,
+)
 from gistpoint.sessions.studies.drafts import FormDraft, FormDrafts
 from gistpoint.sessions.studies.folder import StudyFolder
 from gistpoint.tui.cli import main
@@ -64,6 +72,7 @@ def take_part(study: StudyFolder, machine: Machine, code: str, *, end: str = "")
     study.record(code, person(code), StudyOperationKind.PLANNED, data)
     given = study.ledger.person(code).assignments[0]
     attempt = machine.attempt(study.task(given.task), code, study.study.id, assignment=given.id)
+    study.record(code, person(code), StudyOperationKind.SITTING, Sitting(state="began"))
     begun = Begun(assignment=given.id, attempt=attempt.name)
     study.record(code, person(code), StudyOperationKind.BEGUN, begun)
     if end:
@@ -97,7 +106,8 @@ def test_a_new_study_is_sound_but_for_what_only_the_organiser_knows(say: Say, tm
     found = json.loads(say("check", "Mine 1", "--json"))
     assert found["id"] == "mine-1"
     told = {check["name"]: check["detail"] for check in found["checks"] if check["reduced"]}
-    assert told.keys() == {"texts"}
+    assert told.keys() == {"texts", "consent", "time limit", "contrast"}
+    assert "privacy.controller" in told["consent"]
     assert told["texts"].endswith("texts.consent, privacy.contact")
 
 

@@ -53,7 +53,8 @@ def test_a_copy_has_version_text_items_and_the_day() -> None:
     assert "Version of this text: 3 (board, 2 May)" in text
     assert "Agreed to on 2026-05-28 (UTC)." in text
     assert "[x] Yes, I do   (needed)\n[ ] My failures may become tasks" in text
-    assert consent_words(study) in text
+    assert " ".join(consent_words(study).split()) in " ".join(text.split())
+    assert max(map(len, text.splitlines())) <= 78
     assert shown_sha256(study)[:16] in text
     assert "Not agreed to yet." in consent_copy(study, None, None, "9.9")
 
