@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass, fields
 from itertools import chain
 
+from gistpoint.core.csv_text import csv_line
 from gistpoint.core.readable import utc_day
 from gistpoint.core.study.declaration import BonusFor, Study
 from gistpoint.core.study.ledger import Ledger, Person
@@ -142,10 +141,7 @@ def _was_ended(one: Person, at_ms: int) -> bool:
 
 def payments_csv(found: Iterable[Payment]) -> str:
     """Return payments as a table in RFC 4180."""
-    out = io.StringIO()
     names = [field.name for field in fields(Payment)]
-    writer = csv.DictWriter(out, names)
-    writer.writeheader()
-    for one in found:
-        writer.writerow({name: "" if value is None else value for name, value in asdict(one).items()})
-    return out.getvalue()
+    lines = [csv_line(names, end="\r\n")]
+    lines += [csv_line([getattr(one, name) for name in names], end="\r\n") for one in found]
+    return "".join(lines)

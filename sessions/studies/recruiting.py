@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from gistpoint.core.attempts.identity import Role
+from gistpoint.core.csv_text import csv_line, text_of_cell
 from gistpoint.core.locations import opened_regular
 from gistpoint.core.logs import replace_file
 from gistpoint.core.study.declaration import Participants
@@ -141,17 +142,17 @@ def _rows(root: Path) -> list[dict[str, str]]:
             text = file.read(_LARGEST * 10).decode("utf-8")
     except (OSError, ValueError) as error:
         raise StudyError(f"The private table {RECRUITS} can't be read.") from error
-    return [{name: row.get(name) or "" for name in _KEPT} for row in csv.DictReader(io.StringIO(text))]
+    return [
+        {name: text_of_cell(row.get(name) or "") for name in _KEPT}
+        for row in csv.DictReader(io.StringIO(text))
+    ]
 
 
 def _write(root: Path, rows: Iterable[Mapping[str, str]]) -> None:
-    out = io.StringIO()
-    writer = csv.DictWriter(out, _KEPT, lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(rows)
+    lines = [csv_line(_KEPT), *(csv_line([row[name] for name in _KEPT]) for row in rows)]
     try:
         path = private_folder(root, make=True) / RECRUITS
-        replace_file(path, out.getvalue().encode(), mode=0o600)
+        replace_file(path, "".join(lines).encode(), mode=0o600)
     except OSError as error:
         raise StudyError(f"The private table {RECRUITS} can't be written: {error.strerror}.") from error
 
