@@ -29,7 +29,7 @@ class Alert:
 
 
 @dataclass(frozen=True, slots=True)
-class Watched:
+class MonitoredStudy:
     """The progress of a study, and its alerts."""
 
     progress: StudyProgress
@@ -45,7 +45,7 @@ class Monitor:
         self._audited_ms: int | None = None
         self._audit: tuple[Alert, ...] = ()
 
-    def read(self) -> Watched:
+    def read(self) -> MonitoredStudy:
         """Return the current progress and alerts. Raises `StudyError` if the study can't be read."""
         study = self._study
         study.reload()
@@ -55,7 +55,9 @@ class Monitor:
             self._audited_ms = now
         rows, problems = rows_of_people(study)
         found = study_progress(study.study, study.tasks, study.ledger, rows, now)
-        return Watched(found, (*self._audit, *self._alerts(found), *(_problem(one) for one in problems)))
+        return MonitoredStudy(
+            found, (*self._audit, *self._alerts(found), *(_problem(one) for one in problems))
+        )
 
     def _alerts(self, found: StudyProgress) -> Iterator[Alert]:
         study = self._study

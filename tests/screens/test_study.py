@@ -24,7 +24,7 @@ from gistpoint.core.study.progress import study_progress
 from gistpoint.core.study.steps import FormStep, ReadyStep, Step
 from gistpoint.core.text import visible_line
 from gistpoint.sessions.studies.loading import rows_of_people
-from gistpoint.sessions.studies.monitoring import Watched
+from gistpoint.sessions.studies.monitoring import MonitoredStudy
 from gistpoint.tui.base_app import OneScreenApp
 from gistpoint.tui.screens.study.form import FormPage
 from gistpoint.tui.screens.study.pages import ConsentPage
@@ -411,10 +411,10 @@ async def test_the_progress_is_read_again_and_lists_attempts_without_their_outco
     root = joined(machine, tmp_path / "study")
     folder = machine.open(root)
 
-    def read() -> tuple[Watched, str]:
+    def read() -> tuple[MonitoredStudy, str]:
         folder.reload()
         rows, _ = rows_of_people(folder)
-        return Watched(study_progress(folder.study, folder.tasks, folder.ledger, rows)), "state"
+        return MonitoredStudy(study_progress(folder.study, folder.tasks, folder.ledger, rows)), "state"
 
     app = OneScreenApp(
         machine.locations,

@@ -36,7 +36,7 @@ from gistpoint.core.study.steps import (
 )
 from gistpoint.sessions.studies.drafts import FormDraft, FormDrafts
 from gistpoint.sessions.studies.help_gists import write_help
-from gistpoint.sessions.studies.monitoring import Alert, Watched
+from gistpoint.sessions.studies.monitoring import Alert, MonitoredStudy
 from gistpoint.tui import study_words as words
 from gistpoint.tui.base_app import OneScreenApp
 from gistpoint.tui.screens.study.form import FormPage
@@ -84,7 +84,7 @@ def after_task(machine: Machine, root: Path) -> FormStep:
     return step
 
 
-def progress() -> tuple[Watched, str]:
+def progress() -> tuple[MonitoredStudy, str]:
     tasks = (
         TaskCoverage("1a1ec2b7ab6b", "discovery", "sporvei", {"few": 4}, 1, 3, 860.0),
         TaskCoverage("d039549306f5", "remove", "sporvei", {"few": 5}, 0, 4, None),
@@ -97,7 +97,7 @@ def progress() -> tuple[Watched, str]:
         Alert("audit", "line_missing", "log/P03@aaaaaa.jsonl, line 7 does not follow the line before it."),
         Alert("flag", "fast", "2 attempts with the flag fast"),
     )
-    return Watched(found, alerts), "railway-2026   open since 2026-11-21"
+    return MonitoredStudy(found, alerts), "railway-2026   open since 2026-11-21"
 
 
 PAGES: dict[str, tuple[Callable[[Machine, Path], Screen[Any]], tuple[str, ...]]] = {

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from gistpoint.core.study.declaration import Study
     from gistpoint.core.study.progress import TaskCoverage
     from gistpoint.sessions.services import Services
-    from gistpoint.sessions.studies.monitoring import Watched
+    from gistpoint.sessions.studies.monitoring import MonitoredStudy
     from gistpoint.tui.study_app import StudyApp
 
 
@@ -127,7 +127,7 @@ def progress(folder: StudyFolder, request: ShowProgress, as_json: bool) -> int:
 
     monitor = Monitor(folder, hidden=hidden)
 
-    def read() -> tuple[Watched, str]:
+    def read() -> tuple[MonitoredStudy, str]:
         return monitor.read(), state_words(folder.study, folder.ledger)
 
     name = shlex.quote(folder.named)

@@ -13,7 +13,7 @@ from textual.content import Content
 from gistpoint.core.study.declaration import Study
 from gistpoint.core.study.progress import StudyProgress, TaskCoverage
 from gistpoint.core.text import shortened
-from gistpoint.sessions.studies.monitoring import Watched
+from gistpoint.sessions.studies.monitoring import MonitoredStudy
 from gistpoint.tui.base_screen import BaseScreen
 from gistpoint.tui.jobs import Jobs
 from gistpoint.tui.keys import KeyScope, bindings_of
@@ -44,7 +44,7 @@ _BARS = 50
 """The width, in cells, of the chart of people."""
 POLL_S = 5.0
 """Seconds between two readings of the folder, into which participants on other machines write."""
-Found: TypeAlias = tuple[Watched, str]
+Found: TypeAlias = tuple[MonitoredStudy, str]
 """The progress with its alerts, and a text for the state of the study."""
 TALL = 30
 """From this height on, more people at work and more alerts are listed."""
@@ -111,7 +111,7 @@ class ProgressScreen(BaseScreen[None]):
         commands = f"gistpoint review {self._command}; gistpoint study correct, exclude, include, export"
         self.query_one("#study-need", Plain).update(f"{words}\n{commands}")
 
-    def _about_people(self, watched: Watched) -> Content:
+    def _about_people(self, watched: MonitoredStudy) -> Content:
         """Return the people, alerts and pace; on a low screen a line each, which is cut to the width."""
         found, tall = watched.progress, self.size.height >= TALL
         most = SHOWN if tall else SHOWN_LOW
