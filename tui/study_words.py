@@ -26,8 +26,6 @@ from gistpoint.core.study.steps import (
 )
 from gistpoint.core.tasks.model import Task
 
-_TOLD_TO = CONTACT
-
 
 def title_of(study: Study) -> str:
     """Return the name of a study."""
@@ -151,7 +149,7 @@ def done_words(code: str, contact: str, step: DoneStep, completion: Completion) 
         first,
         *(completion_words(completion.code, completion.url, code) if step.complete else ()),
         f"Your code was {code}. Keep it: with it you can ask for your data, or have it erased.",
-        f"{_TOLD_TO}{contact}",
+        f"{CONTACT}{contact}",
     ]
 
 
@@ -171,8 +169,8 @@ def refused_words(step: RefusedStep, contact: str, code: str, completion: Comple
     back = list[str]()
     if step.reason is RefusalReason.SCREENED_OUT:
         back = completion_words(completion.screened_out_code, completion.screened_out_url, code)
-    told = "" if unknown else f"{_TOLD_TO}{contact}"
-    return [words for words in (step.words, step.hint, *back, told) if words]
+    contact_words = "" if unknown else f"{CONTACT}{contact}"
+    return [words for words in (step.words, step.hint, *back, contact_words) if words]
 
 
 def withdrawn_words(*, keeps: bool, contact: str) -> list[str]:
@@ -188,5 +186,5 @@ def withdrawn_words(*, keeps: bool, contact: str) -> list[str]:
     return [
         "You no longer take part in this study. Thank you for what you have done.",
         kept,
-        f"{_TOLD_TO}{contact}",
+        f"{CONTACT}{contact}",
     ]

@@ -168,7 +168,7 @@ class Pay(msgspec.Struct, frozen=True, kw_only=True):
 class Completion(msgspec.Struct, frozen=True, kw_only=True):
     """What a participant takes back to the recruiter at the end: a code, an address, or both.
 
-    `{code}` in the addresses stands for the participant's code.
+    `{code}` in the addresses is replaced by the participant's code.
     """
 
     code: str = ""

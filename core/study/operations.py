@@ -117,7 +117,7 @@ class Amended(Fact, frozen=True, kw_only=True):
 
     protocol: str
     why: str = ""
-    told: str = ""
+    tell: str = ""
     """What changes for participants, as they read it when they are asked for their consent again."""
     version: str = ""
     """The version of gistpoint in force from then on; empty if it was not recorded."""

@@ -377,11 +377,11 @@ class _Session:
         elif self._is_outdated(consent):
             amended = self.ledger.study.all(Amended)
             since = [fact for fact in amended if fact.utc_ms > consent.utc_ms] or list(amended[-1:])
-            changes = tuple(fact.told or fact.why for fact in since)
+            changes = tuple(fact.tell or fact.why for fact in since)
             yield ConsentStep(again=True, changes=changes, text_changed=self._reads_otherwise(consent))
 
     def _reads_otherwise(self, consent: Consented) -> bool:
-        """Return whether the text differs from what a person agreed to; older records lack the items."""
+        """Return whether the text differs from what a person agreed to; older records have no items."""
         if consent.shown_sha256:
             return consent.shown_sha256 != shown_sha256(self.study)
         return consent.text_sha256 != sha256_of_text(self.study.texts.consent)

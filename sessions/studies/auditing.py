@@ -265,7 +265,7 @@ def _ledger_of(study: StudyFolder, plan: Planned) -> Ledger:
     known = (
         one
         for one in study.store.operations_at(plan.basis)
-        # An old copy may have brought an erased person's lines back, which their residue stands for.
+        # An old copy may have brought an erased person's lines back, which their residue replaces.
         if one.op != plan.op and person_sha256(name_in(one.reviewer)) not in kept
     )
     return Ledger((*known, *residual_operations(erased.values(), plan.basis)))

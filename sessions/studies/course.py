@@ -107,7 +107,7 @@ def amend_study(study: StudyFolder, request: AmendStudy) -> str:
     data = Amended(
         protocol=study.protocol,
         why=why,
-        told=request.tell.strip(),
+        tell=request.tell.strip(),
         version=__version__,
         exclude_on=study.study.quality.exclude_on,
     )

@@ -29,7 +29,7 @@ _NAMED = 3
 
 
 def readiness(study: StudyFolder) -> Iterator[CheckFinding]:
-    """Yield findings on what people's machines, the consent, the limits and the contrasts lack."""
+    """Yield findings on what is missing from machines, the consent, the limits and the contrasts."""
     if study.study.simulated or not study.tasks:
         return
     yield _portable(study)
@@ -49,7 +49,7 @@ def _named(tasks: list[StudyTask]) -> str:
 
 
 def _portable(study: StudyFolder) -> CheckFinding:
-    """Return the finding on tasks that are not in the study's folder, so that other machines lack them."""
+    """Return the finding on tasks that are not in the study's folder, which other machines do not have."""
     only_here = [task for task in study.tasks.values() if not study.is_everywhere(task.id)]
     detail = "every machine with the folder has all tasks"
     if only_here:
