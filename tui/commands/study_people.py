@@ -328,7 +328,7 @@ CONSENT = StudyCommand(
         "output": option("write it to this file", "-o", "--output", metavar="FILE"),
     },
     about=(
-        "Prints the consent with its version, the items and what it states about the data, for a participant to"
+        "Prints the consent with its version, the items and what it states on data, for a participant to"
         " keep or for an ethics board to read."
     ),
 )
