@@ -13,8 +13,14 @@ from gistpoint.core.analysis.building import FindingsBuilder, TableBuilder
 from gistpoint.core.analysis.findings import Findings, Matrix, Number, Plot
 from gistpoint.core.analysis.firth import Floats
 from gistpoint.core.analysis.intervals import Z_95, Kept, Scale, Units, jackknife
-from gistpoint.core.analysis.pooling import LEAST_TASKS_OF_CORRELATION, by_mode, primary_minutes, tasks_of
-from gistpoint.core.analysis.samples import FOUND, Pool, measuring, pools, reported_mode
+from gistpoint.core.analysis.pooling import (
+    LEAST_TASKS_OF_CORRELATION,
+    by_mode,
+    primary_minutes,
+    reported_mode,
+    tasks_of,
+)
+from gistpoint.core.analysis.samples import FOUND, Pool, measuring, pools
 from gistpoint.core.kinds.registry import modes_measuring
 from gistpoint.core.study.data import StudyData
 from gistpoint.core.study.rows import AttemptRow

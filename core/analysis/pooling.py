@@ -11,9 +11,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol, TypeVar
 
+import msgspec
+
 from gistpoint.core.analysis.findings import Shortfall
 from gistpoint.core.attempts.reasons import EndReason
+from gistpoint.core.kinds.registry import kind_named
 from gistpoint.core.study.data import StudyData
+from gistpoint.core.study.declaration import StudyTask
 from gistpoint.core.study.rows import AttemptRow
 
 LEAST_PERSONS = 3
@@ -84,12 +88,33 @@ class PooledRows:
         return replace(self, rows=tuple(row for row in self.rows if row.task in kept))
 
 
+def reported_mode(task: StudyTask, mode: str = "") -> str:
+    """Return the mode of a task as reports show it; `mode`, if given, replaces the task's own."""
+    mode = mode or task.mode
+    kind = kind_named(mode)
+    return mode if kind is None else kind.reported_mode(mode, task.corruptions)
+
+
+def as_reported(data: StudyData) -> StudyData:
+    """Return a study whose rows have the modes that reports show, so that all tables have the same modes.
+
+    A task with several corruptions is then in one mode of its own, `several` (decision 164).
+    """
+    return replace(data, rows=tuple(_as_reported(data, row) for row in data.rows))
+
+
+def _as_reported(data: StudyData, row: AttemptRow) -> AttemptRow:
+    task = data.tasks.get(row.task)
+    mode = row.mode if task is None else reported_mode(task, row.mode)
+    return row if mode == row.mode else msgspec.structs.replace(row, mode=mode)
+
+
 def groups(data: StudyData) -> tuple[PooledRows, ...]:
-    """Return a study's countable rows in groups.
+    """Return a study's countable rows in groups, by the modes that reports show.
 
     People come first, then models by name; within each, groups are in the order of mode, condition and key.
     """
-    return groups_of(data.rows)
+    return groups_of(as_reported(data).rows)
 
 
 def groups_of(rows: Iterable[AttemptRow]) -> tuple[PooledRows, ...]:

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from gistpoint.core.analysis.catalogue import analyses as catalogue
 from gistpoint.core.analysis.findings import Findings
+from gistpoint.core.analysis.pooling import as_reported
 from gistpoint.core.errors import UserError, did_you_mean, extra_hint
 from gistpoint.core.kinds.measures import Analysis
 from gistpoint.core.running import UNATTENDED, RunContext, RunProgress
@@ -61,7 +62,7 @@ def run_analyses(
     Progress is reported before each analysis. An analysis that fails is returned with the reason. Raises
     `StudyError` if the extra `study` is not installed, and `CancelledError` when cancelled.
     """
-    found, listed = [], tuple(analyses)
+    found, listed, data = [], tuple(analyses), as_reported(data)
     for done, analysis in enumerate(listed):
         run.check()
         run.progress(

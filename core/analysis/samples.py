@@ -10,10 +10,10 @@ from statistics import fmean, pstdev
 
 import msgspec
 
-from gistpoint.core.analysis.pooling import PooledRows, groups_of, regression_needs
-from gistpoint.core.kinds.registry import kind_named, modes_measuring
+from gistpoint.core.analysis.pooling import PooledRows, as_reported, groups_of, regression_needs
+from gistpoint.core.kinds.registry import modes_measuring
 from gistpoint.core.study.data import StudyData
-from gistpoint.core.study.declaration import Condition, StudyTask
+from gistpoint.core.study.declaration import Condition
 from gistpoint.core.study.rows import AttemptRow
 
 FOUND, FIDELITY = "found", "fidelity"
@@ -26,20 +26,8 @@ def measuring(data: StudyData, measure: str) -> tuple[PooledRows, ...]:
     The modes that have `FOUND` are removal, discovery, and discovery of several corruptions.
     """
     modes = modes_measuring(measure)
-    found = groups_of(_as_reported(data, row) for row in data.rows if row.mode in modes)
+    found = groups_of(row for row in as_reported(data).rows if row.mode in modes)
     return tuple(sorted(found, key=lambda group: modes.index(group.mode)))
-
-
-def _as_reported(data: StudyData, row: AttemptRow) -> AttemptRow:
-    task = data.tasks.get(row.task)
-    return row if task is None else msgspec.structs.replace(row, mode=reported_mode(task, row.mode))
-
-
-def reported_mode(task: StudyTask, mode: str = "") -> str:
-    """Return the mode of a task as reports show it; `mode`, if given, replaces the task's own."""
-    mode = mode or task.mode
-    kind = kind_named(mode)
-    return mode if kind is None else kind.reported_mode(mode, task.corruptions)
 
 
 @dataclass(frozen=True)

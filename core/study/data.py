@@ -25,6 +25,8 @@ class ReviewerDecision:
     attempt: str
     reviewer: str
     decision: ReviewDecision
+    active_s: float | None = None
+    """The active time in seconds with which the reviewer accepts the attempt; None for the recorded one."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -320,6 +320,12 @@ def _times(evidence: AttemptEvidence, *, solved: bool) -> dict[str, Any]:
     end = firsts.get(FirstTime.SOLVED if solved else FirstTime.END)
     until = end.at_ms if end is not None else timeline.end_ms
     counted = ON_THE_CLOCK[evidence.study.protocol.primary_time]
+    active, primary = milliseconds(spans, ACTIVE), milliseconds(spans, counted, until)
+    given = None if evidence.notes.corrections else time_of_reviewers(evidence.recorded.decisions)
+    if given is not None:
+        # A reviewer corrects the solver's own time; time spent on waiting is added as recorded.
+        waiting = set(counted) - set(ACTIVE)
+        active, primary = round(1000 * given), round(1000 * given) + milliseconds(spans, waiting, until)
     submitted = next((s.at_ms for s in evidence.state.submissions if s.counts), None)
 
     def when(what: FirstTime) -> float | None:
@@ -330,8 +336,8 @@ def _times(evidence: AttemptEvidence, *, solved: bool) -> dict[str, Any]:
     return {
         **{f"{name}_s": seconds(getattr(clock, name)) for name in _CLOCKS},
         "active_s": seconds(clock.active),
-        "active_corrected_s": seconds(milliseconds(spans, ACTIVE)),
-        "primary_s": seconds(milliseconds(spans, counted, until)),
+        "active_corrected_s": seconds(active),
+        "primary_s": seconds(primary),
         "instructions_s": None if evidence.by_model else when(FirstTime.LEFT_BRIEF),
         "first_submission_s": seconds(submitted),
         "solved_s": when(FirstTime.SOLVED) if solved else None,
@@ -339,6 +345,16 @@ def _times(evidence: AttemptEvidence, *, solved: bool) -> dict[str, Any]:
         "first_mark_s": when(FirstTime.MARK),
         "first_touch_s": when(FirstTime.TOUCH),
     }
+
+
+def time_of_reviewers(decisions: Iterable[ReviewerDecision]) -> float | None:
+    """Return the active seconds with which reviewers accept an attempt; None if none corrects it.
+
+    None also if they give different times: then the recorded time counts until an organiser corrects it
+    (decision 164).
+    """
+    given = {one.active_s for one in decisions if one.active_s is not None}
+    return given.pop() if len(given) == 1 else None
 
 
 _CLOCKS = ("reading", "exploring", "editing", "waiting", "paused", "idle", "asleep", "away")

@@ -71,6 +71,7 @@ def load_study(folder: StudyFolder, report: Callable[[str], None] = lambda words
         )
     people = [row.attempt for row in rows if not row.solver]
     decisions = tuple(one for attempt in people for one, _ in _decisions(book, attempt))
+    problems += _disputed_times(folder.ledger, decisions)
     data = StudyData(
         folder.study, folder.ledger, tasks, tuple(rows), tuple(problems), candidates(tasks, found), decisions
     )
@@ -148,12 +149,29 @@ def _decisions(book: ReviewBook, identity: str) -> Iterator[tuple[ReviewerDecisi
     """Yield each reviewer's decision on an attempt, and whether it rejects only the pass."""
     for given in verdicts(book, attempt_key(identity)):
         if given.verdict in _ACCEPTING:
-            yield ReviewerDecision(identity, given.reviewer, ReviewDecision.ACCEPT), False
+            seconds = given.corrected_time_s
+            corrected = seconds if seconds is not None and seconds >= 0 else None
+            yield ReviewerDecision(identity, given.reviewer, ReviewDecision.ACCEPT, corrected), False
         elif given.verdict in (RunVerdict.EXCLUDE, RunVerdict.NOT_SOLVED):
             # "Not solved" of a model's attempt rejects its pass; the attempt itself counts.
             is_shortcut = set(given.reasons) == {ExcludeReason.SHORTCUT}
             of_pass = given.verdict is RunVerdict.NOT_SOLVED or is_shortcut
             yield ReviewerDecision(identity, given.reviewer, ReviewDecision.EXCLUDE), of_pass
+
+
+def _disputed_times(ledger: Ledger, decisions: Iterable[ReviewerDecision]) -> Iterator[str]:
+    """Yield a sentence for each attempt whose time reviewers correct differently, and no organiser did."""
+    times: dict[str, set[float]] = defaultdict(set)
+    for one in decisions:
+        if one.active_s is not None:
+            times[one.attempt].add(one.active_s)
+    for identity, given in sorted(times.items()):
+        if len(given) > 1 and not ledger.notes(identity).corrections:
+            listed = ", ".join(f"{seconds:g} s" for seconds in sorted(given))
+            yield (
+                f"Attempt {identity}: reviewers give different corrected times ({listed}), so the recorded"
+                " time counts until `gistpoint study correct` settles it."
+            )
 
 
 def _longest(versions: Iterable[PublishedAttempt]) -> PublishedAttempt:

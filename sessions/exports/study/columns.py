@@ -331,8 +331,8 @@ FLAGS = TidyTable(
 
 EXCLUSIONS = TidyTable(
     "exclusions",
-    "Why attempts are not counted, and what organisers decided about them: each corrected time,"
-    " exclusion and inclusion.",
+    "Why attempts are not counted, and what organisers and reviewers decided about them: each corrected"
+    " time, exclusion and inclusion.",
     (
         _ATTEMPT,
         SIMULATED,
@@ -342,13 +342,14 @@ EXCLUSIONS = TidyTable(
             "The kind of the decision or reason.",
             values=("rule", "excluded", "included", "corrected", "note"),
         ),
-        _text("reason", "The rule, the flag, or the organiser's reason."),
+        _text("reason", "The rule, the flag, the organiser's reason, or `reviewers` for a reviewer's time."),
         _text("words", "Why, in the organiser's words."),
         _text("writer", "Who recorded the decision; empty for a rule."),
         _moment("said_utc", "When the decision was recorded."),
         _seconds("from_s", "Start of a corrected span, on the attempt's timeline."),
         _seconds("to_s", "End of the span."),
         _text("counts_as", "What the span counts as.", values=("idle", "paused", "work")),
+        _seconds("active_s", "The active time with which a reviewer accepts the attempt."),
     ),
     ("attempt", "number"),
     (_OF_ATTEMPT,),

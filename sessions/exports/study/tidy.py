@@ -207,6 +207,9 @@ def _rulings_on(data: StudyData, row: AttemptRow) -> Iterator[Cells]:
                 "to_s": span.to_ms / 1000,
                 "counts_as": span.counts_as,
             }
+    for one in data.decisions:
+        if one.attempt == row.attempt and one.active_s is not None:
+            yield {"kind": "corrected", "reason": "reviewers", "active_s": one.active_s}
     for remark in notes.remarks:
         yield {"kind": "note", "words": remark.text, **_written_by(remark)}
 

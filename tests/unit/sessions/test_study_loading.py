@@ -125,6 +125,19 @@ def test_what_reviewers_decide_of_an_attempt(tmp_path: Path) -> None:
     assert (row.counted, row.solved) == (True, False)
 
 
+def test_corrected_times_of_reviewers_count_and_disputed_ones_are_reported(tmp_path: Path) -> None:
+    held = Held.at(tmp_path)
+    attempt = held.attempt("P01", held.tasks[1])
+    store = ReviewStore(held.folder.root / "reviews", held.clock)
+    key, corrected = attempt_key(attempt), RunVerdict.ACCEPT_CORRECTED_TIME
+    Reviewer(store, "r1").verdict(key, corrected, corrected_time_s=77.5)
+    assert held.row(attempt).primary_s == 77.5
+    assert held.load().data.problems == ()
+    Reviewer(store, "r2").verdict(key, corrected, corrected_time_s=80)
+    assert held.row(attempt).primary_s != 77.5
+    assert any("77.5 s, 80 s" in problem for problem in held.load().data.problems)
+
+
 def test_a_brief_that_its_condition_does_not_give(tmp_path: Path) -> None:
     held = Held.at(tmp_path, condition=[{"id": "alone", "tool_uses": 12, "submissions": 3}])
     (flag,) = held.row(held.attempt("P01", held.tasks[1])).flags

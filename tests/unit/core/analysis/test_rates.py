@@ -11,6 +11,7 @@ from study_rows import World, attempt_row, study_data
 from gistpoint.core.analysis.catalogue import analyses, analysis
 from gistpoint.core.analysis.findings import Bars, Findings
 from gistpoint.core.analysis.pooling import groups, shared_tasks, too_few
+from gistpoint.core.analysis.running import run_analyses
 from gistpoint.core.study.data import StudyData
 from gistpoint.core.tasks.strata import FAILING_STRATA
 
@@ -51,6 +52,27 @@ def test_conditions_modes_and_settings_are_told_apart() -> None:
         ("people, alone", "remove"),
         ("people, assisted", "remove"),
     ]
+
+
+def test_a_task_with_two_corruptions_is_in_one_mode_in_every_table() -> None:
+    two = {"mode": "discovery", "condition_key": "32/8", "tool_use_budget": 32, "submission_budget": 8}
+    rows = [attempt_row(p, f"t{n}", mode="discovery") for p in "ABC" for n in range(3)]
+    rows += [attempt_row(p, f"u{n}", minutes=9, **two) for p in "ABC" for n in range(4)]
+    data = study_data(rows)
+    data = replace(
+        data,
+        tasks={
+            name: structs.replace(task, corruptions=1 + name.startswith("u"), failing=5)
+            for name, task in data.tasks.items()
+        },
+    )
+    assert [(g.label, g.mode) for g in groups(data)] == [("people", "discovery"), ("people", "several")]
+    for ran in run_analyses(data, analyses()):
+        for table in ran.findings.tables:
+            assert not any("settings" in str(cell) for row in table.rows for cell in row), table.title
+        assert not any("settings" in key for key in ran.findings.numbers), ran.analysis.id
+        kinds = {key.split("/")[1] for key in ran.findings.numbers if "people/" in key and "several" in key}
+        assert kinds <= {"several"}, ran.analysis.id
 
 
 def test_rows_that_do_not_count_are_left_out() -> None:

@@ -290,6 +290,29 @@ def test_reviewers_exclude_by_the_declared_rule(
     assert acted.row(decisions=decisions).counted
 
 
+@pytest.mark.parametrize(
+    ("given", "primary"), [([12.5], 12.5), ([12.5, None], 12.5), ([12.5, 13], None), ([], None)]
+)
+def test_the_time_with_which_reviewers_accept_an_attempt_counts(
+    tmp_path: Path, given: list[float | None], primary: float | None
+) -> None:
+    acted = begin(tmp_path)
+    acted.attempt.call("read_file", {"file_path": "shop/prices.py"})
+    acted.clock.advance(40_000)
+    acted.attempt.end(EndReason.FINAL_WRONG)
+    decisions = tuple(
+        ReviewerDecision(ATTEMPT, f"r{number}", ACCEPT, seconds) for number, seconds in enumerate(given)
+    )
+    recorded, row = acted.row(), acted.row(decisions=decisions)
+    assert recorded.primary_s is not None
+    assert recorded.primary_s >= 40
+    assert row.primary_s == row.active_corrected_s == (primary or recorded.primary_s)
+    assert row.active_s == recorded.active_s
+    spans = [[0, 10_000, "idle"]]
+    acted.log.add(f"attempt:{ATTEMPT}", StudyOperationKind.CORRECTED, "desk@bbbbbb", spans=spans, why="call")
+    assert acted.row(decisions=decisions).primary_s == recorded.primary_s - 10
+
+
 def test_a_method_is_shown_touched_and_found_with_its_class(tmp_path: Path) -> None:
     events = begin(tmp_path, Mode.DISCOVERY)
     attempt, clock = events.attempt, events.clock
