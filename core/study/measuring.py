@@ -32,6 +32,10 @@ NO_ROW = frozenset({EndReason.INFRASTRUCTURE, EndReason.WITHDRAWN, EndReason.DIS
 """Ends that carry no information on the task: such attempts appear only in the participant flow."""
 _COMPETING = frozenset({EndReason.GAVE_UP, EndReason.SKIPPED})
 CENSORED = "censored"
+JUDGED = "judged"
+RECORDED = "recorded"
+DERIVED = "derived"
+"""Where a row's verdict comes from (`AttemptRow.verdict_from`)."""
 COMPETING = "competing"
 _DESIGN = frozenset({"unfinished", "mixed", "not_assigned", "returned", "second_exposure"})
 _SIMULATED = "simulated"
@@ -65,6 +69,7 @@ def measured(evidence: AttemptEvidence) -> AttemptRow:
         end_code=state.ending.code if state.ending else "",
         solved=solved,
         by_tests=state.solved,
+        verdict_from=JUDGED if state.ended else "",
         confirmation=str(standing_in(confirmation_words(state), passes=False) or ""),
         **_scores(evidence),
         tool_uses=max(0, state.budgets.tool_uses - state.remaining.tool_uses),

@@ -80,6 +80,11 @@ class AttemptRow(msgspec.Struct, frozen=True, kw_only=True):
     """Whether it counts as solved by the task's kind: for a gist, fidelity 1 without mocks."""
     by_tests: bool = False
     """Whether it is solved by the tests alone, before reviewers and confirmations."""
+    verdict_from: str = ""
+    """The origin of `solved`: `judged` by gistpoint, `recorded` by another program, or `derived`.
+
+    It is derived if another program's file has only a score or a reward, and empty if there is no result.
+    """
     confirmation: str = ""
     """The standing of a pass (`core.attempts.results.Standing`); empty if there is no pass."""
     score: float | None = None

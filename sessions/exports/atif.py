@@ -78,7 +78,7 @@ def _foot(run: Run) -> dict[str, Json]:
         "task": run.task,
         "exit_status": run.exit_status,
         "submission": run.submission,
-        "verdict": run.verdict,
+        "verdict": "" if "verdict" in run.derived else run.verdict,
         "suspicious": [*run.suspicious],
         "confirmation": run.confirmation,
         "score": run.score,
@@ -96,6 +96,8 @@ def _foot(run: Run) -> dict[str, Json]:
         "warnings": [*run.warnings],
         "derived": [*sorted(run.derived)],
     }
+    if run.verdict and "verdict" in run.derived:
+        own["derived_verdict"] = run.verdict  # other readers take `verdict` for recorded
     extra["gistpoint"] = own
     if not final:
         return {"extra": extra}

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from gistpoint.core.text import visible, visible_line
 from gistpoint.sessions.records.model import Step
 from gistpoint.sessions.runs.document import RunDocument
-from gistpoint.sessions.runs.rendering import summary
+from gistpoint.sessions.runs.rendering import summary, tilde_of
 
 _LONGEST_PAUSE_S = 3.0
 _GUESSED_S = 1.0
@@ -20,7 +20,8 @@ def cast_text(document: RunDocument, *, width: int = 120, height: int = 40) -> I
     """Yield the lines of a recording; pauses are limited to 3 s, texts to 20,000 characters."""
     document.build()
     run = document.header
-    title = visible_line(" - ".join(part for part in (run.task or run.id or run.format, run.verdict) if part))
+    outcome = f"{tilde_of(run, 'verdict')}{run.verdict}" if run.verdict else ""
+    title = visible_line(" - ".join(part for part in (run.task or run.id or run.format, outcome) if part))
     head: dict[str, object] = {"version": 2, "width": width, "height": height, "title": title}
     if run.started is not None:
         head["timestamp"] = int(run.started)

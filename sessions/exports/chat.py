@@ -65,7 +65,7 @@ def _head(document: RunDocument) -> dict[str, Json]:
     known: dict[str, Json] = {
         "instance_id": "" if "task" in run.derived else run.task,
         "model": run.model,
-        "verdict": run.verdict,
+        "derived_verdict" if "verdict" in run.derived else "verdict": run.verdict,
         "suspicious": [*run.suspicious],
         "confirmation": run.confirmation,
     }

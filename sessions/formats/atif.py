@@ -69,6 +69,7 @@ class _Reader(RunReader):
         ours = as_dict(as_dict(self.fact("extra")).get("gistpoint"))
         extra = {**as_dict(self.fact("extra")), **ours}
         name = as_str(agent.get("name"))
+        derived = {*_strings(ours.get("derived"))}
         notes, continued = as_str(self.fact("notes")), as_str(self.fact("continued_trajectory_ref"))
         return Run(
             self.format,
@@ -83,7 +84,7 @@ class _Reader(RunReader):
             if "agent" in ours
             else f"{name} {as_str(agent.get('version'))}".strip(),
             actor=Actor.PERSON if name == "human" or ours.get("actor") == "person" else Actor.AGENT,
-            verdict=as_str(extra.get("verdict")),
+            verdict=as_str(extra.get("verdict")) or as_str(ours.get("derived_verdict")),
             suspicious=tuple(map(as_str, as_list(extra.get("suspicious")))),
             confirmation=as_str(extra.get("confirmation")),
             score=as_float(extra.get("score")),
@@ -100,7 +101,9 @@ class _Reader(RunReader):
             links=(continued,) if continued else (),
             extra={"notes": notes} if notes else {},
             also=_noted(ours.get("also")),
-            derived=frozenset({"task"} & {*_strings(ours.get("derived"))} if extra.get("task") else {"task"}),
+            derived=frozenset(
+                ({"task"} & derived if extra.get("task") else {"task"}) | ({"verdict"} & derived)
+            ),
         )
 
     def step(self, index: int, raws: Sequence[Raw]) -> Step:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, NewType
@@ -26,6 +26,7 @@ from gistpoint.sessions.studies.folder import StudyFolder
 from gistpoint.sessions.studies.loading import LoadedStudy, load_study, of_person
 from gistpoint.sessions.studies.pseudonyms import Pseudonyms, key_of
 from gistpoint.sessions.studies.public import public_data
+from gistpoint.sessions.studies.solvers import runs_by_attempt
 
 if TYPE_CHECKING:
     from gistpoint.core.analysis.power import PowerDesign, PowerFigure
@@ -200,10 +201,9 @@ def export_study(
     if request.person is None:
         require_unblinded(study, unblind=request.unblind)
     exporters = {name: study_exporter(name, public=request.public) for name in request.to}
-    data = read_study_data(study, run).data
-    if request.person is not None:
-        data = of_person(data, request.person)
-    given = _data_for_export(study, data, request)
+    loaded = read_study_data(study, run)
+    data = loaded.data if request.person is None else of_person(loaded.data, request.person)
+    given = _data_for_export(study, data, runs_by_attempt(loaded.solvers), request)
     out, files = path_of(request.output), list[str]()
     run.progress(RunProgress(step="writing tables"))
     for number, (name, exporter) in enumerate(exporters.items()):
@@ -217,11 +217,15 @@ def export_study(
     return StudyExported(files, data.problems)
 
 
-def _data_for_export(study: StudyFolder, data: StudyData, request: ExportStudy) -> StudyExport:
+def _data_for_export(
+    study: StudyFolder, data: StudyData, runs: Mapping[str, str], request: ExportStudy
+) -> StudyExport:
     ids = {row.attempt for row in data.rows}
+    runs = {identity: opened_as for identity, opened_as in runs.items() if identity in ids}
     journals = {one.id: one.journal for one in study.attempts() if one.id in ids}
     if request.public:
         names = Pseudonyms.of(data, key_of(study.root))
         journals = {names.attempt(identity): journal for identity, journal in journals.items()}
+        runs = {names.attempt(identity): opened_as for identity, opened_as in runs.items()}
         data = public_data(data, names)
-    return StudyExport(data, journals, public=request.public, simulated_wanted=request.simulated)
+    return StudyExport(data, journals, runs, public=request.public, simulated_wanted=request.simulated)

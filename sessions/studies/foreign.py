@@ -8,10 +8,10 @@ from gistpoint.core.attempts.state import AttemptResult
 from gistpoint.core.kinds.folder import read_answer
 from gistpoint.core.kinds.registry import kind_of
 from gistpoint.core.study.declaration import DeclaredSolver, Study, StudyTask
-from gistpoint.core.study.measuring import CENSORED, utc_text
+from gistpoint.core.study.measuring import CENSORED, DERIVED, RECORDED, utc_text
 from gistpoint.core.study.rows import AttemptRow, CallRow, FlagRow, SubmissionRow
 from gistpoint.core.tasks.model import Task
-from gistpoint.sessions.records.model import Json, Step, StepKind, Tokens
+from gistpoint.sessions.records.model import Json, Run, Step, StepKind, Tokens
 from gistpoint.sessions.runs.document import RunDocument
 from gistpoint.sessions.runs.facts import (
     Goal,
@@ -75,6 +75,7 @@ def foreign_row(
         exclusion="" if judged else "no_verdict",
         end="solved" if solved else run.exit_status[:200],
         solved=solved,
+        verdict_from=_origin(run) if judged else "",
         by_tests=solved or run.verdict == AttemptResult.TO_BE_READ,
         score=run.score,
         best_score=run.score,
@@ -92,6 +93,11 @@ def foreign_row(
         calls=tuple(calls),
         flags=_flags(run.verdict, run.suspicious),
     )
+
+
+def _origin(run: Run) -> str:
+    """Return whether a run's file records its verdict, or whether the verdict was derived from a number."""
+    return RECORDED if run.verdict and "verdict" not in run.derived else DERIVED
 
 
 def _edited_goals(marks: StepMarks) -> set[int]:

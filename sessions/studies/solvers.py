@@ -23,16 +23,17 @@ from gistpoint.core.study.rows import AttemptRow
 from gistpoint.sessions.annotations.keys import run_key
 from gistpoint.sessions.annotations.reviews import ReviewBook
 from gistpoint.sessions.annotations.settling import settle
-from gistpoint.sessions.journal import JournalContent, journal_in, read_journal
-from gistpoint.sessions.records.archives import FileBlob
 from gistpoint.sessions.records.model import OWN_FORMAT
 from gistpoint.sessions.runs.document import RunDocument
 from gistpoint.sessions.runs.opening import list_runs, open_run, split_name
+from gistpoint.sessions.runs.own import journal_of
 from gistpoint.sessions.studies.delivered import Delivery
 from gistpoint.sessions.studies.folder import StudyFolder
 from gistpoint.sessions.studies.foreign import foreign_row
 
-_MAP, _BY_ID = "file:", "task_id"
+FILE_OF_MAP = "file:"
+"""The beginning of a declared map that is a file."""
+_BY_ID = "task_id"
 _ID = re.compile(r"[0-9a-f]{12,64}")
 
 
@@ -47,6 +48,8 @@ class MatchedRun:
     why_not: str = ""
     sha256: str = ""
     """The hash of its journal's last line, or of its file."""
+    opened_as: str = ""
+    """The name with which `open_run` opens it."""
 
 
 @dataclass(frozen=True)
@@ -78,6 +81,11 @@ class _TakenRuns:
     """The name of the solver of each run, by the run's name."""
     names: dict[str, str] = field(default_factory=dict)
     """The name of each run, by the key of its attempt."""
+
+
+def runs_by_attempt(found: Iterable[SolverRuns]) -> Mapping[str, str]:
+    """Return the names with which `open_run` opens the matched runs, by the ids of their rows."""
+    return {run.row.attempt: run.opened_as for solver in found for run in solver.runs if run.row is not None}
 
 
 def runs_of_solvers(
@@ -126,7 +134,7 @@ def _runs_of(
     runs: list[MatchedRun] = []
     notes: list[str] = []
     for pattern in solver.runs:
-        paths = _paths(folder.root, pattern)
+        paths = paths_of_runs(folder.root, pattern)
         if not paths:
             notes.append(f"{pattern!r} matches no file below the study's folder.")
         for listed in list_runs(paths):
@@ -163,7 +171,7 @@ def _matched(
     name: str,
 ) -> MatchedRun:
     document = open_run(path)
-    own = _journal_of(document) if document.format.name == OWN_FORMAT else None
+    own = journal_of(document) if document.format.name == OWN_FORMAT else None
     header = own.events[0].data if own is not None and own.events else None
     if isinstance(header, AttemptStarted):
         _require_alike(folder.study.simulated, header.actor, name)
@@ -179,14 +187,14 @@ def _matched(
     if own is None or not isinstance(header, AttemptStarted):
         settle(document, book)
         row = foreign_row(document, run_key(document), folder.study, solver, task, folder.task(task.id))
-        return MatchedRun(name, task.id, row, sha256=_sha256(document))
+        return MatchedRun(name, task.id, row, sha256=_sha256(document), opened_as=path)
     if header.task_id != task.id:
         return MatchedRun(
             name, why_not=f"It is an attempt at task {header.task_id[:12]}, not at {task.id[:12]}."
         )
     recorded = delivery.recorded(own, solver.condition, accepted=settle(document, book).accepted)
     row = measured(AttemptEvidence(folder.study, task, recorded, folder.ledger, solver))
-    return MatchedRun(name, task.id, row, sha256=own.head)
+    return MatchedRun(name, task.id, row, sha256=own.head, opened_as=path)
 
 
 def _require_alike(simulated_study: bool, actor: str, name: str) -> None:
@@ -196,13 +204,6 @@ def _require_alike(simulated_study: bool, actor: str, name: str) -> None:
             f"{name} {origin}, and the study is {'simulated' if simulated_study else 'not simulated'}.",
             hint="Take it out of [[solver]]: a study is either simulated or not.",
         )
-
-
-def _journal_of(document: RunDocument) -> JournalContent:
-    blob = document.blobs[0]
-    if isinstance(blob, FileBlob):
-        return read_journal(blob.path)
-    return journal_in(blob.read(0, blob.size))
 
 
 def _sha256(document: RunDocument) -> str:
@@ -272,12 +273,12 @@ def _map_of(root: Path, solver: DeclaredSolver) -> Mapping[str, str] | None:
     """
     if solver.map in ("", _BY_ID):
         return None
-    if not solver.map.startswith(_MAP):
+    if not solver.map.startswith(FILE_OF_MAP):
         raise StudyError(
             f"study.toml: the map {solver.map[:80]!r} of the solver {solver.name!r} is unknown.",
             hint=f"Use {_BY_ID!r}, or 'file:map.csv' with the columns run and task.",
         )
-    path = root / solver.map.removeprefix(_MAP)
+    path = root / solver.map.removeprefix(FILE_OF_MAP)
     try:
         text = read_regular(path, LARGEST_SETTINGS).decode("utf-8-sig")
         rows = list(csv.DictReader(StringIO(text, newline="")))
@@ -294,7 +295,11 @@ def _map_of(root: Path, solver: DeclaredSolver) -> Mapping[str, str] | None:
     return {text_of_cell(row["run"].strip()): text_of_cell(row["task"].strip()) for row in rows}
 
 
-def _paths(root: Path, pattern: str) -> list[Path]:
+def paths_of_runs(root: Path, pattern: str) -> list[Path]:
+    """Return the files and folders below a study's folder that a pattern of runs matches.
+
+    Raises `StudyError` for an invalid pattern.
+    """
     try:
         return sorted(root.glob(pattern))
     except (ValueError, NotImplementedError) as error:

@@ -1,4 +1,4 @@
-"""The declaration of a study as an archive: study.toml, texts, tasks and gists, without data of people."""
+"""A study as an archive, without data of people: its declaration, texts, tasks, gists and models' runs."""
 
 from __future__ import annotations
 
@@ -15,21 +15,22 @@ from gistpoint.core.study.reading import FILE, TEXTS
 from gistpoint.core.trees import sha256_of
 from gistpoint.sessions.studies.folder import StudyFolder
 from gistpoint.sessions.studies.help_gists import FOLDER as HELP
+from gistpoint.sessions.studies.solvers import FILE_OF_MAP, paths_of_runs
 from gistpoint.sessions.studies.tasks import ARCHIVE
 
 MAX_BYTES = 8 * 1024**3
 """The maximum number of bytes in an archive, unpacked."""
 MAX_MEMBERS = 100_000
-_NOT_DECLARATION = frozenset({"log", "attempts", "reviews", "runs", "private", "team.toml", "report.html"})
-"""The names in a study's folder that are not part of its declaration."""
+_NOT_DECLARATION = frozenset({"log", "attempts", "reviews", "private", "team.toml", "report.html"})
+"""The names in a study's folder that are never in an archive of it."""
 _LEVEL = 9
 
 
 def files_of(study: StudyFolder) -> dict[str, Path]:
-    """Return the files of a study's declaration, by their paths in its folder.
+    """Return the files of a study's declaration and of its models' runs, by their paths in its folder.
 
-    Raises `StudyError` if a task is outside the folder, so that other machines would not have it, or if a
-    file is a link.
+    Raises `StudyError` if a task or a run is outside the folder, so that other machines would not have it,
+    or if a file is a link.
     """
     root, tasks = study.root.resolve(), (study.root / study.study.tasks).resolve()
     found = {FILE: root / FILE}
@@ -50,9 +51,29 @@ def files_of(study: StudyFolder) -> dict[str, Path]:
                 " folder.",
                 hint="Copy the tasks into the folder.",
             )
+    for place in (*places, *_of_models(study, root)):
         for path in _within(place):
             found[path.relative_to(root).as_posix()] = path
     return dict(sorted(found.items()))
+
+
+def _of_models(study: StudyFolder, root: Path) -> Iterator[Path]:
+    """Yield the runs of the declared models, and the maps from runs to tasks.
+
+    Raises `StudyError` for a run outside the folder.
+    """
+    for solver in study.study.solver:
+        found = [path for pattern in solver.runs for path in paths_of_runs(root, pattern)]
+        if solver.map.startswith(FILE_OF_MAP):
+            found.append(root / solver.map.removeprefix(FILE_OF_MAP))
+        for path in found:
+            if not path.resolve().is_relative_to(root):
+                raise StudyError(
+                    f"{path.name}, of the model {solver.name!r}, is outside of the study's folder, so other"
+                    " machines would not have it.",
+                    hint="Copy the runs into `runs` in the folder.",
+                )
+            yield path
 
 
 def _within(place: Path) -> Iterator[Path]:

@@ -41,6 +41,7 @@ from gistpoint.sessions.runs.rendering import (
     language_of,
     row_words,
     step_facts,
+    tilde_of,
     title_of,
     unanswered,
 )
@@ -109,7 +110,8 @@ class _RunPage:
             f"<dt>{line(name, 100)}</dt><dd>{line(fact, 2_000)}</dd>" for name, fact in header_facts(run)
         )
         mark = {"solved": "✔ ", "unsolved": "✘ "}.get(run.verdict, "")
-        verdict = f'<p class="verdict">{mark}{line(run.verdict, 200)}</p>\n' if run.verdict else ""
+        words = f"{tilde_of(run, 'verdict')}{run.verdict}"
+        verdict = f'<p class="verdict">{mark}{line(words, 200)}</p>\n' if run.verdict else ""
         warnings = "".join(
             f'<p class="cut">Warning: {line(warning, 2_000)}</p>\n' for warning in run.warnings
         )

@@ -63,7 +63,7 @@ def _problem(export: StudyExport, row: AttemptRow) -> dict[str, Any]:
         "num_corruptions": task.corruptions,
         "corruption_functions": list(targets),
     }
-    own = {name: getattr(row, name) for name in ("attempt", "participant", "simulated", "end", "primary_s")}
+    own = {name: getattr(row, name) for name in _OWN}
     return {
         "problem": row.task,
         "score": _score(row),
@@ -71,6 +71,10 @@ def _problem(export: StudyExport, row: AttemptRow) -> dict[str, Any]:
         "config": _config(row) | ({} if export.public else {"log_file": f"{row.attempt}/journal.jsonl"}),
         "gistpoint": own,
     }
+
+
+_OWN = ("attempt", "participant", "simulated", "end", "primary_s", "verdict_from")
+"""The fields of a row that the runner's files have no member for."""
 
 
 def _score(row: AttemptRow) -> float:

@@ -188,6 +188,12 @@ def attempts_table() -> TidyTable:
                 " confirmation.",
             ),
             _text(
+                "verdict_from",
+                "Where `solved` comes from: judged by gistpoint, recorded by another program, or derived from"
+                " the score or the reward in its file.",
+                values=("judged", "recorded", "derived"),
+            ),
+            _text(
                 "confirmation",
                 "The result of the confirmation of a pass; empty without one, or if the kind of task"
                 " has none.",
@@ -291,6 +297,11 @@ CALLS = TidyTable(
         _yes_no("refused", "Whether the call was refused."),
         _yes_no("automatic", "Whether the program made the call, at a limit."),
         _seconds("seconds", "How long the call took."),
+        TidyColumn(
+            "arguments",
+            "The arguments as recorded; of public data, only where calls that change nothing look.",
+            CellType.TABLE,
+        ),
     ),
     ("attempt", "number"),
     (_OF_ATTEMPT,),

@@ -27,11 +27,10 @@ from gistpoint.core.attempts.events import (
 from gistpoint.core.attempts.state import AttemptState, advance
 from gistpoint.core.readable import utc_datetime
 from gistpoint.core.study.rows import AttemptRow, SubmissionRow
-from gistpoint.sessions.exports.study.calls import ExportedCall, calls_of
+from gistpoint.sessions.exports.study.calls import ExportedCall, calls_of, events_of
 from gistpoint.sessions.exports.study.columns import attempts_table, cells_of
 from gistpoint.sessions.exports.study.naming import file_part, prefix_of
 from gistpoint.sessions.exports.study.registry import StudyExport
-from gistpoint.sessions.journal import read_journal
 
 _VERSION = 2
 _SCORER = "gistpoint"
@@ -135,15 +134,14 @@ class _Times:
     @classmethod
     def of(cls, export: StudyExport, row: AttemptRow) -> _Times:
         """Return the times in an attempt's journal; without a journal, active times replace wall times."""
-        path = export.journals.get(row.attempt)
-        if path is None:
+        events = events_of(export, row.attempt)
+        if not events:
             return cls(
                 {call.number: call.at_s or 0.0 for call in row.calls},
                 {made.number: made.at_s or 0.0 for made in row.submitted},
                 end=row.active_s or 0.0,
             )
         times, state = cls(clock=[("start", 0.0, 0.0)]), AttemptState()
-        events = read_journal(path).events
         for event in events:
             state = advance(state, event)
             at, active = (event.utc_ms - events[0].utc_ms) / 1000, state.clock.active / 1000
@@ -168,7 +166,7 @@ def _sample(export: StudyExport, row: AttemptRow, model: str, epoch: int) -> dic
     shown = f"gistpoint task {row.task} ({row.mode}, {row.source}), condition {row.condition}"
     cells = cells_of(row)
     attempts = {column.name: cells[column.name] for column in attempts_table().columns}
-    score = _score(row.solved, row.best_score, row.end)
+    score = _score(row.solved, row.best_score, row.end, row.verdict_from)
     sample: dict[str, Any] = {
         "id": row.task,
         "epoch": epoch,
@@ -213,12 +211,13 @@ def _summary(sample: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _score(solved: bool, score: float | None, ending: str) -> dict[str, Any]:
+def _score(solved: bool, score: float | None, ending: str, verdict_from: str = "") -> dict[str, Any]:
+    origin = {"verdict_from": verdict_from} if verdict_from else {}
     return {
         "value": "C" if solved else "I",
         "answer": ending,
         "explanation": ending,
-        "metadata": {"score": score},
+        "metadata": {"score": score, **origin},
     }
 
 

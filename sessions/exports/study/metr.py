@@ -102,6 +102,7 @@ def _run(data: StudyData, row: AttemptRow) -> dict[str, Any] | None:
             "participant": row.participant,
             "condition": row.condition,
             "condition_key": row.condition_key,
+            "verdict_from": row.verdict_from,
         },
     }
 

@@ -1,4 +1,4 @@
-"""Exports each attempt of a study to its own file, with the exporters of runs."""
+"""Exports each attempt of a study, by people and by models, to its own file with the exporters of runs."""
 
 from __future__ import annotations
 
@@ -7,22 +7,25 @@ from collections.abc import Iterator
 from gistpoint.sessions.exports.atif import atif_text
 from gistpoint.sessions.exports.cast import cast_text
 from gistpoint.sessions.exports.registry import Exporter
-from gistpoint.sessions.exports.study.naming import prefix_of
+from gistpoint.sessions.exports.study.naming import file_part, prefix_of
 from gistpoint.sessions.exports.study.registry import StudyExport
 from gistpoint.sessions.runs.opening import open_run
 
 
 def atif_files(export: StudyExport) -> Iterator[tuple[str, bytes]]:
-    """Yield the file name and the ATIF trajectory of each published attempt."""
+    """Yield the file name and the ATIF trajectory of each published attempt and of each model's run."""
     return _files(export, atif_text, "json")
 
 
 def cast_files(export: StudyExport) -> Iterator[tuple[str, bytes]]:
-    """Yield the file name and the asciinema recording of each published attempt."""
+    """Yield the file name and the asciinema recording of each published attempt and of each model's run."""
     return _files(export, cast_text, "cast")
 
 
 def _files(export: StudyExport, exporter: Exporter, ending: str) -> Iterator[tuple[str, bytes]]:
-    for identity, journal in sorted(export.journals.items()):
-        text = "".join(exporter(open_run(journal)))
-        yield f"{prefix_of(export.data)}{identity}.{ending}", text.encode("utf-8", "backslashreplace")
+    recorded = {**export.journals, **export.runs}
+    names = {row.attempt: f"{file_part(row.solver)}-" for row in export.data.rows if row.solver}
+    for identity, opened_as in sorted(recorded.items()):
+        text = "".join(exporter(open_run(opened_as)))
+        name = f"{names.get(identity, '')}{file_part(identity)}.{ending}"
+        yield f"{prefix_of(export.data)}{name}", text.encode("utf-8", "backslashreplace")

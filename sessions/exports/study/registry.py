@@ -19,6 +19,8 @@ class StudyExport:
     data: StudyData
     journals: Mapping[str, Path] = field(default_factory=dict)
     """The paths of the published journals, by the attempts' ids in the data."""
+    runs: Mapping[str, str] = field(default_factory=dict)
+    """The names of models' recorded runs, as `open_run` takes them, by the attempts' ids in the data."""
     public: bool = False
     """Whether the data are pseudonymous, so that no text by people and no names may be added to them."""
     simulated_wanted: bool = False

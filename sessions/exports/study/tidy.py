@@ -13,6 +13,7 @@ from gistpoint.core.study.measuring import utc_text
 from gistpoint.core.study.operations import Answers, Begun, Enrolled, Fact, Planned, Sitting
 from gistpoint.core.study.rows import AttemptRow
 from gistpoint.core.tasks.strata import failing_stratum
+from gistpoint.sessions.exports.study.calls import calls_of
 from gistpoint.sessions.exports.study.columns import (
     CellType,
     TidyColumn,
@@ -34,7 +35,8 @@ def tidy_files(export: StudyExport) -> Iterator[tuple[str, bytes]]:
     written: dict[str, tuple[str, bytes]] = {}
     for table in tables():
         name = f"{prefix_of(data)}{table.name}.csv"
-        written[table.name] = name, csv_of(table, _ROWS[table.name](data))
+        rows = _calls(export) if table.name == "calls" else _ROWS[table.name](data)
+        written[table.name] = name, csv_of(table, rows)
         yield written[table.name]
     yield DATAPACKAGE, datapackage(data.study, written)
 
@@ -128,11 +130,14 @@ def _submissions(data: StudyData) -> Iterator[Cells]:
             yield {"attempt": row.attempt, **_simulated(data), **cells, "changed": len(made.changed)}
 
 
-def _calls(data: StudyData) -> Iterator[Cells]:
-    for row in data.rows:
-        for call in row.calls:
+def _calls(export: StudyExport) -> Iterator[Cells]:
+    for row in export.data.rows:
+        for call, recorded in zip(row.calls, calls_of(export, row), strict=True):
             cells = {name: getattr(call, name) for name in call.__struct_fields__}
-            yield {"attempt": row.attempt, **_simulated(data), **cells}
+            # Published arguments of changes would name the corrupted functions.
+            is_shown = not export.public or call.kind not in ("edit", "submit")
+            arguments = dict(recorded.arguments) or None if is_shown else None
+            yield {"attempt": row.attempt, **_simulated(export.data), **cells, "arguments": arguments}
 
 
 def _answers(data: StudyData) -> Iterator[Cells]:
@@ -269,7 +274,6 @@ _ROWS: Mapping[str, Callable[[StudyData], Iterator[Cells]]] = {
     "assignments": _assignments,
     "attempts": _attempts,
     "submissions": _submissions,
-    "calls": _calls,
     "answers": _answers,
     "flags": _flags,
     "exclusions": _exclusions,

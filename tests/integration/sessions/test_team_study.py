@@ -439,6 +439,23 @@ def test_a_changed_declaration_reaches_the_others_once_it_is_in_force(study: Tea
     assert not share(study.open(), study.server.address).replaced
 
 
+def test_runs_of_models_reach_the_other_machines(study: TeamStudy) -> None:
+    declared = study.root / "study.toml"
+    declared.write_text(
+        declared.read_text() + '\n[[solver]]\nname = "model-x"\nruns = ["runs/x/*"]\ncondition = "alone"\n'
+    )
+    folder = study.open()
+    folder.record(ORGANISER, STUDY, StudyOperationKind.AMENDED, Amended(protocol=folder.protocol, why="x"))
+    run = study.root / "runs" / "x" / "one" / "journal.jsonl"
+    run.parent.mkdir(parents=True)
+    run.write_bytes(b"{}\n")
+    (study.root / "runs" / "another.jsonl").write_bytes(b"{}\n")
+    share(study.open(), study.server.address)
+    there = study.part("machine-1", "P01").folder.root
+    assert (there / "runs" / "x" / "one" / "journal.jsonl").read_bytes() == b"{}\n"
+    assert not (there / "runs" / "another.jsonl").exists()
+
+
 def test_an_archive_that_the_store_has_lost_is_put_back_by_sharing(study: TeamStudy) -> None:
     lost = "DELETE FROM blobs WHERE sha256 = (SELECT archive_sha256 FROM studies WHERE id = :study)"
     assert sql(study.server, lost, study=study.name) == 1

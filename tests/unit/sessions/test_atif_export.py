@@ -11,6 +11,9 @@ from atif import Trajectory
 from recorded_runs import make_all
 
 from gistpoint.sessions.exports.atif import atif_text
+from gistpoint.sessions.exports.cast import cast_text
+from gistpoint.sessions.exports.chat import chat_text
+from gistpoint.sessions.exports.html.page import html_text
 from gistpoint.sessions.records.model import ByteRange, Step
 from gistpoint.sessions.runs.opening import list_runs, open_run
 
@@ -72,3 +75,32 @@ def test_counts_are_always_written_in_one_order(tmp_path: Path) -> None:
     names = ["prompt_tokens", "completion_tokens", "cached_tokens"]
     assert list(trajectory["steps"][0]["metrics"]) == names
     assert list(trajectory["final_metrics"]) == [*(f"total_{name}" for name in names), "total_steps"]
+
+
+def test_a_derived_verdict_is_never_written_as_a_recorded_one(tmp_path: Path) -> None:
+    source = tmp_path / "run.jsonl"
+    line = {
+        "problem": "p1",
+        "score": 1.0,
+        "metadata": {
+            "tool_usage": [{"tool": "submit_attempt", "args": {"func_code": "x"}}],
+            "test_info": {"success": True},
+        },
+        "config": {"model_name": "m", "mode": "remove"},
+    }
+    source.write_text(json.dumps({"total_problems": 1, "success_rate": 1.0}) + "\n" + json.dumps(line) + "\n")
+    (listed,) = list_runs([source])
+    document = open_run(listed.name)
+    document.build()
+    assert (document.header.verdict, "verdict" in document.header.derived) == ("solved", True)
+    written = tmp_path / "run.atif.json"
+    written.write_text("".join(atif_text(document)))
+    assert "verdict" not in json.loads(written.read_text())["extra"]
+    again = open_run(written)
+    again.build()
+    assert (again.header.verdict, "verdict" in again.header.derived) == ("solved", True)
+    head, *_ = "".join(chat_text(document)).splitlines()
+    assert '"derived_verdict"' in head
+    assert '"verdict"' not in head
+    assert "~solved" in "".join(cast_text(document)).splitlines()[0]
+    assert '<p class="verdict">✔ ~solved</p>' in "".join(html_text(document))

@@ -18,13 +18,15 @@ from gistpoint.sessions.exports.study.breakpoint import _right_function  # pyrig
 from gistpoint.sessions.exports.study.calls import LEFT_OUT, ExportedCall
 from gistpoint.sessions.exports.study.registry import StudyExport, study_exporter
 from gistpoint.sessions.runs.opening import list_runs
+from gistpoint.sessions.studies.solvers import runs_by_attempt
 
 SOLVER = {"name": "model-x", "runs": ["runs/x/*"], "condition": "alone"}
 
 
 def _files(held: Held, *, public: bool = False) -> dict[str, list[dict[str, Any]]]:
     journals = {one.id: one.journal for one in held.folder.attempts()}
-    export = StudyExport(held.load().data, journals, public=public)
+    loaded = held.load()
+    export = StudyExport(loaded.data, journals, runs_by_attempt(loaded.solvers), public=public)
     return {
         name: [json.loads(line) for line in content.decode().splitlines()]
         for name, content in study_exporter("breakpoint", public=public)(export)
@@ -55,6 +57,9 @@ def test_a_study_as_results(tmp_path: Path) -> None:
     assert metadata["right_function"] is metadata["right_function_any_call"] is True
     assert metadata["corruption_functions"] == [DISCOUNT]
     assert problems[0]["metadata"]["right_function"] == []
+    (_, of_model) = files["model-x_alone_remove.jsonl"]
+    assert of_model["metadata"]["tool_usage"][0]["args"] == {"file_path": "shop/prices.py"}
+    assert of_model["gistpoint"]["verdict_from"] == "judged"
 
 
 def test_our_reader_reads_it(tmp_path: Path) -> None:

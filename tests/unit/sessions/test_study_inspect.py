@@ -15,13 +15,16 @@ from gistpoint.core.attempts.identity import SIMULATED
 from gistpoint.sessions.exports.study.registry import StudyExport, study_exporter
 from gistpoint.sessions.records.model import StepKind
 from gistpoint.sessions.runs.opening import list_runs, open_run
+from gistpoint.sessions.studies.solvers import runs_by_attempt
 
 SOLVER = {"name": "model-x", "runs": ["runs/x/*"], "condition": "alone"}
 
 
 def _files(held: Held) -> dict[str, bytes]:
     journals = {one.id: one.journal for one in held.folder.attempts()}
-    return dict(study_exporter("inspect")(StudyExport(held.load().data, journals)))
+    loaded = held.load()
+    runs = runs_by_attempt(loaded.solvers)
+    return dict(study_exporter("inspect")(StudyExport(loaded.data, journals, runs)))
 
 
 def _members(content: bytes) -> dict[str, Any]:
@@ -55,6 +58,12 @@ def test_a_study_as_logs(tmp_path: Path) -> None:
     assert scored == [True, False]
     epochs = [name for name in _members(files["alone_model-x.eval"]) if name.startswith("samples/")]
     assert epochs == [f"samples/{remove.id}_epoch_{number}.json" for number in (1, 2)]
+    of_model = _members(files["alone_model-x.eval"])[epochs[0]]
+    (first, *_) = (event for event in of_model["events"] if event["event"] == "tool")
+    assert first["arguments"] == {"file_path": "shop/prices.py"}
+    assert first["result"]
+    assert of_model["total_time"] == 60.0
+    assert of_model["scores"]["gistpoint"]["metadata"]["verdict_from"] == "judged"
 
 
 def test_our_reader_reads_them(tmp_path: Path) -> None:

@@ -213,6 +213,7 @@ def test_a_run_of_another_program(tmp_path: Path) -> None:
     assert (row.tool_use_budget, row.submission_budget, row.scaffold) == (16, 4, "paper")
     assert [call.kind for call in row.calls] == ["view", "submit"]
     assert row.primary_s is None
+    assert row.verdict_from == "derived"  # the runner's files have a score alone
     why = [run.why_not for run in found.runs if run.row is None]
     assert any("is ambiguous" in text for text in why)
     assert any("does not belong to this study" in text for text in why)

@@ -12,10 +12,13 @@ from gistpoint.core.attempts.identity import SIMULATED
 from gistpoint.core.study.operations import StudyError
 from gistpoint.sessions.exports.study.registry import StudyExport, study_exporter
 from gistpoint.sessions.runs.opening import open_run
+from gistpoint.sessions.studies.solvers import runs_by_attempt
 
 
 def _export(held: Held) -> StudyExport:
-    return StudyExport(held.load().data, {one.id: one.journal for one in held.folder.attempts()})
+    loaded = held.load()
+    journals = {one.id: one.journal for one in held.folder.attempts()}
+    return StudyExport(loaded.data, journals, runs_by_attempt(loaded.solvers))
 
 
 def test_each_attempt_as_a_file(tmp_path: Path) -> None:
@@ -33,6 +36,19 @@ def test_each_attempt_as_a_file(tmp_path: Path) -> None:
     head, *frames = [json.loads(line) for line in casts[f"{ids[0]}.cast"].decode().splitlines()]
     assert head["version"] == 2
     assert all(kind == "o" for _, kind, _ in frames)
+
+
+def test_runs_of_models_are_exported_beside_the_attempts(tmp_path: Path) -> None:
+    held = Held.at(tmp_path, solver=[{"name": "model x", "runs": ["runs/x/*"], "condition": "alone"}])
+    held.attempt("P01", held.tasks[1])
+    held.model_run(held.tasks[1], "runs/x", name="one")
+    files = dict(study_exporter("atif")(_export(held)))
+    (name,) = (name for name in files if name.startswith("model-x-"))
+    (tmp_path / name).write_bytes(files[name])
+    document = open_run(tmp_path / name)
+    document.build()
+    calls = [call.parsed for step in document.steps() for call in step.calls]
+    assert {"file_path": "shop/prices.py"} in calls
 
 
 def test_simulated_attempts_say_so(tmp_path: Path) -> None:

@@ -27,6 +27,7 @@ from gistpoint.sessions.exports.study.datapackage import DATAPACKAGE
 from gistpoint.sessions.exports.study.registry import StudyExport, study_exporter
 from gistpoint.sessions.exports.study.tidy import cell
 from gistpoint.sessions.studies.loading import of_person
+from gistpoint.sessions.studies.solvers import runs_by_attempt
 
 WRONG = REPAIR.replace("100", "99")
 SOLVER = {"name": "model-x", "runs": ["runs/x/*"], "condition": "alone", "scaffold": "ours"}
@@ -52,8 +53,10 @@ def _held(place: Path, **changes: Any) -> Held:
 
 
 def _files(held: Held, person: str = "") -> dict[str, bytes]:
-    data = held.load().data
-    return dict(study_exporter("tidy")(StudyExport(of_person(data, person) if person else data)))
+    loaded = held.load()
+    journals = {one.id: one.journal for one in held.folder.attempts()}
+    data = of_person(loaded.data, person) if person else loaded.data
+    return dict(study_exporter("tidy")(StudyExport(data, journals, runs_by_attempt(loaded.solvers))))
 
 
 def _table(files: dict[str, bytes], name: str) -> list[dict[str, str]]:
@@ -99,6 +102,8 @@ def test_the_tables_of_a_study(tmp_path: Path) -> None:
         "submit_attempt",
         "replace_function",
     }
+    viewed = [row for row in _table(files, "calls.csv") if row["kind"] == "view"]
+    assert [row["arguments"] for row in viewed] == ['{"file_path": "shop/prices.py"}'] * 4
     assert len(_table(files, "submissions.csv")) == 4
     tasks = _table(files, "tasks.csv")
     assert all(float(row["code_lines"]) > 0 and not row["gist_calls"] for row in tasks)
