@@ -114,4 +114,5 @@ class FindingsBuilder:
             for table in self._tables
             if table.rows
         )
-        return Findings(self.numbers, tables, tuple(self._plots), notes, short)
+        plots = tuple(plot for plot in self._plots if plot.has_values)
+        return Findings(self.numbers, tables, plots, notes, short)

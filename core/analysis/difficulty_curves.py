@@ -31,8 +31,8 @@ from gistpoint.core.study.data import StudyData
 
 RESAMPLES = 1_000
 _POINTS = 25
-AT = np.linspace(-3.0, 3.0, _POINTS)
-"""The z scores at which curves are drawn, as in the paper."""
+WIDEST = 3.0
+"""The largest absolute z score at which curves are drawn, as in the paper."""
 _NEWTON_STEPS = 40
 _RUNAWAY = 15.0
 BUDGETS = ("tool_uses", "submissions", "steps", "time_limit_s")
@@ -148,12 +148,16 @@ class _Drawn:
 
 def _curve(data: StudyData, pool: Pool, metric: StandardScores) -> _Drawn | None:
     z = metric.values(pool.rows)
-    model = regress(pool.rows, {metric.metric: z}, firth=True, grid=np.column_stack([np.ones(_POINTS), AT]))
+    # A curve ends where its attempts end: beyond them it would show the model alone.
+    places = np.linspace(max(min(z), -WIDEST), min(max(z), WIDEST), _POINTS)
+    model = regress(
+        pool.rows, {metric.metric: z}, firth=True, grid=np.column_stack([np.ones(_POINTS), places])
+    )
     if model is None:
         return None
     chance = expit(model.grid.estimate)
     low, high = model.grid.bounds(Scale.LOGIT)
-    at = _floats(AT)
+    at = _floats(places)
     banded = bool(np.all(np.isfinite(low) & np.isfinite(high)))
     marks = [
         Curve(
@@ -161,7 +165,7 @@ def _curve(data: StudyData, pool: Pool, metric: StandardScores) -> _Drawn | None
         )
     ]
     y = np.array([float(row.solved) for row in pool.rows])
-    drawn, failed = resampled(np.array(z), y, data.study.seed)
+    drawn, failed = resampled(np.array(z), y, data.study.seed, places)
     if len(drawn):
         lower, upper = np.quantile(expit(drawn), [0.025, 0.975], axis=0)
         # The lines share a name, so also a colour; the curve is last because the legend shows the last line.
@@ -173,8 +177,8 @@ def _floats(values: Iterable[float]) -> tuple[float, ...]:
     return tuple(float(value) for value in values)
 
 
-def resampled(z: Floats, y: Floats, seed: int) -> tuple[Floats, int]:
-    """Return the log odds on the grid `AT` of each converged bootstrap fit, and how many did not converge.
+def resampled(z: Floats, y: Floats, seed: int, places: Floats) -> tuple[Floats, int]:
+    """Return the log odds at `places` of each converged bootstrap fit, and how many did not converge.
 
     Resamples are of attempts with replacement. All are fitted at once, by Newton's method without a penalty;
     a fit has diverged when it is singular, or a coefficient exceeds 15 in absolute value.
@@ -202,5 +206,5 @@ def resampled(z: Floats, y: Floats, seed: int) -> tuple[Floats, int]:
         away = ~sound | (np.abs(constant[at]) > _RUNAWAY) | (np.abs(slope[at]) > _RUNAWAY)
         settled[at[done & ~away]] = True
         alive[at[done | away]] = False
-    log_odds = constant[settled, None] + slope[settled, None] * AT
+    log_odds = constant[settled, None] + slope[settled, None] * places
     return np.asarray(log_odds, dtype=np.float64), int(RESAMPLES - settled.sum())

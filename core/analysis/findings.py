@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from math import nan
+from itertools import chain
+from math import isfinite, nan
 from operator import attrgetter
 
 Value = float | int | str | None
@@ -146,6 +147,21 @@ class Violins:
 Mark = Bars | Curve | Points | Hexagons | Matrix | Violins
 
 
+def _is_drawn(mark: Mark) -> bool:
+    """Whether a mark has a finite value."""
+    values: Iterable[float | None]
+    match mark:
+        case Bars():
+            values = mark.values
+        case Hexagons():
+            values = mark.z
+        case Matrix() | Violins():
+            values = chain.from_iterable(mark.values)
+        case _:
+            values = mark.y
+    return any(value is not None and isfinite(value) for value in values)
+
+
 @dataclass(frozen=True, slots=True)
 class Plot:
     """A plot as data; the report draws it."""
@@ -161,6 +177,20 @@ class Plot:
     at_risk: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
     """Numbers at risk below the time axis, by series, at `risk_times`."""
     risk_times: tuple[float, ...] = ()
+    panels: tuple[Plot, ...] = ()
+    """Plots next to each other in place of `marks`, such as one for each metric and mode."""
+
+    @property
+    def has_values(self) -> bool:
+        """Whether there is anything to draw: a finite value in a mark or in a panel."""
+        return any(map(_is_drawn, self.marks)) or any(panel.has_values for panel in self.panels)
+
+    @property
+    def series(self) -> tuple[str, ...]:
+        """The names of the series in a legend, in order, each once."""
+        marks = (*self.marks, *(mark for panel in self.panels for mark in panel.marks))
+        named = (mark.series for mark in marks if isinstance(mark, Bars | Curve | Points) and mark.series)
+        return tuple(dict.fromkeys(named))
 
 
 @dataclass(frozen=True, slots=True)

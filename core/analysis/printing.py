@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from gistpoint.core.analysis.findings import Findings, FindingsTable, Number, Shortfall, Value
+from gistpoint.core.analysis.findings import Bars, Findings, FindingsTable, Number, Plot, Shortfall, Value
 from gistpoint.core.text import visible_line
 
 NOTHING = "–"
@@ -116,6 +116,24 @@ def extent_of_table(table: FindingsTable, findings: Findings, of_study: Extent) 
     """Return the extent of a table's numbers; if it has none, that of the analysis."""
     numbers = [cell for row in table.rows for cell in row if isinstance(cell, Number)]
     return Extent.of(numbers) if numbers else extent_of(findings, of_study)
+
+
+def extent_of_plot(plot: Plot, findings: Findings, of_study: Extent) -> Extent:
+    """Return the extent of the numbers of a plot's own series; if none can be found, that of the analysis.
+
+    The key of a number begins with the name of its series; a part of it can be the mode, with which the id of
+    the plot ends.
+    """
+    labels = {label for mark in plot.marks if isinstance(mark, Bars) for label in mark.labels}
+    names = {*plot.series, *labels}
+    own = {key: number for key, number in findings.numbers.items() if key.split("/")[0] in names}
+    of_mode = {
+        key: number
+        for key, number in own.items()
+        if any(plot.id.endswith(f"-{part}") for part in key.split("/")[1:])
+    }
+    found = Extent.of((of_mode or own).values())
+    return found if found.tasks else extent_of(findings, of_study)
 
 
 def extent_of(findings: Findings, of_study: Extent) -> Extent:

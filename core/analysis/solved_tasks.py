@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations, product
 
@@ -107,6 +107,7 @@ def _compared(
     table = found.table("Metrics of solved tasks", _COLUMNS, NOTE)
     comparisons: list[tuple[tuple[Cell, ...], tuple[Cell, ...]]] = []
     ps: list[float] = []
+    compared_values: dict[tuple[str, str], dict[str, tuple[float, ...]]] = {}
     all_scores = (standard_scores(data, metric) for metric in data.study.report.difficulty)
     for scores, (one, other, name, against) in product((scores for scores in all_scores if scores.of), pairs):
         metric = scores.metric
@@ -152,14 +153,23 @@ def _compared(
         comparisons.append(
             (before, (tested.r, tested.d, f"{more} and {less}", exact_mcnemar(more, less), slope))
         )
-        title = f"{metric} of solved tasks: {name} and {against}, {one.mode}"
-        violins = Violins((name, against), (tuple(values[0]), tuple(values[1])))
-        found.plot(Plot(f"{identity}-{len(comparisons)}", title, "", metric, (violins,)))
+        panel = compared_values.setdefault((metric, one.mode), {})
+        panel |= {name: tuple(values[0]), against: tuple(values[1])}
+    if compared_values:
+        panels = tuple(
+            Plot(f"{identity}-{metric}-{mode}", f"{metric}, {mode}", "", metric, (_violins(values),))
+            for (metric, mode), values in compared_values.items()
+        )
+        found.plot(Plot(identity, "Metrics of the tasks that were solved", "", "", (), NOTE, panels=panels))
     # Holm's adjustment needs all p values, so the rows are added after the last comparison.
     for (left, right), p in zip(comparisons, holm(ps), strict=True):
         table.row(*left, p, *right)
     found.settings(group for pair in pairs for group in pair[:2])
     return found.findings()
+
+
+def _violins(values: Mapping[str, tuple[float, ...]]) -> Violins:
+    return Violins(tuple(values), tuple(values.values()))
 
 
 _COLUMNS = (

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import chain, islice
 from pathlib import Path
 from typing import TYPE_CHECKING, NewType
 
@@ -206,15 +207,22 @@ def export_study(
     given = _data_for_export(study, data, runs_by_attempt(loaded.solvers), request)
     out, files = path_of(request.output), list[str]()
     run.progress(RunProgress(step="writing tables"))
-    for number, (name, exporter) in enumerate(exporters.items()):
+    # A format that can't be written refuses at its first file, before any other format is written.
+    begun = {name: _begun(exporter(given)) for name, exporter in exporters.items()}
+    for number, (name, content_of) in enumerate(begun.items()):
         run.progress(RunProgress(name, number, len(exporters)))
-        for file, content in exporter(given):
+        for file, content in content_of:
             write(out / name / file, content)
             files.append(f"{name}/{file}")
     people = tuple(sorted(map(person_sha256, data.ledger.people)))
     note = Exported(to=request.to, public=request.public, people=people)
     study.record(request.person or ORGANISER, STUDY, StudyOperationKind.EXPORTED, note)
     return StudyExported(files, data.problems)
+
+
+def _begun(files: Iterator[tuple[str, bytes]]) -> Iterator[tuple[str, bytes]]:
+    """Return the same files, of which the first has been made."""
+    return chain(list(islice(files, 1)), files)
 
 
 def _data_for_export(

@@ -19,7 +19,7 @@ import numpy as np
 from scipy.special import expit
 from study_rows import attempt_row
 
-from gistpoint.core.analysis.difficulty_curves import AT, resampled
+from gistpoint.core.analysis.difficulty_curves import resampled
 from gistpoint.core.analysis.intervals import Scale
 from gistpoint.core.analysis.regression import regress
 from gistpoint.core.study.rows import AttemptRow
@@ -58,6 +58,10 @@ def draw(setting: Setting, seed: int) -> tuple[list[AttemptRow], list[float]]:
     return rows, metric
 
 
+AT = np.linspace(-3.0, 3.0, 25)
+"""The z scores at which bands are compared, as in the paper."""
+
+
 def true_chance(setting: Setting, z: float) -> float:
     """Return the mean chance over persons and tasks at metric `z`, by Gauss-Hermite quadrature."""
     nodes, weights = np.polynomial.hermite_e.hermegauss(60)
@@ -76,7 +80,7 @@ def coverage(setting: Setting, simulations: int) -> tuple[dict[float, float], di
             continue
         low, high = model.grid.bounds(Scale.LOGIT)
         solved = np.array([float(row.solved) for row in rows])
-        drawn, _ = resampled(np.array(metric), solved, seed)
+        drawn, _ = resampled(np.array(metric), solved, seed, AT)
         for place, z in enumerate(Z):
             truth = true_chance(setting, z)
             held[z][0] += bool(low[place] <= truth <= high[place])

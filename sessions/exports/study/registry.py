@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from importlib import import_module
 from pathlib import Path
 from typing import cast
 
+from gistpoint.core.analysis.running import PRIMARY, RanAnalysis, chosen, missing_extra, run_analyses
 from gistpoint.core.study.data import StudyData
 from gistpoint.core.study.operations import StudyError
 
@@ -26,6 +28,13 @@ class StudyExport:
     simulated_wanted: bool = False
     """Whether formats without a place for the word SIMULATED may contain simulated data."""
 
+    @cached_property
+    def ran(self) -> tuple[RanAnalysis, ...]:
+        """The declared analyses of the data, run once for all formats that need them, without failed ones."""
+        declared = self.data.study.report.analyses
+        found = run_analyses(self.data, chosen([*declared, PRIMARY] if declared else []))
+        return tuple(ran for ran in found if not ran.failed)
+
 
 StudyExporter = Callable[[StudyExport], Iterator[tuple[str, bytes]]]
 """Yields the name of each file, relative to the format's folder, and its content."""
@@ -37,6 +46,8 @@ _BUILT_IN: Mapping[str, str] = {
     "inspect": "gistpoint.sessions.exports.study.inspect_eval:inspect_files",
     "atif": "gistpoint.sessions.exports.study.recordings:atif_files",
     "cast": "gistpoint.sessions.exports.study.recordings:cast_files",
+    "figures": "gistpoint.sessions.exports.study.pictures:figure_files",
+    "latex": "gistpoint.sessions.exports.study.pictures:latex_files",
 }
 NAMES = tuple(_BUILT_IN)
 
@@ -59,4 +70,7 @@ def study_exporter(name: str, *, public: bool = False) -> StudyExporter:
             f" {', '.join(name for name in NAMES if name not in _OF_WHOLE_JOURNALS)}.",
         )
     module, _, function = _BUILT_IN[name].partition(":")
-    return cast("StudyExporter", getattr(import_module(module), function))
+    try:
+        return cast("StudyExporter", getattr(import_module(module), function))
+    except ModuleNotFoundError as error:
+        raise missing_extra(error) from error

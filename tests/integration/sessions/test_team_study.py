@@ -442,7 +442,7 @@ def test_a_changed_declaration_reaches_the_others_once_it_is_in_force(study: Tea
 def test_runs_of_models_reach_the_other_machines(study: TeamStudy) -> None:
     declared = study.root / "study.toml"
     declared.write_text(
-        declared.read_text() + '\n[[solver]]\nname = "model-x"\nruns = ["runs/x/*"]\ncondition = "alone"\n'
+        declared.read_text() + '\n[[solver]]\nname = "model-x"\nruns = ["runs/x/*"]\ncondition = "few"\n'
     )
     folder = study.open()
     folder.record(ORGANISER, STUDY, StudyOperationKind.AMENDED, Amended(protocol=folder.protocol, why="x"))

@@ -30,6 +30,7 @@ from gistpoint.sessions.exports.study.report.figures import draw
 from gistpoint.sessions.exports.study.report.html import POLICY, page
 from gistpoint.sessions.exports.study.report.report import StudyReport
 from gistpoint.sessions.exports.study.report.results import results
+from gistpoint.sessions.exports.study.report.styles import Look, Palette
 
 EVIL = '</title><script src="http://evil.test/x.js">alert(1)</script><img src=x onerror=y>&\u202e\x1b[31m$\\frac{1}{0}$'
 PLOTS = (
@@ -185,7 +186,8 @@ def test_a_primary_analysis_without_data_is_not_a_heading_alone() -> None:
 
 
 def test_the_same_figure_has_the_same_bytes(simulated_page: str) -> None:
-    assert all(draw(plot, simulated=True) in simulated_page for plot in PLOTS)
+    look = Look(palette=Palette.of(evil_report(simulated=True).data), simulated=True)
+    assert all(draw(plot, look) in simulated_page for plot in PLOTS)
 
 
 def test_a_figure_that_can_not_be_drawn_is_told() -> None:

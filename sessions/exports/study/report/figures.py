@@ -1,7 +1,6 @@
-"""Draws the plots of findings as SVG elements for a page, without scripts, links and dates.
+"""Draws the plots of findings: SVG elements for a page, without scripts, links and dates, and PDF files.
 
-Equal plots have equal bytes. Series differ in shape as well as in colour. The colours are those of Okabe and
-Ito (2008), which people with any common kind of colour blindness can distinguish.
+Equal plots have equal bytes.
 """
 
 from __future__ import annotations
@@ -13,77 +12,109 @@ import re
 import textwrap
 import warnings
 from collections.abc import Sequence
-from itertools import accumulate, cycle, islice
+from itertools import accumulate
 from typing import Any
 
 import matplotlib
 import numpy as np
+from matplotlib.backends.backend_pdf import FigureCanvasPdf
 from matplotlib.backends.backend_svg import FigureCanvasSVG
 from matplotlib.colors import BoundaryNorm
 from matplotlib.figure import Figure
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullLocator
 
 from gistpoint.core.analysis.findings import Bars, Curve, Hexagons, Mark, Matrix, Plot, Points, Violins
-from gistpoint.core.analysis.printing import NOTHING, value_words
+from gistpoint.core.analysis.naming import in_words
+from gistpoint.core.analysis.printing import NOTHING
+from gistpoint.core.analysis.seeing import seen_in
 from gistpoint.core.text import visible_line
+from gistpoint.sessions.exports.study.report.styles import COLOURS, HATCHES, MARKERS, RED, Look, shape_of
 
-_COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#F0E442")
-_MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
-_HATCHES = ("", "//", "..", "xx", "\\\\", "++", "oo", "--")
-_RED = "#B00020"
-_SETTINGS: Any = {
-    "svg.fonttype": "none",
-    "svg.hashsalt": "gistpoint",
-    "font.family": ["DejaVu Sans"],
-    "font.size": 10,
-    "text.usetex": False,
-    "text.parse_math": False,
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.unicode_minus": True,
-    "axes.axisbelow": True,
-    "hatch.linewidth": 0.6,
-    "path.simplify": True,
-}
-_WIDTH = 7.4
-"""The width of every figure in inches."""
 _LABEL, _LEGEND, _SHARED = 26, 34, 14
 """The maximum line lengths of a side label, of the legend, and of a label below an axis, in characters."""
 _MOST_LABELS = 12
 """The maximum number of points that are labelled; labels of more would cover each other."""
 _LONGEST_LABEL = 120
+_FOOTER = 0.26
+"""The height in inches of the line below a figure that marks simulated data, for text of 10 points."""
 
 
-def draw(plot: Plot, *, simulated: bool = False) -> str:
+def draw(plot: Plot, look: Look | None = None) -> str:
     """Return a plot as an `<svg>` element with a title and a description.
 
-    `simulated` writes SIMULATED across the plot. Raises ValueError, or another error of matplotlib, for
-    values that can't be drawn.
+    Raises ValueError, or another error of matplotlib, for values that can't be drawn.
     """
-    with matplotlib.rc_context(_SETTINGS), warnings.catch_warnings():
+    look = look or Look()
+    return _inline(rendered(plot, look, "svg").decode(), plot, look.simulated)
+
+
+def rendered(plot: Plot, look: Look, format: str) -> bytes:
+    """Return a plot as a file in the format `svg` or `pdf`. Raises ValueError as `draw` does."""
+    with matplotlib.rc_context(look.settings), warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Glyph .* missing from")
-        figure = Figure(figsize=(_WIDTH, _height(plot)), layout="constrained")
-        FigureCanvasSVG(figure)
-        _Drawing(figure, plot).draw()
-        if simulated:
-            figure.text(
-                0.5,
-                0.5,
-                "SIMULATED",
-                rotation=24,
-                fontsize=54,
-                fontweight="bold",
-                color=_RED,
-                alpha=0.2,
-                ha="center",
-                va="center",
-                zorder=100,
-                in_layout=False,
-            )
-        target = io.StringIO()
-        nothing = dict.fromkeys(("Creator", "Date", "Format", "Type"))
-        figure.savefig(target, format="svg", metadata=nothing)
-    return _inline(target.getvalue(), plot, simulated)
+        across = _panel_columns(plot, look)
+        size = look.width, _height(plot, look, across)
+        figure = Figure(figsize=size, layout="constrained")
+        _draw_on(figure, plot, look, across)
+        if look.simulated:
+            _mark_simulated(figure, look, size[1])
+        target = io.BytesIO()
+        # `savefig` would draw everything twice, the first time only to find the size.
+        if format == "pdf":
+            metadata = dict.fromkeys(("Creator", "Producer", "CreationDate"))
+            FigureCanvasPdf(figure).print_pdf(target, metadata=metadata)
+        else:
+            nothing = dict.fromkeys(("Creator", "Date", "Format", "Type"))
+            FigureCanvasSVG(figure).print_svg(target, metadata=nothing)
+    return target.getvalue()
+
+
+def _draw_on(figure: Figure, plot: Plot, look: Look, across: int) -> None:
+    numbers = look.palette.numbers(plot)
+    if not plot.panels:
+        drawing = _Drawing(figure, plot, look, numbers)
+        drawing.draw()
+        _legend(figure, [drawing.axes], look)
+        return
+    rows = math.ceil(len(plot.panels) / across)
+    grid = figure.add_gridspec(rows, across)
+    for place, panel in enumerate(plot.panels):
+        axes = figure.add_subplot(grid[place // across, place % across])
+        _Drawing(figure, panel, look, numbers, axes).draw()
+        axes.set_title(_wrapped(look.shown(panel.title), 30), fontsize=look.font * 0.95, loc="left")
+        axes.set_ylabel("")
+
+
+def _mark_simulated(figure: Figure, look: Look, height: float) -> None:
+    """Write SIMULATED below a figure, where it covers no data, on a line that is kept free for it."""
+    free = _FOOTER * look.scale / height
+    figure.get_layout_engine().set(rect=(0, free, 1, 1 - free))  # type: ignore[union-attr]
+    style: dict[str, Any] = {"fontsize": look.font * 1.1, "fontweight": "bold", "color": RED, "va": "bottom"}
+    for x, side in ((0.005, "left"), (0.5, "center"), (0.995, "right")):
+        figure.text(x, 0.15 * free, "SIMULATED", ha=side, in_layout=False, **style)
+
+
+def _legend(figure: Figure, all_axes: Sequence[Any], look: Look) -> None:
+    unique: dict[str, Any] = {}
+    for axes in all_axes:
+        handles, labels = axes.get_legend_handles_labels()
+        unique |= dict(zip(labels, handles, strict=True))
+    if unique:
+        figure.legend(
+            unique.values(),
+            unique.keys(),
+            loc="outside upper left",
+            frameon=False,
+            fontsize=look.font * 0.9,
+            handlelength=2.4,
+            columnspacing=1.2,
+            ncols=_legend_columns(list(unique), look),
+        )
+
+
+def _panel_columns(plot: Plot, look: Look) -> int:
+    """Return how many panels fit next to each other, each at least as wide as its names need."""
+    return max(1, min(len(plot.panels), 3, int(look.width / (2.2 * look.scale))))
 
 
 def _inline(text: str, plot: Plot, simulated: bool) -> str:
@@ -101,8 +132,8 @@ def _inline(text: str, plot: Plot, simulated: bool) -> str:
     start = body.index(">") + 1
     size = re.search(r'viewBox="[^"]*"', body[:start])
     mark = "SIMULATED: " if simulated else ""
-    title = html.escape(mark + visible_line(plot.title))
-    words = html.escape(visible_line(description(plot)))
+    title = html.escape(mark + visible_line(in_words(plot.title)))
+    words = html.escape(visible_line(f"{_axes_of(plot)} {in_words(seen_in(plot))}".strip()))
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" {size.group() if size else ""} role="img"'
         f' aria-labelledby="{prefix}-title {prefix}-words"><title id="{prefix}-title">{title}</title><desc'
@@ -110,43 +141,17 @@ def _inline(text: str, plot: Plot, simulated: bool) -> str:
     )
 
 
-def description(plot: Plot) -> str:
-    """Return a description of a plot: its axes, and each series with its values or its range."""
-    parts = [f"{plot.y_label} against {plot.x_label}." if plot.x_label else f"{plot.y_label}."]
-    for mark in plot.marks:
-        match mark:
-            case Bars():
-                pairs = zip(mark.labels, mark.values, strict=False)
-                parts.append(
-                    _named(mark.series)
-                    + ", ".join(f"{label} {value_words(value)}" for label, value in pairs)
-                    + "."
-                )
-            case Curve() | Points() if mark.y:
-                kind = "points" if isinstance(mark, Points) else "a line"
-                spread = f"{value_words(min(mark.y))} to {value_words(max(mark.y))}"
-                parts.append(f"{_named(mark.series)}{kind}, {len(mark.y)} values from {spread}.")
-            case Hexagons():
-                parts.append(f"Hexagons of {len(mark.z)} values.")
-            case Matrix():
-                parts.append(f"A matrix of {len(mark.rows)} rows and {len(mark.columns)} columns.")
-            case Violins():
-                parts += [
-                    f"{label}: {len(values)} values."
-                    for label, values in zip(mark.labels, mark.values, strict=False)
-                ]
-            case _:
-                pass
-    return " ".join(parts)
+def _axes_of(plot: Plot) -> str:
+    """Return the axes of a plot in words; empty if they have no names."""
+    up, across = in_words(plot.y_label), in_words(plot.x_label)
+    return f"{up} against {across}." if up and across else f"{up}." if up else ""
 
 
-def _named(series: str) -> str:
-    return f"{series}: " if series else ""
-
-
-def _height(plot: Plot) -> float:
+def _height(plot: Plot, look: Look, across: int) -> float:
     """Return the height in inches: more for many horizontal bars, rows of a matrix and numbers at risk."""
-    height = 4.2
+    if plot.panels:
+        return (0.4 + 2.6 * math.ceil(len(plot.panels) / across)) * look.scale + _footer(look)
+    height = 4.2 if look.width > 5 else 4.0
     for mark in plot.marks:
         if not isinstance(mark, Matrix):
             continue
@@ -154,47 +159,47 @@ def _height(plot: Plot) -> float:
         row_height = 0.34 if has_many_columns else 0.46
         height = max(height, 1.6 + row_height * len(mark.rows))
         if has_many_columns:
-            height += 1.2  # their names are upright
+            height += 1.6  # their names are upright
     bars = [mark for mark in plot.marks if isinstance(mark, Bars)]
-    if bars and _sideways(bars):
+    if bars and _sideways(bars, look):
         labels = _labels_of(bars)
-        lines = sum(_wrapped(label, _LABEL).count("\n") + 1 for label in labels)
+        lines = sum(_wrapped(look.shown(label), _LABEL).count("\n") + 1 for label in labels)
         height = max(3.0, 1.4 + max(0.2 * lines, 0.24 * len(bars) * len(labels)))
     if plot.at_risk:
-        height += 0.35 + 0.19 * _risk_lines(plot)
-    entries = _entries(plot)
-    across = _legend_columns(entries)
+        height += 0.35 + 0.19 * _risk_lines(plot, look)
+    entries = [_wrapped(look.shown(name), _LEGEND) for name in plot.series]
+    columns = _legend_columns(entries, look)
     lines = sum(
-        max(entry.count("\n") + 1 for entry in entries[at : at + across])
-        for at in range(0, len(entries), across)
+        max(entry.count("\n") + 1 for entry in entries[at : at + columns])
+        for at in range(0, len(entries), columns)
     )
-    return min(height + 0.17 * max(0, lines - 1), 14.0)
+    return min(height + 0.17 * max(0, lines - 1), 14.0) * look.scale + _footer(look)
 
 
-def _entries(plot: Plot) -> list[str]:
-    """Return the wrapped names of the series, which are the entries of the legend."""
-    series = (mark.series for mark in plot.marks if isinstance(mark, Bars | Curve | Points) and mark.series)
-    return [_wrapped(name, _LEGEND) for name in dict.fromkeys(series)]
+def _footer(look: Look) -> float:
+    return _FOOTER * look.scale if look.simulated else 0.0
 
 
-def _legend_columns(entries: Sequence[str]) -> int:
+def _legend_columns(entries: Sequence[str], look: Look) -> int:
     """Return the number of columns of the legend for which there is room."""
     longest = max((len(line) for entry in entries for line in entry.split("\n")), default=1)
-    return max(1, min(len(entries), 96 // (longest + 9)))
+    room = int(look.width * 72 / (look.font * 0.9 * 0.62))
+    return max(1, min(len(entries), room // (longest + 7)))
 
 
 def _labels_of(bars: Sequence[Bars]) -> list[str]:
     return list(dict.fromkeys(label for mark in bars for label in mark.labels))
 
 
-def _sideways(bars: Sequence[Bars]) -> bool:
+def _sideways(bars: Sequence[Bars], look: Look) -> bool:
     """Whether bars are horizontal, because there is no room for their labels below the axis."""
-    labels = _labels_of(bars)
-    return len(labels) > 7 or any(len(label) * len(labels) > 8 * _SHARED for label in labels)
+    labels = [look.shown(label) for label in _labels_of(bars)]
+    room = 8 * _SHARED * look.width / (7.4 * look.scale)
+    return len(labels) > 7 or any(len(label) * len(labels) > room for label in labels)
 
 
 def _wrapped(text: str, width: int) -> str:
-    shown = visible_line(text)
+    shown = visible_line(in_words(text))
     if len(shown) > _LONGEST_LABEL:
         shown = f"{shown[: _LONGEST_LABEL - 1]}…"
     return "\n".join(textwrap.wrap(shown, width, break_long_words=True)) or shown
@@ -228,44 +233,43 @@ def _whiskers(value: float, low: float | None, high: float | None) -> Any:
     return np.array([[max(0.0, value - low)], [max(0.0, high - value)]])
 
 
-def _shape(shapes: Sequence[str], number: int) -> str:
-    """Return the shape of a series; when the colours repeat, they are combined with other shapes."""
-    return shapes[(number + number // len(_COLOURS)) % len(shapes)]
-
-
 class _Drawing:
     """One plot on its axes."""
 
-    def __init__(self, figure: Figure, plot: Plot) -> None:
-        self._figure, self._plot = figure, plot
-        series = [
-            mark.series for mark in plot.marks if isinstance(mark, Bars | Curve | Points) and mark.series
-        ]
-        self._numbers = {name: number for number, name in enumerate(dict.fromkeys(series))}
+    def __init__(
+        self, figure: Figure, plot: Plot, look: Look, numbers: dict[str, int], axes: Any = None
+    ) -> None:
+        """`numbers` are those of the styles of the series; without `axes`, the plot has its own."""
+        self._figure, self._plot, self._look, self._numbers = figure, plot, look, numbers
+        self._scale = look.scale
         self._solid = {mark.series for mark in plot.marks if isinstance(mark, Curve) and not mark.dashed}
         self._below: Any = None
         if plot.at_risk:
-            grid = figure.add_gridspec(2, 1, height_ratios=(3.6, 0.1 + 0.19 * _risk_lines(plot)))
-            self._axes: Any = figure.add_subplot(grid[0])
-            self._below = figure.add_subplot(grid[1], sharex=self._axes)
+            grid = figure.add_gridspec(2, 1, height_ratios=(3.6, 0.1 + 0.19 * _risk_lines(plot, look)))
+            self.axes: Any = figure.add_subplot(grid[0])
+            self._below = figure.add_subplot(grid[1], sharex=self.axes)
         else:
-            self._axes = figure.add_subplot()
+            self.axes = figure.add_subplot() if axes is None else axes
+
+    def _fit(self, text: str, width: int) -> str:
+        """Return a label on lines of at most `width` characters, without what the figure says anyway."""
+        return _wrapped(self._look.shown(text), width)
 
     def draw(self) -> None:
         """Draw all marks, and then the labels, the grid and the legend."""
-        plot, axes = self._plot, self._axes
+        plot, axes = self._plot, self.axes
         bars = [mark for mark in plot.marks if isinstance(mark, Bars)]
         self._scales()
         swapped = self._bars(bars) if bars else False
         for mark in plot.marks:
             self._mark(mark)
-        across, up = _wrapped(plot.x_label, 80), _wrapped(plot.y_label, 48)
+        wide = round(80 * self._look.width / (7.4 * self._scale))
+        across, up = self._fit(plot.x_label, wide), self._fit(plot.y_label, 48)
         axes.set_xlabel(up if swapped else across)
         axes.set_ylabel(across if swapped else up)
         if not any(isinstance(mark, Matrix) for mark in plot.marks):
             axes.grid(axis="x" if swapped else "y", color="#dddddd", linewidth=0.6)
         self._whole_numbers()
-        self._legend()
         if self._below is not None:
             self._at_risk(self._below)
 
@@ -285,7 +289,7 @@ class _Drawing:
                 pass  # drawn earlier, all together
 
     def _scales(self) -> None:
-        axes, plot = self._axes, self._plot
+        axes, plot = self.axes, self._plot
         for axis, logarithmic in (("x", plot.log_x), ("y", plot.log_y)):
             if logarithmic:
                 getattr(axes, f"set_{axis}scale")("log")
@@ -304,20 +308,20 @@ class _Drawing:
             return
         are_whole = all(float(x).is_integer() for x in places)
         if are_whole and max(places) - min(places) <= 20:
-            self._axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+            self.axes.xaxis.set_major_locator(MaxNLocator(integer=True))
 
     def _number(self, series: str) -> int:
         return self._numbers.get(series, 0)
 
     def _colour(self, series: str) -> str:
-        return _COLOURS[self._number(series) % len(_COLOURS)]
+        return COLOURS[self._number(series) % len(COLOURS)]
 
     def _bars(self, bars: Sequence[Bars]) -> bool:
         """Draw all bars, grouped by label, and return whether they are horizontal.
 
         Series without a value take no room in a group.
         """
-        axes, labels, lying = self._axes, _labels_of(bars), _sideways(bars)
+        axes, labels, lying = self.axes, _labels_of(bars), _sideways(bars, self._look)
         groups = {
             label: [drawn for drawn in (_bar(mark, label) for mark in bars) if drawn] for label in labels
         }
@@ -336,7 +340,7 @@ class _Drawing:
                     axes.bar(at, value, breadth * 0.94, yerr=error, **options)
         width = _LABEL if lying else max(8, 7 * _SHARED // max(1, len(labels)))
         (axes.set_yticks if lying else axes.set_xticks)(
-            range(len(labels)), [_wrapped(label, width) for label in labels]
+            range(len(labels)), [self._fit(label, width) for label in labels]
         )
         axes.tick_params(axis="y" if lying else "x", length=0)
         if lying:
@@ -349,7 +353,7 @@ class _Drawing:
         """Write `no data` in the place of a group of bars, which are horizontal if `lying`."""
         where = (0.0, place) if lying else (place, 0.0)
         side = {"ha": "left", "va": "center"} if lying else {"ha": "center", "va": "bottom"}
-        self._axes.annotate("no data", where, fontsize=8, color="#555555", **side)
+        self.axes.annotate("no data", where, fontsize=8 * self._scale, color="#555555", **side)
 
     def _bar_options(self, series: str, *, is_named: bool) -> dict[str, Any]:
         return {
@@ -357,14 +361,15 @@ class _Drawing:
             "edgecolor": "black",
             "linewidth": 0.6,
             "ecolor": "black",
-            "capsize": 3,
-            "hatch": _shape(_HATCHES, self._number(series)),
+            "capsize": 3 * self._scale,
+            "error_kw": {"elinewidth": 1.2 * self._scale},
+            "hatch": shape_of(HATCHES, self._number(series)),
             "label": "_" if is_named else self._entry(series),
         }
 
     def _entry(self, series: str) -> str:
         """Return a series' name for the legend, which would hide names that begin with an underscore."""
-        shown = _wrapped(series, _LEGEND)
+        shown = self._fit(series, _LEGEND)
         return f"\u200a{shown}" if shown.startswith("_") else shown or "_"
 
     def _curve(self, mark: Curve) -> None:
@@ -374,26 +379,25 @@ class _Drawing:
         options: dict[str, Any] = {
             "color": colour,
             "linestyle": (0, (6, 2)) if mark.dashed else "-",
-            "linewidth": 1.8,
             "label": self._entry(mark.series),
         }
         if mark.steps:
-            self._axes.step(x, y, where="post", **options)
+            self.axes.step(x, y, where="post", **options)
         else:
-            self._axes.plot(x, y, **options)
+            self.axes.plot(x, y, **options)
         if mark.low and mark.high:
             low, high = np.asarray(mark.low, float), np.asarray(mark.high, float)
-            self._axes.fill_between(x, low, high, step=step, color=colour, alpha=0.15, linewidth=0)
+            self.axes.fill_between(x, low, high, step=step, color=colour, alpha=0.15, linewidth=0)
         doubled = mark.dashed and mark.series in self._solid
         if len(x) and len(self._numbers) > 1 and not doubled:
             shown = slice(0, None, max(1, len(x) // 6))
-            self._axes.plot(
+            self.axes.plot(
                 x[shown],
                 y[shown],
                 linestyle="none",
-                marker=_shape(_MARKERS, number),
+                marker=shape_of(MARKERS, number),
                 color=colour,
-                markersize=5,
+                markersize=5 * self._scale,
             )
 
     def _points(self, mark: Points) -> None:
@@ -405,32 +409,36 @@ class _Drawing:
             ]
             errors = np.concatenate([np.zeros((2, 1)) if pair is None else pair for pair in pairs], axis=1)
         crowded = len(mark.x) > 60
-        self._axes.errorbar(
+        self.axes.errorbar(
             mark.x,
             mark.y,
             yerr=errors,
             linestyle="none",
-            marker=_shape(_MARKERS, number),
+            marker=shape_of(MARKERS, number),
             color=colour,
-            markersize=4 if crowded else 7,
+            markersize=(4 if crowded else 7) * self._scale,
             markeredgecolor="white",
             markeredgewidth=0.5,
             capsize=3,
-            elinewidth=1.2,
+            elinewidth=1.2 * self._scale,
             alpha=0.6 if crowded else 1.0,
             label=self._entry(mark.series),
         )
         if mark.labels and len(mark.labels) <= _MOST_LABELS:
             for x, y, label in zip(mark.x, mark.y, mark.labels, strict=False):
                 if _finite(x) and _finite(y):
-                    self._axes.annotate(
-                        _wrapped(label, 18), (x, y), xytext=(7, 5), textcoords="offset points", fontsize=8
+                    self.axes.annotate(
+                        self._fit(label, 18),
+                        (x, y),
+                        xytext=(7, 5),
+                        textcoords="offset points",
+                        fontsize=8 * self._scale,
                     )
-            self._axes.margins(0.14)
+            self.axes.margins(0.14)
 
     def _hexagons(self, mark: Hexagons) -> None:
         colours = matplotlib.colormaps["cividis"].resampled(10)
-        drawn = self._axes.hexbin(
+        drawn = self.axes.hexbin(
             mark.x,
             mark.y,
             C=mark.z,
@@ -449,10 +457,10 @@ class _Drawing:
             low, high = float(np.min(values)), float(np.max(values))
             low, high = (0.0, 1.0) if low >= 0 and high <= 1 else (low, high if high > low else low + 1)
             drawn.set_norm(BoundaryNorm(np.linspace(low, high, 11), 10))
-        self._figure.colorbar(drawn, ax=self._axes, label="mean", shrink=0.9)
+        self._figure.colorbar(drawn, ax=self.axes, label="mean", shrink=0.9)
 
     def _matrix(self, mark: Matrix) -> None:
-        axes = self._axes
+        axes = self.axes
         values = np.array([[v if _finite(v) else np.nan for v in row] for row in mark.values], float)
         if values.size == 0:
             return
@@ -473,10 +481,10 @@ class _Drawing:
         for row, column in np.ndindex(values.shape):
             count = f"\nn {mark.counts[row][column]}" if mark.counts else ""
             self._cell(drawn, (row, column), float(values[row, column]), count, size=5.5 if many else 8)
-        axes.set_yticks(np.arange(len(mark.rows)) + 0.5, [_wrapped(label, _LABEL) for label in mark.rows])
+        axes.set_yticks(np.arange(len(mark.rows)) + 0.5, [self._fit(label, _LABEL) for label in mark.rows])
         self._name_columns(mark.columns)
         if many:
-            axes.tick_params(axis="y", labelsize=8)
+            axes.tick_params(axis="y", labelsize=8 * self._scale)
         axes.tick_params(length=0)
         axes.invert_yaxis()
         axes.spines[:].set_visible(False)
@@ -486,14 +494,15 @@ class _Drawing:
         row, column = at
         is_known = not math.isnan(value)
         is_dark = is_known and sum(drawn.cmap(drawn.norm(value))[:3]) < 1.7
-        self._axes.text(
+        self.axes.text(
             column + 0.5,
             row + 0.5,
             (f"{value:.2f}" if is_known else NOTHING) + count,
             ha="center",
             va="center",
-            fontsize=size,
+            fontsize=size * self._scale,
             color="white" if is_dark else "black",
+            in_layout=False,  # it is within its cell
         )
 
     def _name_columns(self, columns: Sequence[str]) -> None:
@@ -501,26 +510,26 @@ class _Drawing:
         room = 60 // max(1, len(columns))
         style: dict[str, Any]
         if len(columns) > 9:
-            width, style = 60, {"rotation": 90, "fontsize": 8, "ha": "right", "va": "center"}
+            width, style = (
+                60,
+                {"rotation": 90, "fontsize": 8 * self._scale, "ha": "right", "va": "center"},
+            )
         elif len(columns) > 5 or any(len(label) > room for label in columns):
-            width, style = _LABEL, {"rotation": 40, "fontsize": 10, "ha": "right", "va": "top"}
+            width, style = (
+                _LABEL,
+                {"rotation": 40, "fontsize": 10 * self._scale, "ha": "right", "va": "top"},
+            )
         else:
-            width, style = 14, {"rotation": 0, "fontsize": 10, "ha": "center", "va": "top"}
+            width, style = 14, {"rotation": 0, "fontsize": 10 * self._scale, "ha": "center", "va": "top"}
         style["rotation_mode"] = "anchor" if style["rotation"] else None
-        self._axes.set_xticks(
-            np.arange(len(columns)) + 0.5, [_wrapped(label, width) for label in columns], **style
+        self.axes.set_xticks(
+            np.arange(len(columns)) + 0.5, [self._fit(label, width) for label in columns], **style
         )
 
     def _violins(self, mark: Violins) -> None:
-        axes = self._axes
-        for place, (values, colour, marker) in enumerate(
-            zip(
-                mark.values,
-                islice(cycle(_COLOURS), len(mark.values)),
-                islice(cycle(_MARKERS), len(mark.values)),
-                strict=False,
-            )
-        ):
+        axes = self.axes
+        for place, (label, values) in enumerate(zip(mark.labels, mark.values, strict=False)):
+            colour, marker = self._colour(label), shape_of(MARKERS, self._number(label))
             numbers = np.asarray([value for value in values if math.isfinite(value)], float)
             if len(numbers) > 4 and float(numbers.std()) > 0 and not self._plot.log_y:
                 for body in axes.violinplot([numbers], [place], widths=0.7, showextrema=False)["bodies"]:
@@ -531,53 +540,38 @@ class _Drawing:
                 numbers,
                 linestyle="none",
                 marker=marker,
-                markersize=5,
+                markersize=5 * self._scale,
                 color=colour,
                 markeredgecolor="white",
             )
             if len(numbers):
                 low, middle, high = np.quantile(numbers, (0.25, 0.5, 0.75))
-                axes.vlines(place, low, high, color="black", linewidth=3)
-                axes.hlines(middle, place - 0.18, place + 0.18, color="black", linewidth=2)
+                axes.vlines(place, low, high, color="black", linewidth=3 * self._scale)
+                axes.hlines(middle, place - 0.18, place + 0.18, color="black", linewidth=2 * self._scale)
         names = [
-            f"{_wrapped(label, max(8, 7 * _SHARED // max(1, len(mark.labels))))}\nn = {len(values)}"
+            f"{self._fit(label, max(8, 30 // max(1, len(mark.labels))))}\nn = {len(values)}"
             for label, values in zip(mark.labels, mark.values, strict=False)
         ]
-        axes.set_xticks(range(len(names)), names)
+        axes.set_xticks(range(len(names)), names, fontsize=7.5 * self._scale)
         axes.set_xlim(-0.6, len(names) - 0.4)
         axes.tick_params(axis="x", length=0)
-
-    def _legend(self) -> None:
-        handles, labels = self._axes.get_legend_handles_labels()
-        unique = dict(zip(labels, handles, strict=True))
-        if not unique:
-            return
-        self._figure.legend(
-            unique.values(),
-            unique.keys(),
-            loc="outside upper left",
-            frameon=False,
-            fontsize=9,
-            handlelength=2.8,
-            ncols=_legend_columns(list(unique)),
-        )
 
     def _at_risk(self, table: Any) -> None:
         """Write the numbers at risk below the time axis, a line for each series."""
         times = self._plot.risk_times
-        self._axes.set_xticks(times)
-        names = [_wrapped(name, _LABEL) for name in self._plot.at_risk]
+        self.axes.set_xticks(times)
+        names = [self._fit(name, _LABEL) for name in self._plot.at_risk]
         ends = list(accumulate(name.count("\n") + 1 for name in names))
         middles = [end - (name.count("\n") + 1) / 2 for end, name in zip(ends, names, strict=True)]
         for middle, counts in zip(middles, self._plot.at_risk.values(), strict=True):
             for time, count in zip(times, counts, strict=False):
-                table.text(time, middle, str(count), ha="center", va="center", fontsize=9)
+                table.text(time, middle, str(count), ha="center", va="center", fontsize=9 * self._scale)
         table.set_ylim(ends[-1], 0)
-        table.set_title("Number at risk", loc="left", fontsize=9)
-        table.set_yticks(middles, names, fontsize=9)
+        table.set_title("Number at risk", loc="left", fontsize=9 * self._scale)
+        table.set_yticks(middles, names, fontsize=9 * self._scale)
         table.tick_params(axis="both", length=0, labelbottom=False)
         table.spines[:].set_visible(False)
 
 
-def _risk_lines(plot: Plot) -> int:
-    return sum(_wrapped(name, _LABEL).count("\n") + 1 for name in plot.at_risk)
+def _risk_lines(plot: Plot, look: Look) -> int:
+    return sum(_wrapped(look.shown(name), _LABEL).count("\n") + 1 for name in plot.at_risk)

@@ -8,11 +8,12 @@ from html import escape
 from itertools import count
 
 from gistpoint.core.analysis.findings import Findings, FindingsTable, Matrix, Number, Plot, Value
+from gistpoint.core.analysis.naming import in_words
 from gistpoint.core.analysis.pooling import SETTINGS_BY_GROUP, groups
 from gistpoint.core.analysis.printing import (
     NOTHING,
     Extent,
-    extent_of,
+    extent_of_plot,
     extent_of_table,
     iid_words,
     interval_words,
@@ -20,11 +21,13 @@ from gistpoint.core.analysis.printing import (
     value_words,
 )
 from gistpoint.core.analysis.running import PRIMARY, RanAnalysis
+from gistpoint.core.analysis.seeing import seen_in
 from gistpoint.core.study.checklist import UNREPORTED, ChecklistAnswer
 from gistpoint.core.study.prose import Passage, PassageKind
 from gistpoint.sessions.exports.html.skeleton import line, lines, page_head
 from gistpoint.sessions.exports.study.report.figures import draw
 from gistpoint.sessions.exports.study.report.report import SIMULATED, StudyReport
+from gistpoint.sessions.exports.study.report.styles import Look, Palette
 
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
 _STYLE = """
@@ -95,6 +98,7 @@ class _ReportPage:
     def __init__(self, report: StudyReport) -> None:
         self._report = report
         self._tables, self._figures = count(1), count(1)
+        self._look = Look(palette=Palette.of(report.data), simulated=report.simulated)
 
     def pieces(self) -> Iterator[str]:
         report = self._report
@@ -219,16 +223,15 @@ class _ReportPage:
     def _caption(self, title: str, extent: Extent, *, numbered: bool = True) -> str:
         mark = f'<span class="mark">{SIMULATED}</span> ' if self._report.simulated else ""
         number = f"Table {next(self._tables)}. " if numbered else ""
-        return (
-            f'<caption>{mark}{number}{_line(title)} <span class="extent">({_extent(extent)})</span></caption>'
-        )
+        counts = f'<span class="extent">({_extent(extent)})</span>'
+        return f"<caption>{mark}{number}{_line(in_words(title))} {counts}</caption>"
 
     def _table(self, table: FindingsTable, findings: Findings) -> str:
         extent = extent_of_table(table, findings, self._report.extent)
-        head = "".join(f'<th scope="col">{_line(column)}</th>' for column in table.columns)
+        head = "".join(f'<th scope="col">{_line(in_words(column))}</th>' for column in table.columns)
         made = _Rows(extent)
         rows = "".join(made.row(row) for row in table.rows)
-        note = made.footnotes + (f'<p class="from">{_line(table.note)}</p>\n' if table.note else "")
+        note = made.footnotes + (f'<p class="from">{_line(in_words(table.note))}</p>\n' if table.note else "")
         return (
             f'<div class="scroll"><table>{self._caption(table.title, extent)}<thead><tr>{head}</tr></thead>\n'
             f"<tbody>\n{rows}</tbody></table></div>\n{note}"
@@ -236,18 +239,19 @@ class _ReportPage:
 
     def _figure(self, plot: Plot, findings: Findings) -> str:
         simulated = self._report.simulated
-        extent = extent_of(findings, self._report.extent)
+        extent = extent_of_plot(plot, findings, self._report.extent)
         mark = f'<span class="mark">{SIMULATED}</span> ' if simulated else ""
-        caption = f" {_line(plot.caption)}" if plot.caption else ""
+        told = " ".join(filter(None, (self._look.shown(in_words(seen_in(plot))), plot.caption)))
+        caption = f" {_line(told)}" if told else ""
         try:
-            drawn = draw(plot, simulated=simulated)
+            drawn = draw(plot, self._look)
         except (ArithmeticError, LookupError, TypeError, ValueError) as error:
             drawn = f'<p class="box wrong">This figure could not be drawn: {_line(str(error)[:200])}</p>'
         wide = any(isinstance(mark, Matrix) and len(mark.columns) > _MANY for mark in plot.marks)
         kind = ' class="wide"' if wide else ""
         return (
             f"<figure{kind}>{drawn}\n<figcaption>{mark}"
-            f"<strong>Figure {next(self._figures)}. {_line(plot.title)}.</strong>"
+            f"<strong>Figure {next(self._figures)}. {_line(in_words(plot.title))}.</strong>"
             f'{caption} <span class="extent">({_extent(extent)})</span></figcaption></figure>\n'
         )
 
@@ -298,7 +302,7 @@ def _note(note: str) -> str:
             'Only attempts under the same settings are pooled: <a href="#settings">settings of the'
             " groups</a>."
         )
-    return _line(note)
+    return _line(in_words(note))
 
 
 def _of_numbers(findings: Findings) -> FindingsTable:
@@ -336,7 +340,7 @@ class _Rows:
                 kind = ' class="number"'
             elif isinstance(cell, str) and any(len(word) > _LONG for word in cell.split()):
                 kind = ' class="long"'
-            return f"<td{kind}>{_line(value_words(cell))}{below}</td>"
+            return f"<td{kind}>{_line(in_words(value_words(cell)))}{below}</td>"
         own = _extent_of(cell)
         mark = f"<sup>{self._letter(cell.note)}</sup>" if cell.note else ""
         interval = f' <span class="interval">{interval_words(cell)}</span>' if cell.low is not None else ""

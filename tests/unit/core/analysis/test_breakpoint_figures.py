@@ -111,7 +111,7 @@ def test_resamples_are_fitted_as_one_by_one_and_those_that_do_not_settle_are_cou
     draw = np.random.default_rng(5)
     z = draw.normal(size=40)
     y = (draw.random(40) < 1 / (1 + np.exp(z))).astype(float)
-    drawn, failed = resampled(z, y, seed=3)
+    drawn, failed = resampled(z, y, 3, np.linspace(-3, 3, 25))
     assert len(drawn) + failed == 1000
     counts = np.random.default_rng(3).multinomial(40, np.full(40, 1 / 40), size=1000)[0]
     single = fit_logit(
@@ -120,7 +120,7 @@ def test_resamples_are_fitted_as_one_by_one_and_those_that_do_not_settle_are_cou
     assert single is not None
     assert single.converged
     assert drawn[0][12] == pytest.approx(single.coefficients[0], abs=1e-6)
-    separated, lost = resampled(np.arange(10.0), (np.arange(10) > 4).astype(float), seed=1)
+    separated, lost = resampled(np.arange(10.0), (np.arange(10) > 4).astype(float), 1, np.linspace(-3, 3, 25))
     assert (len(separated), lost) == (0, 1000)
 
 

@@ -1,0 +1,132 @@
+"""The looks of figures: sizes, fonts, and the colour, marker and hatch of each series.
+
+A solver has one style in all figures of a study. The colours are those of Okabe and Ito (2008), which people
+with any common kind of colour blindness can distinguish; hatches and markers distinguish series in grey.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from gistpoint.core.analysis.findings import Curve, Plot, Violins
+from gistpoint.core.analysis.pooling import groups
+from gistpoint.core.study.data import StudyData
+
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#F0E442")
+MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
+HATCHES = ("", "//", "..", "xx", "\\\\", "++", "oo", "--")
+RED = "#B00020"
+_SETTINGS: Mapping[str, Any] = {
+    "svg.fonttype": "none",
+    "svg.hashsalt": "gistpoint",
+    "pdf.fonttype": 42,  # publishers refuse the default, Type 3
+    "font.family": ["DejaVu Sans"],
+    "text.usetex": False,
+    "text.parse_math": False,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.unicode_minus": True,
+    "axes.axisbelow": True,
+    "hatch.linewidth": 0.6,
+    "path.simplify": True,
+}
+_OF_SIMULATED = "simulated "
+
+
+def shape_of(shapes: tuple[str, ...], number: int) -> str:
+    """Return the shape of a series; when the colours repeat, they are combined with other shapes."""
+    return shapes[(number + number // len(COLOURS)) % len(shapes)]
+
+
+def without_settings(label: str) -> str:
+    """Return a group's label without its budgets and settings, in which one solver can have several."""
+    return label.partition(" (")[0]
+
+
+class Palette:
+    """The number of the style of each series, equal in all figures that share the palette."""
+
+    def __init__(self, solvers: Iterable[str] = ()) -> None:
+        """`solvers` get the first numbers, in order; other series get theirs when they are first drawn."""
+        self._numbers: dict[str, int] = {}
+        for name in solvers:
+            self._numbers.setdefault(without_settings(name), len(self._numbers))
+        self._solvers = frozenset(self._numbers)
+
+    @classmethod
+    def of(cls, data: StudyData) -> Palette:
+        """Return the palette of a study: its groups first, people before models."""
+        found = groups(data)
+        palette = cls(group.label for group in found)
+        for group in found:
+            # Some analyses name a solver without its condition.
+            palette._numbers.setdefault(group.who, palette._numbers[without_settings(group.label)])
+        return palette
+
+    def numbers(self, plot: Plot) -> dict[str, int]:
+        """Return the number of each series of a plot; two series share one only if one of them is dashed."""
+        taken: dict[int, str] = {}
+        found: dict[str, int] = {}
+        for name in (*plot.series, *_labels_of_violins(plot)):
+            if name in found:
+                continue
+            number = self._number(name)
+            if number in taken and not _is_dashed(plot, name):
+                number = next(free for free in itertools.count() if free not in taken)
+            taken.setdefault(number, name)
+            found[name] = number
+        return found
+
+    def _number(self, name: str) -> int:
+        plain = without_settings(name)
+        if plain in self._numbers:
+            return self._numbers[plain]
+        begins = [one for one in self._solvers if plain.startswith(f"{one},")]
+        if begins:
+            return self._numbers[max(begins, key=len)]
+        return self._numbers.setdefault(plain, max(self._numbers.values(), default=-1) + 1)
+
+
+def _labels_of_violins(plot: Plot) -> list[str]:
+    marks = (*plot.marks, *(mark for panel in plot.panels for mark in panel.marks))
+    return [label for mark in marks if isinstance(mark, Violins) for label in mark.labels]
+
+
+def _is_dashed(plot: Plot, series: str) -> bool:
+    drawn = [mark for mark in plot.marks if getattr(mark, "series", None) == series]
+    return bool(drawn) and all(isinstance(mark, Curve) and mark.dashed for mark in drawn)
+
+
+@dataclass(frozen=True)
+class Look:
+    """The size of figures, and what is the same in all of them."""
+
+    width: float = 7.4
+    """In inches."""
+    font: float = 10.0
+    """The size of most text, in points."""
+    palette: Palette = field(default_factory=Palette)
+    simulated: bool = False
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """The settings of matplotlib."""
+        return {**_SETTINGS, "font.size": self.font, "lines.linewidth": 0.18 * self.font}
+
+    @property
+    def scale(self) -> float:
+        """The factor from the sizes of the report's figures to these."""
+        return self.font / 10.0
+
+    def shown(self, label: str) -> str:
+        """Return a label as drawn: a figure that is marked as simulated need not repeat it in each label."""
+        return label.replace(_OF_SIMULATED, "") if self.simulated else label
+
+
+COLUMN = 3.3
+"""The width of a column in most two-column papers, in inches."""
+PAGE = 6.9
+"""The width of both columns."""

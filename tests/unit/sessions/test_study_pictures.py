@@ -1,0 +1,136 @@
+"""Figures and tables of a study as files for a paper: sizes, grey, one style a solver, words, and LaTeX."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from typing import Any
+
+import pytest
+from study_rows import attempt_row, declared, study_data
+
+from gistpoint.core.analysis.findings import (
+    Bars,
+    Curve,
+    Findings,
+    FindingsTable,
+    Number,
+    Plot,
+    Points,
+    Violins,
+)
+from gistpoint.core.analysis.naming import in_words
+from gistpoint.core.analysis.printing import Extent
+from gistpoint.core.analysis.seeing import seen_in
+from gistpoint.core.study.data import StudyData
+from gistpoint.core.study.declaration import ReportChoice
+from gistpoint.sessions.exports.study.pictures import escaped, latex_table
+from gistpoint.sessions.exports.study.registry import StudyExport, study_exporter
+from gistpoint.sessions.exports.study.report.figures import draw, rendered
+from gistpoint.sessions.exports.study.report.styles import COLOURS, HATCHES, Look, Palette, shape_of
+
+
+def _data(**changes: Any) -> StudyData:
+    rows = [attempt_row(p, f"t{n}", (n + ord(p)) % 3 > 0) for p in "ABCD" for n in range(6)]
+    rows += [
+        attempt_row(task=f"t{n}", solver="model_x", attempt=f"m-{n}", solved=n % 2 == 0) for n in range(6)
+    ]
+    return study_data(rows, study=declared(report=ReportChoice(analyses=("bp-2",)), **changes))
+
+
+def test_a_solver_has_one_style_in_all_figures() -> None:
+    palette = Palette.of(_data())
+    both = Plot("a", "A", "", "", (Bars("people", ("x",), (1,)), Bars("model_x", ("x",), (1,))))
+    alone = Plot("b", "B", "", "", (Curve("model_x, alone", (0, 1), (0, 1)),))
+    violins = Plot("c", "C", "", "", (Violins(("model_x", "people"), ((1.0,), (2.0,))),))
+    assert palette.numbers(both) == {"people": 0, "model_x": 1}
+    assert palette.numbers(alone) == {"model_x, alone": 1}
+    assert palette.numbers(violins) == {"people": 0, "model_x": 1}
+    dashed = Curve("people, giving up never solves", (0, 1), (0, 1), dashed=True)
+    survival = Plot("d", "D", "", "", (Curve("people", (0, 1), (0, 1)), dashed))
+    assert set(palette.numbers(survival).values()) == {0}
+    other = Plot("e", "E", "", "", (Bars("people", ("x",), (1,)), Bars("people (settings 2)", ("x",), (1,))))
+    assert len(set(palette.numbers(other).values())) == 2
+
+
+def test_no_two_of_the_first_sixty_series_look_alike_in_grey_and_colour() -> None:
+    styles = [(COLOURS[number % len(COLOURS)], shape_of(HATCHES, number)) for number in range(60)]
+    assert len(set(styles)) == 60
+    assert len({shape_of(HATCHES, number) for number in range(8)}) == 8  # so grey is enough for eight
+
+
+def test_the_mark_of_simulated_data_covers_no_data() -> None:
+    plot = Plot("a", "A", "place", "", (Bars("people", ("x",), (1,)),))
+    text = draw(plot, Look(simulated=True))
+    (height,) = re.findall(r'viewBox="0 0 [0-9.]+ ([0-9.]+)"', text)
+    marks = re.findall(r'y="([0-9.]+)"[^>]*>SIMULATED</text>', text)
+    (label,) = re.findall(r'y="([0-9.]+)"[^>]*>place</text>', text)
+    assert len(marks) == 3
+    assert all(float(label) < float(y) - 10 < float(height) for y in marks)
+    assert "SIMULATED" not in draw(plot)
+
+
+def test_figures_come_in_the_widths_of_a_paper(tmp_path: Any) -> None:
+    files = dict(study_exporter("figures")(StudyExport(_data())))
+    name = "bp-2-all"
+    widths = {}
+    for folder in ("column", "page"):
+        svg = files[f"{folder}/{name}.svg"].decode()
+        (width,) = re.findall(r'viewBox="0 0 ([0-9.]+)', svg)
+        widths[folder] = float(width) / 72
+        assert files[f"{folder}/{name}.pdf"].startswith(b"%PDF")
+        assert b"/Type3" not in files[f"{folder}/{name}.pdf"]
+    assert widths == {"column": pytest.approx(3.3), "page": pytest.approx(6.9)}
+    rows = list(csv.DictReader(io.StringIO(files[f"values/{name}.csv"].decode(), newline="")))
+    people = next(row for row in rows if row["series"] == "people")
+    assert float(people["y"]) == pytest.approx(16 / 24)
+    assert float(people["low"]) < 16 / 24 < float(people["high"])
+    again = dict(study_exporter("figures")(StudyExport(_data())))
+    assert files == again
+
+
+def test_files_of_simulated_studies_say_so() -> None:
+    data = study_data(
+        [attempt_row(p, f"t{n}", simulated=True, actor="simulated") for p in "ABC" for n in range(4)],
+        study=declared(simulated=True, report=ReportChoice(analyses=("bp-2",))),
+    )
+    for format in ("figures", "latex"):
+        for name, content in study_exporter(format)(StudyExport(data)):
+            assert "SIMULATED-" in name
+            if name.endswith((".svg", ".tex")):
+                assert b"SIMULATED" in content.split(b"\n", 3)[-1]
+
+
+def test_tables_for_latex_escape_what_they_contain() -> None:
+    number = Number(0.5, 0.25, 0.75, 8, 16, 64)
+    table = FindingsTable("50% of {x}_y", ("solver", "share"), (("a & b_#1", number), (r"\input{x}", None)))
+    text = latex_table(table, Findings(), Extent(8, 16, 64), "t", simulated=True)
+    assert r"a \& b\_\#1 & 0.500 {\footnotesize [0.250, 0.750]} \\" in text
+    assert r"\textbackslash{}input\{x\} & -- \\" in text
+    assert r"\caption{\textbf{SIMULATED} 50\% of \{x\}\_y (8 persons, 16 tasks, 64 attempts).}" in text
+    assert escaped("a\x1b~^") == r"a␛\textasciitilde{}\textasciicircum{}"
+
+
+def test_what_a_figure_shows_is_said_from_its_values() -> None:
+    bars = Plot("a", "A", "", "", (Bars("people", ("x", "y"), (0.25, 0.75)), Bars("m", ("x",), (0.5,))))
+    assert seen_in(bars) == "The highest value is 0.750 (people: y), the lowest 0.250 (people: x)."
+    curve = Plot("b", "B", "minutes", "", (Curve("people", (1, 2, 4), (0.5, float("nan"), 0.25)),))
+    assert seen_in(curve) == "From 1 to 4 on the axis of minutes, people falls from 0.500 to 0.250."
+    violins = Plot("c", "C", "", "", (Violins(("p", "m"), ((1.0, 3.0), (2.0,))),))
+    assert seen_in(violins) == "Medians: p 2.00 (n = 2); m 2.00 (n = 1)."
+    points = Plot("d", "D", "x", "y", (Points("p", (1.0,), (2.0,)),))
+    assert seen_in(points) == "Points (x, y): p is at 1.00, 2.00."
+    assert seen_in(Plot("e", "E", "", "", ())) == ""
+
+
+def test_names_of_metrics_become_words_and_other_text_stays() -> None:
+    assert in_words("code_lines (z)") == "lines of code (z)"
+    assert in_words("hard by cyclomatic and degree") == "hard by cyclomatic and degree"
+    assert in_words("cyclomatic") == "cyclomatic complexity"
+    assert in_words("src/code_lines.py my_code_lines") == "src/code_lines.py my_code_lines"
+
+
+def test_a_pdf_of_a_plot_has_the_same_bytes_twice() -> None:
+    plot = Plot("a", "A", "", "", (Bars("people", ("x",), (1,)),))
+    assert rendered(plot, Look(), "pdf") == rendered(plot, Look(), "pdf")
