@@ -12,7 +12,7 @@ from fakes import FakeClock
 from study_folders import Machine, declare, judge_of
 
 from gistpoint.core.attempts.events import EndReason
-from gistpoint.core.attempts.identity import MODEL, Enrolment
+from gistpoint.core.attempts.identity import MODEL, Enrolment, Role
 from gistpoint.core.study.declaration import Moment, StudyTask
 from gistpoint.core.study.operations import (
     ORGANISER,
@@ -81,9 +81,17 @@ class Held:
         folder.publish(place)
         return place.name
 
-    def model_run(self, task: StudyTask, place: str, *, actor: str = MODEL, name: str = "") -> Path:
+    def model_run(
+        self,
+        task: StudyTask,
+        place: str,
+        *,
+        actor: str = MODEL,
+        name: str = "",
+        role: Role = Role.BASELINE,
+    ) -> Path:
         """Record a model's attempt at a task; return its folder below the study's folder."""
-        who = Enrolment(actor, solver={"kind": "chat", "model": "m", "host": "localhost"})
+        who = Enrolment(actor, role, solver={"kind": "chat", "model": "m", "host": "localhost"})
         made = self._acted(self.folder.task(task.id), who, REPAIR)
         target = self.folder.root / place / (name or made.name)
         target.mkdir(parents=True)

@@ -13,6 +13,7 @@ from gistpoint.core.analysis.difficulty_curves import budget_series
 from gistpoint.core.analysis.findings import Curve, Findings, Number, Plot, Points
 from gistpoint.core.analysis.intervals import share
 from gistpoint.core.analysis.pooling import LEAST_SOLVED_OF_SURVIVAL, PooledRows, primary_minutes, solved_of
+from gistpoint.core.analysis.rates import BY_TESTS_ALONE, share_by_tests
 from gistpoint.core.analysis.samples import FOUND, measuring
 from gistpoint.core.analysis.task_means import difference_within_tasks, discordant, exact_mcnemar
 from gistpoint.core.study.data import StudyData
@@ -41,7 +42,7 @@ def success_by_budget(data: StudyData) -> Findings:
     found = FindingsBuilder()
     table = found.table(
         "Success by budget",
-        ("solver", "mode", "budget", "solved", "difference within tasks", "p (McNemar)"),
+        ("solver", "mode", "budget", "solved", BY_TESTS_ALONE, "difference within tasks", "p (McNemar)"),
         BUDGET_NOTE,
     )
     marks: dict[str, list[Points]] = defaultdict(list)
@@ -61,7 +62,8 @@ def success_by_budget(data: StudyData) -> Findings:
                 pair = group.rows, members[base].rows
                 gap = found.number(f"{key} less {base}", difference_within_tasks(*pair))
                 p = None if gap.value is None else exact_mcnemar(*discordant(*pair))
-            table.row(series.label, series.mode, budget, found.number(key, rates[budget]), gap, p)
+            tests = found.number(f"{key}/tests", share_by_tests(group.rows))
+            table.row(series.label, series.mode, budget, found.number(key, rates[budget]), tests, gap, p)
         tool_uses = (float(budget.partition("/")[0]) for budget in rates)
         points = Points.of(series.label, zip(tool_uses, rates.values(), strict=True), labels=rates)
         marks[series.mode].append(points)

@@ -17,6 +17,7 @@ from gistpoint.core.analysis.pooling import (
     having,
     regression_needs,
 )
+from gistpoint.core.analysis.rates import BY_TESTS_ALONE, share_by_tests
 from gistpoint.core.analysis.regression import regress
 from gistpoint.core.analysis.samples import FOUND, alike_but_for
 from gistpoint.core.kinds.registry import is_searched
@@ -32,7 +33,10 @@ def corruptions(data: StudyData) -> Findings:
     """
     found = FindingsBuilder()
     title = "Success by number of corruptions"
-    table = found.table(title, ("group", "k", "attempts", "solved", "all found", "solved and all found"))
+    table = found.table(
+        title,
+        ("group", "k", "attempts", "solved", BY_TESTS_ALONE, "all found", "solved and all found"),
+    )
     trends = found.table(
         "Trend",
         (
@@ -56,7 +60,8 @@ def corruptions(data: StudyData) -> Findings:
         by_count = {k: [row for row in rows if count[row.task] == k] for k in counts}
         rates = {k: found.number(f"{label}/{k}", share(members)) for k, members in by_count.items()}
         for k, members in by_count.items():
-            table.row(label, k, len(members), rates[k], *_found_all(members))
+            tests = found.number(f"{label}/{k}/tests", share_by_tests(members))
+            table.row(label, k, len(members), rates[k], tests, *_found_all(members))
         marks.append(Points.of(label, [(k, rate) for k, rate in rates.items() if rate.value is not None]))
         _add_trend(found, trends, label, rows, count)
     found.plot(Plot("bp-3a", title, "corrupted functions", "share solved", tuple(marks)))

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from gistpoint.core.analysis.building import FindingsBuilder
 from gistpoint.core.analysis.findings import Findings, Number
+from gistpoint.core.analysis.hard_set import hard_set
 from gistpoint.core.analysis.intervals import Kept, Scale, Units, jackknife, mean, share
 from gistpoint.core.analysis.pooling import PooledRows, groups, primary_minutes, solved_of
+from gistpoint.core.analysis.rates import BY_TESTS_ALONE, share_by_tests
 from gistpoint.core.study.data import StudyData
 from gistpoint.core.study.rows import AttemptRow
 
@@ -29,19 +33,36 @@ def evaluation_by_people(data: StudyData) -> Findings:
     found = FindingsBuilder()
     table = found.table(
         "Evaluation by people",
-        ("mode", "who", "solved", "share", "shortest, minutes", "longest", "median", "ease, 1 to 7"),
+        (
+            "mode",
+            "who",
+            "solved",
+            "share",
+            BY_TESTS_ALONE,
+            "shortest, minutes",
+            "longest",
+            "median",
+            "ease, 1 to 7",
+        ),
         "Times are those of solved attempts only, so they are shorter than the tasks really take;"
-        " ease: 7 is very easy.",
+        " ease: 7 is very easy. 'hard' rows are the tasks of the hard set, which are also in the row of their"
+        " mode.",
     )
-    for group in groups(data):
-        if not group.people:
-            continue
-        numbers = {"solved": share(group.rows), "median": _median_of_solved(group), "ease": _ease(group)}
-        rate, median, ease = found.numbers_of(f"{group.label}/{group.mode}", numbers)
+    subset = hard_set(data.tasks.values(), data.candidates, data.study.report.hard)
+    of_people = [group for group in groups(data) if group.people]
+    hard = [replace(group.on(subset.hard), mode=f"{group.mode}, hard") for group in of_people]
+    for group in (*of_people, *(group for group in hard if group.rows)):
+        numbers = {
+            "solved": share(group.rows),
+            "by the tests": share_by_tests(group.rows),
+            "median": _median_of_solved(group),
+            "ease": _ease(group),
+        }
+        rate, tests, median, ease = found.numbers_of(f"{group.label}/{group.mode}", numbers)
         times = [row.primary_s / 60 for row in group.rows if row.solved and row.primary_s is not None]
         solved = f"{group.solved} of {len(group.rows)}"
         shortest, longest = min(times, default=None), max(times, default=None)
-        table.row(group.mode, group.label, solved, rate, shortest, longest, median, ease)
+        table.row(group.mode, group.label, solved, rate, tests, shortest, longest, median, ease)
     return found.findings()
 
 

@@ -12,6 +12,7 @@ from gistpoint.core.analysis.difficulty import add_metric_by_mode
 from gistpoint.core.analysis.findings import Bars, Findings, Number, Plot
 from gistpoint.core.analysis.intervals import Kept, Scale, Units, jackknife, share
 from gistpoint.core.analysis.pooling import LEAST_TASKS, PooledRows, by_mode, tasks_of
+from gistpoint.core.analysis.rates import share_by_tests
 from gistpoint.core.analysis.samples import FOUND, StandardScores, measuring, pools
 from gistpoint.core.study.data import StudyData
 from gistpoint.core.study.declaration import StudyTask
@@ -20,6 +21,7 @@ from gistpoint.core.study.rows import AttemptRow
 PERCENTILE = 90.0
 PAPER = ("cyclomatic", "degree")
 PUBLISHED_CODE = ("code_lines", "harmonic_out")
+BY_TESTS_ON = ("hard, by the tests alone", "rest, by the tests alone")
 NOTE = (
     "A task is hard if both metrics are at or above the 90th percentile of all functions of its library. The"
     " paper's text names cyclomatic complexity and degree; its published code uses lines of code and"
@@ -73,7 +75,9 @@ def hard_tasks(data: StudyData) -> Findings:
     """
     found = FindingsBuilder()
     table = found.table(
-        "Success on hard tasks", ("hard by", "group", "mode", "hard", "rest", "difference", "ratio"), NOTE
+        "Success on hard tasks",
+        ("hard by", "group", "mode", "hard", "rest", "difference", "ratio", *BY_TESTS_ON),
+        NOTE,
     )
     notes: list[str] = []
     groups = measuring(data, FOUND)
@@ -115,6 +119,7 @@ def _add_sides(
             continue
         gap, ratio = compared(*sides)
         parts = {"hard": share(sides[0]), "rest": share(sides[1]), "difference": gap, "ratio": ratio}
+        parts |= {name: share_by_tests(rows) for name, rows in zip(BY_TESTS_ON, sides, strict=True)}
         table.row(name, group.label, mode, *found.numbers_of(f"{group.label}/{mode}/{name}", parts))
         shown[group.label] = parts
     if shown:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
-from gistpoint.core.analysis.building import FindingsBuilder
+from gistpoint.core.analysis.building import FindingsBuilder, TableBuilder
 from gistpoint.core.analysis.findings import Bars, Findings, Number, Plot
 from gistpoint.core.analysis.intervals import share
 from gistpoint.core.analysis.pooling import PooledRows, by_mode, groups, shared_tasks
 from gistpoint.core.attempts.results import Standing
 from gistpoint.core.study.data import StudyData
+from gistpoint.core.study.declaration import StudyTask
 from gistpoint.core.study.rows import AttemptRow
 from gistpoint.core.tasks.strata import FAILING_STRATA, failing_stratum
 
@@ -23,7 +24,7 @@ def solve_rates(data: StudyData) -> Findings:
     found = FindingsBuilder()
     solved = found.table(
         "Solved, by solver and mode",
-        ("solver", "mode", "solved", "attempts", f"share, {ALL}", f"share, {SAME}"),
+        ("solver", "mode", "solved", "attempts", f"share, {ALL}", BY_TESTS_ALONE, f"share, {SAME}"),
     )
     by_tests = found.table(
         "Solved by the tests alone, and the state of these passes",
@@ -32,8 +33,13 @@ def solve_rates(data: StudyData) -> Findings:
     )
     by_failing = found.table(
         "Solved, by the number of failing tests",
-        ("solver", "mode", "failing tests", "solved", "attempts", "share"),
+        ("solver", "mode", "failing tests", "solved", "attempts", "share", BY_TESTS_ALONE),
         BY_FAILING,
+    )
+    by_exposure = found.table(
+        "Solved, by what a model may have seen in training",
+        ("solver", "mode", "tasks", "solved", "attempts", "share", BY_TESTS_ALONE),
+        BY_EXPOSURE,
     )
     found.settings(all_groups)
     strata = {task.id: failing_stratum(task.failing) for task in data.tasks.values()}
@@ -46,16 +52,70 @@ def solve_rates(data: StudyData) -> Findings:
             rate = found.number(f"{key}/all", share(group.rows))
             by_tests.row(group.label, mode, *_by_tests(group, found))
             same = found.number(f"{key}/same", share(on_shared)) if on_shared else ""
-            solved.row(group.label, mode, group.solved, len(group.rows), rate, same)
+            tests = found.numbers[f"{key}/tests"]
+            solved.row(group.label, mode, group.solved, len(group.rows), rate, tests, same)
+            for name, rows in _by_exposure(data, group).items():
+                add_share(found, by_exposure, key, (group.label, mode, name), rows)
             if len({strata.get(row.task, "") for row in group.rows}) > 1:
                 for stratum, rows in _by_stratum(group, strata).items():
-                    number = found.number(f"{key}/failing {stratum}", share(rows))
-                    passed = sum(row.solved for row in rows)
-                    by_failing.row(group.label, mode, stratum, passed, len(rows), number)
+                    add_share(found, by_failing, key, (group.label, mode, stratum), rows, "failing ")
     for name, title in (("same", SAME), ("all", ALL)):
         if any(key.endswith(f"/{name}") for key in found.numbers):
             found.plot(_bars(f"bp-2-{name}", f"Share solved, {title}", all_groups, found.numbers, name))
     return found.findings()
+
+
+BY_TESTS_ALONE = "share, by the tests alone"
+"""The heading of the rate as in the paper, next to the rate that counts."""
+BEFORE, AFTER = "released before the cutoff", "released after the cutoff"
+HISTORY, NEW = "fault in public history", "fault made for the task"
+BY_EXPOSURE = (
+    "The correction of a fault from a library's history is public, and a library that was released before a"
+    " model's cutoff may be part of its training. The cutoff is that of each model in study.toml; people are"
+    " shown by the earliest of them. Months of release are in releases.csv."
+)
+
+
+def share_by_tests(rows: Sequence[AttemptRow]) -> Number:
+    """Return the share solved by the tests alone, as in the paper."""
+    return share([row.by_the_tests for row in rows])
+
+
+def add_share(
+    found: FindingsBuilder,
+    table: TableBuilder,
+    key: str,
+    cells: tuple[str, str, str],
+    rows: Sequence[AttemptRow],
+    prefix: str = "",
+) -> None:
+    """Add a row with the number solved, the share, and the share by the tests alone."""
+    name = f"{key}/{prefix}{cells[-1]}"
+    numbers = {name: share(rows), f"{name}/tests": share_by_tests(rows)}
+    found.numbers |= numbers
+    table.row(*cells, sum(row.solved for row in rows), len(rows), *numbers.values())
+
+
+def _by_exposure(data: StudyData, group: PooledRows) -> dict[str, list[AttemptRow]]:
+    """Return the rows of a group by the origin of the fault and by the time of the release.
+
+    A split is left out if one of its sides is empty; tasks of unknown release are in neither side.
+    """
+    cutoffs = {one.name: one.cutoff for one in data.study.solver if one.cutoff}
+    solver = group.rows[0].solver
+    cutoff = cutoffs.get(solver, "") if solver else min(cutoffs.values(), default="")
+    tasks = {row.task: data.tasks.get(row.task) for row in group.rows}
+
+    def chosen(holds: Callable[[StudyTask], bool]) -> list[AttemptRow]:
+        return [row for row in group.rows if (task := tasks[row.task]) is not None and holds(task)]
+
+    origin = {HISTORY: chosen(lambda task: task.in_history), NEW: chosen(lambda task: not task.in_history)}
+    time = {
+        BEFORE: chosen(lambda task: bool(task.released and cutoff) and task.released <= cutoff),
+        AFTER: chosen(lambda task: bool(task.released and cutoff) and task.released > cutoff),
+    }
+    splits = (split for split in (origin, time) if all(split.values()))
+    return {name: rows for split in splits for name, rows in split.items()}
 
 
 BY_FAILING = (

@@ -10,12 +10,17 @@ from gistpoint.core.study.data import StudyData
 from gistpoint.core.study.operations import Answers, StudyOperation, StudyOperationKind
 from gistpoint.core.study.prose import Facts
 from gistpoint.core.study.rows import AttemptRow
+from gistpoint.core.tasks.rules import Face, rules_text
 from gistpoint.core.text import plural
 
 YES = "Yes"
 NO = "No"
 PARTIAL = "Partial"
 NOT_APPLICABLE = "N/A"
+PROMPT = "agent-2"
+"""The system prompt that has the rules of people's template, and nothing that people do not read."""
+LEAST_SHARED = 3
+"""The minimum number of tasks that people and models must both have attempted for a Yes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,17 +48,24 @@ class ComparedHashes:
     equal: int
     unequal: int
     unknown: int
+    of_people: int = 0
+    """The number of tasks that people attempted in conditions in which models made attempts."""
 
     @property
     def all_equal(self) -> bool:
-        """Whether there are such tasks, and the hash is known and equal for all of them."""
-        return self.equal > 0 and not self.unequal and not self.unknown
+        """Whether the hash is known and equal for all tasks of people, and for at least `LEAST_SHARED`."""
+        covers_all = self.equal >= max(LEAST_SHARED, self.of_people)
+        return covers_all and not self.unequal and not self.unknown
 
     @property
     def words(self) -> str:
         """The three counts, in words."""
         equal = plural(self.equal, "task")
-        return f"equal for {equal}, unequal for {self.unequal}, not recorded for {self.unknown}"
+        counts = f"equal for {equal}, unequal for {self.unequal}, not recorded for {self.unknown}"
+        shared = self.equal + self.unequal + self.unknown
+        if shared >= max(LEAST_SHARED, self.of_people) or not self.of_people:
+            return counts
+        return f"{counts}; models attempted {shared} of people's {plural(self.of_people, 'task')}"
 
 
 @dataclass(frozen=True)
@@ -107,7 +119,24 @@ class ChecklistEvidence:
         unknown = sum("" in hashes for hashes in together)
         # Equal means a single hash over both sides, since people may also differ among themselves.
         equal = sum(len(hashes) == 1 and "" not in hashes for hashes in together)
-        return ComparedHashes(equal, len(pairs) - equal - unknown, unknown)
+        conditions = {row.condition for row in self.models}
+        of_people = {(row.task, row.condition) for row in self.people if row.condition in conditions}
+        return ComparedHashes(equal, len(pairs) - equal - unknown, unknown, len(of_people))
+
+    @property
+    def differing_texts(self) -> str:
+        """The instructions beyond the briefs that people and models did not share; empty if there are none.
+
+        Rules come from one template for both, unless the organiser rewrote them or a model got other prompts.
+        """
+        found = []
+        if self.data.study.texts.rules.strip() != rules_text(Face.PERSON).strip():
+            found.append("people read the study's own rules, which no model got")
+        keys = {row.condition_key.partition(" | ")[2] for row in self.models}
+        prompts = {key.partition("system ")[2].partition(",")[0] or "none recorded" for key in keys}
+        if others := sorted(prompts - {PROMPT}):
+            found.append(f"models got other system prompts than {PROMPT}: {', '.join(others)}")
+        return "; ".join(found)
 
 
 def span(numbers: list[int]) -> str:

@@ -434,3 +434,5 @@ class StudyTask(msgspec.Struct, frozen=True, kw_only=True):
     """The names that people type, besides the words made from the id."""
     released: str = ""
     """The month of its source's release, such as 2025-06; empty if unknown."""
+    in_history: bool = False
+    """Whether the fault stood in the library's public history, where its correction can be found."""

@@ -188,7 +188,9 @@ def _by_design(evidence: AttemptEvidence) -> str:
     if state.mixed:
         # The attempt is neither a person's nor a model's (decision 79).
         return "mixed"
-    if header.role != Role.BASELINE:
+    # The role `demo` gives models nothing in a repair; a gist of the demo shows its score (decision 164).
+    as_baseline = evidence.by_model and header.role == Role.DEMO and not state.of_kind.hands_in_once
+    if header.role != Role.BASELINE and not as_baseline:
         return f"role_{header.role or 'unknown'}"
     if evidence.by_model:
         return ""

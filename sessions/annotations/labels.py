@@ -76,8 +76,21 @@ DEFAULT = LabelSet(
 )
 
 
+BEHAVIOURS = LabelSet(
+    "behaviour with execution",
+    (
+        Label("runs_command_first", "runs the command first", "1", "To see which files it touches."),
+        Label("runs_own_gist", "runs its own gist", "2", "After creating it, to verify that it works."),
+        Label("compares_outputs", "compares outputs", "3", "Of the gist and of the original."),
+        Label("runs_out_of_steps", "checks until the limit", "4", "Ends at the limit while checking."),
+    ),
+)
+"""The patterns that the Gistify paper describes for agents that may run code (figure 16)."""
+BUILT_IN = (DEFAULT, BEHAVIOURS)
+
+
 def read_label_sets(config: Path) -> tuple[LabelSet, ...]:
-    """Return the user's sets in the file's order, and then the default set unless one of them has its name.
+    """Return the user's sets in the file's order, and then the built-in ones whose names they do not have.
 
     The file `labels.toml` in `config` contains `[[set]]` tables with `name`, and `[[set.label]]` tables with
     `id` and optional `name`, `key` and `description`. Raises `LabelsError` if it can't be read or its content
@@ -87,7 +100,7 @@ def read_label_sets(config: Path) -> tuple[LabelSet, ...]:
     try:
         values = read_toml(path)
     except FileNotFoundError:
-        return (DEFAULT,)
+        return BUILT_IN
     except (OSError, ValueError) as error:
         raise LabelsError(f"{path} can't be read: {error}.", hint="Correct it, or move it away.") from error
     if (
@@ -105,7 +118,7 @@ def read_label_sets(config: Path) -> tuple[LabelSet, ...]:
     names = [found.name for found in sets]
     if len(set(names)) < len(names):
         raise LabelsError(f"{path}: two sets have the same name.")
-    return sets if DEFAULT.name in names else (*sets, DEFAULT)
+    return (*sets, *(known for known in BUILT_IN if known.name not in names))
 
 
 def _set(path: Path, number: int, table: Any) -> LabelSet:

@@ -28,6 +28,7 @@ from gistpoint.sessions.studies.help_gists import read_help, wants_help, write_h
 from gistpoint.sessions.studies.metrics import complete_metrics, with_metrics
 from gistpoint.sessions.studies.people import stratum_in_turn
 from gistpoint.sessions.studies.readiness import readiness
+from gistpoint.sessions.studies.tasks import RELEASES
 
 PEOPLE = 100
 """The number of simulated enrolments."""
@@ -76,8 +77,36 @@ def check_study(
         yield _elsewhere(study)
     yield _metrics(study)
     yield from readiness(study)
+    yield from _exposure_of_models(declared, tasks)
     if wants_help(declared):
         yield from _help(study, make_help)
+
+
+def _exposure_of_models(study: Study, tasks: Mapping[str, StudyTask]) -> Iterator[CheckFinding]:
+    """Yield warnings, which are no faults, on tasks whose solution a model may have seen in training."""
+    if not study.solver:
+        return
+    old = [task for task in tasks.values() if task.in_history]
+    if old:
+        words = (
+            f"Warning: {plural(len(old), 'task')} of {len(tasks)} have a fault from a library's public"
+            " history, whose correction models may have seen. The report shows their rates separately."
+        )
+        yield CheckFinding("public history", True, words, reduced=True)
+    for solver in study.solver:
+        if not solver.cutoff:
+            words = f"Warning: {solver.name} has no `cutoff` in study.toml, so its rates are not split by it."
+            yield CheckFinding("cutoff", True, words, reduced=True)
+            continue
+        unknown = sorted({task.source for task in tasks.values() if not task.released})
+        early = sum(bool(task.released) and task.released <= solver.cutoff for task in tasks.values())
+        words = f"Warning: {plural(early, 'task')} of {len(tasks)} are of libraries released up to"
+        words += f" {solver.cutoff}, the cutoff of {solver.name}."
+        if unknown:
+            listed = ", ".join(unknown[:_NAMED])
+            words += f" Unknown: {listed}; put a line `library,month` for each into {RELEASES}."
+        if early or unknown:
+            yield CheckFinding("cutoff", True, words, reduced=True)
 
 
 def balance(study: Study, tasks: Mapping[str, StudyTask], people: int = PEOPLE) -> Balance:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import secrets
 import shutil
@@ -15,8 +16,10 @@ from typing import TYPE_CHECKING, TypeVar
 
 from gistpoint.core.attempts.events import AttemptStarted
 from gistpoint.core.demo.tasks import demo_tasks
-from gistpoint.core.kinds.folder import read_task
+from gistpoint.core.kinds.folder import read_answer, read_task
+from gistpoint.core.kinds.registry import kind_of
 from gistpoint.core.locations import Locations
+from gistpoint.core.metrics.table import standings_from_json
 from gistpoint.core.ports import TimeSource
 from gistpoint.core.study.declaration import Study, StudyTask
 from gistpoint.core.study.ledger import Ledger, person_sha256
@@ -292,6 +295,8 @@ class StudyTemplate(StrEnum):
     ASSISTANCE = "assistance"
     GIST = "gist"
     BUDGETS = "budgets"
+    BREAKPOINT = "breakpoint"
+    """The paper's evaluation by people: 4 removals, 4 discoveries and 1 hard task, alone and assisted."""
 
 
 def create_study(
@@ -319,10 +324,42 @@ def create_study(
         "PER_PERSON": str(min(_PER_PERSON, number) or _PER_PERSON),
         "PER_SOURCE": str(0 if number and sources * _PER_SOURCE < min(_PER_PERSON, number) else _PER_SOURCE),
     }
+    if template is StudyTemplate.BREAKPOINT:
+        values |= _quotas_of_paper([] if demo else tasks)
     text = f"{_template('head.toml')}\n{_template(f'{template.value}.toml')}"
     for key, value in values.items():
         text = text.replace(f"@{key}@", value)
     (folder / STUDY_FILE).write_text(text, encoding="utf-8")
+
+
+_OF_PAPER = {"easy-remove": 4, "easy-discovery": 4, "hard": 1}
+"""The number of tasks of each kind that a person gets, as in section 4.4 of the Breakpoint paper."""
+_HARD = ("cyclomatic", "degree")
+
+
+def _quotas_of_paper(tasks: Sequence[Task]) -> dict[str, str]:
+    """Return the values of the template `breakpoint`: tags by kind of task, and quotas that they can fill."""
+    kinds: dict[str, list[str]] = {name: [] for name in _OF_PAPER}
+    for task in tasks:
+        name = "hard" if _is_hard(task) else f"easy-{task.mode}"
+        kinds.get(name, []).append(task.id)
+    quota = {name: min(_OF_PAPER[name], len(ids)) for name, ids in kinds.items() if ids}
+    tags = "".join(
+        f'\n[[tag]]\nid = "{name}"\ntasks = {json.dumps(ids)}\n' for name, ids in kinds.items() if ids
+    )
+    listed = ", ".join(f"{name} = {number}" for name, number in quota.items())
+    number = sum(quota.values()) or min(sum(_OF_PAPER.values()), len(tasks)) or sum(_OF_PAPER.values())
+    return {"NINE": str(number), "QUOTA": f"{{{listed}}}", "TAGS": tags}
+
+
+def _is_hard(task: Task) -> bool:
+    """Whether both metrics of a target are at or above the 90th percentile, as its answer records."""
+    answer = read_answer(task)
+    for target in kind_of(task).targets(task, answer):
+        ranks = {rank.metric: rank.percentile or 0.0 for rank in standings_from_json(answer.metrics, target)}
+        if all(ranks.get(metric, 0.0) >= 90.0 for metric in _HARD):
+            return True
+    return False
 
 
 def _is_empty(folder: Path) -> bool:

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import csv
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import msgspec
+
 from gistpoint.core.attempts.identity import Role
 from gistpoint.core.demo.tasks import demo_named
 from gistpoint.core.errors import TaskError, UserError
+from gistpoint.core.generation.earlier import HISTORY
 from gistpoint.core.kinds.archive import unpack_task
 from gistpoint.core.kinds.folder import read_answer, read_task
 from gistpoint.core.kinds.registry import kind_of
 from gistpoint.core.kinds.titles import author_title, demo_title, solver_title
+from gistpoint.core.locations import LARGEST_SETTINGS, read_regular
 from gistpoint.core.metrics.table import standings_from_json
 from gistpoint.core.study.declaration import StudyTask
 from gistpoint.core.study.operations import StudyError
@@ -24,6 +30,9 @@ from gistpoint.sessions.studies.metrics import read_metrics
 from gistpoint.sessions.tasks import TaskStore, read_set, repeated
 
 ARCHIVE = ".tar.zst"
+RELEASES = "releases.csv"
+"""The file in a study's folder with the month in which each library was released."""
+_MONTH = re.compile(r"[0-9]{4}-(0[1-9]|1[0-2])")
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +51,7 @@ def read_tasks(root: Path, name: str, store: TaskStore, unpacked: Path) -> Study
     problem; the others are read all the same. Raises `StudyError` if nothing has that name or an entry of a
     list can't be used.
     """
-    metrics = read_metrics(root).tasks
+    metrics, released = read_metrics(root).tasks, read_releases(root)
     by_id: dict[str, StudyTask] = {}
     folders: dict[str, Path] = {}
     problems: list[str] = []
@@ -50,7 +59,10 @@ def read_tasks(root: Path, name: str, store: TaskStore, unpacked: Path) -> Study
     for found in _tasks_at(root / name, store):
         try:
             task = found if isinstance(found, Task) else _read(found, unpacked)
-            by_id.setdefault(task.id, study_task(task, read_answer(task), metrics.get(task.id, {})))
+            facts = study_task(task, read_answer(task), metrics.get(task.id, {}))
+            if task.source.name in released:
+                facts = msgspec.structs.replace(facts, released=released[task.source.name])
+            by_id.setdefault(task.id, facts)
             folders.setdefault(task.id, task.folder)
             read.setdefault(task.id, task)
         except UserError as error:
@@ -89,6 +101,7 @@ def study_task(task: Task, answer: Answer, measured: Mapping[str, float] | None 
         corruptions=max(1, len(answer.targets)),
         failing=len(task.brief.failing),
         names=_names_of(task),
+        in_history=any(HISTORY in part for part in _parts(answer)),
     )
 
 
@@ -97,6 +110,37 @@ def _names_of(task: Task) -> tuple[str, ...]:
     title = demo_title(task)
     names = (demo_named(title), title) if title else (solver_title(task), author_title(task))
     return (*names, word_name(task.id).partition(" ")[0])
+
+
+def _parts(answer: Answer) -> Iterator[Mapping[str, object]]:
+    """Yield what a task's answer says about the origin of each corruption."""
+    parts = answer.provenance.get("parts")
+    for part in parts if isinstance(parts, list | tuple) else ():
+        if isinstance(part, Mapping):
+            yield part
+
+
+def read_releases(root: Path) -> Mapping[str, str]:
+    """Return the month of each library's release in `releases.csv`, by library; empty without the file.
+
+    Raises `StudyError` for a file without the columns `library` and `month`, or a month not like 2025-06.
+    """
+    path = root / RELEASES
+    if not path.is_file():
+        return {}
+    try:
+        text = read_regular(path, LARGEST_SETTINGS).decode("utf-8-sig")
+        rows = [(row["library"].strip(), row["month"].strip()) for row in csv.DictReader(text.splitlines())]
+    except (OSError, ValueError, KeyError, AttributeError, csv.Error) as error:
+        raise StudyError(
+            f"{RELEASES} can't be read.", hint="Its first line is `library,month`; a month is like 2025-06."
+        ) from error
+    for library, month in rows:
+        if not _MONTH.fullmatch(month):
+            raise StudyError(
+                f"{RELEASES}: {month[:20]!r}, the month of {library[:60]!r}, is not like 2025-06."
+            )
+    return dict(rows)
 
 
 def metrics_of(answer: Answer, targets: tuple[str, ...]) -> dict[str, float]:

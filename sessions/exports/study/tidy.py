@@ -243,6 +243,7 @@ _OF_TASK = (
     "source",
     "revision",
     "released",
+    "in_history",
     "corruptions",
     "failing",
     "tool_uses",

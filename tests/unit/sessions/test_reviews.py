@@ -19,7 +19,7 @@ from gistpoint.core.errors import SettingsError
 from gistpoint.core.estimates import cohen_kappa
 from gistpoint.sessions.annotations.agreement import agreement
 from gistpoint.sessions.annotations.keys import StepKey, TextRange, run_key
-from gistpoint.sessions.annotations.labels import DEFAULT, LabelsError, read_label_sets
+from gistpoint.sessions.annotations.labels import BEHAVIOURS, BUILT_IN, DEFAULT, LabelsError, read_label_sets
 from gistpoint.sessions.annotations.reviewer import Reviewer, ReviewStore
 from gistpoint.sessions.annotations.reviews import (
     CODEC,
@@ -356,14 +356,14 @@ def test_exports_hold_what_stands_and_read_back(tmp_path: Path) -> None:
 
 
 def test_one_s_own_labels_come_first_and_faults_are_named(tmp_path: Path) -> None:
-    assert read_label_sets(tmp_path) == (DEFAULT,)
+    assert read_label_sets(tmp_path) == BUILT_IN == (DEFAULT, BEHAVIOURS)
     keys = [label.key for label in DEFAULT.labels]
     assert len(set(keys)) == len(keys)
     file = tmp_path / "labels.toml"
     file.write_text(
         '[[set]]\nname = "own"\n[[set.label]]\nid = "a"\nkey = "x"\n[[set.label]]\nid = "b"\nname = "B"\n'
     )
-    own, last = read_label_sets(tmp_path)
+    own, last, _ = read_label_sets(tmp_path)
     assert last == DEFAULT
     by_key = own.by_key("x")
     assert by_key is not None

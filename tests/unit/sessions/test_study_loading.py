@@ -13,7 +13,8 @@ from builders import REPAIR
 from held_studies import Held
 from study_attempts import DISCOUNT
 
-from gistpoint.core.attempts.identity import SIMULATED
+from gistpoint.core.assist.help import HelpGist
+from gistpoint.core.attempts.identity import SIMULATED, Role
 from gistpoint.core.kinds.folder import read_answer
 from gistpoint.core.study.operations import Finished, StudyError, StudyOperationKind
 from gistpoint.core.study.rows import AttemptRow
@@ -22,6 +23,7 @@ from gistpoint.sessions.annotations.reviewer import Reviewer, ReviewStore
 from gistpoint.sessions.annotations.reviews import ExcludeReason, RunVerdict
 from gistpoint.sessions.annotations.settling import accept_attempt
 from gistpoint.sessions.journal import JOURNAL
+from gistpoint.sessions.studies.checking import check_study
 from gistpoint.sessions.studies.metrics import METRICS_FILE
 
 
@@ -229,6 +231,39 @@ def test_a_map_says_which_run_is_of_which_task(tmp_path: Path) -> None:
     assert [row.task for row in held.load().solvers[0].rows] == [held.tasks[0].id]
     (held.folder.root / "map.csv").write_text("run,task\nother,x\n")
     assert held.load().solvers[0].runs[0].why_not == "The map has no line for it."
+
+
+def test_a_model_at_a_repair_of_the_demo_counts_as_people_do(tmp_path: Path) -> None:
+    held = Held.at(tmp_path, solver=[SOLVER])
+    held.model_run(held.tasks[1], "runs/x", role=Role.DEMO)
+    (row,) = held.load().solvers[0].rows
+    assert (row.role, row.counted, row.exclusion) == ("demo", True, "")
+
+
+def test_months_of_release_come_from_a_file_beside_the_declaration(tmp_path: Path) -> None:
+    held = Held.at(tmp_path)
+    (held.folder.root / "releases.csv").write_text("library,month\nshop,2025-07\n")
+    assert {task.released for task in held.machine.open(held.folder.root).tasks.values()} == {"2025-07"}
+    (held.folder.root / "releases.csv").write_text("library,month\nshop,July\n")
+    with pytest.raises(StudyError, match="is not like 2025-06"):
+        _ = held.machine.open(held.folder.root).tasks
+
+
+def test_a_check_warns_of_what_models_may_have_seen(tmp_path: Path) -> None:
+    held = Held.at(tmp_path, solver=[{**SOLVER, "cutoff": "2025-06"}, {**SOLVER, "name": "y"}])
+
+    def warned() -> list[str]:
+        study = held.machine.open(held.folder.root)
+        found = check_study(study, lambda name: name or "bwrap", lambda task: HelpGist())
+        return [one.detail for one in found if one.name in ("cutoff", "public history") and one.reduced]
+
+    assert any("Unknown: shop; put a line" in words for words in warned())
+    assert any("y has no `cutoff`" in words for words in warned())
+    (held.folder.root / "releases.csv").write_text("library,month\nshop,2025-06\n")
+    number = len(held.tasks)
+    assert any(f"{number} tasks of {number} are of libraries released up to" in words for words in warned())
+    (held.folder.root / "releases.csv").write_text("library,month\nshop,2025-07\n")
+    assert len(warned()) == 1
 
 
 def test_a_run_that_is_there_twice_counts_once(tmp_path: Path) -> None:

@@ -156,7 +156,7 @@ def test_success_by_budget_is_set_against_16_and_4_within_tasks() -> None:
     assert [row[2] for row in found.tables[0].rows] == ["8/2", "16/4", "32/8"]
     assert found.numbers["model-x/remove/8/2 less 16/4"].value == pytest.approx(-0.2)
     assert found.numbers["model-x/remove/32/8 less 16/4"].value == pytest.approx(0.2)
-    assert found.tables[0].rows[2][5] == pytest.approx(0.125)
+    assert found.tables[0].rows[2][6] == pytest.approx(0.125)
     line = found.plots[0].marks[0]
     assert isinstance(line, Points)
     assert (line.x, line.labels) == ((8.0, 16.0, 32.0), ("8/2", "16/4", "32/8"))
@@ -415,7 +415,7 @@ def test_the_solved_tasks_of_two_solvers_are_compared_in_every_way() -> None:
     slope = number(lines[11])
     assert slope.value is not None
     assert slope.value > 0
-    assert isinstance(found.plots[0].marks[0], Violins)
+    assert isinstance(found.plots[0].panels[0].marks[0], Violins)
     assert found.numbers["model-x and model-y/remove/code_lines/p"].tasks == 24
 
 

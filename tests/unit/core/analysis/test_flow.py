@@ -108,13 +108,26 @@ def test_the_evaluation_by_people() -> None:
     (table,) = found.tables
     first = table.rows[0]
     assert first[:3] == ("discovery", "people", "4 of 4")
-    assert first[4:6] == (5, 20)
-    median, ease = first[6], first[7]
+    assert first[5:7] == (5, 20)
+    median, ease = first[7], first[8]
     assert isinstance(median, Number)
     assert isinstance(ease, Number)
     assert median.value == pytest.approx(9.486832980505138), "the middle of 9 and 10 on the logarithmic scale"
     assert ease.value == 2.5
     assert found.numbers["people/discovery/solved"].note == "4 of 4: no rate from fewer than 5 attempts"
+
+
+def test_the_hard_set_has_rows_of_its_own_in_the_evaluation_by_people() -> None:
+    hard, easy = {"cyclomatic": 9.0, "degree": 9.0}, {"cyclomatic": 1.0, "degree": 1.0}
+    rows = [attempt_row(p, f"t{n}", n > 0, minutes=60 if n else 5) for p in "ABCDE" for n in range(3)]
+    metrics = {"t0": easy, "t1": hard, "t2": hard}
+    candidates = {"railway": tuple({"cyclomatic": float(n), "degree": float(n)} for n in range(10))}
+    (table,) = run("bp-4.4", study_data(rows, metrics=metrics, candidates=candidates)).tables
+    assert [row[:3] for row in table.rows] == [
+        ("remove", "people", "10 of 15"),
+        ("remove, hard", "people", "10 of 10"),
+    ]
+    assert [row[5] for row in table.rows] == [60, 60]
 
 
 def test_answers_in_words_are_no_numbers() -> None:

@@ -6,13 +6,14 @@ from dataclasses import replace
 
 import pytest
 from msgspec import structs
-from study_rows import World, attempt_row, study_data
+from study_rows import World, attempt_row, declared, study_data
 
 from gistpoint.core.analysis.catalogue import analyses, analysis
-from gistpoint.core.analysis.findings import Bars, Findings
+from gistpoint.core.analysis.findings import Bars, Findings, Number
 from gistpoint.core.analysis.pooling import groups, shared_tasks, too_few
 from gistpoint.core.analysis.running import run_analyses
 from gistpoint.core.study.data import StudyData
+from gistpoint.core.study.declaration import DeclaredSolver
 from gistpoint.core.tasks.strata import FAILING_STRATA
 
 
@@ -176,9 +177,56 @@ def test_rates_are_given_by_the_number_of_failing_tests_if_it_differs() -> None:
     failing = {"t0": 1, "t1": 4, "t2": 40, "t3": 41}
     tasks = {id: structs.replace(task, failing=failing[id]) for id, task in data.tasks.items()}
     found = run("bp-2", replace(data, tasks=tasks))
-    by_stratum = {key.rpartition(" ")[2]: n for key, n in found.numbers.items() if "failing" in key}
+    by_stratum = {
+        key.rpartition(" ")[2]: n
+        for key, n in found.numbers.items()
+        if "/failing" in key and "/tests" not in key
+    }
     assert {name: number.value for name, number in by_stratum.items()} == {
         "1": 1.0, "2-4": 0.0, "5-40": 0.0, "41+": 0.0,
     }  # fmt: skip
     (table,) = [table for table in found.tables if "number of failing tests" in table.title]
     assert [row[2] for row in table.rows] == list(FAILING_STRATA)
+
+
+def test_rates_by_what_a_model_may_have_seen() -> None:
+    rows = [attempt_row(p, f"t{n}", n < 4, confirmation="confirmed") for p in "ABC" for n in range(8)]
+    rows += [
+        attempt_row(
+            task=f"t{n}",
+            solver="m",
+            attempt=f"m{n}",
+            solved=n % 2 == 0,
+            by_tests=n < 7,
+            confirmation="contradicted" if n % 2 else "confirmed",
+        )
+        for n in range(8)
+    ]
+    data = study_data(
+        rows,
+        study=declared(solver=(DeclaredSolver(name="m", runs=("x",), condition="alone", cutoff="2025-06"),)),
+    )
+    data = replace(
+        data,
+        tasks={
+            name: structs.replace(
+                task, in_history=name < "t2", released="2025-07" if name > "t5" else "2025-06"
+            )
+            for name, task in data.tasks.items()
+        },
+    )
+    found = run("bp-2", data)
+    table = next(table for table in found.tables if "seen in training" in table.title)
+    of_model = {row[2]: row[3:5] for row in table.rows if row[0] == "m"}
+    assert of_model == {
+        "fault in public history": (1, 2),
+        "fault made for the task": (3, 6),
+        "released before the cutoff": (3, 6),
+        "released after the cutoff": (1, 2),
+    }
+    assert {row[2] for row in table.rows if row[0] == "people"} == set(of_model)
+    solved = next(table for table in found.tables if table.title == "Solved, by solver and mode")
+    place = solved.columns.index("share, by the tests alone")
+    beside = {row[0]: (row[4], row[place]) for row in solved.rows}
+    assert [number.value for number in beside["m"] if isinstance(number, Number)] == [0.5, 0.875]
+    assert [number.value for number in beside["people"] if isinstance(number, Number)] == [0.5, 0.5]

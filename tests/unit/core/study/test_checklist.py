@@ -11,10 +11,11 @@ from study_rows import attempt_row, declared, study_data
 from gistpoint.core.study.checklist import ChecklistAnswer, answers, checklist
 from gistpoint.core.study.checklist_evidence import Estimated
 from gistpoint.core.study.checklist_rules import RULES
-from gistpoint.core.study.declaration import Participants, Pay, Protocol, Quality
+from gistpoint.core.study.declaration import Participants, Pay, Protocol, Quality, Texts
 from gistpoint.core.study.facts import study_facts
 from gistpoint.core.study.operations import StudyOperation
 from gistpoint.core.study.rows import AttemptRow
+from gistpoint.core.tasks.rules import Face, rules_text
 
 NOTHING = Estimated()
 
@@ -60,8 +61,39 @@ def test_what_models_alone_can_have_does_not_apply_without_models() -> None:
     [("b1", "b1", "Yes"), ("b1", "b2", "No"), ("b1", "", "No"), ("", "", "No")],
 )
 def test_the_same_instructions_are_a_matter_of_hashes(people: str, models: str, expected: str) -> None:
-    found = answered(attempt_row("P1", brief_sha256=people), attempt_row(solver="m", brief_sha256=models))
-    assert found["3.4"].answer == expected
+    assert answered(*_alike(3, people, models), texts=TEXTS)["3.4"].answer == expected
+
+
+def _alike(tasks: int, people: str = "b", models: str = "b", system: str = "agent-2") -> list[AttemptRow]:
+    names = [f"t{number}" for number in range(tasks)]
+    key = f"16/4 | setting default, system {system}, api chat"
+    return [
+        *(attempt_row("P1", name, brief_sha256=people, tools_sha256="t") for name in names),
+        *(
+            attempt_row(solver="m", task=name, brief_sha256=models, tools_sha256="t", condition_key=key)
+            for name in names
+        ),
+    ]
+
+
+TEXTS = Texts(consent="Yes?", consent_items=("yes",), rules=rules_text(Face.PERSON))
+
+
+def test_same_instructions_need_every_task_and_the_same_rules() -> None:
+    one = answered(*_alike(1), texts=TEXTS)
+    assert (one["3.4"].answer, one["1.7"].answer) == ("Partial", "Partial")
+    assert "models attempted 1 of people's 1 task" in one["3.4"].evidence
+    whole = answered(*_alike(3), texts=TEXTS)
+    assert (whole["3.4"].answer, whole["1.7"].answer) == ("Yes", "Yes")
+    more = answered(*_alike(3), attempt_row("P1", "t9", brief_sha256="b"), texts=TEXTS)
+    assert (more["3.4"].answer, more["1.7"].answer) == ("Partial", "Partial")
+    assert "models attempted 3 of people's 4 tasks" in more["1.7"].evidence
+    own = answered(*_alike(3))
+    assert own["3.4"].answer == "Partial"
+    assert "people read the study's own rules, which no model got" in own["3.4"].evidence
+    other = answered(*_alike(3, system="agent-1"), texts=TEXTS)
+    assert other["3.4"].answer == "Partial"
+    assert "models got other system prompts than agent-2: agent-1" in other["3.4"].evidence
 
 
 def test_instructions_that_are_the_same_for_some_tasks_are_partly_the_same() -> None:
