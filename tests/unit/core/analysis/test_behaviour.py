@@ -57,6 +57,7 @@ def test_repeats_of_a_model_are_over_tasks() -> None:
         "m/remove/pass@1": pytest.approx((0.5 + 0 + 1) / 3),
         "m/remove/pass@3": pytest.approx((1 + 0 + 1) / 3),
         "m/remove/all-3": pytest.approx((0 + 0 + 1) / 3),
+        "m/remove/pass@1/tests": pytest.approx((0.5 + 0 + 1) / 3),
     }
     once = found.numbers["m/remove/pass@1"]
     assert (once.tasks, once.rows, once.persons, once.iid) == (3, 10, 0, None)
