@@ -168,6 +168,8 @@ class _Walk:
 
     def _apply_idle_revisions(self, before: Clock, after: Clock) -> None:
         """Apply the clock's later revisions of idle time to the spans, the latest span first."""
+        if after.of(ClockActivity.IDLE) == before.of(ClockActivity.IDLE):
+            return
         moves = {activity: after.of(activity) - before.of(activity) for activity in ClockActivity}
         idle = moves.pop(ClockActivity.IDLE)
         for activity, ms in moves.items():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 from gistpoint.sessions.exports.atif import atif_text
 from gistpoint.sessions.exports.cast import cast_text
@@ -23,7 +24,7 @@ def cast_files(export: StudyExport) -> Iterator[tuple[str, bytes]]:
 
 
 def _files(export: StudyExport, exporter: Exporter, ending: str) -> Iterator[tuple[str, bytes]]:
-    recorded = {**export.journals, **export.runs}
+    recorded: dict[str, Path | str] = {**export.journals, **export.runs}
     names = {row.attempt: f"{file_part(row.solver)}-" for row in export.data.rows if row.solver}
     for identity, opened_as in sorted(recorded.items()):
         text = "".join(exporter(open_run(opened_as)))

@@ -62,10 +62,12 @@ def rendered(plot: Plot, look: Look, format: str) -> bytes:
         # `savefig` would draw everything twice, the first time only to find the size.
         if format == "pdf":
             metadata = dict.fromkeys(("Creator", "Producer", "CreationDate"))
-            FigureCanvasPdf(figure).print_pdf(target, metadata=metadata)
+            pdf: Any = FigureCanvasPdf(figure)
+            pdf.print_pdf(target, metadata=metadata)
         else:
             nothing = dict.fromkeys(("Creator", "Date", "Format", "Type"))
-            FigureCanvasSVG(figure).print_svg(target, metadata=nothing)
+            svg: Any = FigureCanvasSVG(figure)
+            svg.print_svg(target, metadata=nothing)
     return target.getvalue()
 
 
@@ -88,7 +90,8 @@ def _draw_on(figure: Figure, plot: Plot, look: Look, across: int) -> None:
 def _mark_simulated(figure: Figure, look: Look, height: float) -> None:
     """Write SIMULATED below a figure, where it covers no data, on a line that is kept free for it."""
     free = _FOOTER * look.scale / height
-    figure.get_layout_engine().set(rect=(0, free, 1, 1 - free))  # type: ignore[union-attr]
+    engine: Any = figure.get_layout_engine()
+    engine.set(rect=(0, free, 1, 1 - free))
     style: dict[str, Any] = {"fontsize": look.font * 1.1, "fontweight": "bold", "color": RED, "va": "bottom"}
     for x, side in ((0.005, "left"), (0.5, "center"), (0.995, "right")):
         figure.text(x, 0.15 * free, "SIMULATED", ha=side, in_layout=False, **style)

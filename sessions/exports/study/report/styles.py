@@ -112,7 +112,7 @@ class Look:
     simulated: bool = False
 
     @property
-    def settings(self) -> dict[str, Any]:
+    def settings(self) -> Any:
         """The settings of matplotlib."""
         return {**_SETTINGS, "font.size": self.font, "lines.linewidth": 0.18 * self.font}
 
