@@ -19,16 +19,16 @@ _NO_NUMBER = "The answer must be a number."
 NUMBERS = (QuestionKind.NUMBER, QuestionKind.MINUTES, QuestionKind.PERCENT)
 
 
-def asked(form: Questionnaire, tasks: Iterable[StudyTask], mode: str = "") -> tuple[Question, ...]:
+def asked(form: Questionnaire, tasks: Iterable[StudyTask], kind: str = "") -> tuple[Question, ...]:
     """Return the questions of a form; an `each_source` question is replaced by one for each library.
 
-    The id of such a question is followed by a dot and the library's name, as in `source.NAME`. `mode` is that
-    of the task about which the form asks; empty for a form about none.
+    The id of such a question is followed by a dot and the library's name, as in `source.NAME`. `kind` is
+    the mode of the task about which the form asks; empty for a form about none.
     """
     sources = sorted({task.source for task in tasks} - {""})
     found: list[Question] = []
     for question in form.item:
-        if mode and question.modes and mode not in question.modes:
+        if kind and question.modes and kind not in question.modes:
             continue
         if question.each_source:
             found += [_about(question, source) for source in sources]
