@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import decimal
+import json
 import locale
 import os
 import random
@@ -17,6 +18,7 @@ from typing import Any
 import pytest
 
 from gistpoint.sandbox.payload.process_state import _READ, ProcessState
+from gistpoint.sandbox.payload.submission_server import SubmissionServer
 
 
 @contextlib.contextmanager
@@ -106,3 +108,24 @@ def test_an_object_that_was_an_answer_before_is_shared_unless_it_was_given() -> 
     assert not any(
         state.is_shared(value, lambda found: False) for value in ((), (), "x", "x", 5, 5, None, None)
     )
+
+
+def test_the_process_of_a_submission_reports_what_a_call_leaves_behind() -> None:
+    reading, writing = os.pipe()
+    shared: list[int] = []
+    bodies: list[Callable[[], object]] = [
+        lambda: [1], lambda: [1], lambda: shared, lambda: shared, lambda: random.seed(5),
+    ]  # fmt: skip
+    server = SubmissionServer({"functions": []}, "/", None, writing)  # type: ignore[arg-type]
+    server.found = dict(enumerate(bodies))
+    kept = random.getstate()
+    answers = []
+    for number in range(len(bodies)):
+        server.handle({"do": "call", "function": number, "call": number, "shape": [0, [], False, False],
+                       "roots": [], "heap": {}})  # fmt: skip
+        answers.append(json.loads(os.read(reading, 10_000)))
+    random.setstate(kept)
+    assert [answer["re"] for answer in answers] == ["value"] * 5, answers
+    assert [answer.get("state") for answer in answers] == [
+        None, None, None, ["an object that it answered with before"], ["the state of random"],
+    ]  # fmt: skip
