@@ -21,7 +21,7 @@ from gistpoint.core.kinds.gist.flags import (
     mocked,
     moved_under_guard,
 )
-from gistpoint.core.kinds.gist.grounded import invented_operand
+from gistpoint.core.kinds.gist.grounded import baked_in, invented_operand
 from gistpoint.core.kinds.gist.original_test import (
     GistTest,
     SplicedGist,
@@ -40,7 +40,6 @@ from gistpoint.core.kinds.gist.rates import (
     existence_of,
     line_execution,
 )
-from gistpoint.core.kinds.gist.values import baked_in
 from gistpoint.core.outcomes import FREE, BackendRecord, RunStatus
 from gistpoint.core.text import bounded
 

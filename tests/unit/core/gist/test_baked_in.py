@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from gistpoint.core.kinds.gist.grounded import baked_in
 from gistpoint.core.kinds.gist.rates import Originals, line_execution, line_existence
-from gistpoint.core.kinds.gist.values import baked_in
 
 CODEBASE = '''
 import math
