@@ -4,8 +4,8 @@ The run reports which classes took part in the test's decisions, without asking 
 which of these belong to the codebase: it must contain the header of the class, or the line that binds its
 name, and all of its methods that can decide a comparison (decision 123).
 
-An answer that is written into a gist has to stand somewhere: as a literal in a line that the codebase does not
-have, or in a text that such a line reads (decision 158).
+An answer that is written into a gist has to stand somewhere: as a literal in a line that the codebase does
+not have, or in a text that such a line reads (decision 158).
 """
 
 from __future__ import annotations
