@@ -355,8 +355,7 @@ class MeasuredMinutes:
         solved = np.array([float(row.solved) for row in mine])
         tasks = np.unique(places)
         of_tasks, runs, total = (
-            np.bincount(places, of, count)[tasks].astype(float)
-            for of in (solved, np.ones(len(mine)), weights)
+            np.bincount(places, of)[tasks].astype(float) for of in (solved, np.ones(len(mine)), weights)
         )
         return mine, Runs(tasks, of_tasks, runs, total)
 
