@@ -111,9 +111,9 @@ def test_written_task_is_read_back(folder: Path) -> None:
     task, answer = read_task(folder), read_answer(read_task(folder))
     assert task.folder == folder
     before = {file: (folder / file).read_bytes() for file in FILES if file != BASELINE}
-    baseline = {**document(folder / BASELINE), "made_here": None}
+    baseline = {**document(folder / BASELINE), "made_here": None, "protections": {}}
     write_task(task, answer)
-    assert baseline == {**document(folder / BASELINE), "made_here": None}
+    assert baseline == {**document(folder / BASELINE), "made_here": None, "protections": {}}
     assert {file: (folder / file).read_bytes() for file in before} == before
     assert read_task(folder) == task
     assert read_answer(task) == answer
