@@ -283,8 +283,10 @@ def _budgets(text: str) -> Budgets:
 def _price(text: str) -> TokenPrice:
     try:
         sent, received, *more = [_from_zero(part) for part in text.split("/")]
-        cached, written = (*more, *[None] * (2 - len(more)))  # which fails for more than two
-        return TokenPrice(sent, received, cached, UNSET if written is None else written)
+        if len(more) > 2:
+            raise ValueError
+        cached = more[0] if more else None
+        return TokenPrice(sent, received, cached, more[1] if len(more) == 2 else UNSET)
     except (argparse.ArgumentTypeError, ValueError) as error:
         raise argparse.ArgumentTypeError(
             f"{text!r} is not a price such as 0.25/2, 0.25/2/0.025 or 3/15/0.3/3.75"
