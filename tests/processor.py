@@ -28,7 +28,7 @@ def asked_s(process: int | str, *, without: int = 0) -> float:
 
     The thread `without` is left out. 0 if the kernel doesn't report them. A wait counts only once it is over.
     """
-    return sum(map(sum, _scheduled(process, without)))
+    return sum(ran + waited for ran, waited in _scheduled(process, without))
 
 
 def ran_s(process: int | str) -> float:
