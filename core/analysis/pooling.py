@@ -105,8 +105,7 @@ def as_reported(data: StudyData) -> StudyData:
 
 def _as_reported(data: StudyData, row: AttemptRow) -> AttemptRow:
     task = data.tasks.get(row.task)
-    mode = row.mode if task is None else reported_mode(task, row.mode)
-    return row if mode == row.mode else msgspec.structs.replace(row, mode=mode)
+    return row if task is None else msgspec.structs.replace(row, mode=reported_mode(task, row.mode))
 
 
 def groups(data: StudyData) -> tuple[PooledRows, ...]:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
+from typing import TypeVar
 
 from gistpoint.core.analysis.findings import Bars, Curve, Hexagons, Matrix, Plot, Points, Violins
 from gistpoint.core.analysis.printing import value_words
 
+Kind = TypeVar("Kind", Bars, Curve, Hexagons, Matrix, Points, Violins)
 _MOST = 4
 """The maximum number of series that a sentence describes."""
 
@@ -15,22 +17,19 @@ _MOST = 4
 def seen_in(plot: Plot) -> str:
     """Return a sentence on what a plot shows, from its own values; empty if it has none."""
     if plot.panels:
-        return " ".join(filter(None, (_of_panel(panel) for panel in plot.panels)))
-    marks = plot.marks
-    if any(isinstance(mark, Matrix) for mark in marks):
-        return _of_matrix(next(mark for mark in marks if isinstance(mark, Matrix)))
-    if any(isinstance(mark, Hexagons) for mark in marks):
-        return _of_hexagons(next(mark for mark in marks if isinstance(mark, Hexagons)))
-    if bars := [mark for mark in marks if isinstance(mark, Bars)]:
-        return _of_bars(bars)
-    if curves := [mark for mark in marks if isinstance(mark, Curve) and not mark.dashed and len(mark.y) > 1]:
-        return _of_curves(curves, plot.x_label)
-    if violins := [mark for mark in marks if isinstance(mark, Violins)]:
-        return _of_violins(violins[0])
-    return _of_points([mark for mark in marks if isinstance(mark, Points)], plot)
+        return " ".join(filter(None, map(_of_panel, plot.panels)))
+    for sentence in (_of_matrix, _of_hexagons, _of_bars, _of_curves, _of_violins, _of_points):
+        if words := sentence(plot):
+            return words
+    return ""
 
 
-def _of_bars(bars: Sequence[Bars]) -> str:
+def _marks(plot: Plot, kind: type[Kind]) -> list[Kind]:
+    return [mark for mark in plot.marks if isinstance(mark, kind)]
+
+
+def _of_bars(plot: Plot) -> str:
+    bars = _marks(plot, Bars)
     found = [
         (value, _named(mark.series, label, bars))
         for mark in bars
@@ -54,11 +53,11 @@ def _named(series: str, label: str, bars: Sequence[Bars]) -> str:
     return ": ".join(part for part in (series if len(bars) > 1 else "", label) if part) or series
 
 
-def _of_curves(curves: Sequence[Curve], across: str) -> str:
+def _of_curves(plot: Plot) -> str:
     parts, ends = list[str](), list[float]()
-    for curve in curves:
+    for curve in _marks(plot, Curve):
         known = [(x, y) for x, y in zip(curve.x, curve.y, strict=False) if math.isfinite(y)]
-        if len(known) < 2:
+        if len(known) < 2 or curve.dashed:
             continue
         (start, first), (end, last) = known[0], known[-1]
         ends += [start, end]
@@ -69,7 +68,7 @@ def _of_curves(curves: Sequence[Curve], across: str) -> str:
         parts.append(f"{curve.series or 'the curve'} {way}")
     if not parts:
         return ""
-    over = f"From {value_words(min(ends))} to {value_words(max(ends))} on the axis of {across or 'x'}"
+    over = f"From {value_words(min(ends))} to {value_words(max(ends))} on the axis of {plot.x_label or 'x'}"
     return f"{over}, {'; '.join(parts[:_MOST])}{_more(len(parts))}."
 
 
@@ -77,8 +76,8 @@ def _more(count: int) -> str:
     return f"; and {count - _MOST} more" if count > _MOST else ""
 
 
-def _of_points(found: Sequence[Points], plot: Plot) -> str:
-    parts = []
+def _of_points(plot: Plot) -> str:
+    found, parts = _marks(plot, Points), list[str]()
     for mark in found[:_MOST]:
         known = sorted(y for y in mark.y if math.isfinite(y))
         if len(known) == 1 and len(mark.x) == 1:
@@ -95,9 +94,10 @@ def _of_points(found: Sequence[Points], plot: Plot) -> str:
     return f"Points ({axes}): {text}{_more(len(found))}." if text else ""
 
 
-def _of_matrix(matrix: Matrix) -> str:
+def _of_matrix(plot: Plot) -> str:
     cells = [
         (value, row, column)
+        for matrix in _marks(plot, Matrix)
         for row, values in zip(matrix.rows, matrix.values, strict=False)
         for column, value in zip(matrix.columns, values, strict=False)
         if value is not None and math.isfinite(value) and row != column
@@ -111,15 +111,15 @@ def _of_matrix(matrix: Matrix) -> str:
     )
 
 
-def _of_hexagons(mark: Hexagons) -> str:
-    known = [z for z in mark.z if math.isfinite(z)]
+def _of_hexagons(plot: Plot) -> str:
+    known = [z for mark in _marks(plot, Hexagons) for z in mark.z if math.isfinite(z)]
     if not known:
         return ""
     return f"The mean over all {len(known)} attempts is {value_words(sum(known) / len(known))}."
 
 
-def _of_violins(mark: Violins) -> str:
-    parts = list(_medians(mark))
+def _of_violins(plot: Plot) -> str:
+    parts = [words for mark in _marks(plot, Violins) for words in _medians(mark)]
     return f"Medians: {'; '.join(parts)}." if parts else ""
 
 

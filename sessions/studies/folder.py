@@ -324,8 +324,7 @@ def create_study(
         "PER_PERSON": str(min(_PER_PERSON, number) or _PER_PERSON),
         "PER_SOURCE": str(0 if number and sources * _PER_SOURCE < min(_PER_PERSON, number) else _PER_SOURCE),
     }
-    if template is StudyTemplate.BREAKPOINT:
-        values |= _quotas_of_paper([] if demo else tasks)
+    values |= _quotas_of_paper(template, [] if demo else tasks)
     text = f"{_template('head.toml')}\n{_template(f'{template.value}.toml')}"
     for key, value in values.items():
         text = text.replace(f"@{key}@", value)
@@ -337,8 +336,13 @@ _OF_PAPER = {"easy-remove": 4, "easy-discovery": 4, "hard": 1}
 _HARD = ("cyclomatic", "degree")
 
 
-def _quotas_of_paper(tasks: Sequence[Task]) -> dict[str, str]:
-    """Return the values of the template `breakpoint`: tags by kind of task, and quotas that they can fill."""
+def _quotas_of_paper(template: StudyTemplate, tasks: Sequence[Task]) -> dict[str, str]:
+    """Return the values of the template `breakpoint`: tags by kind of task, and quotas that they can fill.
+
+    Other templates have none.
+    """
+    if template is not StudyTemplate.BREAKPOINT:
+        return {}
     kinds: dict[str, list[str]] = {name: [] for name in _OF_PAPER}
     for task in tasks:
         name = "hard" if _is_hard(task) else f"easy-{task.mode}"

@@ -27,7 +27,7 @@ from gistpoint.core.text import visible_line
 from gistpoint.sessions.exports.study.naming import file_part, prefix_of
 from gistpoint.sessions.exports.study.registry import StudyExport
 from gistpoint.sessions.exports.study.report.figures import rendered
-from gistpoint.sessions.exports.study.report.styles import COLUMN, PAGE, Look, Palette
+from gistpoint.sessions.exports.study.report.styles import COLUMN, PAGE, Look, SeriesStyles
 
 _WIDTHS = {"column": (COLUMN, 7.0), "page": (PAGE, 8.0)}
 """The width in inches and the size of text in points of each set of figures."""
@@ -37,7 +37,7 @@ _SIMULATED = "SIMULATED"
 def figure_files(export: StudyExport) -> Iterator[tuple[str, bytes]]:
     """Yield each figure as SVG and PDF in both widths, its values as CSV, and the captions as JSON."""
     data, prefix = export.data, prefix_of(export.data)
-    palette, captions = Palette.of(data), dict[str, str]()
+    palette, captions = SeriesStyles.of(data), dict[str, str]()
     for ran in export.ran:
         for plot in ran.findings.plots:
             name = f"{prefix}{file_part(plot.id)}"

@@ -28,7 +28,7 @@ from gistpoint.core.study.declaration import ReportChoice
 from gistpoint.sessions.exports.study.pictures import escaped, latex_table
 from gistpoint.sessions.exports.study.registry import StudyExport, study_exporter
 from gistpoint.sessions.exports.study.report.figures import draw, rendered
-from gistpoint.sessions.exports.study.report.styles import COLOURS, HATCHES, Look, Palette, shape_of
+from gistpoint.sessions.exports.study.report.styles import COLOURS, HATCHES, Look, SeriesStyles, shape_of
 
 
 def _data(**changes: Any) -> StudyData:
@@ -40,7 +40,7 @@ def _data(**changes: Any) -> StudyData:
 
 
 def test_a_solver_has_one_style_in_all_figures() -> None:
-    palette = Palette.of(_data())
+    palette = SeriesStyles.of(_data())
     both = Plot("a", "A", "", "", (Bars("people", ("x",), (1,)), Bars("model_x", ("x",), (1,))))
     alone = Plot("b", "B", "", "", (Curve("model_x, alone", (0, 1), (0, 1)),))
     violins = Plot("c", "C", "", "", (Violins(("model_x", "people"), ((1.0,), (2.0,))),))

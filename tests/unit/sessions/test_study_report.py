@@ -30,7 +30,7 @@ from gistpoint.sessions.exports.study.report.figures import draw
 from gistpoint.sessions.exports.study.report.html import POLICY, page
 from gistpoint.sessions.exports.study.report.report import StudyReport
 from gistpoint.sessions.exports.study.report.results import results
-from gistpoint.sessions.exports.study.report.styles import Look, Palette
+from gistpoint.sessions.exports.study.report.styles import Look, SeriesStyles
 
 EVIL = '</title><script src="http://evil.test/x.js">alert(1)</script><img src=x onerror=y>&\u202e\x1b[31m$\\frac{1}{0}$'
 PLOTS = (
@@ -186,7 +186,7 @@ def test_a_primary_analysis_without_data_is_not_a_heading_alone() -> None:
 
 
 def test_the_same_figure_has_the_same_bytes(simulated_page: str) -> None:
-    look = Look(palette=Palette.of(evil_report(simulated=True).data), simulated=True)
+    look = Look(palette=SeriesStyles.of(evil_report(simulated=True).data), simulated=True)
     assert all(draw(plot, look) in simulated_page for plot in PLOTS)
 
 

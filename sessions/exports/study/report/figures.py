@@ -79,11 +79,12 @@ def _draw_on(figure: Figure, plot: Plot, look: Look, across: int) -> None:
         _legend(figure, [drawing.axes], look)
         return
     rows = math.ceil(len(plot.panels) / across)
+    room = max(12, int(look.width / across * 72 / (look.font * 0.95 * 0.62)) - 9)
     grid = figure.add_gridspec(rows, across)
     for place, panel in enumerate(plot.panels):
         axes = figure.add_subplot(grid[place // across, place % across])
         _Drawing(figure, panel, look, numbers, axes).draw()
-        axes.set_title(_wrapped(look.shown(panel.title), 30), fontsize=look.font * 0.95, loc="left")
+        axes.set_title(_wrapped(look.shown(panel.title), room), fontsize=look.font * 0.95, loc="left")
         axes.set_ylabel("")
 
 

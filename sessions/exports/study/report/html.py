@@ -27,7 +27,7 @@ from gistpoint.core.study.prose import Passage, PassageKind
 from gistpoint.sessions.exports.html.skeleton import line, lines, page_head
 from gistpoint.sessions.exports.study.report.figures import draw
 from gistpoint.sessions.exports.study.report.report import SIMULATED, StudyReport
-from gistpoint.sessions.exports.study.report.styles import Look, Palette
+from gistpoint.sessions.exports.study.report.styles import Look, SeriesStyles
 
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
 _STYLE = """
@@ -98,7 +98,7 @@ class _ReportPage:
     def __init__(self, report: StudyReport) -> None:
         self._report = report
         self._tables, self._figures = count(1), count(1)
-        self._look = Look(palette=Palette.of(report.data), simulated=report.simulated)
+        self._look = Look(palette=SeriesStyles.of(report.data), simulated=report.simulated)
 
     def pieces(self) -> Iterator[str]:
         report = self._report

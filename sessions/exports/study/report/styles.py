@@ -46,7 +46,7 @@ def without_settings(label: str) -> str:
     return label.partition(" (")[0]
 
 
-class Palette:
+class SeriesStyles:
     """The number of the style of each series, equal in all figures that share the palette."""
 
     def __init__(self, solvers: Iterable[str] = ()) -> None:
@@ -57,7 +57,7 @@ class Palette:
         self._solvers = frozenset(self._numbers)
 
     @classmethod
-    def of(cls, data: StudyData) -> Palette:
+    def of(cls, data: StudyData) -> SeriesStyles:
         """Return the palette of a study: its groups first, people before models."""
         found = groups(data)
         palette = cls(group.label for group in found)
@@ -108,7 +108,7 @@ class Look:
     """In inches."""
     font: float = 10.0
     """The size of most text, in points."""
-    palette: Palette = field(default_factory=Palette)
+    palette: SeriesStyles = field(default_factory=SeriesStyles)
     simulated: bool = False
 
     @property
