@@ -435,4 +435,4 @@ class StudyTask(msgspec.Struct, frozen=True, kw_only=True):
     released: str = ""
     """The month of its source's release, such as 2025-06; empty if unknown."""
     in_history: bool = False
-    """Whether the fault stood in the library's public history, where its correction can be found."""
+    """Whether the fault was in the library's public history, where its correction can be found."""

@@ -75,7 +75,7 @@ def foreign_row(
         exclusion="" if judged else "no_verdict",
         end="solved" if solved else run.exit_status[:200],
         solved=solved,
-        verdict_from=_origin(run) if judged else "",
+        verdict_from=_origin(run, judged=judged),
         by_tests=solved or run.verdict == AttemptResult.TO_BE_READ,
         score=run.score,
         best_score=run.score,
@@ -95,8 +95,10 @@ def foreign_row(
     )
 
 
-def _origin(run: Run) -> str:
-    """Return whether a run's file records its verdict, or whether the verdict was derived from a number."""
+def _origin(run: Run, *, judged: bool) -> str:
+    """Return whether a run's file records its verdict, or it was derived; empty if it was not judged."""
+    if not judged:
+        return ""
     return RECORDED if run.verdict and "verdict" not in run.derived else DERIVED
 
 

@@ -383,7 +383,7 @@ def tasks_table() -> TidyTable:
             _text("source", "The library."),
             _text("revision", "The library's version or commit."),
             _text("released", "The month of that version's release."),
-            _yes_no("in_history", "Whether the fault stood in the library's public history."),
+            _yes_no("in_history", "Whether the fault was in the library's public history."),
             _integer("corruptions", "How many functions are corrupted; 1 for a gist."),
             _integer("failing", "How many tests fail on the corrupted repository; 0 if unknown."),
             _text("failing_stratum", "The stratum of the number of failing tests.", values=FAILING_STRATA),

@@ -155,15 +155,7 @@ def _height(plot: Plot, look: Look, across: int) -> float:
     """Return the height in inches: more for many horizontal bars, rows of a matrix and numbers at risk."""
     if plot.panels:
         return (0.4 + 2.6 * math.ceil(len(plot.panels) / across)) * look.scale + _footer(look)
-    height = 4.2 if look.width > 5 else 4.0
-    for mark in plot.marks:
-        if not isinstance(mark, Matrix):
-            continue
-        has_many_columns = len(mark.columns) > 9
-        row_height = 0.34 if has_many_columns else 0.46
-        height = max(height, 1.6 + row_height * len(mark.rows))
-        if has_many_columns:
-            height += 1.6  # their names are upright
+    height = max([4.2, *(_height_of_matrix(mark) for mark in plot.marks if isinstance(mark, Matrix))])
     bars = [mark for mark in plot.marks if isinstance(mark, Bars)]
     if bars and _sideways(bars, look):
         labels = _labels_of(bars)
@@ -178,6 +170,12 @@ def _height(plot: Plot, look: Look, across: int) -> float:
         for at in range(0, len(entries), columns)
     )
     return min(height + 0.17 * max(0, lines - 1), 14.0) * look.scale + _footer(look)
+
+
+def _height_of_matrix(matrix: Matrix) -> float:
+    if len(matrix.columns) > 9:
+        return 3.2 + 0.34 * len(matrix.rows)  # the names of columns are upright
+    return 1.6 + 0.46 * len(matrix.rows)
 
 
 def _footer(look: Look) -> float:

@@ -241,8 +241,8 @@ class _ReportPage:
         simulated = self._report.simulated
         extent = extent_of_plot(plot, findings, self._report.extent)
         mark = f'<span class="mark">{SIMULATED}</span> ' if simulated else ""
-        told = " ".join(filter(None, (self._look.shown(in_words(seen_in(plot))), plot.caption)))
-        caption = f" {_line(told)}" if told else ""
+        seen = " ".join(filter(None, (self._look.shown(in_words(seen_in(plot))), plot.caption)))
+        caption = f" {_line(seen)}" if seen else ""
         try:
             drawn = draw(plot, self._look)
         except (ArithmeticError, LookupError, TypeError, ValueError) as error:
