@@ -2,7 +2,7 @@
 
 Thousands of objects are created at the start and none is garbage. The standard library compiles up to seven
 methods of each dataclass when its module is imported. Before the first paint, that takes a sixth of the time,
-and most of these methods are never called by then (decision 165).
+and most of these methods are never called by then (decision 164).
 """
 
 from __future__ import annotations

@@ -217,7 +217,7 @@ class _Patience(CancelToken):
         self._on_failed(self.lost, self.lost_s)
 
     def unanswered(self) -> None:
-        """Count the last request, which brought no reply, as no time of the model's (decision 168)."""
+        """Count the last request, which brought no reply, as no time of the model's (decision 167)."""
         self._not_answered()
         if self._unanswered_ms:
             self._pause()
@@ -426,7 +426,7 @@ class ModelWork:
             return EndReason.CONTEXT_EXHAUSTED
         if settings.attempt_tokens is None:
             return None
-        # Requests that failed were not the model's choice, and are none of its tokens (decision 168).
+        # Requests that failed were not the model's choice, and are none of its tokens (decision 167).
         spent = self.attempt.state.spent.replies.tokens
         if spent + estimate.prompt_tokens > settings.attempt_tokens:
             return EndReason.TOKEN_CAP

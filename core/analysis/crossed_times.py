@@ -86,7 +86,7 @@ def effects_on_times(
     """Return the combinations `sums`, as (combinations, columns), of the effects of the columns `x`.
 
     The interval is the jackknife's with the model's variance as its floor and fixed ratios of variances
-    (decision 161). Without `interval` nothing is refitted. None if the model can't be fitted, for example
+    (decision 160). Without `interval` nothing is refitted. None if the model can't be fitted, for example
     because an effect is infinite or nothing varies.
     """
     times = CrossedTimes.of(units, x, log_times, solved)

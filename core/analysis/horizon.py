@@ -5,7 +5,7 @@ on log2 of human minutes. The weights w are 1 / (runs of the task) * 1 / sqrt(ta
 a sum of 1; the family is the library.
 
 METR takes human minutes as known. The horizon to rely on takes them as estimates (`measured_horizon`); METR's
-choices stand next to it. No horizon beyond the longest task is printed, and no bound (decision 162).
+choices stand next to it. No horizon beyond the longest task is printed, and no bound (decision 161).
 
 Sources: Kwa et al., Measuring AI ability to complete long tasks (2025); METR's `eval-analysis-public`.
 """

@@ -20,7 +20,7 @@ t of the effective degrees of freedom (decision 154):
 Where a model with random persons and tasks is fitted by its likelihood, V = max(V_P + V_T - V_A, V_M), with
 the model's own variance V_M and t of the same effective degrees: with a dozen persons, V_P and V_T of a model
 with as many effects as persons and tasks each contain most of V_A, and the larger of them is too large
-(decision 161).
+(decision 160).
 
 Rows of models belong to no person: they are left out with their task, and an estimate on them alone has the
 variance V_T.
@@ -215,7 +215,7 @@ class Spread:
         # decision 87).
         both = self.by_persons + self.by_tasks - self.by_rows
         # The sum can be below V_P or V_T, even below 0: the larger one-way variance is the floor, or that of
-        # the model (decision 161).
+        # the model (decision 160).
         floor = np.maximum(self.by_persons, self.by_tasks) if self.by_model is None else self.by_model
         found = np.maximum(both, floor)
         return np.where(self.flat, self.by_rows, found)

@@ -9,7 +9,7 @@ Ruppert, Stefanski & Crainiceanu, Measurement Error in Nonlinear Models, 2006). 
 METR weights runs (`horizon`).
 
 The interval is the two-way jackknife's over persons and tasks together: without a person, the minutes of all
-tasks change; without a task, people's and models' attempts at it are gone (decision 162).
+tasks change; without a task, people's and models' attempts at it are gone (decision 161).
 """
 
 from __future__ import annotations

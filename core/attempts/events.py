@@ -328,7 +328,7 @@ class Paused(EventData, frozen=True):
     reason: str = ""
     text: str = ""
     thinking_ms: int | UnsetType = UNSET
-    """The milliseconds before it that counted as a model's thinking, and count as a pause (decision 168)."""
+    """The milliseconds before it that counted as a model's thinking, and count as a pause (decision 167)."""
 
 
 class Resumed(EventData, frozen=True):

@@ -188,7 +188,7 @@ def _by_design(evidence: AttemptEvidence) -> str:
     if state.mixed:
         # The attempt is neither a person's nor a model's (decision 79).
         return "mixed"
-    # The role `demo` gives models nothing in a repair; a gist of the demo shows its score (decision 164).
+    # The role `demo` gives models nothing in a repair; a gist of the demo shows its score (decision 163).
     as_baseline = evidence.by_model and header.role == Role.DEMO and not state.of_kind.hands_in_once
     if header.role != Role.BASELINE and not as_baseline:
         return f"role_{header.role or 'unknown'}"
@@ -358,7 +358,7 @@ def time_of_reviewers(decisions: Iterable[ReviewerDecision]) -> float | None:
     """Return the active seconds with which reviewers accept an attempt; None if none corrects it.
 
     None also if they give different times: then the recorded time counts until an organiser corrects it
-    (decision 164).
+    (decision 163).
     """
     given = {one.active_s for one in decisions if one.active_s is not None}
     return given.pop() if len(given) == 1 else None

@@ -1,4 +1,4 @@
-"""What remains of an erased person for the proof of other people's plans (decision 166).
+"""What remains of an erased person for the proof of other people's plans (decision 165).
 
 A plan counts the attempts at each task, including those of people who are erased later. So that it can still
 be derived, the erasure keeps these counts: which tasks were assigned, under which conditions and at which

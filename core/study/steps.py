@@ -356,7 +356,7 @@ class _Session:
         yield from self._upgraded()
 
     def _upgraded(self) -> Iterator[Step]:
-        """Yield the refusal of another version, under which attempts could differ (decision 167)."""
+        """Yield the refusal of another version, under which attempts could differ (decision 166)."""
         here, in_force = self.situation.version, self.ledger.version
         if here and in_force and here != in_force:
             yield _refusal(

@@ -231,7 +231,7 @@ def _checked(
     except NoControlError as error:
         return unconfirmed(Unconfirmable.NO_CONTROL, str(error))  # no fault of the submission
     except BusyMachineError as error:
-        return unconfirmed(Unconfirmable.SANDBOX, str(error))  # asked again later (decision 158)
+        return unconfirmed(Unconfirmable.SANDBOX, str(error))  # asked again later (decision 159)
     except NotConfirmableError as error:
         # Other passes of this task can be confirmed, so this submission gets a mark.
         mark = _FEWER_TESTS if error.reason is Unconfirmable.NO_CONTROL else _WRITTEN_OTHERWISE
@@ -271,7 +271,7 @@ def watched_marks(
     run.check()
     if true.status is not RunStatus.FINISHED:
         return ()  # the suite itself can't be watched
-    if is_late:  # not necessarily because of the submission (decision 158)
+    if is_late:  # not necessarily because of the submission (decision 159)
         report = suites.run(request, run=run)
         run.check()
     seen = tuple(mark for mark in report.watched if mark not in true.watched)

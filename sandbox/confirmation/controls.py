@@ -318,7 +318,7 @@ def unlike_tests(
     The calls are repeated in reverse order, in another process with another hash seed. With `steps`, so are
     the later requests to the iterators and functions in their answers. A test is listed once for each such
     call. Calls that are not answered in time are repeated once more, in a new process; the second result
-    counts (decision 158). Calls that can't be repeated in the time of the run itself are late, too.
+    counts (decision 159). Calls that can't be repeated in the time of the run itself are late, too.
     """
     limit = _run_limit(case, LEAST_S if steps else _CONTROL_S)
     tree = without(submitted, case.hidden)

@@ -163,7 +163,7 @@ class PassCheck:
         """Run tests with the submission; the last two arguments are as in `PairOrder`.
 
         A late run is judged only after the true function was run in the same way and was not late: then the
-        submission is run again, and the second run counts (decision 158). Raises `BusyMachineError` if the
+        submission is run again, and the second run counts (decision 159). Raises `BusyMachineError` if the
         true function is late as well.
         """
 

@@ -1,7 +1,7 @@
 """Recruiting: people enrolled from a table, random codes for recruiters' identifiers, and caps by stratum.
 
 A recruiter's identifier, such as a Prolific id, identifies a person. It never becomes a code, because codes
-are in names of files: the table that links the two is in the study's private folder (decision 167).
+are in names of files: the table that links the two is in the study's private folder (decision 166).
 """
 
 from __future__ import annotations

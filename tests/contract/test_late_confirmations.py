@@ -1,4 +1,4 @@
-"""Late answers count against a submission only if the true function is not late as well (decision 158)."""
+"""Late answers count against a submission only if the true function is not late as well (decision 159)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Measures the interval of the ratio of times between two conditions, before and after decision 161.
+"""Measures the interval of the ratio of times between two conditions, before and after decision 160.
 
     PYTHONPATH=src:tests OPENBLAS_NUM_THREADS=1 uv run python tests/studies/time_coverage.py [DRAWS [BEFORE
     [DESIGN...]]]

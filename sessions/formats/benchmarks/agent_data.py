@@ -17,7 +17,7 @@ from gistpoint.sessions.records.model import Json, NotShown, Run, Step, StepText
 from gistpoint.sessions.records.probe import FileProbe
 from gistpoint.sessions.records.record import Record
 from gistpoint.sessions.records.tables import PARQUET, Places, Row, first_row, rows_of
-from gistpoint.sessions.records.values import as_dict, as_str, as_text, objects
+from gistpoint.sessions.records.values import as_dict, as_str, as_text, joined, objects
 
 _ACTIONS = frozenset({"api_action", "code_action", "message_action"})
 _OBSERVATIONS = frozenset({"text_observation", "web_observation", "image_observation", "json_observation"})
@@ -35,10 +35,10 @@ def _message(value: Json) -> Json:
     if kind not in _OBSERVATIONS:
         return value
     role = _ROLES.get(item.word("source"), "user") if kind == "text_observation" else "tool"
-    page = [item.get("url"), item.get("axtree") or item.get("html")]
-    content = item.get("content") if "content" in item.members else list(filter(None, page))
+    page = joined([item.word("url"), item.text("axtree") or item.text("html")])
+    content = item.text("content") if item.has("content") else page
     answered = item.word("tool_call_id")
-    return {"role": role, "content": as_text(content), **({"tool_call_id": answered} if answered else {})}
+    return {"role": role, "content": content, **({"tool_call_id": answered} if answered else {})}
 
 
 def _reply(kind: str, item: Record) -> Json:
@@ -123,9 +123,10 @@ class AgentData(Format):
 
     def open(self, probe: FileProbe, id: str) -> _Reader:
         """Open a trajectory, the first if `id` is empty. Raises `RunFileError` if there is none."""
-        row = _KNOWN_PLACES.row(probe, id)
-        if row is None or not _is_trajectory(row.fields):
-            id, row = run_named(probe, id, _named_rows(probe), hint="List it to see the ids.")
+        known = _KNOWN_PLACES.row(probe, id)
+        if known is not None and _is_trajectory(known.fields):
+            return _Reader(known.probe(probe), _header(known, id))
+        id, row = run_named(probe, id, _named_rows(probe), hint="List it to see the ids.")
         return _Reader(row.probe(probe), _header(row, id))
 
 

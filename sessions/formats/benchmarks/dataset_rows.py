@@ -128,7 +128,7 @@ def _message(value: Json) -> Json:
 def _written_calls(content: Json) -> list[Json]:
     """Return the calls that are the whole content of a message, an object or a list in JSON; else empty."""
     value = decoded_text(content) if isinstance(content, str) else content
-    calls = value if isinstance(value, list) else [value]
+    calls: list[Json] = value if isinstance(value, list) else [value]
     return calls if all(as_str(as_dict(call).get("name")) for call in calls) else []
 
 

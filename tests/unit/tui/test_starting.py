@@ -1,4 +1,4 @@
-"""Methods of dataclasses, which are compiled when they are first called (decision 165)."""
+"""Methods of dataclasses, which are compiled when they are first called (decision 164)."""
 
 from __future__ import annotations
 
