@@ -50,7 +50,7 @@ _MARKDOWN = re.compile(r"[\\`*_\[\]<>#&|!~$^{}@]|^[-+=:](?=\s|[-+=:]|$)|(?<=^\d)
 
 
 def markdown_line(text: str) -> str:
-    """Return `text` as one line of Markdown that is drawn as it stands, also if LaTeX is made of it.
+    """Return `text` as one line of Markdown that is drawn unchanged, also if it is converted to LaTeX.
 
     Escaped is what CommonMark, GitHub and Pandoc read as markup: HTML, links, math, citations and attributes,
     and at its beginning lists, headings and the bounds of metadata.

@@ -15,7 +15,7 @@ _NUMBER = re.compile(r"(\d+)")
 _WIDEST = 20
 _RESULT, _CONFIG = "result.json", "config.json"
 _OF_A_TRIAL = (b'"trial_name"', b'"agent_info"')
-"""Members of the result of one of Harbor's trials; published trials often lack the file of settings."""
+"""Members of the result of one of Harbor's trials; published trials often have no file of settings."""
 _LONGEST_RESULT = 1 << 20
 _TRIAL_OF_TERMINAL_BENCH = "results.json"
 _EPISODE = ("prompt.txt", "response.txt", "response.json")

@@ -53,15 +53,7 @@ def read_recruits(path: Path) -> list[Recruit]:
     Raises `StudyError` for a table that can't be read, an unknown column, a row with neither identifier nor
     code, and a value that occurs twice.
     """
-    try:
-        with opened_regular(path) as file:
-            text = file.read(_LARGEST + 1).decode("utf-8-sig")
-    except (OSError, ValueError) as error:
-        why = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
-        raise StudyError(f"{path.name} can't be read: {why}.") from error
-    if len(text) > _LARGEST:
-        raise StudyError(f"{path.name} is longer than {_LARGEST:,} characters.")
-    rows = csv.DictReader(io.StringIO(text))
+    rows = csv.DictReader(io.StringIO(_table_text(path)))
     columns = [name.strip() for name in rows.fieldnames or ()]
     if unknown := [name for name in columns if name not in COLUMNS]:
         raise StudyError(
@@ -74,6 +66,27 @@ def read_recruits(path: Path) -> list[Recruit]:
         for row in rows
         if any(row.values())
     ]
+    _require_distinct(path, found)
+    return found
+
+
+def _table_text(path: Path) -> str:
+    """Return the text of a table. Raises `StudyError` if it can't be read or is too long."""
+    try:
+        with opened_regular(path) as file:
+            text = file.read(_LARGEST + 1).decode("utf-8-sig")
+    except (OSError, ValueError) as error:
+        why = error.strerror if isinstance(error, OSError) else "it is not UTF-8"
+        raise StudyError(f"{path.name} can't be read: {why}.") from error
+    if len(text) > _LARGEST:
+        raise StudyError(f"{path.name} is longer than {_LARGEST:,} characters.")
+    return text
+
+
+def _require_distinct(path: Path, found: list[Recruit]) -> None:
+    """Raise `StudyError` if the rows of a table don't name different people."""
+    if not found:
+        raise StudyError(f"{path.name} contains nobody.")
     for number, recruit in enumerate(found, 2):
         if not recruit.external and not recruit.code:
             raise StudyError(f"{path.name}, line {number} has neither an external identifier nor a code.")
@@ -81,9 +94,6 @@ def read_recruits(path: Path) -> list[Recruit]:
         values = Counter(getattr(recruit, name).lower() for recruit in found)
         if twice := [value for value, times in values.items() if value and times > 1]:
             raise StudyError(f"{path.name} has {twice[0][:60]!r} twice in the column {name!r}.")
-    if not found:
-        raise StudyError(f"{path.name} contains nobody.")
-    return found
 
 
 def require_no_identity(code: str) -> None:

@@ -142,26 +142,34 @@ def _print_progress(folder: StudyFolder, *, hidden: bool, as_json: bool) -> None
     from gistpoint.sessions.studies.monitoring import Monitor
 
     watched = Monitor(folder, hidden=hidden).read()
-    found, alerts = watched.progress, watched.alerts
     if as_json:
-        tasks = [_task_values(task, hidden=hidden) for task in found.tasks]
-        values = {
-            "study": folder.study.id,
-            "simulated": folder.study.simulated,
-            "open": folder.ledger.opened is not None and not folder.ledger.closed,
-            "people": asdict(found.people),
-            "at_work": [asdict(one) for one in found.at_work],
-            "tasks": tasks,
-            "open_cells": found.open_cells,
-            "people_needed": found.people_needed,
-            "not_begun": [asdict(one) for one in found.not_begun],
-            "pace": asdict(found.pace),
-            "timed_out": list(found.late),
-            "alerts": [asdict(alert) for alert in alerts],
-            "problems": [alert.words for alert in alerts if alert.kind == "data"],
-        }
-        print_json("gistpoint.study-progress/1", values)
-        return
+        _print_progress_values(folder, watched, hidden=hidden)
+    else:
+        _print_progress_lines(folder, watched, hidden=hidden)
+
+
+def _print_progress_values(folder: StudyFolder, watched: MonitoredStudy, *, hidden: bool) -> None:
+    found, alerts = watched.progress, watched.alerts
+    tasks = [_task_values(task, hidden=hidden) for task in found.tasks]
+    values = {
+        "study": folder.study.id,
+        "simulated": folder.study.simulated,
+        "open": folder.ledger.opened is not None and not folder.ledger.closed,
+        "people": asdict(found.people),
+        "at_work": [asdict(one) for one in found.at_work],
+        "tasks": tasks,
+        "open_cells": found.open_cells,
+        "people_needed": found.people_needed,
+        "not_begun": [asdict(one) for one in found.not_begun],
+        "pace": asdict(found.pace),
+        "timed_out": list(found.late),
+        "alerts": [asdict(alert) for alert in alerts],
+        "problems": [alert.words for alert in alerts if alert.kind == "data"],
+    }
+    print_json("gistpoint.study-progress/1", values)
+
+
+def _print_progress_lines(folder: StudyFolder, watched: MonitoredStudy, *, hidden: bool) -> None:
     from gistpoint.tui.study_progress import (
         alert_words,
         columns,
@@ -172,6 +180,7 @@ def _print_progress(folder: StudyFolder, *, hidden: bool, as_json: bool) -> None
         work_words,
     )
 
+    found, alerts = watched.progress, watched.alerts
     for alert in alerts:
         if alert.kind == "data":
             print(f"gistpoint: {visible_line(alert.words)}", file=sys.stderr)
