@@ -377,14 +377,22 @@ class TeamStudyStore:
     def _undo(self, held: _Transaction) -> None:
         """Remove the recorded lines and their notes: nobody has read them, and the store has none of them."""
         for operation in reversed(held.recorded):
-            line = self.files.log.codec.encode(operation)
             with locked(self.files.log.path_of(operation.reviewer)) as file:
-                size = os.fstat(file).st_size
-                if os.pread(file, len(line), max(0, size - len(line))) == line:
-                    os.ftruncate(file, size - len(line))
+                data = os.pread(file, os.fstat(file).st_size, 0)
+                start = data.rfind(b"\n", 0, len(data) - 1) + 1
+                if self._is_line_of(operation, data[start:]):
+                    os.ftruncate(file, start)
                     sync_file(file)
                     (self.files.root / PENDING_CLAIMS / operation.op).unlink(missing_ok=True)
         self.files.reload()
+
+    def _is_line_of(self, operation: StudyOperation, line: bytes) -> bool:
+        """Whether a line records the operation; the line is also linked to the one before it."""
+        try:
+            recorded = self.files.log.codec.decode(line)
+        except ValueError:
+            return False
+        return recorded is not None and recorded.op == operation.op
 
     # Comparing
 
