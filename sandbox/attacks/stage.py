@@ -90,7 +90,7 @@ class Stage:
                 path = Path(place, name)
                 # Only files with the attack's text, because the machine may have other files of these names.
                 with contextlib.suppress(OSError):
-                    if path.read_text() in ("import os\n", "bytes"):
+                    if path.read_text().startswith(("import os\n# victim-", "bytes# victim-")):
                         path.unlink()
             with contextlib.suppress(OSError):
                 Path(place, "__pycache__").rmdir()

@@ -14,5 +14,15 @@ places = [
     "/tmp",
     "/dev/shm",
 ]
-if any(os.path.exists(os.path.join(place, order["name"])) for place in places):
+
+
+def is_planted(path: str) -> bool:
+    try:
+        with open(path) as file:
+            return order["victim_mark"] in file.read()
+    except OSError:
+        return False
+
+
+if any(is_planted(os.path.join(place, order["name"])) for place in places):
     os.write(order["results"], order["token"].encode() + b"\n")

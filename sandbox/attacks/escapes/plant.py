@@ -1,4 +1,7 @@
-"""Leaves a file with a given name for the next run, in every place where a run may write."""
+"""Leaves a file with a given name for the next run, in every place where a run may write.
+
+The file ends with the mark of this series of attacks, since others may leave such files at the same time.
+"""
 
 import json
 import os
@@ -22,6 +25,6 @@ for place in places:
         if os.path.exists(path):
             os.unlink(path)
         with open(path, "w") as file:
-            file.write(order["text"])
+            file.write(f"{order['text']}# {order['victim_mark']}\n")
     except OSError:
         continue
