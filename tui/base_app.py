@@ -137,6 +137,8 @@ class BaseApp(App[object]):
     def set_bottom_screen(self, screen: Screen[Any]) -> Screen[Any]:
         """Make a screen the bottom of the stack before it is shown, and return it."""
         self._ground = screen
+        if isinstance(screen, BaseScreen):
+            screen.fit_width(self.size.width)
         draw = screen._compositor_refresh
 
         def draw_if_shown() -> None:
@@ -156,12 +158,6 @@ class BaseApp(App[object]):
         # Textual would parse all style sheets again, although no variable has changed.
         ground._css_update_count = self._css_update_count
         return ground
-
-    def _get_screen(self, screen: Screen[Any] | str) -> tuple[Screen[Any], AwaitMount]:
-        """Return a screen and what waits for its mounting; choose its class of width before it is styled."""
-        if isinstance(screen, BaseScreen) and not screen.is_running:
-            screen.fit_width(self.size.width)
-        return super()._get_screen(screen)
 
     def pop_screen(self) -> AwaitComplete:
         """Close the top screen. If it is the bottom one, end the program."""

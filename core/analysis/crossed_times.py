@@ -136,7 +136,7 @@ class CrossedTimes:
     def likeliest(self, finer: Sequence[Sequence[float]] = FINER) -> tuple[Ratios, CrossedFits] | None:
         """Return the ratios with the greatest evidence and their fit; None if none is possible."""
         pairs = [Ratios(*pair) for pair in product(GRID, GRID if self.person_count else GRID[-1:])]
-        start = None
+        start, ratios = None, pairs[0]
         for steps in (*finer, (1.0,)):
             found = self.fits(pairs, start=start)
             if not np.isfinite(found.evidence).any():
@@ -261,6 +261,7 @@ class _Batch:
 
     def _moved(self, at: Floats, value: Floats, step: Floats, done: Kept) -> tuple[Floats, Floats]:
         """Return the points after a step, halved until it raises the likelihood, and their values."""
+        there, moved, worse = at, value, done
         for _ in range(_HALVINGS):
             there = at + step
             moved = self.value(there)

@@ -393,7 +393,7 @@ def _add_measured(
         table.row(label, DISTRIBUTIONS, name, float(slope), float(intercept), _cell(p50), _cell(p80))
         if not marks:
             fit = HorizonFit(float(slope), float(intercept))
-            minutes = {measured.tasks[task]: measured.minutes.minutes[task] for task in runs.tasks}
+            minutes = {measured.tasks[task]: float(measured.minutes.minutes[task]) for task in runs.tasks}
             marks = _marks(label, Timed.of(mine, minutes), fit)
     return marks
 

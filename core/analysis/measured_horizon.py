@@ -286,6 +286,7 @@ def _climbed(at: Floats, likelihood, derivatives) -> Floats:  # type: ignore[no-
         if done.all():
             break
         step[done] = 0.0
+        there, moved = at, (value, parts, points)
         for _ in range(_HALVINGS):
             there = at + step
             moved = likelihood(there)

@@ -54,7 +54,7 @@ class Paired:
                 side[row.task].append(float(row.solved))
         shared = sorted(sides[0].keys() & sides[1].keys())
         sources = {row.task: row.source for row in first}
-        one, other = (np.array([np.mean(side[task]) for task in shared]) for side in sides)
+        one, other = (np.array([float(np.mean(side[task])) for task in shared]) for side in sides)
         runs = sum(len(side[task]) for side in sides for task in shared)
         return cls(one, other, tuple(sources[task] for task in shared), runs)
 

@@ -8,9 +8,6 @@ import pytest
 from textual.app import App, ComposeResult
 from textual.widgets import Static
 
-from gistpoint.core.locations import Locations
-from gistpoint.tui.base_app import OneScreenApp
-from gistpoint.tui.base_screen import BaseScreen
 from gistpoint.tui.screens.review.step_list import DrawnTogether
 
 
@@ -49,30 +46,3 @@ async def test_both_are_drawn_at_once_or_one_after_patience(patience: float) -> 
         together.release()
         await pilot.pause(0.2)
         assert set(app.drawn) == ({"two two"} if patience > 1 else {"two one", "two two"})
-
-
-class Parts(BaseScreen[None]):
-    """A screen that counts how often all its parts are styled."""
-
-    HELP_PAGE = "home"
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.styled = 0
-
-    def compose(self) -> ComposeResult:
-        yield Static("a part")
-
-    def update_node_styles(self, animate: bool = True) -> None:
-        self.styled += 1
-        super().update_node_styles(animate)
-
-
-async def test_parts_that_were_just_mounted_are_not_styled_again_when_first_shown() -> None:
-    app = OneScreenApp(Locations.of_user(), "screens/home.tcss", Parts)
-    async with app.run_test() as pilot:
-        above, ground = Parts(), app.screen
-        assert isinstance(ground, Parts)
-        await app.push_screen(above)
-        await pilot.pause()
-        assert (ground.styled, above.styled) == (0, 0)

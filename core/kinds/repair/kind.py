@@ -27,7 +27,7 @@ from gistpoint.core.tools.replacing import REPAIR_TOOLS
 if TYPE_CHECKING:
     from gistpoint.core.attempts.state import AttemptState, Submission
     from gistpoint.core.kinds.kind import Runners
-    from gistpoint.core.kinds.measures import MeasuredAttempt
+    from gistpoint.core.kinds.measures import Analysis, Measure, MeasuredAttempt
     from gistpoint.core.kinds.repair.judge import RepairJudge
     from gistpoint.core.kinds.repair.simulation import RepairScene
     from gistpoint.core.running import RunContext
@@ -49,8 +49,6 @@ class Repair(TaskKind["RepairJudge"]):
     """The kind in which a solver repairs one or more corrupted functions; the suite judges."""
 
     modes = (Mode.REMOVE, Mode.DISCOVERY)
-    measures = MEASURES
-    analyses = ANALYSES
     noun = "repair"
     score_rule = (
         "1 − tests failing now / tests failing at first, but never below 0. A test that passed on the"
@@ -59,6 +57,16 @@ class Repair(TaskKind["RepairJudge"]):
     has_targets = True
     confirms = True
     tools = tuple(dict.fromkeys(tool for tools in REPAIR_TOOLS.values() for tool in tools))
+
+    @property
+    def measures(self) -> tuple[Measure, ...]:
+        """The additional columns in rows of attempts, in order."""
+        return MEASURES
+
+    @property
+    def analyses(self) -> tuple[Analysis, ...]:
+        """The analyses of repairs alone."""
+        return ANALYSES
 
     def tools_of(self, task: Task, budgets: Budgets) -> tuple[Tool, ...]:
         """Return the tools of the mode."""

@@ -308,7 +308,7 @@ def test_a_class_is_removed_by_its_name_and_says_that_passes_can_not_be_confirme
     assert "failing tests: 3 (stratum 2-4)" in shown.err
     assert "passes can be confirmed: no (class_target)" in shown.err
     assert main(["task", "check", said.splitlines()[-1], *PLAIN]) == 0
-    assert "no (class_target). shop.py::Till is a class." in capsys.readouterr().err
+    assert "no (class_target). shop.py::Till is a class" in capsys.readouterr().err
 
 
 def fail_at(machine: Machine, study: StudyFolder, task: Task, now: str, then: str) -> None:
