@@ -90,8 +90,7 @@ def effects_on_times(
     because an effect is infinite or nothing varies.
     """
     times = CrossedTimes.of(units, x, log_times, solved)
-    # Sensitivity analyses estimate hundreds of times without an interval: for them, the coarse grid will do.
-    found = times.likeliest(FINER if interval else ())
+    found = times.likeliest()
     if found is None:
         return None
     ratios, fit = found

@@ -6,6 +6,7 @@ from dataclasses import replace
 from math import exp, log
 from typing import Any
 
+import numpy as np
 import pytest
 from scipy.stats import binomtest
 from statsmodels.stats.multitest import multipletests
@@ -140,7 +141,14 @@ def test_the_primary_estimate_is_what_was_declared() -> None:
     assert isinstance(ratio, Number)
     assert ratio.value == pytest.approx(0.5, abs=0.15)
     assert isinstance(median, Number)
-    assert median.value == pytest.approx(20, rel=0.5)
+    medians = []
+    for seed in range(1, 9):
+        of_time = world.data(seed, study=of_primary(PrimaryOutcome.TIME_TO_SOLVE, conditions=both))
+        found = primary(of_time)
+        assert isinstance(found, Number)
+        medians.append(found.value)
+    # Each world has tasks of its own, so the median of a single one may be far from 20.
+    assert np.exp(np.mean(np.log(medians))) == pytest.approx(20, rel=0.2)
     assert isinstance(rate, Number)
     assert rate.rows == 80
 
