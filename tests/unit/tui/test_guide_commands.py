@@ -65,6 +65,7 @@ RUN_BY: Mapping[str, str] = {
     "study exclude": "tests/unit/tui/test_study_attempt_commands.py",
     "study export": "tests/unit/tui/test_study_attempt_commands.py",
     "study include": "tests/unit/tui/test_study_attempt_commands.py",
+    "study pay": "tests/unit/tui/test_study_commands.py",
     "study power": "tests/integration/tui/test_study_simulation.py",
     "study report": "tests/unit/tui/test_study_report_command.py",
     "study return": "tests/unit/tui/test_study_progress.py",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import shutil
 from collections.abc import Callable
@@ -221,6 +222,19 @@ def test_an_assignment_is_returned_unless_it_has_an_end(say: Say, root: Path, ma
     take_part(study, machine, "P2", end="solved")
     ended = study.ledger.person("P2").assignments[0]
     assert "has ended" in say("return", "shop", ended.id, "--why", "x", code=2)
+
+
+def test_the_table_for_payments_has_a_row_for_each_person_and_no_results(
+    say: Say, root: Path, machine: Machine
+) -> None:
+    say("enrol", "shop", "--code", CODE)
+    say("enrol", "shop", "--code", "P2")
+    take_part(machine.open(root), machine, CODE, end="solved")
+    rows = list(csv.DictReader(say("pay", "shop").splitlines()))
+    assert sorted(row["code"] for row in rows) == sorted([CODE, "P2"])
+    assert not {"solved", "score", "end"} & rows[0].keys()
+    say("pay", "shop", "-o", "payments.csv")
+    assert "P2" in Path("payments.csv").read_text(encoding="utf-8")
 
 
 def test_sync_publishes_and_can_be_repeated(say: Say, root: Path, machine: Machine) -> None:
