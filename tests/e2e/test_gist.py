@@ -15,7 +15,7 @@ from e2e.terminal import Terminal
 
 from gistpoint.core.demo.tasks import demo_task, playthrough
 
-FAITHFUL = r"faithful  self-contained  tests 1/1  ran 99\.\d %  exists 99\.\d %"
+FAITHFUL = r"faithful  self-contained  tests 1/1  ran 99\.\d%  exists 99\.\d%"
 
 
 def written() -> str:
