@@ -84,7 +84,7 @@ class _WorkingModel:
     """The rows of a contrast, with persons and tasks numbered without gaps."""
 
     persons: Integers
-    """Rows of models have the last number, which is no person's."""
+    """Rows of models have the number after that of the last person."""
     tasks: Integers
     side: Floats
     values: Floats

@@ -118,7 +118,7 @@ class CrossedTimes:
     y: Floats
     solved: Kept
     persons: Integers
-    """Rows of models have the last number, which is no person's."""
+    """Rows of models have the number after that of the last person."""
     tasks: Integers
     person_count: int
     task_count: int

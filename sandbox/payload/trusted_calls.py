@@ -546,7 +546,7 @@ class RewritingRun(Registering):
     def pytest_load_initial_conftests(self) -> None:
         """Name the modules of helpers, whose failed assertions nobody would announce otherwise."""
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # what is already imported is no file of the tests
+            warnings.simplefilter("ignore")  # modules that are already imported are not test files
             pytest.register_assert_rewrite(*_module_names(self.hidden))
 
 

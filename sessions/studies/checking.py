@@ -83,7 +83,7 @@ def check_study(
 
 
 def _exposure_of_models(study: Study, tasks: Mapping[str, StudyTask]) -> Iterator[CheckFinding]:
-    """Yield warnings, which are no faults, on tasks whose solution a model may have seen in training."""
+    """Yield warnings, not faults, about tasks whose solution a model may have seen in training."""
     if not study.solver:
         return
     old = [task for task in tasks.values() if task.in_history]

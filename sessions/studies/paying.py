@@ -11,7 +11,7 @@ from gistpoint.core.csv_text import csv_line
 from gistpoint.core.readable import utc_day
 from gistpoint.core.study.declaration import BonusFor, Study
 from gistpoint.core.study.ledger import Ledger, Person
-from gistpoint.core.study.operations import Answers, Consented, Sitting
+from gistpoint.core.study.operations import Answers, Consented, Fact, Sitting
 from gistpoint.core.study.rows import AttemptRow
 from gistpoint.core.study.steps import BEGAN, SITTING_LAPSES_MS
 
@@ -117,8 +117,8 @@ def state_of(one: Person) -> str:
 def sittings_of(one: Person) -> list[tuple[int, int]]:
     """Return the begin and end of each sitting, in milliseconds of UTC, from the person's own records.
 
-    The records before the first sitting, of consent and forms, are a sitting of their own or the beginning
-    of the first one. A gap after which a sitting lapses is not counted.
+    Consent and forms before the first sitting count as its beginning, or as a separate sitting if a gap
+    follows. A gap after which a sitting lapses is not counted.
     """
     facts = chain.from_iterable(one.facts.by_kind.values())
     own = [fact for fact in facts if fact.reviewer.rpartition("@")[0] == one.code]
@@ -127,12 +127,17 @@ def sittings_of(one: Person) -> list[tuple[int, int]]:
     for fact in sorted(own, key=lambda fact: (fact.utc_ms, fact.op)):
         if fact.op == enrolled:
             continue
-        begins = isinstance(fact, Sitting) and fact.state == BEGAN and len(spans) > 0
-        lapsed = bool(spans) and fact.utc_ms - spans[-1][1] >= SITTING_LAPSES_MS
-        if not spans or lapsed or (begins and _was_ended(one, spans[-1][1])):
+        if not spans or _begins_another(one, fact, spans[-1][1]):
             spans.append([fact.utc_ms, fact.utc_ms])
         spans[-1][1] = fact.utc_ms
     return [(begin, end) for begin, end in spans]
+
+
+def _begins_another(one: Person, fact: Fact, last_ms: int) -> bool:
+    """Whether a fact begins another sitting than the fact before it, which was recorded at `last_ms`."""
+    if fact.utc_ms - last_ms >= SITTING_LAPSES_MS:
+        return True
+    return isinstance(fact, Sitting) and fact.state == BEGAN and _was_ended(one, last_ms)
 
 
 def _was_ended(one: Person, at_ms: int) -> bool:

@@ -94,14 +94,17 @@ def _recruits_of(study: StudyFolder, request: EnrolPeople) -> dict[str, Recruit]
         recruits = [given] * request.number
     for one in recruits:
         _require_stratum(study.study, one.stratum)
-        if one.role not in ("", *(role.value for role in _ROLES)):
-            raise StudyError(
-                f"{one.role[:40]!r} is not a role.",
-                hint=f"Roles: {', '.join(role.value for role in _ROLES)}.",
-            )
+        _require_role(one.role)
     wanted = [_free_code(study, one.code) for one in recruits if one.code]
     free = iter(_random_codes(study, len(recruits) - len(wanted), wanted))
     return {one.code or next(free): one for one in recruits}
+
+
+def _require_role(role: str) -> None:
+    """Raise `StudyError` for an unknown role; an empty one means the usual role."""
+    known = [role.value for role in _ROLES]
+    if role and role not in known:
+        raise StudyError(f"{role[:40]!r} is not a role.", hint=f"Roles: {', '.join(known)}.")
 
 
 def admit(study: StudyFolder, code: str, stratum: str, role: Role = Role.BASELINE) -> None:

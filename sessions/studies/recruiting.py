@@ -130,7 +130,7 @@ def remember(root: Path, recruits: Mapping[str, Recruit], enrolled: Collection[s
     known = {row["external"].lower() for row in rows}
     for code, one in named.items():
         if one.external.lower() in known:
-            raise StudyError(f"{one.external[:60]!r} is already enrolled, under a code of its own.")
+            raise StudyError(f"{one.external[:60]!r} is already enrolled under another code.")
         rows.append({"external": one.external, "code": code, "stratum": one.stratum})
     _write(root, rows)
 
