@@ -53,9 +53,14 @@ _CONTRACT = re.compile(r"tests/contract/.*\[(?:[^]]*-)?(bwrap|docker|landlock|pl
 
 @pytest.fixture(scope="session", autouse=True)
 def _own_config(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """Keep the key that tags journals' heads out of the config folder of the user who runs the tests."""
+    """Keep the key that tags journals' heads out of the config folder of the user who runs the tests.
+
+    Each worker has its own, since some tests replace the key.
+    """
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_CONFIG_HOME", str(tmp_path_factory.mktemp("config")))
+        if "GISTPOINT_HOME" in os.environ:  # its config folder would be used
+            patch.setenv("GISTPOINT_HOME", str(tmp_path_factory.mktemp("home")))
         yield
 
 

@@ -139,7 +139,7 @@ class _Reader(RunReader):
                 usage.whole("inputTokens"), usage.whole("outputTokens"), usage.whole("cacheReadTokens")
             ),
             started=tally.started,
-            duration_s=ending.seconds("duration_ms"),
+            duration_s=ending.seconds_of_ms("duration_ms"),
             extra=opening.kept("cwd"),
         )
 

@@ -60,7 +60,7 @@ class _Reader(RunReader):
         return step
 
     def _learn(self, record: Record) -> None:
-        self._tally.add_time(record.seconds("time"))
+        self._tally.add_time(record.time("time"))
         match record.get("type"):
             case "usage.record":
                 self._tally.add_usage(_tokens(record.inner("usage")))
@@ -154,7 +154,7 @@ def _other(index: int, raws: Sequence[Raw], record: Record) -> Step:
     return (
         StepBuilder(index, raws, actor, kind, as_str(kind_name))
         .text(text)
-        .over([record.seconds("time")])
+        .over([record.time("time")])
         .build()
     )
 

@@ -94,7 +94,7 @@ class Record:
         """Whether a time is written without a time zone."""
         return is_naive(self.get(*path))
 
-    def seconds(self, *path: str) -> float | None:
+    def seconds_of_ms(self, *path: str) -> float | None:
         """Return in seconds a duration that is recorded in milliseconds; None if there is no number."""
         return in_seconds(self.number(*path))
 

@@ -477,7 +477,7 @@ def runs_in(path: Path, formats: list[str]) -> list[Any]:
     try:
         whole = json.loads(text)
     except ValueError:
-        lines = [json.loads(line) for line in text.splitlines() if line.strip()]
+        lines = [_value_or_text(line) for line in text.splitlines() if line.strip()]
         if formats[0] == "breakpoint":
             return [line for line in lines if "problem" in line]
         return lines if len(formats) > 1 or "history" in lines[0] or "messages" in lines[0] else [lines]
@@ -492,6 +492,14 @@ def runs_in(path: Path, formats: list[str]) -> list[Any]:
         }
         return [alone, *inner]
     return [whole]
+
+
+def _value_or_text(line: str) -> Any:
+    """Return the value of a line; the line itself if it is not JSON, in which case all of it must be shown."""
+    try:
+        return json.loads(line)
+    except ValueError:
+        return line
 
 
 def _samples(path: Path) -> list[Any]:

@@ -248,6 +248,15 @@ async def test_notes_and_code_are_kept_however_soon_the_screen_is_left(tmp_path:
         assert next(iter(state.buffers.values())).startswith("#def discount")
 
 
+async def test_notes_are_kept_if_the_screen_stops_before_their_message_arrives(tmp_path: Path) -> None:
+    async with solving(tmp_path) as driver:
+        await driver.press("f8")
+        driver.solve.notes.insert("why 100")
+        driver.solve.notes.flush()
+        driver.solve.stop()
+        assert driver.state.notes == "why 100"
+
+
 @pytest.mark.parametrize(("role", "told"), [(Role.TRAINING, True), (Role.BASELINE, False)])
 async def test_a_submission_shows_what_changes_and_its_run_what_may_be_known(
     tmp_path: Path, role: Role, told: bool

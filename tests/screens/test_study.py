@@ -30,7 +30,7 @@ from gistpoint.tui.screens.study.form import FormPage
 from gistpoint.tui.screens.study.pages import ConsentPage
 from gistpoint.tui.screens.study.progress import CoverageTable, ProgressScreen
 from gistpoint.tui.screens.summary import SummaryScreen
-from gistpoint.tui.widgets.writing_area import WritingLine
+from gistpoint.tui.widgets.writing_area import WritingArea, WritingLine
 
 
 @pytest.fixture
@@ -437,6 +437,23 @@ async def test_the_progress_is_read_again_and_lists_attempts_without_their_outco
         await settling.until(pilot, lambda: type(app.screen).__name__ == "PickDialog")
         assert CODE in text_of(app)
         assert all("solved" not in line for line in text_of(app).splitlines() if CODE in line)
+
+
+async def test_an_answer_is_kept_if_the_page_stops_before_its_message_arrives(
+    machine: Machine, tmp_path: Path
+) -> None:
+    root = joined(machine, tmp_path / "study")
+    until(machine, root, FormStep, skip=1)
+    async with taking(machine, root) as driver:
+        await driver.until_page("FormPage")
+        page = driver.app.screen
+        assert isinstance(page, FormPage)
+        area = page.form.query(WritingArea).first()
+        area.insert("half a sen")
+        area.flush()
+        page.stop()
+        kept = page._drafts.read(page.step.form.id, page.step.assignment)
+        assert "half a sen" in kept.values.values()
 
 
 async def test_keys_that_come_at_once_answer_one_question_after_the_other(

@@ -262,7 +262,9 @@ class QuestionForm(VerticalScroll, can_focus=False):
     def __init__(self, questions: Sequence[Question], draft: Mapping[str, Any]) -> None:
         super().__init__()
         self.fields = [field_of(number, question) for number, question in enumerate(questions, start=1)]
-        self._first, self._filled = dict(draft), False
+        self._first = dict(draft)
+        self.is_filled = False
+        """Whether the draft has been restored."""
 
     def compose(self) -> ComposeResult:
         """Lay out the questions."""
@@ -272,7 +274,7 @@ class QuestionForm(VerticalScroll, can_focus=False):
         """Restore the draft, and focus the first question without an answer."""
         for field in self.fields:
             field.fill(self._first.get(field.question.id))
-        self._filled = True
+        self.is_filled = True
         self.focus_on(next((field for field in self.fields if not field.answered), self.fields[0]))
 
     def focus_on(self, field: QuestionField) -> None:
@@ -324,5 +326,5 @@ class QuestionForm(VerticalScroll, can_focus=False):
     @on(FieldChanged)
     def _changed(self, event: FieldChanged) -> None:
         event.stop()
-        if self._filled:
+        if self.is_filled:
             self.post_message(self.Changed())

@@ -211,7 +211,7 @@ def _answered_at(exchange: Record) -> float | None:
     if at is not None or not exchange.has("startedDateTime"):
         return at
     # A HAR file, which browsers write, records the duration of an exchange in milliseconds.
-    return later(_asked_at(exchange), exchange.seconds("time"))
+    return later(_asked_at(exchange), exchange.seconds_of_ms("time"))
 
 
 class ApiLog(Format):

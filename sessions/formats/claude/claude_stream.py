@@ -167,7 +167,7 @@ class _Reader(RunReader):
             exit_status=result.word("subtype"),
             tokens=_spent(result),
             cost=result.number("total_cost_usd"),
-            duration_s=result.seconds("duration_ms"),
+            duration_s=result.seconds_of_ms("duration_ms"),
             extra=Record(known).kept(*known),
             warnings=() if self._prompted else ("The prompt is not recorded.",),
             derived=frozenset({"task"}),

@@ -81,7 +81,7 @@ class _Reader(DividedReader):
             yield {"part": "end"}
 
     def _learn(self, request: Record) -> None:
-        begun, spent = request.time("timestamp"), request.seconds("result", "timings", "totalElapsed")
+        begun, spent = request.time("timestamp"), request.seconds_of_ms("result", "timings", "totalElapsed")
         self._tally.add_time(begun)
         self._tally.add_time(later(begun, spent))
         self._tally.add_usage(_tokens(request))

@@ -247,7 +247,7 @@ def _result(data: Record) -> Result:
         data.word("toolCallId"),
         joined([as_text(found), as_text(error)]),
         None if success is None else not success,
-        duration_s=data.seconds("toolTelemetry", "metrics", "durationMs"),
+        duration_s=data.seconds_of_ms("toolTelemetry", "metrics", "durationMs"),
     )
 
 

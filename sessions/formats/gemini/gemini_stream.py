@@ -85,7 +85,7 @@ class _Reader(RunReader):
             exit_status=as_str(self._result.get("status")),
             tokens=Tokens(stats.whole("input_tokens"), stats.whole("output_tokens"), stats.whole("cached")),
             started=when(self._begun.get("timestamp")),
-            duration_s=stats.seconds("duration_ms"),
+            duration_s=stats.seconds_of_ms("duration_ms"),
             derived=frozenset({"task"}),
         )
 

@@ -63,7 +63,7 @@ class _Reader(DividedReader):
 
     def parts(self, fields: Json) -> Iterator[dict[str, Json]]:
         record = Record(fields)
-        self._tally.add_time(record.seconds("ts"))
+        self._tally.add_time(record.time("ts"))
         if record.get("type") == _END:
             self._succeeded = record.truth("success")
             for number, message in enumerate(record.objects("messages")):
@@ -75,7 +75,7 @@ class _Reader(DividedReader):
         yield {"part": "event"}
 
     def _learn(self, message: Record) -> None:
-        self._tally.add_time(message.seconds("timestamp"))
+        self._tally.add_time(message.time("timestamp"))
         if message.get("role") == "user":
             self._asked = self._asked or message.text("content")
         if message.get("role") == "assistant":
@@ -105,7 +105,7 @@ class _Reader(DividedReader):
         builder = StepBuilder(index, raws, Actor.ENVIRONMENT, StepKind.STATE, event.word("type"))
         failed = event.get("success") is False
         text = compact(event.without("type", "sessionKey", "agentId", "seq", "ts"))
-        return builder.text(text).span(event.seconds("ts")).flag_if(failed, "error").build()
+        return builder.text(text).span(event.time("ts")).flag_if(failed, "error").build()
 
     def header(self) -> Run:
         tally = self._tally
