@@ -5,7 +5,6 @@ from __future__ import annotations
 import multiprocessing
 import os
 import signal
-import subprocess
 import tempfile
 import threading
 import time
@@ -43,6 +42,7 @@ from gistpoint.sandbox.candidates.recording import SLOWER, SuiteTestMapper
 from gistpoint.sandbox.cluster import connected, unfit_workers
 from gistpoint.sandbox.confirmation import confirmer_on
 from gistpoint.sandbox.environments.store import EnvironmentStore
+from gistpoint.sandbox.host_programs import run_host_program
 from gistpoint.sandbox.ladder import choose
 from gistpoint.sandbox.testruns import SuiteRunner
 
@@ -311,16 +311,15 @@ def _findings(text: str) -> list[_Finding]:
     command = [os.fsdecode(ruff.find_ruff_bin()), *_CHECK]
     try:
         with tempfile.TemporaryDirectory(prefix="gistpoint-lint-") as neutral:
-            done = subprocess.run(
+            done = run_host_program(
                 command,
-                input=text.encode("utf-8", "replace"),
-                capture_output=True,
-                cwd=neutral,
-                timeout=_TIMEOUT_S,
-                env={"NO_COLOR": "1", "PATH": os.defpath},
+                timeout_s=_TIMEOUT_S,
+                environment={"NO_COLOR": "1", "PATH": os.defpath},
+                given=text.encode("utf-8", "replace"),
+                folder=Path(neutral),
             )
         return msgspec.json.decode(done.stdout, type=list[_Finding])
-    except (OSError, subprocess.TimeoutExpired, msgspec.DecodeError) as error:
+    except (OSError, msgspec.DecodeError) as error:
         raise InfrastructureError(
             f"ruff could not read the corruptions of a function: {type(error).__name__}.",
             hint="Check that `ruff check` runs in gistpoint's own environment.",

@@ -37,6 +37,7 @@ from gistpoint.sandbox.backends.resources import (
 from gistpoint.sandbox.backends.runtime import Runtime, RuntimeCache
 from gistpoint.sandbox.backends.seccomp import filter_program
 from gistpoint.sandbox.backends.trees import RESERVED, TreeParts, TreeStates, give_away
+from gistpoint.sandbox.host_programs import run_host_program
 from gistpoint.sandbox.layout import MountPaths, run_folder
 from gistpoint.sandbox.limits import KERNEL, NOT, WATCHED, RunLimits, held
 
@@ -459,11 +460,9 @@ class BubblewrapBackend:
     def _version(self) -> str:
         if not self._program:
             return ""
-        with contextlib.suppress(OSError, subprocess.SubprocessError):
-            done = subprocess.run(
-                [self._program, "--version"], capture_output=True, text=True, timeout=10, check=False
-            )
-            return done.stdout.strip().removeprefix("bubblewrap ")
+        with contextlib.suppress(OSError):
+            done = run_host_program([self._program, "--version"], timeout_s=10)
+            return done.stdout.decode("utf-8", "replace").strip().removeprefix("bubblewrap ")
         return ""
 
     def _try(self) -> BackendProbe:

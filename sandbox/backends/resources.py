@@ -5,13 +5,14 @@ from __future__ import annotations
 import contextlib
 import os
 import shutil
-import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from gistpoint.sandbox.host_programs import run_host_program
 
 if TYPE_CHECKING:
     from gistpoint.sandbox.limits import RunLimits
@@ -231,8 +232,8 @@ def find_delegation(root: Path = _ROOT, own: Path = Path("/proc/self/cgroup")) -
     has_session = os.geteuid() != 0 and bool(os.environ.get("XDG_RUNTIME_DIR"))
     if program and has_session:
         command = [program, *_scope(1 << 30, 64), "true"]
-        with contextlib.suppress(OSError, subprocess.SubprocessError):
-            if subprocess.run(command, capture_output=True, timeout=10, check=False).returncode == 0:
+        with contextlib.suppress(OSError):
+            if run_host_program(command, timeout_s=10).returncode == 0:
                 return Delegation(systemd_run=program)
     return Delegation()
 

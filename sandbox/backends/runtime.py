@@ -7,17 +7,19 @@ import hashlib
 import json
 import os
 import shutil
-import subprocess
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import astuple, dataclass
 from pathlib import Path
+from typing import Any
 
+from gistpoint.core.errors import EnvironmentBuildError
 from gistpoint.core.locations import Locations
 from gistpoint.core.logs import replace_file
 from gistpoint.sandbox.backends.base import Environment
 from gistpoint.sandbox.backends.sharedlibraries import libraries_named, libraries_of, read_binary
 from gistpoint.sandbox.cache import build_once
+from gistpoint.sandbox.host_programs import run_host_program
 
 _LOADERS_LIST = Path("/etc/ld.so.cache")
 _WRITABLE = 0o222
@@ -462,18 +464,25 @@ def _interpreter(environment: Environment) -> Iterator[RuntimePath]:
         if path.is_symlink() and path.resolve() == environment.interpreter:
             yield from _shown(path)
     # With -I and -S, so that no code of an environment or the user is run.
-    asked = subprocess.run(
-        [environment.interpreter, "-I", "-S", "-c", _ASK],
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=True,
-    )
-    library = json.loads(asked.stdout)
+    library = _answer_of(environment.interpreter)
     # An old interpreter does not list its modules; those of this interpreter and the removed ones are used.
     names = set(library["names"] or (*sys.stdlib_module_names, *_NO_LONGER))
     for folder in {Path(path).resolve() for path in library["folders"]}:
         yield from _library(folder, names)
+
+
+def _answer_of(interpreter: Path) -> dict[str, Any]:
+    """Return the answer of an interpreter to `_ASK`. Raises `EnvironmentBuildError` if there is none."""
+    try:
+        asked = run_host_program([interpreter, "-I", "-S", "-c", _ASK], timeout_s=60)
+        answer: dict[str, Any] = json.loads(asked.stdout)
+    except (OSError, ValueError) as error:
+        raise EnvironmentBuildError(
+            "The task's Python does not report where its standard library is.",
+            hint="Check that it starts; `gistpoint doctor` lists the interpreters of this machine.",
+            log=f"{interpreter}: {error}",
+        ) from error
+    return answer
 
 
 def _library(folder: Path, names: set[str]) -> Iterator[RuntimePath]:

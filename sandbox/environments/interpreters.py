@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import subprocess
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -13,6 +12,7 @@ from gistpoint.core.errors import EnvironmentBuildError
 from gistpoint.core.pins import PYTHON, quoted
 from gistpoint.sandbox.backends.base import Interpreter, own_interpreter
 from gistpoint.sandbox.environments.uv import call_uv
+from gistpoint.sandbox.host_programs import run_host_program
 
 _ASK = (
     "import sys; print(sys.base_prefix); print('%d.%d' % sys.version_info[:2]);"
@@ -41,23 +41,15 @@ def find_interpreter(version: str) -> Interpreter:
     complaint = ""
     for candidate in _candidates(version):
         try:
-            asked = subprocess.run(
-                [candidate, "-I", "-c", _ASK],
-                stdin=subprocess.DEVNULL,
-                capture_output=True,
-                text=True,
-                errors="replace",
-                timeout=_ANSWER_S,
-                check=False,
-            )
-        except (OSError, subprocess.TimeoutExpired) as error:
+            asked = run_host_program([candidate, "-I", "-c", _ASK], timeout_s=_ANSWER_S)
+        except OSError as error:
             complaint += f"{candidate}: {error}\n"
             continue
-        answer = asked.stdout.splitlines()
+        answer = asked.stdout.decode("utf-8", "replace").splitlines()
         # Judged by its answer, because a file may have the name of another version.
         if asked.returncode == 0 and answer[1:] == [version, "cpython"]:
             return Interpreter(candidate.resolve(), Path(answer[0]).resolve(), version)
-        complaint += asked.stderr
+        complaint += asked.stderr.decode("utf-8", "replace")
     raise EnvironmentBuildError(
         f"This machine has no Python {version}, which the task's environment needs.",
         hint=f"Install it (for example with `uv python install {version}`) and try again.",

@@ -7,10 +7,10 @@ open when a store is made.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import os
 import shutil
-import subprocess
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -27,6 +27,7 @@ from gistpoint.sandbox.backends.base import IMAGES_RUN_ON, Backend, Environment,
 from gistpoint.sandbox.cache import build_once
 from gistpoint.sandbox.environments.interpreters import find_interpreter, own_version
 from gistpoint.sandbox.environments.uv import WHEELS_ALONE, UvResult, call_uv, run_program
+from gistpoint.sandbox.host_programs import run_host_program
 
 if TYPE_CHECKING:
     from importlib import metadata
@@ -141,7 +142,8 @@ def _compile_what_pytest_imports(folder: Path) -> None:
     """
     # With -I, the user's settings and modules affect neither what is imported nor where bytecode is written.
     python = folder / "bin" / "python"
-    subprocess.run([python, "-I", "-c", "import pytest"], capture_output=True, timeout=60, check=False)
+    with contextlib.suppress(TimeoutError):  # on a very busy machine; the modules are compiled when used
+        run_host_program([python, "-I", "-c", "import pytest"], timeout_s=60)
 
 
 def _files(distribution: metadata.Distribution) -> Iterator[tuple[PurePosixPath, Path]]:

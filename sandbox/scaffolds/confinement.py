@@ -19,6 +19,7 @@ from pathlib import Path
 import gistpoint.core
 from gistpoint.core.agents.scaffolds import ScaffoldError
 from gistpoint.core.text import shortened, visible
+from gistpoint.sandbox.host_programs import run_host_program
 
 WORK = "/gistpoint"
 """The working folder as the program sees it."""
@@ -27,6 +28,8 @@ _OF_ETC = ("alternatives", "ca-certificates", "ld.so.cache", "ld.so.conf", "ld.s
 _ACCOUNTS = "root:x:0:0::/:/bin/sh\nsolver:x:1000:1000::/gistpoint/home:/bin/sh\n"
 _HOSTS = "127.0.0.1 localhost\n"
 _LAST_WORDS = 600
+_TRY_S = 30
+"""Seconds that bubblewrap may take to start a program that does nothing."""
 _ALONE = (
     "--unshare-user",
     "--disable-userns",
@@ -137,12 +140,16 @@ def _bubblewrap() -> str:
     program = shutil.which("bwrap")
     why = "bwrap is not installed"
     if program is not None:
-        tried = subprocess.run(
-            [program, *_ALONE, "--ro-bind", "/", "/", "true"], env={}, capture_output=True, check=False
-        )
-        if tried.returncode == 0:
-            return program
-        why = shortened(visible(tried.stderr.decode("utf-8", "replace").strip()), _LAST_WORDS)
+        command = [program, *_ALONE, "--ro-bind", "/", "/", "true"]
+        try:
+            tried = run_host_program(command, timeout_s=_TRY_S, environment={})
+        except OSError as error:
+            words = str(error)
+        else:
+            if tried.returncode == 0:
+                return program
+            words = tried.stderr.decode("utf-8", "replace").strip()
+        why = shortened(visible(words), _LAST_WORDS)
     raise ScaffoldError(
         f"Agents of others are started in a sandbox by bubblewrap, which does not work here: {why}.",
         hint="`gistpoint doctor` describes what it needs.",
