@@ -32,8 +32,6 @@ _BEGINNINGS: tuple[tuple[bytes, str, str], ...] = (
     (b"\xff\xd8\xff", "a picture", ""),
     (b"GIF8", "a picture", ""),
     (b"\x7fELF", "a program", ""),
-    (b"\xff\xfe", "UTF-16 text", "Convert it to UTF-8 first."),
-    (b"\xfe\xff", "UTF-16 text", "Convert it to UTF-8 first."),
 )
 _PAGE = re.compile(r"\s*<(?:!doctype|html|\?xml)", re.I)
 _YAML = re.compile(r"(?:---\n|(?:#[^\n]*\n)*[\w-]+:(?:\n[ -]| [^\n{\[]*\n(?:[\w-]+:|[ -])))")

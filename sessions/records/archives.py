@@ -7,6 +7,7 @@ none.
 
 from __future__ import annotations
 
+import codecs
 import os
 import posixpath
 import struct
@@ -23,6 +24,13 @@ from gistpoint.core.errors import NegativeVerdictError, UserError
 from gistpoint.sessions.records import limits
 
 _STORED, _DEFLATED, _ZSTD_OLD, _ZSTD = 0, 8, 20, 93
+_BYTE_ORDER_MARKS = (
+    # Those of UTF-32 first, because one of them begins with that of UTF-16.
+    (codecs.BOM_UTF32_LE, "utf-32"),
+    (codecs.BOM_UTF32_BE, "utf-32"),
+    (codecs.BOM_UTF16_LE, "utf-16"),
+    (codecs.BOM_UTF16_BE, "utf-16"),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +62,7 @@ class Archive:
             raise RunFileError(f"The archive has no member {name!r}.")
         if member.refused:
             raise RunFileError(f"{name!r} is refused: {member.refused}.")
-        return member.open()
+        return in_utf8(member.open())
 
 
 def opened(blob: Blob) -> Blob | Archive:
@@ -73,8 +81,28 @@ def opened(blob: Blob) -> Blob | Archive:
         elif head.startswith(b"\x28\xb5\x2f\xfd"):
             blob = spool(_unzstd(blob, 0, blob.size), packed=blob.size, name=blob.name)
         else:
-            return blob
+            return in_utf8(blob)
     raise RunFileError("The file is compressed more than twice: refused.")
+
+
+def in_utf8(blob: Blob) -> Blob:
+    """Return a text of UTF-16 or UTF-32 as UTF-8, which readers expect; any other blob unchanged.
+
+    Windows PowerShell 5 writes UTF-16 with `>`. Only a text with a byte order mark is recognised.
+    """
+    head = blob.read(0, 4)
+    encoding = next((name for mark, name in _BYTE_ORDER_MARKS if head.startswith(mark)), None)
+    if encoding is None:
+        return blob
+    return spool(_recoded(blob, encoding), packed=blob.size, name=blob.name)
+
+
+def _recoded(blob: Blob, encoding: str) -> Iterator[bytes]:
+    """Yield a text in UTF-8, with U+FFFD for what is not valid in its encoding."""
+    decoder = codecs.getincrementaldecoder(encoding)("replace")
+    for chunk in _chunks(blob, 0, blob.size):
+        yield decoder.decode(chunk).encode()
+    yield decoder.decode(b"", final=True).encode()
 
 
 def refusal(name: str) -> str:

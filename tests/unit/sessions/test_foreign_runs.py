@@ -143,7 +143,7 @@ def test_a_file_that_nobody_knows_says_what_it_looks_like(
         (b"<!DOCTYPE html><html>", "a page of HTML", "made from"),
         (b"SQLite format 3\0 and so on", "an SQLite database", "Export the conversation"),
         (b"version https://git-lfs.github.com/spec/v1\n", "a pointer of Git LFS", "git lfs pull"),
-        ("words".encode("utf-16"), "UTF-16 text", "Convert it to UTF-8"),
+        ("words".encode("utf-16"), "text that begins with 'words'", "--as FORMAT"),
         (b"\1\2\0\3", "binary data", "--as FORMAT"),
         (b"\0" * 9, "zero bytes", "not written to its end"),
         (b"[1, 2]", "a JSON array", "--as FORMAT"),
