@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from itertools import chain, repeat
 
 from gistpoint.core.text import plural
+from gistpoint.sessions.exports.chat_sequence import ChatSequence, Message
 from gistpoint.sessions.records.model import Actor, Json, RunCall, Step, StepKind
 from gistpoint.sessions.runs.document import RunDocument
 
@@ -16,23 +17,30 @@ _NAMED = 12
 """The maximum number of texts of the header that are named individually."""
 
 
-def chat_text(document: RunDocument) -> Iterator[str]:
-    """Yield `{"messages": [...]}`, one step at a time; states, pauses and scores are left out."""
-    document.build()
-    run = document.header
-    yield '{"messages": ['
-    separator = ""
-    if run.prompt:
-        yield json.dumps({"role": "user", "content": run.prompt})
-        separator = ", "
-    for index in range(document.step_count):
-        for message in _messages(document, document.step(index)):
+class ChatWriter:
+    """Writes a run as a chat. Afterwards, `sequence` describes what was changed for the rules of the API."""
+
+    def __init__(self, document: RunDocument) -> None:
+        self._document = document
+        self.sequence = ChatSequence()
+
+    def pieces(self) -> Iterator[str]:
+        """Yield `{"messages": [...]}`, one step at a time; states, pauses and scores are left out."""
+        self._document.build()
+        yield '{"messages": ['
+        separator = ""
+        for message in self.sequence.ordered(_messages(self._document)):
             yield separator + json.dumps(message)
             separator = ", "
-    yield "]"
-    for key, value in _head(document).items():
-        yield f", {json.dumps(key)}: {json.dumps(value)}"
-    yield "}\n"
+        yield "]"
+        for key, value in _head(self._document).items():
+            yield f", {json.dumps(key)}: {json.dumps(value)}"
+        yield "}\n"
+
+
+def chat_text(document: RunDocument) -> Iterator[str]:
+    """Yield the pieces of a run's chat."""
+    return ChatWriter(document).pieces()
 
 
 def left_out(document: RunDocument) -> str:
@@ -72,7 +80,15 @@ def _head(document: RunDocument) -> dict[str, Json]:
     return {key: value for key, value in known.items() if value}
 
 
-def _messages(document: RunDocument, step: Step) -> Iterator[dict[str, Json]]:
+def _messages(document: RunDocument) -> Iterator[Message]:
+    """Yield the messages as they were recorded."""
+    if document.header.prompt:
+        yield {"role": "user", "content": document.header.prompt}
+    for index in range(document.step_count):
+        yield from _messages_of(document, document.step(index))
+
+
+def _messages_of(document: RunDocument, step: Step) -> Iterator[Message]:
     if step.kind in _LEFT_OUT:
         return
     text = "".join(document.full_text(step.text))
@@ -83,7 +99,7 @@ def _messages(document: RunDocument, step: Step) -> Iterator[dict[str, Json]]:
             parts.insert(0, text)
         yield {"role": "user" if step.actor is Actor.USER else "system", "content": "\n".join(parts)}
         return
-    message: dict[str, Json] = {"role": "assistant", "content": text}
+    message: Message = {"role": "assistant", "content": text}
     if step.thought:
         message["reasoning_content"] = "".join(document.full_text(step.thought))
     ids = [call.id or f"call-{step.index + 1}-{number}" for number, call in enumerate(step.calls, start=1)]

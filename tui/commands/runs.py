@@ -427,20 +427,35 @@ def convert(request: ConvertRun) -> int:
     write = exporter(request.to)
     document = _settled(open_named(request.recorded))
     if request.to == "chat":
-        from gistpoint.sessions.exports.chat import left_out
+        _write_chat(document, request)
+    else:
+        _write_pieces(write(document), request)
+    return _doubted(document)
 
-        if missing := left_out(document):
-            hint = "html, markdown and atif contain them."
-            print(f"gistpoint: The chat leaves out {visible_line(missing)}: {hint}", file=sys.stderr)
+
+def _write_chat(document: RunDocument, request: ConvertRun) -> None:
+    """Write a chat; report what it leaves out, and what was changed so that the API of OpenAI accepts it."""
+    from gistpoint.sessions.exports.chat import ChatWriter, left_out
+
+    if missing := left_out(document):
+        hint = "html, markdown and atif contain them."
+        print(f"gistpoint: The chat leaves out {visible_line(missing)}: {hint}", file=sys.stderr)
+    writer = ChatWriter(document)
+    _write_pieces(writer.pieces(), request)
+    if changed := writer.sequence.words:
+        print(f"gistpoint: To fit the rules of chat APIs: {visible_line(changed)}.", file=sys.stderr)
+
+
+def _write_pieces(pieces: Iterable[str], request: ConvertRun) -> None:
+    """Write to the output of a request. Raises `UserError` if it is the run itself."""
     if request.output is None:
-        sys.stdout.writelines(write(document))
-        return _doubted(document)
+        sys.stdout.writelines(pieces)
+        return
     target = Path(request.output)
     source, _ = split_name(request.recorded)
     if target.exists() and source.exists() and target.samefile(source):
         raise UserError(f"{target} is the run itself.", hint="Name another file to write.")
-    write_whole(target, (piece.encode("utf-8", "backslashreplace") for piece in write(document)))
-    return _doubted(document)
+    write_whole(target, (piece.encode("utf-8", "backslashreplace") for piece in pieces))
 
 
 def _step_number(text: str) -> int:

@@ -1,0 +1,134 @@
+"""Puts the messages of a chat in an order that the API of OpenAI accepts (decision 170).
+
+Its rules: the results of an assistant's calls follow at once, one for each call; each has the id of its call;
+and no result stands elsewhere. Recorded runs break all of them: a person interrupts, results come late or
+never, or an agent without tool calls records what it observed.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from enum import StrEnum
+from typing import Any
+
+from gistpoint.core.text import plural
+
+Message = dict[str, Any]
+NO_RESULT = "(no result was recorded)"
+"""The content of the result of a call that has none."""
+MOST_ID_CHARACTERS = 40
+"""The maximum length of the id of a call."""
+_TOOL_NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
+"""A name that the API accepts. Other names stay, because a changed one would be another tool's."""
+_MOST_NAMED = 5
+
+
+class Adaptation(StrEnum):
+    """What was changed in a message so that the sequence is accepted."""
+
+    MOVED = "moved behind the results of calls"
+    UNANSWERED = f"with the result {NO_RESULT!r}"
+    UNCALLED = "written as a message of the user, because no call is open"
+    RENAMED = "with another id, because theirs is missing, used twice, unknown or too long"
+
+
+_NOUNS = {
+    Adaptation.MOVED: "message",
+    Adaptation.UNANSWERED: "call",
+    Adaptation.UNCALLED: "result",
+    Adaptation.RENAMED: "id",
+}
+
+
+class ChatSequence:
+    """The state of a chat between two messages; `adapted` counts what had to be changed."""
+
+    def __init__(self) -> None:
+        self.adapted: Counter[Adaptation] = Counter()
+        self._open: dict[str, str] = {}
+        """The ids of the calls without a result, by the ids that are written for them."""
+        self._waiting: list[Message] = []
+        self._calls = 0
+        self._refused: dict[str, None] = {}
+        """The names of tools that the API refuses, in the order of their first calls."""
+
+    def ordered(self, messages: Iterable[Message]) -> Iterator[Message]:
+        """Yield all messages in an order that is accepted."""
+        for message in messages:
+            match message["role"]:
+                case "tool":
+                    yield from self._result(message)
+                case "assistant":
+                    yield from self._closed()
+                    yield self._with_calls(message)
+                case _ if self._open:
+                    self._waiting.append(message)
+                case _:
+                    yield message
+        yield from self._closed()
+
+    @property
+    def words(self) -> str:
+        """What was changed and what the API still refuses, in words; empty if there is nothing of either."""
+        parts = [
+            f"{plural(self.adapted[kind], _NOUNS[kind])} {kind.value}"
+            for kind in Adaptation
+            if self.adapted[kind]
+        ]
+        if self._refused:
+            names = ", ".join(map(repr, list(self._refused)[:_MOST_NAMED]))
+            more = ", ..." if len(self._refused) > _MOST_NAMED else ""
+            parts.append(
+                f"{plural(len(self._refused), 'name')} of tools kept that the API refuses: {names}{more}"
+            )
+        return "; ".join(parts)
+
+    def _with_calls(self, message: Message) -> Message:
+        """Return an assistant's message, whose calls are open from now on."""
+        calls = message.get("tool_calls")
+        if not calls:
+            return message
+        written = []
+        for call in calls:
+            self._calls += 1
+            id = call["id"]
+            if not id or len(id) > MOST_ID_CHARACTERS or id in self._open:
+                id = f"call-{self._calls}"
+                self.adapted[Adaptation.RENAMED] += 1
+            self._open[id] = call["id"]
+            if not _TOOL_NAME.fullmatch(call["function"]["name"]):
+                self._refused.setdefault(call["function"]["name"])
+            written.append({**call, "id": id})
+        return {**message, "tool_calls": written}
+
+    def _result(self, message: Message) -> Iterator[Message]:
+        """Yield a result, after it the messages that waited for the last one."""
+        if not self._open:
+            self.adapted[Adaptation.UNCALLED] += 1
+            yield {"role": "user", "content": message["content"]}
+            return
+        given = message["tool_call_id"]
+        id = next((written for written, recorded in self._open.items() if recorded == given), None)
+        if id is None:
+            # Results without an id, or with an unknown one, belong to the open calls in order.
+            id = next(iter(self._open))
+            self.adapted[Adaptation.RENAMED] += 1
+        del self._open[id]
+        yield {**message, "tool_call_id": id}
+        if not self._open:
+            yield from self._released()
+
+    def _closed(self) -> Iterator[Message]:
+        """Yield a result for each open call, then the messages that waited."""
+        for id in self._open:
+            self.adapted[Adaptation.UNANSWERED] += 1
+            yield {"role": "tool", "tool_call_id": id, "content": NO_RESULT}
+        self._open.clear()
+        yield from self._released()
+
+    def _released(self) -> Iterator[Message]:
+        self.adapted[Adaptation.MOVED] += len(self._waiting)
+        yield from self._waiting
+        self._waiting.clear()

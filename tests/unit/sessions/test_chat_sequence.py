@@ -1,0 +1,142 @@
+"""Chats are sequences that the API of OpenAI accepts, and lose no message and no text."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+from examples import examples
+from hypothesis import given
+from hypothesis import strategies as st
+from recorded_runs import make_all
+
+from gistpoint.sessions.exports.chat import chat_text
+from gistpoint.sessions.exports.chat_sequence import NO_RESULT, Adaptation, ChatSequence
+from gistpoint.sessions.runs.opening import list_runs, open_run
+from gistpoint.tui.cli import main
+
+
+def faults(messages: list[dict[str, Any]]) -> list[str]:
+    """Return what the API would refuse, by its own rules."""
+    found, open_calls = list[str](), set[str]()
+    for number, message in enumerate(messages):
+        if message["role"] == "tool":
+            if message["tool_call_id"] not in open_calls:
+                found.append(f"{number}: a result without its call")
+            open_calls.discard(message["tool_call_id"])
+            continue
+        if open_calls:
+            found.append(f"{number}: a message before {len(open_calls)} results")
+        ids = [call["id"] for call in message.get("tool_calls", ())]
+        if len(set(ids)) < len(ids) or not all(0 < len(id) <= 40 for id in ids):
+            found.append(f"{number}: ids")
+        open_calls = set(ids)
+    return found + ["calls without results"] * bool(open_calls)
+
+
+def call(id: str, name: str = "bash") -> dict[str, Any]:
+    return {"id": id, "type": "function", "function": {"name": name, "arguments": "{}"}}
+
+
+def assistant(*ids: str, content: str = "a") -> dict[str, Any]:
+    calls = {"tool_calls": [call(id) for id in ids]} if ids else {}
+    return {"role": "assistant", "content": content, **calls}
+
+
+def result(id: str, content: str = "r") -> dict[str, Any]:
+    return {"role": "tool", "tool_call_id": id, "content": content}
+
+
+def said(role: str, content: str) -> dict[str, Any]:
+    return {"role": role, "content": content}
+
+
+IDS = st.sampled_from(["", "a", "b", "c", "x" * 41])
+CONTENTS = st.integers(0, 10**6).map(str)
+MESSAGES = st.one_of(
+    st.builds(lambda ids, content: assistant(*ids, content=content), st.lists(IDS, max_size=3), CONTENTS),
+    st.builds(result, IDS, CONTENTS),
+    st.builds(said, st.sampled_from(["user", "system"]), CONTENTS),
+)
+
+
+@given(st.lists(MESSAGES, max_size=12))
+@examples(300)
+def test_any_messages_become_a_sequence_that_is_accepted(messages: list[dict[str, Any]]) -> None:
+    written = list(ChatSequence().ordered(messages))
+    assert faults(written) == []
+    kept = [message["content"] for message in written if message["content"] != NO_RESULT]
+    assert Counter(kept) == Counter(message["content"] for message in messages)
+    assert [one["content"] for one in written if one["role"] == "assistant"] == [
+        one["content"] for one in messages if one["role"] == "assistant"
+    ]
+
+
+def test_what_is_accepted_stays_as_it_is() -> None:
+    messages = [said("user", "do"), assistant("a", "b"), result("b"), result("a"), assistant()]
+    sequence = ChatSequence()
+    assert list(sequence.ordered(messages)) == messages
+    assert sequence.words == ""
+
+
+def test_each_change_is_counted_and_named() -> None:
+    sequence = ChatSequence()
+    written = list(
+        sequence.ordered(
+            [
+                result("early", "1"),
+                assistant("a", "a", ""),
+                said("user", "wait"),
+                result("a", "2"),
+                result("?", "3"),
+                {"role": "assistant", "content": "", "tool_calls": [call("d", "sandbox.exec")]},
+            ]
+        )
+    )
+    assert written == [
+        said("user", "1"),
+        {"role": "assistant", "content": "a", "tool_calls": [call("a"), call("call-2"), call("call-3")]},
+        result("a", "2"),
+        result("call-2", "3"),
+        result("call-3", NO_RESULT),
+        said("user", "wait"),
+        {"role": "assistant", "content": "", "tool_calls": [call("d", "sandbox.exec")]},
+        result("d", NO_RESULT),
+    ]
+    assert sequence.adapted == {
+        Adaptation.UNCALLED: 1,
+        Adaptation.RENAMED: 3,
+        Adaptation.MOVED: 1,
+        Adaptation.UNANSWERED: 2,
+    }
+    assert sequence.words == (
+        "1 message moved behind the results of calls; 2 calls with the result '(no result was recorded)'; "
+        "1 result written as a message of the user, because no call is open; "
+        "3 ids with another id, because theirs is missing, used twice, unknown or too long; "
+        "1 name of tools kept that the API refuses: 'sandbox.exec'"
+    )
+
+
+def chats(path: Path) -> list[list[dict[str, Any]]]:
+    """Return the messages of each run in a file or folder."""
+    listed = [one.name for one in list_runs([path]) if one.header is not None]
+    return [json.loads("".join(chat_text(open_run(name))))["messages"] for name in listed]
+
+
+def test_the_chat_of_every_format_is_accepted(tmp_path: Path) -> None:
+    make_all(tmp_path)
+    found = chats(tmp_path)
+    assert len(found) > 50
+    assert [faults(messages) for messages in found] == [[] for _ in found]
+
+
+def test_convert_reports_what_it_changed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "run"
+    path.write_text(
+        json.dumps({"messages": [said("user", "do"), assistant("a", content="")]}), encoding="utf-8"
+    )
+    assert main(["convert", str(path), "--to", "chat", "-o", str(tmp_path / "chat.json")]) == 0
+    assert "To fit the rules of chat APIs: 1 call with the result" in capsys.readouterr().err
