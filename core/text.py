@@ -5,6 +5,8 @@ ranges of the raw text are the same on the screen.
 """
 
 import re
+from collections.abc import Iterable
+from typing import NamedTuple
 
 _BIDI = (0x061C, 0x200E, 0x200F, *range(0x202A, 0x202F), *range(0x2066, 0x206A))
 _ZERO_WIDTH = (0x00AD, 0x180E, 0x200B, 0x200C, 0x200D, *range(0x2060, 0x2066), *range(0x206A, 0x2070), 0xFEFF)
@@ -93,12 +95,46 @@ def shortened(text: str, characters: int) -> str:
 
 def bounded(text: str, characters: int, *, what: str = "text") -> str:
     """Return `text`; if it is too long, a line with the number of characters left out replaces the middle."""
-    if len(text) <= characters:
-        return text
-    left_out = len(text) - characters
-    head = characters * 2 // 3
-    tail = text[len(text) - characters + head :]
-    return f"{text[:head]}\n[... {left_out} characters of this {what} left out ...]\n{tail}"
+    return text if len(text) <= characters else bounded_pieces((text,), characters, what=what)
+
+
+def bounded_pieces(pieces: Iterable[str], characters: int, *, what: str = "text") -> str:
+    """Return what `bounded` returns for a text that comes in pieces, without holding all of it."""
+    ends = ends_of(pieces, characters)
+    if not ends.left_out:
+        return ends.head
+    return f"{ends.head}\n[... {ends.left_out} characters of this {what} left out ...]\n{ends.tail}"
+
+
+class TextEnds(NamedTuple):
+    """The beginning of a text, the number of characters left out after it, and the text's end.
+
+    A text of which nothing is left out is all in `head`.
+    """
+
+    head: str
+    left_out: int = 0
+    tail: str = ""
+
+
+def ends_of(pieces: Iterable[str], characters: int) -> TextEnds:
+    """Return the ends of a text that comes in pieces, together at most `characters` long.
+
+    Only these ends and a piece are in memory at once. Two thirds of the characters are of the beginning.
+    """
+    head_size = characters * 2 // 3
+    tail_size = characters - head_size
+    begun, begun_size, total, tail = list[str](), 0, 0, ""
+    for piece in pieces:
+        total += len(piece)
+        if begun_size <= characters:
+            begun.append(piece)
+            begun_size += len(piece)
+        tail = (tail + piece)[-tail_size:] if tail_size else ""
+    whole = "".join(begun)
+    if total <= characters:
+        return TextEnds(whole)
+    return TextEnds(whole[:head_size], total - head_size - len(tail), tail)
 
 
 _ERROR_LINES = 3

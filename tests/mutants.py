@@ -151,7 +151,7 @@ def read_run(name: str, steps: int) -> None:
     for index in range(min(document.step_count, steps)):
         step = document.step(index)
         summary(step)
-        "\n".join(step_lines(step)).encode("utf-8", "surrogatepass")
+        "\n".join(step_lines(document, step)).encode("utf-8", "surrogatepass")
         document.raw(index, 10_000)
     list(header_lines(document.header))
     run_key(document)

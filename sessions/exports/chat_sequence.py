@@ -14,10 +14,9 @@ from enum import StrEnum
 from typing import Any
 
 from gistpoint.core.text import plural
+from gistpoint.sessions.runs.rendering import UNANSWERED
 
 Message = dict[str, Any]
-NO_RESULT = "(no result was recorded)"
-"""The content of the result of a call that has none."""
 MOST_ID_CHARACTERS = 40
 """The maximum length of the id of a call."""
 _TOOL_NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
@@ -29,14 +28,14 @@ class Adaptation(StrEnum):
     """What was changed in a message so that the sequence is accepted."""
 
     MOVED = "moved behind the results of calls"
-    UNANSWERED = f"with the result {NO_RESULT!r}"
+    NO_RESULT = f"with the result {UNANSWERED!r}"
     UNCALLED = "written as a message of the user, because no call is open"
     RENAMED = "with another id, because theirs is missing, used twice, unknown or too long"
 
 
 _NOUNS = {
     Adaptation.MOVED: "message",
-    Adaptation.UNANSWERED: "call",
+    Adaptation.NO_RESULT: "call",
     Adaptation.UNCALLED: "result",
     Adaptation.RENAMED: "id",
 }
@@ -123,8 +122,8 @@ class ChatSequence:
     def _closed(self) -> Iterator[Message]:
         """Yield a result for each open call, then the messages that waited."""
         for id in self._open:
-            self.adapted[Adaptation.UNANSWERED] += 1
-            yield {"role": "tool", "tool_call_id": id, "content": NO_RESULT}
+            self.adapted[Adaptation.NO_RESULT] += 1
+            yield {"role": "tool", "tool_call_id": id, "content": UNANSWERED}
         self._open.clear()
         yield from self._released()
 

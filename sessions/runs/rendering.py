@@ -8,10 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import UTC, datetime
 
-from gistpoint.core.text import bounded
+from gistpoint.core.text import bounded, bounded_pieces
 from gistpoint.sessions.formats.shared.calls import command_in, kind_of
 from gistpoint.sessions.records.model import (
-    CutText,
     Json,
     Result,
     Run,
@@ -71,14 +70,14 @@ FLAG_WORDS = {
 }
 
 
-def show(document: RunDocument, step: int | None = None, *, limit: int = 20_000) -> Iterator[str]:
+def show(document: RunDocument, step: int | None = None, *, limit: int | None = 20_000) -> Iterator[str]:
     """Yield the lines of a run: its header and one line per step, or all lines of `step`, counted from 1.
 
-    Texts longer than `limit` characters are cut in the middle, with a line that says so. Raises IndexError if
-    there is no such step.
+    Texts of a step that are longer than `limit` characters are cut in the middle, with a line that says so;
+    None means no limit. Raises IndexError if there is no such step.
     """
     if step is not None:
-        yield from step_lines(document.step(step - 1), limit=limit)
+        yield from step_lines(document, document.step(step - 1), limit=limit)
         return
     lines = [
         f"{GLYPHS[found.kind.value]} {found.index + 1:>5}  {summary(found)}" for found in document.steps()
@@ -305,10 +304,10 @@ def language_of(call: RunCall) -> str:
     return "python" if has_code else ""
 
 
-def step_lines(step: Step, *, limit: int = 20_000) -> Iterator[str]:
+def step_lines(document: RunDocument, step: Step, *, limit: int | None = 20_000) -> Iterator[str]:
     """Yield the lines of one step: thought, text, calls, results and changes.
 
-    Texts longer than `limit` characters are cut in the middle.
+    Texts longer than `limit` characters are cut in the middle; None means no limit.
     """
     yield f"step {step.index + 1}  {step.kind.value}  {step.actor.value}  {step.label}".rstrip()
     if step.started is not None:
@@ -319,9 +318,13 @@ def step_lines(step: Step, *, limit: int = 20_000) -> Iterator[str]:
         yield f"leads to {link}"
     without_result = unanswered(step)
     for scope, number, text in parts_of(step):
-        yield from _block(title_of(step, scope, number), text or EMPTY.get(scope, ""), limit)
+        shown = text or EMPTY.get(scope, "")
+        if shown:
+            pieces = document.full_text(shown)
+            whole = "".join(pieces) if limit is None else bounded_pieces(pieces, limit)
+            yield from _block(title_of(step, scope, number), whole)
         if scope is TextScope.CALL and number in without_result:
-            yield from _block(f"result {step.calls[number].id}".rstrip(), UNANSWERED, limit)
+            yield from _block(f"result {step.calls[number].id}".rstrip(), UNANSWERED)
     raw = step.raw
     member = f" of {raw.member}" if raw.member else ""
     yield f"raw: bytes {raw.start:,} to {raw.end:,}{member}"
@@ -371,11 +374,7 @@ def _title_of_result(result: Result) -> str:
     return ", ".join(filter(None, facts))
 
 
-def _block(title: str, text: str, limit: int) -> Iterator[str]:
-    if not text:
-        return
+def _block(title: str, text: str) -> Iterator[str]:
     yield ""
     yield f"── {title}"
-    yield from bounded(text, limit).split("\n")
-    if isinstance(text, CutText):
-        yield f"[... the whole is {text.length:,} bytes long]"
+    yield from text.split("\n")

@@ -34,6 +34,8 @@ _BOLD, _PLAIN = "\x1b[1;33m", "\x1b[0m"
 """The codes that a terminal gets before and after a match."""
 _MOST_UNREAD = 5
 """The maximum number of a folder's unreadable files that a search reports by name."""
+_LONGEST_SHOWN = 20_000
+"""The number of characters from which on a step's text is cut in the middle, without `--whole`."""
 _CONTINUED = "\n" + " " * 13
 """The line break and the indent before each further line of a printed fact."""
 RUN_HELP = "a file, FILE#ID for one of several runs in it, or the id of an attempt"
@@ -257,6 +259,7 @@ class ShowRun(Request):
     step: int | None = None
     json: bool = False
     profile: bool = False
+    whole: bool = False
     read_as: str = ""
 
 
@@ -270,6 +273,8 @@ def show(request: ShowRun) -> int:
         raise UserError(
             "--profile shows the whole run, but --step shows one step.", hint="Give one of the two."
         )
+    if request.whole and (request.step is None or request.json):
+        raise UserError("--whole is about the texts of one step.", hint="Give --step too, and not --json.")
     document = open_named(request.recorded)
     if request.step is None:
         _settled(document)
@@ -284,7 +289,8 @@ def show(request: ShowRun) -> int:
     if not request.json:
         from gistpoint.sessions.runs.rendering import show as lines_of
 
-        for line in lines_of(document, request.step):
+        limit = None if request.whole else _LONGEST_SHOWN
+        for line in lines_of(document, request.step, limit=limit):
             # Further lines of a header's value are indented, so that none of them looks like another fact.
             print_text(line if request.step is not None else line.replace("\n", _CONTINUED))
     elif request.step is None:
@@ -490,6 +496,7 @@ SHOW = CliCommand(
         "step": option("everything in step N, counted from 1", metavar="N", read=_step_number),
         "json": option("the run, or the step, as ATIF; a profile as JSON"),
         "profile": option("the work by time, waste, test runs and context"),
+        "whole": option("with --step, all of each text, however long"),
         "read_as": READ_AS,
     },
 )

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from functools import cache, partial
 from html import escape
 from pathlib import PurePosixPath
 
 from gistpoint.core.diffs import compute
-from gistpoint.core.text import plural, visible, visible_line
+from gistpoint.core.text import TextEnds, ends_of, plural, visible, visible_line
 from gistpoint.sessions.exports.html.images import READ, images_in, names_images
 from gistpoint.sessions.exports.html.marking import (
     COLOURED,
@@ -66,15 +65,6 @@ def html_text(document: RunDocument) -> Iterator[str]:
     """Yield a run as one HTML page, one step at a time; texts of the run are never interpreted as markup."""
     document.build()
     yield from _RunPage(document).pieces()
-
-
-@dataclass(frozen=True, slots=True)
-class _Part:
-    """The part of a text that is on the page: its beginning and, if characters were left out, its end."""
-
-    head: str
-    left_out: int = 0
-    tail: str = ""
 
 
 class _RunPage:
@@ -272,19 +262,9 @@ class _RunPage:
             )
         return shown
 
-    def _part(self, text: str) -> _Part:
+    def _part(self, text: str) -> TextEnds:
         longest = LONGEST if self._written < LARGE else LONGEST_IN_LARGE
-        kept, total, tail = list[str](), 0, ""
-        head_size = longest * 2 // 3
-        for piece in self._document.full_text(text):
-            total += len(piece)
-            if sum(map(len, kept)) <= longest:
-                kept.append(piece)
-            tail = (tail + piece)[-(longest - head_size) :]
-        head = "".join(kept)
-        if total <= longest:
-            return _Part(head)
-        return _Part(head[:head_size], total - head_size - len(tail), tail)
+        return ends_of(self._document.full_text(text), longest)
 
     def _index(self) -> str:
         """Return the list of the steps, with boxes to choose the kinds of steps that are shown."""

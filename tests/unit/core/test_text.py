@@ -10,7 +10,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gistpoint.core.canonical import canonical_json, sha256_of_json, sha256_of_text
-from gistpoint.core.text import bounded, last_lines, markdown_line, visible, visible_line, whole_number
+from gistpoint.core.text import (
+    bounded,
+    bounded_pieces,
+    last_lines,
+    markdown_line,
+    visible,
+    visible_line,
+    whole_number,
+)
 
 ANY_TEXT = st.text(st.characters() | st.sampled_from("\0\x1b\u202e\u2066\ufeff\ud800\r\n\t\u2028\x9b\xad"))
 
@@ -63,6 +71,11 @@ def test_bounded_text_keeps_both_ends_and_says_what_is_missing(text: str, charac
         assert f"{len(text) - characters} characters" in cut
         tail = characters - characters * 2 // 3
         assert cut.endswith(text[len(text) - tail :])
+
+
+@given(st.lists(st.text(max_size=40), max_size=12), st.integers(1, 100))
+def test_a_text_in_pieces_is_bounded_like_the_whole(pieces: list[str], characters: int) -> None:
+    assert bounded_pieces(iter(pieces), characters) == bounded("".join(pieces), characters)
 
 
 def test_canonical_json_has_one_spelling() -> None:

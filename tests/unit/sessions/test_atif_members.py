@@ -109,7 +109,7 @@ def test_local_times_of_openhands_stay_naive(tmp_path: Path) -> None:
     document = open_run(path)
     document.build()
     assert document.step(0).naive
-    assert "at 2026-01-02T03:04:05.123" in list(step_lines(document.step(0)))
+    assert "at 2026-01-02T03:04:05.123" in list(step_lines(document, document.step(0)))
     steps = json.loads("".join(atif_text(document)))["steps"]
     assert [step["timestamp"] for step in steps] == [stamp, stamp]
 

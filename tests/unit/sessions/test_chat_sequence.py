@@ -14,8 +14,9 @@ from hypothesis import strategies as st
 from recorded_runs import make_all
 
 from gistpoint.sessions.exports.chat import chat_text
-from gistpoint.sessions.exports.chat_sequence import NO_RESULT, Adaptation, ChatSequence
+from gistpoint.sessions.exports.chat_sequence import Adaptation, ChatSequence
 from gistpoint.sessions.runs.opening import list_runs, open_run
+from gistpoint.sessions.runs.rendering import UNANSWERED
 from gistpoint.tui.cli import main
 
 
@@ -68,7 +69,7 @@ MESSAGES = st.one_of(
 def test_any_messages_become_a_sequence_that_is_accepted(messages: list[dict[str, Any]]) -> None:
     written = list(ChatSequence().ordered(messages))
     assert faults(written) == []
-    kept = [message["content"] for message in written if message["content"] != NO_RESULT]
+    kept = [message["content"] for message in written if message["content"] != UNANSWERED]
     assert Counter(kept) == Counter(message["content"] for message in messages)
     assert [one["content"] for one in written if one["role"] == "assistant"] == [
         one["content"] for one in messages if one["role"] == "assistant"
@@ -101,16 +102,16 @@ def test_each_change_is_counted_and_named() -> None:
         {"role": "assistant", "content": "a", "tool_calls": [call("a"), call("call-2"), call("call-3")]},
         result("a", "2"),
         result("call-2", "3"),
-        result("call-3", NO_RESULT),
+        result("call-3", UNANSWERED),
         said("user", "wait"),
         {"role": "assistant", "content": "", "tool_calls": [call("d", "sandbox.exec")]},
-        result("d", NO_RESULT),
+        result("d", UNANSWERED),
     ]
     assert sequence.adapted == {
         Adaptation.UNCALLED: 1,
         Adaptation.RENAMED: 3,
         Adaptation.MOVED: 1,
-        Adaptation.UNANSWERED: 2,
+        Adaptation.NO_RESULT: 2,
     }
     assert sequence.words == (
         "1 message moved behind the results of calls; 2 calls with the result '(no result was recorded)'; "

@@ -148,7 +148,10 @@ def test_a_call_without_a_result_says_so_everywhere(tmp_path: Path) -> None:
     step = document.step(1)
     assert unanswered(step) == {0}
     assert unanswered(replace(step, results=(replace(step.results[0], call_id=""),))) == {1}
-    for text in ("\n".join(step_lines(step)), *(exported(name, path) for name in ("markdown", "html"))):
+    for text in (
+        "\n".join(step_lines(document, step)),
+        *(exported(name, path) for name in ("markdown", "html")),
+    ):
         assert text.count(UNANSWERED) == 1
         assert text.index("result c") < text.index(UNANSWERED)
     assert compose(step).text.count(UNANSWERED) == 1

@@ -150,9 +150,10 @@ def test_trajectories_beside_that_of_a_trial_are_runs_to_which_its_steps_lead(tm
         str(trial),
         *(f"{trial}#{name}" for name in names),
     ]
-    (step,) = (step for step in read_whole(trial).steps() if step.links)
+    document = read_whole(trial)
+    (step,) = (step for step in document.steps() if step.links)
     assert step.links == ("#agent/trajectory.summary.json", "#agent/trajectory.cont-1.json")
-    assert f"leads to {step.links[0]}" in list(step_lines(step))
+    assert f"leads to {step.links[0]}" in list(step_lines(document, step))
     led = [linked_name(str(trial), link) or "" for link in step.links]
     assert [[step.text for step in open_run(name).steps()] for name in led] == [["s2"], ["s3"]]
 

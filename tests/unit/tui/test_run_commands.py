@@ -88,6 +88,22 @@ def test_a_run_is_shown_with_control_characters_visible(chat: str, capsys: Captu
     assert not set(shown) & {"\x1b", "\u202e"}
 
 
+@pytest.mark.parametrize("long", [30_000, 3_000_000])
+def test_a_step_is_shown_whole_or_with_the_true_number_of_what_is_left_out(
+    long: int, tmp_path: Path, capsys: Captured
+) -> None:
+    text = "é".join(f"{number:>9}" for number in range(long // 10))
+    messages = [{"role": "user", "content": text}, {"role": "assistant", "content": "done"}]
+    path = tmp_path / "long.json"
+    path.write_text(json.dumps({"messages": messages}), encoding="utf-8")
+    assert cli.main(["show", str(path), "--step", "1"]) == 0
+    shown = capsys.readouterr().out
+    assert f"[... {len(text) - 20_000} characters of this text left out ...]" in shown
+    assert text[-6_000:] in shown
+    assert cli.main(["show", str(path), "--step", "1", "--whole"]) == 0
+    assert text in capsys.readouterr().out
+
+
 def test_a_run_is_shown_as_atif(chat: str, capsys: Captured) -> None:
     assert cli.main(["show", chat, "--json"]) == 0
     printed = capsys.readouterr().out
@@ -119,6 +135,7 @@ def test_one_run_of_a_file_is_named_by_its_id(several: str, capsys: Captured) ->
     [
         (["show", "nope"], "nope does not exist."),
         (["show", "chat.json", "--step", "9"], "chat.json has 2 steps: there is no step 9."),
+        (["show", "chat.json", "--whole"], "--whole is about the texts of one step."),
         (["show", "chat.json#x"], "holds one run only"),
         (["show", "several.jsonl"], "several.jsonl contains several runs."),
         (["show", "."], ". is a folder of several files."),
