@@ -434,6 +434,8 @@ def convert(request: ConvertRun) -> int:
     document = _settled(open_named(request.recorded))
     if request.to == "chat":
         _write_chat(document, request)
+    elif request.to == "html":
+        _write_html(document, request)
     else:
         _write_pieces(write(document), request)
     return _doubted(document)
@@ -452,16 +454,48 @@ def _write_chat(document: RunDocument, request: ConvertRun) -> None:
         print(f"gistpoint: To fit the rules of chat APIs: {visible_line(changed)}.", file=sys.stderr)
 
 
+def _write_html(document: RunDocument, request: ConvertRun) -> None:
+    """Write pages that contain all texts; on standard output, one page, and report what it leaves out."""
+    target = Path(request.output or "/dev/stdout")
+    is_stream = target.exists() and not target.is_file()
+    if request.output is None or is_stream:
+        from gistpoint.sessions.exports.html.page import PageOfRun, RunPage
+
+        document.build()
+        page = RunPage(document, PageOfRun(range(document.step_count)))
+        _write_pieces(page.pieces(), request)
+        texts, characters = page.left_out
+        if texts:
+            left_out = f"{plural(characters, 'character')} of {plural(texts, 'text')}"
+            print(
+                f"gistpoint: The page leaves out {left_out}; with -o FILE, none is left out.", file=sys.stderr
+            )
+        return
+    from gistpoint.sessions.exports.html.pages import html_pages
+
+    pages = 0
+    for path, pieces in html_pages(document, target):
+        _write_file(path, pieces, request)
+        pages += 1
+    if pages > 1:
+        print(f"gistpoint: {plural(pages, 'page')} were written; {target} is the first.", file=sys.stderr)
+
+
 def _write_pieces(pieces: Iterable[str], request: ConvertRun) -> None:
     """Write to the output of a request. Raises `UserError` if it is the run itself."""
     if request.output is None:
         sys.stdout.writelines(pieces)
-        return
-    target = Path(request.output)
+    else:
+        _write_file(Path(request.output), pieces, request)
+
+
+def _write_file(target: Path, pieces: Iterable[str], request: ConvertRun) -> None:
+    """Write a file. Raises `UserError` if it is the run itself."""
     source, _ = split_name(request.recorded)
     if target.exists() and source.exists() and target.samefile(source):
         raise UserError(f"{target} is the run itself.", hint="Name another file to write.")
-    write_whole(target, (piece.encode("utf-8", "backslashreplace") for piece in pieces))
+    is_named = target == Path(request.output or "")
+    write_whole(target, (piece.encode("utf-8", "backslashreplace") for piece in pieces), named=is_named)
 
 
 def _step_number(text: str) -> int:

@@ -88,6 +88,7 @@
     for (let at = place + by; at >= 0 && at < steps.length; at += by) {
       if (isShown(steps[at]) && (!wanted || wanted(steps[at]))) return go(steps[at]);
     }
+    one(by > 0 ? ".pages a[rel=next]" : ".pages a[rel=prev]")?.click();  // a long run has several pages
   }
 
   function rangeOf({ block, start, end }) {

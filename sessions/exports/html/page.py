@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from functools import cache, partial
 from html import escape
 from pathlib import PurePosixPath
@@ -64,12 +65,31 @@ _CLOSED = frozenset({StepKind.STATE})
 def html_text(document: RunDocument) -> Iterator[str]:
     """Yield a run as one HTML page, one step at a time; texts of the run are never interpreted as markup."""
     document.build()
-    yield from _RunPage(document).pieces()
+    yield from RunPage(document, PageOfRun(range(document.step_count))).pieces()
 
 
-class _RunPage:
-    def __init__(self, document: RunDocument) -> None:
-        self._document = document
+@dataclass(frozen=True, slots=True)
+class PageOfRun:
+    """What is on a page: some of a run's steps, and links to the pages with the others.
+
+    The first page also contains what is known of the run, the last one its submission. A page that is `whole`
+    leaves out nothing of a text.
+    """
+
+    steps: range
+    links: str = ""
+    first: bool = True
+    last: bool = True
+    whole: bool = False
+
+
+class RunPage:
+    """Writes one page of a run. `left_out` counts the texts and characters that are not on it."""
+
+    def __init__(self, document: RunDocument, page: PageOfRun) -> None:
+        self._document, self._page = document, page
+        self.left_out = (0, 0)
+        """The number of texts that were cut, and of their characters that are not on the page."""
         self._written = 0
         self._entries: list[str] = []
         self._kinds: Counter[str] = Counter()
@@ -78,20 +98,23 @@ class _RunPage:
         self._left_for_images = MOST_OF_IMAGES
 
     def pieces(self) -> Iterator[str]:
-        run = self._document.header
+        """Yield the page, one step at a time."""
+        run, page = self._document.header, self._page
         title = line(run.task or run.id or run.format, 200)
-        yield _head(title) + self._run_section()
-        if run.prompt:
+        yield _head(title) + page.links
+        if page.first:
+            yield self._run_section()
+        if page.first and run.prompt:
             yield self._section("task", "text", "Task", self._block(run.prompt, 0))
-        for index in range(self._document.step_count):
+        for index in page.steps:
             piece = self._step(self._document.step(index))
             self._written += len(piece)
             yield piece
-        if run.submission:
+        if page.last and run.submission:
             yield self._section(
                 "submission", "diff", "Submission", self._block(run.submission, 0, kept=KEPT_OF_DIFF)
             )
-        yield f"</main>\n{self._index()}<script>{_script()}</script>\n</body>\n</html>\n"
+        yield f"{page.links}</main>\n{self._index()}<script>{_script()}</script>\n</body>\n</html>\n"
 
     def _run_section(self) -> str:
         """Return the section about the run: its verdict, facts, warnings, and what is not shown."""
@@ -263,8 +286,14 @@ class _RunPage:
         return shown
 
     def _part(self, text: str) -> TextEnds:
-        longest = LONGEST if self._written < LARGE else LONGEST_IN_LARGE
-        return ends_of(self._document.full_text(text), longest)
+        pieces = self._document.full_text(text)
+        if self._page.whole:
+            return TextEnds("".join(pieces))
+        part = ends_of(pieces, LONGEST if self._written < LARGE else LONGEST_IN_LARGE)
+        if part.left_out:
+            texts, characters = self.left_out
+            self.left_out = texts + 1, characters + part.left_out
+        return part
 
     def _index(self) -> str:
         """Return the list of the steps, with boxes to choose the kinds of steps that are shown."""

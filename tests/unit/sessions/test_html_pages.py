@@ -1,0 +1,85 @@
+"""A long run becomes several web pages, which together contain all of it and link to one another."""
+
+from __future__ import annotations
+
+import json
+import re
+from html import unescape
+from pathlib import Path
+
+import pytest
+
+from gistpoint.sessions.exports.html import page as page_module
+from gistpoint.tui.cli import main
+
+Captured = pytest.CaptureFixture[str]
+
+
+def long_run(path: Path, steps: int, *, long: str = "") -> Path:
+    """Write a chat with a step for each message."""
+    roles = ["assistant", "user"]
+    said = [{"role": roles[n % 2], "content": f"message {n:05} {long}"} for n in range(steps)]
+    path.write_text(json.dumps({"messages": said}), encoding="utf-8")
+    return path
+
+
+def links_of(text: str) -> list[str]:
+    line, *others = re.findall(r'<p class="pages">.*</p>', text)
+    assert others == [line], "above and below the steps"
+    return re.findall(r'href="([^"]*)"', line)
+
+
+def test_each_step_is_on_one_page_and_each_page_is_a_link_away(tmp_path: Path, capsys: Captured) -> None:
+    run = long_run(tmp_path / "run.json", 2_500)
+    target = tmp_path / "a run & more.html"
+    assert main(["convert", str(run), "--to", "html", "-o", str(target)]) == 0
+    assert "3 pages were written" in capsys.readouterr().err
+    names = ["a run & more.html", "a run & more.page-2.html", "a run & more.page-3.html"]
+    assert sorted(path.name for path in tmp_path.glob("*.html")) == sorted(names)
+    numbers = []
+    for name in names:
+        text = (tmp_path / name).read_text(encoding="utf-8")
+        steps = [int(number) for number in re.findall(r'<details class="step [^"]*" id="step-(\d+)"', text)]
+        entries = [int(number) for number in re.findall(r'<li class="[^"]*"><a href="#step-(\d+)"', text)]
+        assert steps == entries
+        numbers += steps
+        others = [other.replace(" ", "%20").replace("&", "%26") for other in names if other != name]
+        assert links_of(text) == others
+        assert ('<section class="run"' in text) == (name == names[0])
+    assert numbers == list(range(1, 2_501))
+    middle = (tmp_path / names[1]).read_text(encoding="utf-8")
+    assert 'href="a%20run%20%26%20more.html" rel="prev"' in middle
+    assert 'href="a%20run%20%26%20more.page-3.html" rel="next"' in middle
+
+
+def test_a_run_of_a_thousand_steps_is_one_page_without_links(tmp_path: Path, capsys: Captured) -> None:
+    run = long_run(tmp_path / "run.json", 1_000)
+    assert main(["convert", str(run), "--to", "html", "-o", str(tmp_path / "run.html")]) == 0
+    assert capsys.readouterr().err == ""
+    assert [path.name for path in tmp_path.glob("*.html")] == ["run.html"]
+    assert 'class="pages"' not in (tmp_path / "run.html").read_text(encoding="utf-8")
+
+
+def test_pages_in_files_leave_out_nothing_and_a_stream_reports_what_it_leaves_out(
+    tmp_path: Path, capsys: Captured
+) -> None:
+    long = "".join(f"{number:>7}" for number in range(40_000))
+    run = long_run(tmp_path / "run.json", 4, long=long)
+    assert main(["convert", str(run), "--to", "html", "-o", str(tmp_path / "run.html")]) == 0
+    written = unescape((tmp_path / "run.html").read_text(encoding="utf-8"))
+    assert written.count(long) >= 4
+    assert capsys.readouterr().err == ""
+    assert main(["convert", str(run), "--to", "html"]) == 0
+    printed = capsys.readouterr()
+    texts = printed.out.count("characters are not on this page")
+    left_out = texts * (len(long) + len("message 00000 ") - page_module.LONGEST)
+    assert texts >= 4
+    assert f"The page leaves out {left_out:,} characters of {texts} texts; with -o FILE" in printed.err
+
+
+def test_a_page_is_not_written_over_the_run(tmp_path: Path, capsys: Captured) -> None:
+    run = long_run(tmp_path / "run.html", 3)
+    before = run.read_bytes()
+    assert main(["convert", str(run), "--to", "html", "-o", str(run)]) == 2
+    assert "is the run itself" in capsys.readouterr().err
+    assert run.read_bytes() == before
