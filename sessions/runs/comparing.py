@@ -6,9 +6,10 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
+from gistpoint.core.canonical import sha256_of_text
 from gistpoint.core.code.names import FunctionRef
 from gistpoint.core.trees import SourceTree
-from gistpoint.sessions.records.model import StepKind
+from gistpoint.sessions.records.model import Step, StepKind, call_text
 from gistpoint.sessions.runs.document import RunDocument
 from gistpoint.sessions.runs.facts import (
     FIRSTS,
@@ -111,8 +112,8 @@ class AlignedRow:
 
 _NO_CALL = frozenset({StepKind.MESSAGE, StepKind.NOTE, StepKind.STATE, StepKind.PAUSE})
 """Kinds of steps in which nothing is called."""
-Asides = Collection[int]
-"""The steps of a run in which nothing is called."""
+Steps = Collection[int]
+"""Steps of a run, such as its asides, in which nothing is called."""
 
 
 def align(
@@ -120,25 +121,29 @@ def align(
     right: Sequence[Reached],
     left_steps: int,
     right_steps: int,
-    asides: tuple[Asides, Asides] = ((), ()),
+    asides: tuple[Steps, Steps] = ((), ()),
+    hidden: tuple[Steps, Steps] = ((), ()),
 ) -> tuple[AlignedRow, ...]:
     """Return the rows of two runs; steps at which both reached the same milestone share a row.
 
     If the runs reached milestones in different orders, as many as possible are aligned. Between two aligned
     rows the steps are paired in order, calls with calls and asides with asides; a step without a partner is
-    next to a gap.
+    next to a gap. Hidden steps are only in rows of milestones.
     """
     anchors = _anchors(left, right)
     rows: list[AlignedRow] = []
     at_left = at_right = 0
-    for one, other, meet in anchors:
-        rows += _between(range(at_left, one), range(at_right, other), asides)
-        rows.append(AlignedRow(one, other, meet))
+    for one, other, meet in (*anchors, (left_steps, right_steps, ())):
+        shown_left = [step for step in range(at_left, one) if step not in hidden[0]]
+        shown_right = [step for step in range(at_right, other) if step not in hidden[1]]
+        rows += _between(shown_left, shown_right, asides)
+        if meet:
+            rows.append(AlignedRow(one, other, meet))
         at_left, at_right = one + 1, other + 1
-    return (*rows, *_between(range(at_left, left_steps), range(at_right, right_steps), asides))
+    return tuple(rows)
 
 
-def _between(left: range, right: range, asides: tuple[Asides, Asides]) -> Iterator[AlignedRow]:
+def _between(left: Sequence[int], right: Sequence[int], asides: tuple[Steps, Steps]) -> Iterator[AlignedRow]:
     while left or right:
         one = left[0] if left else None
         other = right[0] if right else None
@@ -186,6 +191,8 @@ class Side:
     marks: tuple[StepMarks, ...]
     milestones: tuple[Reached, ...]
     history: RepositoryHistory
+    done: tuple[str, ...]
+    """A hash of what each step calls and what came of it; empty for a step without a call."""
 
     def repository(self, step: int) -> RepositoryState:
         """Return the repository after a step, with its cumulative diff.
@@ -224,6 +231,7 @@ def read_side(
     tracker = MarkTracker(document.header, goals, target=target)
     history = RepositoryHistory(tree, target=target)
     marks: list[StepMarks] = []
+    done: list[str] = []
     first: dict[bool, int] = {}
     """The solver's first step with a call (True), and its first step without one (False)."""
     for step in document.steps():
@@ -232,9 +240,10 @@ def read_side(
             first.setdefault(has_call, step.index)
         marks.append(tracker.feed(step))
         history.feed(step)
+        done.append(_done(step))
     history.end(document.header.submission)
     start = first.get(True, first.get(False, 0))
-    return Side(tuple(marks), milestones(marks, start=start), history)
+    return Side(tuple(marks), milestones(marks, start=start), history, tuple(done))
 
 
 @dataclass(frozen=True, slots=True)
@@ -253,6 +262,8 @@ class RunComparison:
     left: Side
     right: Side
     rows: tuple[AlignedRow, ...]
+    different: frozenset[int]
+    """The rows in which the runs do something else, or the same with another result."""
 
     @property
     def milestones(self) -> tuple[MilestoneRow, ...]:
@@ -270,8 +281,32 @@ class RunComparison:
         return left, right
 
 
-def compare(left: Side, right: Side) -> RunComparison:
-    """Return the comparison of two runs that were read to their ends."""
+def compare(left: Side, right: Side, *, hidden: tuple[Steps, Steps] = ((), ())) -> RunComparison:
+    """Return the comparison of two runs that were read to their ends, without their hidden steps."""
     asides = tuple({marks.index for marks in side.marks if marks.kind in _NO_CALL} for side in (left, right))
-    rows = align(left.milestones, right.milestones, len(left.marks), len(right.marks), (asides[0], asides[1]))
-    return RunComparison(left, right, rows)
+    rows = align(
+        left.milestones,
+        right.milestones,
+        len(left.marks),
+        len(right.marks),
+        (asides[0], asides[1]),
+        hidden,
+    )
+    different = frozenset(number for number, row in enumerate(rows) if _differs(row, left, right))
+    return RunComparison(left, right, rows, different)
+
+
+def _differs(row: AlignedRow, left: Side, right: Side) -> bool:
+    """Whether the calls of a row differ, or their results; words between calls never count."""
+    one = "" if row.left is None else left.done[row.left]
+    other = "" if row.right is None else right.done[row.right]
+    return one != other
+
+
+def _done(step: Step) -> str:
+    """Return a hash of what a step calls and what came of it; empty if it calls nothing."""
+    if not step.calls:
+        return ""
+    calls = [(call.tool, call_text(call)) for call in step.calls]
+    results = [(result.text, result.returncode, result.is_error) for result in step.results]
+    return sha256_of_text(repr((calls, results)))

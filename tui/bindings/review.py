@@ -211,6 +211,12 @@ REVIEW_KEYS: tuple[Key, ...] = (
     _review("review.leave", "q", "leave", "Leave", "Close the run"),
     _comparing("compare.next", "right_square_bracket", "step(1)", "Next", "Go to the next row", show=True),
     _comparing("compare.previous", "left_square_bracket", "step(-1)", "Before", "Go to the previous row"),
+    _comparing(
+        "compare.difference", "n", "difference(1)", "Difference", "Go to the next row that differs", show=True
+    ),
+    _comparing(
+        "compare.difference_back", "N", "difference(-1)", "Difference before", "Go to the previous one"
+    ),
     _comparing("compare.milestone", "b", "milestone(1)", "Milestone", "Go to the next milestone", show=True),
     _comparing("compare.back", "B", "milestone(-1)", "Milestone before", "Go to the previous milestone"),
     _comparing(

@@ -29,8 +29,9 @@ WORDS: tuple[KeyWord, ...] = (
     KeyWord("S", "search everywhere: the repository, all runs", "runs.search solve.search"),
     KeyWord(
         "n N",
-        "next and previous match, change or hit",
-        "code.next_match code.previous_match diff.next_hunk diff.previous_hunk go.hit go.hit_before",
+        "next and previous match, change, difference or hit",
+        "code.next_match code.previous_match diff.next_hunk diff.previous_hunk go.hit go.hit_before"
+        " compare.difference compare.difference_back",
     ),
     KeyWord(
         "right_square_bracket left_square_bracket",

@@ -228,6 +228,13 @@ async def test_two_runs_are_aligned_by_their_milestones(tmp_path: Path) -> None:
         await driver.press("d")
         await driver.until(lambda: driver.text().count("Nothing changed so far.") == 2)
         await driver.press("d")
+        await driver.press("home")
+        places = sorted(compare.rows.comparison.different)
+        assert places
+        for place in places:
+            await driver.press("n")
+            await driver.until(lambda place=place: compare.rows.cursor == place)  # type: ignore[misc]
+        await driver.press("home")
         while compare.rows.cursor < at:
             await driver.press("b")
         await driver.until(lambda: "step 6 of 8" in driver.text() and "step 5 of 7" in driver.text())

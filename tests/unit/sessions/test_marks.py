@@ -250,6 +250,35 @@ def test_milestones_in_another_order_do_not_cross() -> None:
     assert sum(bool(row.milestones) for row in rows) == 3
 
 
+def test_hidden_steps_are_in_no_row_except_those_of_milestones() -> None:
+    left = reached((RunMilestone.START, 1), (RunMilestone.END, 5))
+    right = reached((RunMilestone.START, 0), (RunMilestone.END, 3))
+    rows = align(left, right, 7, 4, hidden=({0, 2, 5, 6}, {2}))
+    assert [(row.left, row.right) for row in rows] == [(1, 0), (3, 1), (4, None), (5, 3)]
+
+
+def test_rows_differ_by_their_calls_and_results_and_not_by_words(tmp_path: Path) -> None:
+    same: list[tuple[str, dict[str, str], str]] = [("Read", {"file_path": "/testbed/src/stats.py"}, BROKEN)]
+    runs = {
+        "result": [*same, ("Bash", {"command": "ls"}, "a.py")],
+        "again": [*same, ("Bash", {"command": "ls"}, "b.py")],
+        "longer": [*same, ("Bash", {"command": "ls"}, "a.py"), ("Bash", {"command": "pwd"}, "/")],
+    }
+    sides = {}
+    for name, calls in runs.items():
+        (tmp_path / name).mkdir()
+        sides[name] = read_side(open_run(chat_run(tmp_path / name, calls)))
+
+    def different(left: str, right: str) -> list[tuple[int | None, int | None]]:
+        both = compare(sides[left], sides[right])
+        return [(both.rows[row].left, both.rows[row].right) for row in sorted(both.different)]
+
+    assert different("result", "result") == []
+    assert different("result", "again") == [(3, 3)]
+    # The last steps share a row, so the second call of the shorter run is opposite the third of the longer one.
+    assert different("result", "longer") == [(None, 3), (3, 4)]
+
+
 def test_a_person_and_a_model_side_by_side(tmp_path: Path) -> None:
     tree = tree_of(FILES, tmp_path)
     person = read_side(open_run(journal_run(tmp_path)), [GOAL], tree=tree)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import PurePath
 from typing import TYPE_CHECKING, ClassVar
@@ -24,6 +25,7 @@ from gistpoint.tui import signs
 from gistpoint.tui.base_screen import BaseScreen
 from gistpoint.tui.jobs import Job, Jobs
 from gistpoint.tui.keys import KeyScope, bindings_of
+from gistpoint.tui.screens.review.families import Family, family_of, hidden_at_first
 from gistpoint.tui.screens.review.loading import known_task, short_task, solver_words, title_known
 from gistpoint.tui.screens.review.pages.diffs import state_note
 from gistpoint.tui.screens.review.places import differences
@@ -78,7 +80,7 @@ class AlignedList(RecordList):
     def show(self, comparison: RunComparison, words: tuple[list[str], list[str]]) -> None:
         """Show an alignment. `words` are the lines for the steps of both runs."""
         self.comparison, self._step_words = comparison, words
-        self.set_count(len(comparison.rows), cursor=0)
+        self.set_count(len(comparison.rows), cursor=min(comparison.different, default=0))
 
     def row(self, index: int, width: int) -> list[Piece]:
         """Return both steps of a row, with its milestones between them."""
@@ -86,18 +88,27 @@ class AlignedList(RecordList):
             return []
         row = self.comparison.rows[index]
         names = ", ".join(str(milestone) for milestone in row.milestones)
+        plain = "≠" if index in self.comparison.different else "·"
         middle = 26 if width >= 100 else 14
         side = max(8, (self.sight.width - middle - 4) // 2)
         style = "bold $text-accent" if row.milestones else "$foreground 60%"
         return [
             (f"{signs.HERE} " if index == self.cursor else "  ", "bold $text-primary"),
             (_padded(self._words(0, row.left), side), ""),
-            (f" {_padded(names or '·', middle, centred=True)} ", style),
+            (f" {_padded(names or plain, middle, centred=True)} ", style),
             (_padded(self._words(1, row.right), side), ""),
         ]
 
     def _words(self, side: int, step: int | None) -> str:
         return "" if step is None else self._step_words[side][step]
+
+
+def _hidden_in(document: RunDocument) -> set[int]:
+    """Return the steps that the page of the run itself hides when it is opened."""
+    format = document.header.format
+    of_harness = {step.index for step in document.steps() if family_of(step, format) is Family.HARNESS}
+    is_hidden = Family.HARNESS in hidden_at_first(format, document.step_count, len(of_harness))
+    return of_harness if is_hidden else set()
 
 
 def _padded(text: str, width: int, *, centred: bool = False) -> str:
@@ -162,6 +173,7 @@ class CompareScreen(BaseScreen[None]):
 
         left, right = (open_run(name) for name in self._names)
         sides: list[Side] = []
+        hidden: list[set[int]] = []
         words: tuple[list[str], list[str]] = ([], [])
         titles: list[str] = []
         for document, lines in zip((left, right), words, strict=True):
@@ -170,7 +182,9 @@ class CompareScreen(BaseScreen[None]):
             titles.append(title_known(document.header, task) or short_task(document.header.task))
             sides.append(read_side(document, task.goals, tree=task.tree))
             lines += [f"{s.index + 1:>4} {kind_words(s.kind)} {row_words(s)}" for s in document.steps()]
-        return _Both((left, right), compare(*sides), words, next(filter(None, titles), ""))
+            hidden.append(_hidden_in(document))
+        comparison = compare(*sides, hidden=(hidden[0], hidden[1]))
+        return _Both((left, right), comparison, words, next(filter(None, titles), ""))
 
     def _short_names(self) -> list[str]:
         """Return the file names if short, different and not hidden, or else the differing parts of paths."""
@@ -182,8 +196,9 @@ class CompareScreen(BaseScreen[None]):
     def _show(self, both: _Both) -> None:
         self._both = both
         milestones = len(both.comparison.milestones)
+        different = len(both.comparison.different)
         self.header_bar.show(words=" · ".join(filter(None, [*self._short_names(), both.title])))
-        note = f"{milestones} milestones; the steps between them are aligned from the top"
+        note = f"{milestones} milestones · {plural(different, 'row')} with a difference"
         framed(self.rows, "Steps side by side", note)
         self.rows.show(both.comparison, both.words)
         self._look()
@@ -250,11 +265,20 @@ class CompareScreen(BaseScreen[None]):
 
     def action_milestone(self, by: int) -> None:
         """Move to the next or the previous milestone."""
-        if self._both is None:
-            return
-        rows, here = self._both.comparison.rows, self.rows.cursor
-        places = range(here + 1, len(rows)) if by > 0 else range(here - 1, -1, -1)
-        place = next((n for n in places if rows[n].milestones), None)
+        if self._both is not None:
+            rows = self._both.comparison.rows
+            self._go(by, lambda row: bool(rows[row].milestones))
+
+    def action_difference(self, by: int) -> None:
+        """Move to the next or the previous row with a difference."""
+        if self._both is not None:
+            self._go(by, self._both.comparison.different.__contains__)
+
+    def _go(self, by: int, is_wanted: Callable[[int], bool]) -> None:
+        """Move the cursor in the direction of `by` to the nearest wanted row, if there is one."""
+        count, here = self.rows.count, self.rows.cursor
+        places = range(here + 1, count) if by > 0 else range(here - 1, -1, -1)
+        place = next(filter(is_wanted, places), None)
         if place is not None:
             self.rows.cursor = place
 
