@@ -59,8 +59,10 @@ def _own_config(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_CONFIG_HOME", str(tmp_path_factory.mktemp("config")))
-        if "GISTPOINT_HOME" in os.environ:  # its config folder would be used
-            patch.setenv("GISTPOINT_HOME", str(tmp_path_factory.mktemp("home")))
+        if home := os.environ.get("GISTPOINT_HOME"):  # it has a config folder too, which all workers would use
+            patch.delenv("GISTPOINT_HOME")
+            patch.setenv("XDG_DATA_HOME", str(Path(home, "data")))
+            patch.setenv("XDG_CACHE_HOME", str(Path(home, "cache")))
         yield
 
 
