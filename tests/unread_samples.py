@@ -19,22 +19,15 @@ TEXTS_LOST = frozenset(
         "agent-prism_rag_earnings_agent.json",
         "ais-decoder__chunked.eval",
         "docent_sample_log.eval",
-        "meridianlabs-a__fixtures_crux1-sample-telemetry.jsonl",
         "pinion05__03-raddit-dashboard-pr_session.jsonl",
-        "pinion05__04-awesome-agent-ide_session.jsonl",
         "thefaftek-git__thefaftek-git_tls_scanner_trajectory.json",
         "v0_multi_swe_bench_output.jsonl",
         "zen-mcp-server_v0.86.1.aider.chat.history.md",
     }
 )
 """Files with a text that is neither shown nor named, or with a layout that the direct count lacks."""
-STEPS_UNKNOWN = frozenset(
-    {
-        "meridianlabs-a__fixtures_crux1-sample-telemetry.jsonl",
-        "zhu-yiqi__swe-smith_sample_sft.json",
-    }
-)
-"""Files without steps, or with more than a tenth of them unknown."""
+STEPS_UNKNOWN: frozenset[str] = frozenset()
+"""Files without steps, or with more than a tenth of them unknown. There is none at present."""
 NOT_DRAWN: frozenset[str] = frozenset()
 """Files without a step that could be drawn; there is none at present."""
 
