@@ -59,7 +59,9 @@ def _own_config(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_CONFIG_HOME", str(tmp_path_factory.mktemp("config")))
-        if home := os.environ.get("GISTPOINT_HOME"):  # it has a config folder too, which all workers would use
+        if home := os.environ.get(
+            "GISTPOINT_HOME"
+        ):  # it has a config folder too, which all workers would use
             patch.delenv("GISTPOINT_HOME")
             patch.setenv("XDG_DATA_HOME", str(Path(home, "data")))
             patch.setenv("XDG_CACHE_HOME", str(Path(home, "cache")))

@@ -88,14 +88,15 @@ class AlignedList(RecordList):
             return []
         row = self.comparison.rows[index]
         names = ", ".join(str(milestone) for milestone in row.milestones)
-        plain = "≠" if index in self.comparison.different else "·"
+        sign = "≠" if index in self.comparison.different else " "
         middle = 26 if width >= 100 else 14
         side = max(8, (self.sight.width - middle - 4) // 2)
         style = "bold $text-accent" if row.milestones else "$foreground 60%"
         return [
             (f"{signs.HERE} " if index == self.cursor else "  ", "bold $text-primary"),
             (_padded(self._words(0, row.left), side), ""),
-            (f" {_padded(names or plain, middle, centred=True)} ", style),
+            (sign, "bold $text-warning"),
+            (f"{_padded(names or '·', middle, centred=True)} ", style),
             (_padded(self._words(1, row.right), side), ""),
         ]
 
