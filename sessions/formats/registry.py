@@ -354,9 +354,9 @@ _KINDS = (
         _is_recorded_calls,
     ),
     Foreign(
-        "Cursor's database of chats",
-        "Export the chat there as Markdown, or open the transcripts of its agent "
-        "(agent-transcripts, .jsonl): both are read.",
+        "a database of Cursor without a chat",
+        "The chats of all workspaces are in globalStorage/state.vscdb. Transcripts of its agent "
+        "(agent-transcripts, .jsonl) and chats exported as Markdown are read too.",
         _is_database(b"cursorDiskKV"),
     ),
     Foreign(
@@ -365,7 +365,7 @@ _KINDS = (
         _is_database(b"ItemTable"),
     ),
     Foreign(
-        "opencode's database",
+        "a database of opencode without a session, or of another version",
         "Export the session: opencode export ID.",
         _is_database(b"session", b"message", b"part", b"CREATE TABLE"),
     ),

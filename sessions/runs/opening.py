@@ -29,6 +29,7 @@ from gistpoint.sessions.records.archives import (
     SliceBlob,
     opened,
 )
+from gistpoint.sessions.records.databases import sessions_of
 from gistpoint.sessions.records.folders import (
     event_files,
     holding_sessions,
@@ -189,7 +190,7 @@ def _in_file(path: Path, wants: Wants) -> Iterator[ListedRun]:
         problem = "is not a regular file" if path.exists() else "does not exist"
         yield ListedRun(str(path), 0, None, f"{path} {problem}.")
         return
-    blob = opened(FileBlob(path))
+    blob = sessions_of(opened(FileBlob(path)))
     if not isinstance(blob, Archive) or is_log(blob):
         probe, _ = probe_of(path)
         yield from _runs(probe, str(path), path.stat().st_size, wants)
@@ -363,7 +364,7 @@ def probe_of(path: Path, id: str = "") -> tuple[FileProbe, str]:
     parts = trial_files(path.parent) if path.name in _SUMMARIES else session_files(path)
     if parts:
         return FileProbe(parts[0], name=str(path), parts=parts), id
-    blob = opened(FileBlob(path))
+    blob = sessions_of(opened(FileBlob(path)))
     if isinstance(blob, Archive):
         return _in_archive(path, blob, id)
     return FileProbe(blob, name=str(path)), id

@@ -149,6 +149,35 @@ def cursor_transcript() -> list[Any]:
     ]  # fmt: skip
 
 
+def cursor_chat() -> dict[str, Any]:
+    """Return a chat of Cursor's window: a request, a thought, calls that came to different ends, an answer."""
+
+    def bubble(number: int, kind: int = 2, **members: Any) -> dict[str, Any]:
+        return {"_v": 3, "type": kind, "bubbleId": f"b-{number}", "createdAt": f"2026-04-01T09:00:0{number}.000Z",
+                "tokenCount": {"inputTokens": 0, "outputTokens": 0}, **members}  # fmt: skip
+
+    def tool(identity: str, name: str, arguments: dict[str, Any], **members: Any) -> dict[str, Any]:
+        raw = json.dumps(arguments)
+        own = {"tool": 7, "toolCallId": identity, "name": name, "rawArgs": raw, "params": raw}
+        return {"toolFormerData": {**own, **members}}
+
+    edited = {"target_file": "a.py", "code_edit": "y = 2"}
+    return {
+        "composerId": "chat-1",
+        "composer": {"_v": 10, "name": "Mean of nothing", "createdAt": 1_790_000_000_000, "status": "completed",
+                     "unifiedMode": "agent", "modelConfig": {"modelName": "model-x"}},
+        "bubbles": [
+            bubble(0, 1, text="Fix the mean", richText="{}", requestId="r-1"),
+            bubble(1, thinking={"text": "two places"}, tokenCount={"inputTokens": 120, "outputTokens": 15}),
+            bubble(2, text="", **tool("c-1", "read_file", {"target_file": "a.py"}, status="completed", result="x = 1")),
+            bubble(3, **tool("c-2", "edit_file", edited, status="error", error="not applied")),
+            bubble(4, **tool("c-3", "run_terminal_cmd", {"command": "ls"}, userDecision="rejected")),
+            bubble(5),
+            bubble(6, text="It is two.", modelInfo={"modelName": "model-x"}),
+        ],
+    }  # fmt: skip
+
+
 def cursor_stream() -> list[Any]:
     """Return the output of Cursor's command line.
 
@@ -419,6 +448,7 @@ def assistant_files() -> list[tuple[str, bool, Any, str, Any, Any]]:
         ("l-pi", True, pi_session(), "pi", 8, 6),
         ("l-cursor", True, cursor_transcript(), "cursor", 4, 3),
         ("l-cursor-stream", True, cursor_stream(), "cursor", 13, 5),
+        ("l-cursor-chat", False, cursor_chat(), "cursor-chat", 7, 6),
     ]  # fmt: skip
 
 

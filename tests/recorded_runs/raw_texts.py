@@ -139,6 +139,17 @@ def shown_by_cline(path: Path) -> list[Any]:
     ]
 
 
+def parsed_bubbles(path: Path) -> list[Any]:
+    """Return a chat of Cursor with the arguments of its calls parsed."""
+    chat = json.loads(path.read_text(encoding="utf-8"))
+    for bubble in chat["bubbles"]:
+        tool = bubble.get("toolFormerData", {})
+        for key in ("rawArgs", "params"):
+            if key in tool:
+                tool[key] = json.loads(tool[key])
+    return [chat]
+
+
 def aider_chats(path: Path) -> list[Any]:
     """Return the lines of each listed chat, without their marks."""
     listed = {unquote(found.name.rpartition("#")[2]) for found in list_runs([path])}
@@ -190,6 +201,11 @@ LAYOUTS = {
     ),
     "cline": Layout(
         ("content.text", "content.input", "content.content"), ("messages",), said_of_run=("system_prompt",)
+    ),
+    "cursor-chat": Layout(
+        ("text", "thinking.text", "toolFormerData.rawArgs", "toolFormerData.result", "toolFormerData.error"),
+        ("bubbles",),
+        runs=parsed_bubbles,
     ),
     "copilot-chat": Layout(
         ("message.text", "response.value", "result.metadata.toolCallRounds.response",

@@ -86,9 +86,9 @@ def test_a_run_of_another_format_is_refused_by_name(
             "a recording of a client's calls to Anthropic's managed agents",
         ),
         ('{"id": "ses_1", "version": "1.0"}', "a session of opencode without its messages"),
-        (("cursorDiskKV", "ItemTable"), "Cursor's database of chats"),
+        (("cursorDiskKV", "ItemTable"), "a database of Cursor without a chat"),
         (("ItemTable",), "a database of VS Code's or Cursor's state"),
-        (("session", "message", "part"), "opencode's database"),
+        (("session", "message", "part"), "a database of opencode without a session, or of another version"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
 )

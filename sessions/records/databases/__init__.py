@@ -1,0 +1,39 @@
+"""Programs' databases as archives with a member for each session, in the form of a format that has a reader.
+
+A database is only read, and nothing is written beside it (decision 172).
+"""
+
+from __future__ import annotations
+
+from gistpoint.sessions.records.archives import Archive, Blob, RunFileError
+
+_HEAD = b"SQLite format 3\0"
+
+
+def sessions_of(blob: Blob | Archive) -> Blob | Archive:
+    """Return the archive of a database's sessions; anything else unchanged, also a database without any.
+
+    Raises `RunFileError` if the database is damaged.
+    """
+    if isinstance(blob, Archive) or blob.read(0, len(_HEAD)) != _HEAD:
+        return blob
+    import sqlite3
+
+    from gistpoint.sessions.records.databases import cursor, opencode
+    from gistpoint.sessions.records.databases.reading import Database
+
+    database = Database(blob)
+    try:
+        tables = database.tables
+    except sqlite3.Error:
+        return blob
+    for program in (opencode, cursor):
+        try:
+            if tables >= program.TABLES and (found := program.members(database)):
+                return Archive(f"the database of {program.PROGRAM}", found)
+        except sqlite3.OperationalError:
+            continue  # another version's, without a column that is needed
+        except sqlite3.Error as error:
+            name = blob.name or "The file"
+            raise RunFileError(f"{name} is a database that can't be read: {error}.") from error
+    return blob
