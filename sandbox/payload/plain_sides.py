@@ -226,8 +226,16 @@ def name_of(value: Any) -> str:
         owner = getattr(value, "__self__", None)
         if kind is types.BuiltinFunctionType and type(owner) is types.ModuleType:
             module = vars(owner).get("__name__")
-        return _confirmed_name(value, module, getattr(value, "__qualname__", ""))
+        own_name = _confirmed_name(value, module, getattr(value, "__qualname__", ""))
+        return own_name or _name_in_module(value, owner)
     return ""
+
+
+def _name_in_module(value: Any, owner: object) -> str:
+    """Return the name of a bound method that the module of its object's class offers, as `random.choice` is."""
+    if owner is None or isinstance(owner, (type, types.ModuleType)):
+        return ""
+    return _confirmed_name(value, type(owner).__module__, value.__name__)
 
 
 _NAMED = (types.FunctionType, types.BuiltinFunctionType, types.MethodType)

@@ -203,7 +203,14 @@ class SubmissionServer:
         self.send({"re": "done"})
 
     def answer_to(self, request: dict[str, Any], shared: sides.Shared) -> dict[str, Any]:
-        roots = plain.Decoder(shared, request).values()
+        try:
+            roots = plain.Decoder(shared, request).values()
+        except sides.CannotTravelError:
+            raise
+        except Exception as error:  # or it would end this process, and with it all other calls
+            raise sides.CannotTravelError(
+                f"the call's values can't be made: {type(error).__name__}"
+            ) from error
         kind = "value"
         if request["do"] == "call":
             self.function_of(request)  # what an import changes is no effect of the call

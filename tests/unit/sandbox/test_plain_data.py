@@ -15,6 +15,7 @@ import logging
 import math
 import operator
 import pathlib
+import random
 import re
 import sys
 import threading
@@ -30,7 +31,14 @@ from hypothesis import strategies as st
 
 from gistpoint.sandbox.payload import plain_data
 from gistpoint.sandbox.payload.plain_data import Decoder, Encoder
-from gistpoint.sandbox.payload.plain_sides import CannotTravelError, ProcessSide, Shared, Unseen, type_name
+from gistpoint.sandbox.payload.plain_sides import (
+    CannotTravelError,
+    ProcessSide,
+    Shared,
+    Unseen,
+    name_of,
+    type_name,
+)
 from gistpoint.sandbox.payload.submission_server import SubmissionSide
 from gistpoint.sandbox.payload.trusted_calls import Learned, TestSide, decoded
 
@@ -718,6 +726,16 @@ def test_an_unknown_class_arrives_as_the_type_that_it_extends() -> None:
     (found,) = Wire(KNOWN).answer(Odd(3))
     assert type(found) is int
     assert found == 3
+
+
+@pytest.mark.parametrize(
+    "method", [random.choice, random.random, random.seed], ids=lambda method: method.__name__
+)
+def test_a_method_that_a_module_offers_goes_by_its_name(method: object) -> None:
+    """Its object is the module's own, and can't be made by its parts on the other side."""
+    (found,) = Wire(KNOWN).ask(method)
+    assert found == method
+    assert name_of(random.Random().choice) == ""
 
 
 def test_a_side_decides_what_stays() -> None:

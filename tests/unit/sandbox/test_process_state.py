@@ -129,3 +129,22 @@ def test_the_process_of_a_submission_reports_what_a_call_leaves_behind() -> None
     assert [answer.get("state") for answer in answers] == [
         None, None, None, ["an object that it answered with before"], ["the state of random"],
     ]  # fmt: skip
+
+
+def test_values_that_can_not_be_made_end_no_process() -> None:
+    reading, writing = os.pipe()
+    server = SubmissionServer({"functions": []}, "/", None, writing)  # type: ignore[arg-type]
+    server.found = {0: lambda *given: 1}
+    call = {"do": "call", "function": 0, "call": 1, "shape": [1, [], False, False], "heap": {}}
+    for root in (
+        ["m", ["n", "random:"], "there_is_none"],
+        ["m"],
+        ["m", 1, 2, 3, 4, 5],
+        ["i", "no number"],
+        [[]],
+    ):
+        server.handle({**call, "roots": [root]})
+        answer = json.loads(os.read(reading, 10_000))
+        assert (answer["re"], answer["reason"]) == ("unplain", "not_plain_data"), answer
+    server.handle({**call, "roots": [5]})
+    assert json.loads(os.read(reading, 10_000))["roots"] == [1]
