@@ -14,6 +14,12 @@ _BEGINNING = "=+@\uff1d\uff0b\uff0d\uff20\t\r\n\\-"
 _FORMULA = re.compile(f"'*[{_BEGINNING}]")
 """Texts that begin like this get a prefix, even if they have one, so that it can be removed again."""
 _PREFIXED = re.compile(f"'+[{_BEGINNING}]")
+_QUOTED = "\r\n\t;"
+"""Besides commas, what cells are quoted for: the writer quotes what the end of a line contains.
+
+Spreadsheets in some languages divide lines at semicolons, and others also at tabs. A formula behind one of them
+would otherwise begin a cell.
+"""
 _NUMBER = re.compile(r"-?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?")
 
 
@@ -24,9 +30,9 @@ def csv_line(cells: Iterable[Cell], *, end: str = "\n") -> str:
     left as they are.
     """
     text = io.StringIO(newline="")
-    writer = csv.writer(text, lineterminator="\r\n")  # so that cells with either character are quoted
+    writer = csv.writer(text, lineterminator=_QUOTED)
     writer.writerow([_safe("" if cell is None else str(cell)) for cell in cells])
-    return text.getvalue().removesuffix("\r\n") + end
+    return text.getvalue().removesuffix(_QUOTED) + end
 
 
 def text_of_cell(cell: str) -> str:

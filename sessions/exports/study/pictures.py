@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from gistpoint.core.analysis.findings import (
     Bars,
@@ -159,8 +159,8 @@ def latex_table(
 ) -> str:
     r"""Return a table for `\input`, with the rules of booktabs; intervals follow estimates in brackets."""
     columns = "".join("r" if _is_number(table, place) else "l" for place in range(len(table.columns)))
-    head = " & ".join(escaped(in_words(column)) for column in table.columns)
-    body = "\n".join(" & ".join(map(_latex_cell, row)) + r" \\" for row in table.rows)
+    head = _latex_row(escaped(in_words(column)) for column in table.columns)
+    body = "\n".join(_latex_row(map(_latex_cell, row)) for row in table.rows)
     mark = f"\\textbf{{{_SIMULATED}}} " if simulated else ""
     counts = f" ({escaped(extent.words)})" if extent.words else ""
     notes = "".join(f" {escaped(in_words(note))}" for note in _notes(table))
@@ -168,7 +168,7 @@ def latex_table(
         f"% {label}: needs \\usepackage{{booktabs}}; brackets contain 95% intervals\n"
         "\\begin{table}\n\\centering\n\\small\n"
         f"\\caption{{{mark}{escaped(in_words(table.title))}{counts}.{notes}}}\n\\label{{tab:{label}}}\n"
-        f"\\begin{{tabular}}{{{columns}}}\n\\toprule\n{head} \\\\\n\\midrule\n{body}\n"
+        f"\\begin{{tabular}}{{{columns}}}\n\\toprule\n{head}\n\\midrule\n{body}\n"
         "\\bottomrule\n\\end{tabular}\n\\end{table}\n"
     )
 
@@ -180,6 +180,12 @@ def _notes(table: FindingsTable) -> list[str]:
 
 def _is_number(table: FindingsTable, place: int) -> bool:
     return all(isinstance(row[place], Number | int | float | None) for row in table.rows)
+
+
+def _latex_row(cells: Iterable[str]) -> str:
+    """Return a row of a table; a bracket or a star at its beginning would belong to the rule or row above."""
+    text = " & ".join(cells)
+    return ("{}" if text.startswith(("[", "*")) else "") + text + r" \\"
 
 
 def _latex_cell(cell: Number | Value) -> str:

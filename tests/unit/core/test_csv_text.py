@@ -27,12 +27,20 @@ def test_no_cell_begins_a_formula(begin: str) -> None:
             assert _read(csv_line([text, "x"])) == [f"'{text}", "x"]
 
 
+@pytest.mark.parametrize("divider", [";", "\t", ",", "\n"])
+def test_no_formula_begins_behind_what_another_spreadsheet_divides_cells_at(divider: str) -> None:
+    line = csv_line([f"x{divider}=1+1", "y"])
+    assert line == f'"x{divider}=1+1",y\n'
+    if divider in ";\t":  # as a spreadsheet set to this divider reads it
+        assert next(csv.reader(io.StringIO(line, newline=""), delimiter=divider))[0] == f"x{divider}=1+1,y"
+
+
 def test_numbers_stay_numbers() -> None:
     assert csv_line([-1, -0.5, -1e-9, 7, None, True, "-2.50", ""]) == "-1,-0.5,-1e-09,7,,True,-2.50,\n"
 
 
 @examples(300)
-@given(st.lists(st.text("'=\uff1d+-@\t\r\n,\"a1.", max_size=6), min_size=2, max_size=4))
+@given(st.lists(st.text("'=\uff1d+-@\t\r\n,;\"a1.", max_size=6), min_size=2, max_size=4))
 def test_every_text_comes_back(cells: list[str]) -> None:
     row = _read(csv_line(cells))
     assert [text_of_cell(cell) for cell in row] == cells

@@ -104,11 +104,13 @@ def test_files_of_simulated_studies_say_so() -> None:
 
 def test_tables_for_latex_escape_what_they_contain() -> None:
     number = Number(0.5, 0.25, 0.75, 8, 16, 64)
-    table = FindingsTable("50% of {x}_y", ("solver", "share"), (("a & b_#1", number), (r"\input{x}", None)))
+    rows = (("a & b_#1", number), (r"\input{x}", None), ("[bold]", None), ("*x", None))
+    table = FindingsTable("50% of {x}_y", ("solver", "share"), rows)
     text = latex_table(table, Findings(), Extent(8, 16, 64), "t", simulated=True)
     assert r"a \& b\_\#1 & 0.500 {\footnotesize [0.250, 0.750]} \\" in text
     assert r"\textbackslash{}input\{x\} & -- \\" in text
     assert r"\caption{\textbf{SIMULATED} 50\% of \{x\}\_y (8 persons, 16 tasks, 64 attempts).}" in text
+    assert "\\\\\n{}[bold] & -- \\\\\n{}*x & --" in text, "they would be arguments of the row above"
     assert escaped("a\x1b~^") == r"a␛\textasciitilde{}\textasciicircum{}"
 
 
