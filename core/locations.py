@@ -13,6 +13,8 @@ from pathlib import Path
 from stat import S_ISDIR, S_ISREG
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from gistpoint.core.nesting import is_nested
+
 if TYPE_CHECKING:
     from io import BufferedReader
 
@@ -155,6 +157,9 @@ LARGEST_RECORDS = 1 << 27
 _MANY_PARTS = re.compile(r"""(?<![\w-])(?:(?:[\w-]++|"[^"\n]*+"|'[^'\n]*+')[ \t]*+\.[ \t]*+){64}""")
 """A dotted key of so many parts that `tomllib`, quadratic in their number, would need hours."""
 
+_DEEPEST = 100
+"""The depth from which a TOML document is refused; what people write is nested less than ten deep."""
+
 
 class OddFileError(OSError):
     """A file is refused: a pipe or a device, a link where none belongs, or too large."""
@@ -232,13 +237,17 @@ def parsed_toml(text: str) -> dict[str, Any]:
         line = text.count("\n", 0, many.start()) + 1
         raise tomllib.TOMLDecodeError(f"A key has too many parts (at line {line}, column 1)")
     try:
-        return tomllib.loads(text)
+        values = tomllib.loads(text)
     except tomllib.TOMLDecodeError:
         raise
     except RecursionError as error:
         raise tomllib.TOMLDecodeError("It is nested too deeply") from error
     except ValueError as error:
         raise tomllib.TOMLDecodeError("It contains an invalid number or date") from error
+    # Dotted keys in tables within each other nest sixty times as deep as the parser recurses.
+    if is_nested(values, _DEEPEST):
+        raise tomllib.TOMLDecodeError("It is nested too deeply")
+    return values
 
 
 def read_toml(path: Path, most: int = LARGEST_SETTINGS, *, links: bool = True) -> dict[str, Any]:

@@ -261,7 +261,7 @@ class ClusterWorkerPool:
             worker = self._workers[address] = ClusterWorker(address)
             try:
                 introduction = msgspec.json.decode(answer, type=WorkerIntroduction)
-            except (TypeError, msgspec.MsgspecError):
+            except (TypeError, msgspec.MsgspecError, RecursionError):
                 self._leave_out(worker, f"it has no gistpoint, or a different one: {answer!r}")
                 continue
             worker.host = bounded(introduction.host, 100)
@@ -454,7 +454,7 @@ def _read(job: ClusterJob, data: object) -> WorkReply:
     """Return a worker's reply to a job. Raises `ClusterLieError` if it can't be a true reply to this job."""
     try:
         reply: WorkReply = msgspec.json.decode(data, type=WorkReply)  # type: ignore[call-overload]
-    except (TypeError, msgspec.MsgspecError) as error:
+    except (TypeError, msgspec.MsgspecError, RecursionError) as error:
         raise ClusterLieError(f"what it returned is not a reply ({bounded(str(error), 200)})") from error
     if reply.job != job.key:
         raise ClusterLieError("it returned the reply to another job")

@@ -319,7 +319,7 @@ def _findings(text: str) -> list[_Finding]:
                 folder=Path(neutral),
             )
         return msgspec.json.decode(done.stdout, type=list[_Finding])
-    except (OSError, msgspec.DecodeError) as error:
+    except (OSError, msgspec.DecodeError, RecursionError) as error:
         raise InfrastructureError(
             f"ruff could not read the corruptions of a function: {type(error).__name__}.",
             hint="Check that `ruff check` runs in gistpoint's own environment.",

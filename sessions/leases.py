@@ -67,7 +67,7 @@ class Lease:
             return msgspec.json.decode(read_regular(self._path), type=_File).attempt
         except FileNotFoundError:
             return ""
-        except (OSError, msgspec.MsgspecError) as error:
+        except (OSError, msgspec.MsgspecError, RecursionError) as error:
             raise LeaseError(
                 f"The lease {self.name} can't be read: {str(error)[:200]}.",
                 hint="Use another name, or continue its attempt with --attempt.",

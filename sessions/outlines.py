@@ -132,7 +132,7 @@ class Outlines:
         """Return the outline of an attempt; None if it is unknown or the attempt's files have changed."""
         known = self._read.get(attempt_id)
         if known is None and attempt_id in self._kept:
-            with suppress(msgspec.MsgspecError):
+            with suppress(msgspec.MsgspecError, RecursionError):
                 known = self._read[attempt_id] = self._decoder.decode(self._kept[attempt_id])
         return known if known is not None and known.versions == versions else None
 

@@ -332,7 +332,7 @@ class _Folder:
             value = json.loads((self.folder / f"{name}.json").read_text("utf-8"))
             known = isinstance(value, dict) and value.get("version") == VERSION
             return msgspec.convert(value, kind) if known else None
-        except (OSError, ValueError):
+        except (OSError, ValueError, RecursionError):
             return None
 
     def _write(self, name: str, record: msgspec.Struct) -> None:

@@ -194,7 +194,7 @@ class TrialBoard:
         """Return the newest lines about the candidates `keys`, numbered in the order of the workers."""
         newest: dict[str, tuple[str, _Line]] = {}
         for place in sorted(self.folder.glob("*.json")):
-            with contextlib.suppress(OSError, ValueError):
+            with contextlib.suppress(OSError, ValueError, RecursionError):
                 line = msgspec.json.decode(place.read_bytes(), type=_Line)
                 if line.key in keys and (
                     line.key not in newest or newest[line.key][1].written < line.written

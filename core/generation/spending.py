@@ -188,7 +188,7 @@ class SetSpending:
             decoder = msgspec.json.Decoder(_Line)
             try:
                 lines = [decoder.decode(line) for line in log.read().lines]
-            except msgspec.DecodeError as error:
+            except (msgspec.DecodeError, RecursionError) as error:
                 raise EndpointError(
                     f"{self.path.name} among the campaigns can't be read: {error}.",
                     hint="Move it away to start counting the cost of this set from zero.",

@@ -84,7 +84,7 @@ class RuntimeCache:
         states = [_state(path) for path in (*watched, _LOADERS_LIST, *map(Path, PLACES))]
         file = self.folder / f"{_digest([RECIPE, *names, states])}.json"
         # A file that can't be read is written again, because the cache only saves time.
-        with contextlib.suppress(OSError, ValueError, TypeError, KeyError):
+        with contextlib.suppress(OSError, ValueError, TypeError, KeyError, RecursionError):
             stored = json.loads(file.read_text("utf-8"))
             interpreter = tuple(RuntimePath(*part) for part in stored["interpreter"])
             system = tuple(RuntimePath(*part) for part in stored["system"])

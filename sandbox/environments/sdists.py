@@ -15,7 +15,6 @@ import posixpath
 import re
 import shutil
 import stat
-import tomllib
 import urllib.parse
 import urllib.request
 import zipfile
@@ -28,7 +27,7 @@ from packaging.utils import canonicalize_name
 
 from gistpoint.core.archives import ArchiveBounds, ArchiveError, opened_tar, opened_zip
 from gistpoint.core.errors import SourceError, cause
-from gistpoint.core.locations import lies_in
+from gistpoint.core.locations import lies_in, parsed_toml
 from gistpoint.core.running import NEVER, CancelToken
 from gistpoint.sandbox.environments.projects import Table, table, text_of
 from gistpoint.sandbox.environments.uv import WHEELS_ALONE, KnownMetadata, call_uv
@@ -78,7 +77,7 @@ def locate(pinned: str, name: str, *, python: str | None = None, cancel: CancelT
     result = call_uv(arguments, standard_input=pinned + "\n", known=known, cancel=cancel, timeout_s=300)
     if not result.ok:
         raise _not_found(pinned, result.log)
-    packages = tomllib.loads(result.output).get("packages", [])
+    packages = parsed_toml(result.output).get("packages", [])
     described = packages if isinstance(packages, list) else []
     for package in described:
         if canonicalize_name(text_of(package, "name")) == canonicalize_name(name):

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import TypeVar
 
+from gistpoint.core.nesting import is_nested
 from gistpoint.sessions.records import limits
 from gistpoint.sessions.records.model import TOO_DEEP, CutText, Json, concatenated, json_text
 
@@ -249,17 +250,7 @@ def parsed_object(text: str) -> dict[str, Json] | None:
 
 def is_deep(value: Json) -> bool:
     """Whether a value is nested too deep to be used; never recurses."""
-    level = [value] if isinstance(value, dict | list) else []
-    for _ in range(limits.DECODED_DEPTH):
-        if not level:
-            return False
-        level = [
-            inner
-            for outer in level
-            for inner in (outer.values() if isinstance(outer, dict) else outer)
-            if isinstance(inner, dict | list)
-        ]
-    return True
+    return is_nested(value, limits.DECODED_DEPTH)
 
 
 def shallow(value: Json) -> dict[str, Json]:

@@ -416,5 +416,5 @@ def _failure_reason(engine: Engine, identity: str, status: int) -> str:
 def _decoded(data: bytes) -> ImageReport:
     try:
         return msgspec.json.decode(data, type=ImageReport)
-    except (msgspec.ValidationError, msgspec.DecodeError) as error:
+    except (msgspec.DecodeError, RecursionError) as error:
         raise EngineError(f"the image's description of itself can't be read: {str(error)[:300]}") from error

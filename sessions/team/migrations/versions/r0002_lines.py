@@ -39,7 +39,7 @@ def _move_journal(connection: Connection, study: str, place: str) -> None:
     row = connection.execute(asked, {"study": study, "place": place}).one()
     try:
         writer = str(json.loads(bytes(row.note))["writer"])
-    except (ValueError, KeyError, TypeError):
+    except (ValueError, KeyError, TypeError, RecursionError):
         writer = ""
     lines = bytes(row.journal).split(b"\n")[:-1]
     given = {

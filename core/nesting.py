@@ -1,0 +1,18 @@
+"""Bounds how deeply values from outside are nested: most code that walks through a value recurses."""
+
+from __future__ import annotations
+
+
+def is_nested(value: object, depth: int) -> bool:
+    """Return whether a value consists of at least `depth` lists or tables within each other; never recurses."""
+    level = [value] if isinstance(value, dict | list) else []
+    for _ in range(depth):
+        if not level:
+            return False
+        level = [
+            inner
+            for outer in level
+            for inner in (outer.values() if isinstance(outer, dict) else outer)
+            if isinstance(inner, dict | list)
+        ]
+    return True
