@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from gistpoint.core.errors import UserError
 from gistpoint.core.text import shortened
@@ -21,6 +21,8 @@ GROUPS = (
     "gistpoint.task_exporters",
 )
 """The groups of entry points that gistpoint reads."""
+
+Found = TypeVar("Found")
 
 HINT = "Ask the author of the plugin, or uninstall its package."
 
@@ -149,24 +151,36 @@ class PluginFailedError(UserError):
         super().__init__(f"The plugin {entry.name!r} ({where}) failed: {described(error)}.", hint=HINT)
 
 
+def guarded(entry: metadata.EntryPoint, call: Callable[[], Found]) -> Found:
+    """Return what a call of a plugin's code returns.
+
+    Raises `PluginFailedError` for everything that the code raises except `UserError` and `KeyboardInterrupt`: as
+    in `load`, an exit of the program is a failure too.
+    """
+    try:
+        return call()
+    except (UserError, KeyboardInterrupt):
+        raise
+    except BaseException as error:
+        raise PluginFailedError(entry, error) from error
+
+
 def pieces_of(
     entry: metadata.EntryPoint, write: Callable[..., Iterable[Any]], fault_of: Check, *given: Any
 ) -> Iterator[Any]:
     """Yield the pieces that a plugin's function yields for its arguments.
 
-    Raises `PluginFailedError` for a piece with a fault, and for everything that the function raises except
-    `UserError` and `KeyboardInterrupt`: as in `load`, an exit of the program is a failure too.
+    Raises `PluginFailedError` for a piece with a fault, and as `guarded` does.
     """
-    try:
-        for piece in write(*given):
-            fault = fault_of(piece)
-            if fault:
-                raise TypeError(fault)
-            yield piece
-    except (UserError, GeneratorExit, KeyboardInterrupt):
-        raise
-    except BaseException as error:
-        raise PluginFailedError(entry, error) from error
+    pieces = guarded(entry, lambda: iter(write(*given)))
+    while (piece := guarded(entry, lambda: next(pieces, _END))) is not _END:
+        if fault := fault_of(piece):
+            raise PluginFailedError(entry, TypeError(fault))
+        yield piece
+
+
+_END = object()
+"""Marks the end of the pieces."""
 
 
 def load_all(group: str, check: Check) -> tuple[list[Any], list[PluginError]]:

@@ -123,6 +123,13 @@ def _every_backend() -> Mapping[str, Callable[[], Backend]]:
     return {**builtin_backends(), **installed_backends()}
 
 
+def _probe_of(backend: Backend) -> BackendProbe:
+    probe: object = backend.probe()
+    if not isinstance(probe, BackendProbe):
+        raise TypeError(f"its probe is a {type(probe).__name__}")
+    return probe
+
+
 def _requested(name: str, available: Mapping[str, Callable[[], Backend]], consented: bool) -> Backend:
     if name not in available:
         raise SandboxUnavailableError(
@@ -138,10 +145,10 @@ def _requested(name: str, available: Mapping[str, Callable[[], Backend]], consen
         )
     try:
         backend = available[name]()
-        probe = backend.probe()
-    except UserError:
+        probe = _probe_of(backend)
+    except (UserError, KeyboardInterrupt):
         raise
-    except Exception as error:  # another package's code: its exception explains why it does not work
+    except BaseException as error:  # another package's code, as in `plugins.load`
         if name in builtin_backends():
             raise
         raise SandboxUnavailableError(
@@ -219,11 +226,11 @@ def diagnose(
     for name, make in {**builtin, **plugins}.items():
         try:
             backend = make()
-            probe = backend.probe()
+            probe = _probe_of(backend)
             record = backend.record(RunLimits()) if probe.works else None
             enforced = backend.enforces() if probe.works else {}
-        except Exception as error:  # another package's code: its exception explains why it does not work
-            if name not in plugins:
+        except BaseException as error:  # another package's code, as in `plugins.load`
+            if name not in plugins or isinstance(error, KeyboardInterrupt):
                 raise
             why = error.why if isinstance(error, PluginError) else described(error)
             probe = BackendProbe(works=False, why_not=why, fix=HINT)

@@ -22,7 +22,7 @@ from gistpoint.core.attempts.reasons import EndReason, GiveUpCode, PauseReason
 from gistpoint.core.chat import ChatFailure, ChatMessage, ChatProblem, ToolRequest, Usage
 from gistpoint.core.errors import AttemptError, UserError
 from gistpoint.core.estimates import tokens_in
-from gistpoint.core.plugins import declared, is_callable, load
+from gistpoint.core.plugins import declared, guarded, is_callable, load
 from gistpoint.core.running import NEVER, CancelToken
 
 if TYPE_CHECKING:
@@ -359,13 +359,20 @@ def message_of(turn: ModelTurn) -> ChatMessage:
 def installed_scaffold(name: str) -> Scaffold | None:
     """Return the scaffold of another package with this name; None if there is none.
 
-    Raises `PluginError` if it can't be loaded.
+    Raises `PluginError` if it can't be loaded, and `PluginFailedError` if it does not make a scaffold.
     """
     for entry in declared(GROUP):
         if entry.name == name:
-            scaffold: Scaffold = load(entry, is_callable)()
-            return scaffold
+            return guarded(entry, lambda: _made(load(entry, is_callable)))
     return None
+
+
+def _made(make: Callable[[], Scaffold]) -> Scaffold:
+    scaffold = make()
+    identity: object = scaffold.identity
+    if not isinstance(identity, ScaffoldIdentity):
+        raise TypeError(f"its identity is a {type(identity).__name__}")
+    return scaffold
 
 
 def installed_names() -> list[str]:

@@ -5,12 +5,14 @@ Otherwise one such format would take down the list of all runs.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from gistpoint.core.plugins import PluginError, PluginFailedError, declared, instance_of, load
+from gistpoint.core.plugins import PluginError, PluginFailedError, declared, guarded, instance_of, load
 from gistpoint.sessions.records.archives import RunFileError
-from gistpoint.sessions.records.format import Format, RunEntry, RunReader
+from gistpoint.sessions.records.format import Format, Raw, RunEntry, RunReader
+from gistpoint.sessions.records.model import Run, Step
 from gistpoint.sessions.records.probe import FileProbe
 
 if TYPE_CHECKING:
@@ -52,17 +54,50 @@ class InstalledFormat(Format):
     def open(self, probe: FileProbe, id: str) -> RunReader:
         """Return the reader of a run. Raises `RunFileError` if there is no such run."""
         reader: RunReader = self._guarded(probe, lambda: _checked(self._loaded.open(probe, id), RunReader))
-        return reader
+        return InstalledReader(reader, partial(self._guarded, probe))
 
     def _guarded(self, probe: FileProbe, read: Callable[[], T]) -> T:
         try:
-            return read()
-        except (RunFileError, KeyboardInterrupt):
-            raise
-        except BaseException as error:  # also an exit of the program, as in `load`
-            failed = PluginFailedError(self._entry, error)
+            return guarded(self._entry, read)
+        except PluginFailedError as failed:
             where = probe.name or "The file"
-            raise RunFileError(f"{where} can't be read. {failed.message}", hint=failed.hint) from error
+            raise RunFileError(f"{where} can't be read. {failed.message}", hint=failed.hint) from failed
+
+
+Guard = Callable[[Callable[[], Any]], Any]
+_GIVEN: Mapping[str, type[Any]] = {"header": Run, "step": Step, "place": int}
+"""The types of what the methods of a reader return, by method; only of those that every format has."""
+
+
+class InstalledReader(RunReader):
+    """A reader of another package, each of whose members is its own, but raises `RunFileError` if it fails."""
+
+    def __init__(self, loaded: RunReader, guard: Guard) -> None:
+        self._loaded, self._guard = loaded, guard
+
+    def __getattribute__(self, name: str) -> Any:
+        """Return a member of the package's reader."""
+        if name.startswith("_"):
+            return super().__getattribute__(name)
+        found = self._guard(lambda: getattr(self._loaded, name))
+        return partial(self._called, name, found) if callable(found) else found
+
+    def _called(self, name: str, method: Callable[..., Any], *given: Any) -> Any:
+        kind = _GIVEN.get(name, object)
+        found = self._guard(lambda: _checked(method(*given), kind))
+        return self._all(found) if isinstance(found, Iterator) else found
+
+    def _all(self, given: Iterator[Any]) -> Iterator[Any]:
+        while (item := self._guard(lambda: next(given, _END))) is not _END:
+            yield item
+
+    def header(self) -> Run:
+        """Return the package's header; the class could not be made without this method and the next."""
+        raise NotImplementedError
+
+    def step(self, index: int, raws: Sequence[Raw]) -> Step:
+        """Return the package's step."""
+        raise NotImplementedError
 
 
 _END = object()

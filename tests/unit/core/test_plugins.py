@@ -11,6 +11,7 @@ from builders import build_task
 from shelves import install_package
 
 from gistpoint.core import plugins
+from gistpoint.core.agents.scaffolds import installed_scaffold
 from gistpoint.core.errors import TaskError
 from gistpoint.core.kinds import registry
 from gistpoint.core.kinds.folder import read_task
@@ -127,9 +128,11 @@ def test_a_package_whose_entries_are_no_text_hinders_no_other(
         ("return None", "TypeError: "),
         ("raise SystemExit(3)", "SystemExit: 3"),
         ("raise BaseException('panic')", "BaseException: panic"),
+        ("yield 'a'\n    raise GeneratorExit('early')", "GeneratorExit: early"),
+        ("yield 'a'\n    raise MemoryError", "MemoryError: "),
         (r"yield '\ud800'", "TypeError: it gives half of a surrogate pair, which is not text"),
     ],
-    ids=["half", "bytes", "none", "exit", "panic", "surrogate"],
+    ids=["half", "bytes", "none", "exit", "panic", "end", "memory", "surrogate"],
 )
 def test_an_exporter_that_fails_is_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, body: str, why: str
@@ -231,6 +234,86 @@ def test_a_format_that_fails_on_a_file_hinders_no_other_file(
     finally:
         _forget_formats()
         sys.modules.pop("cart_kinds", None)
+
+
+READER = """
+from gistpoint.sessions.records.format import Format, RunEntry, RunReader
+from gistpoint.sessions.records.model import Run
+class Reader(RunReader):
+    in_lines = True
+    def header(self):
+        return Run('cart')
+    def step(self, index, raws):
+        return 'a step'
+    def {member}(self, *given):
+        {body}
+    {decorated}
+class Cart(Format):
+    name = 'cart'
+    def sniff(self, probe):
+        return float(probe.head.startswith(b'{{"cart'))
+    def runs(self, probe):
+        yield RunEntry('', Run('cart'))
+    def open(self, probe, id=''):
+        return Reader(probe)
+FORMAT = Cart()
+"""
+
+
+@pytest.mark.parametrize(
+    ("member", "body", "why"),
+    [
+        ("header", "raise RuntimeError('x')", "RuntimeError: x"),
+        ("header", "raise SystemExit(0)", "SystemExit: 0"),
+        ("header", "return {}", "TypeError: it gives a dict, not a Run"),
+        ("records", "raise RecursionError('x')", "RecursionError: x"),
+        ("records", "yield from super().records(); raise MemoryError", "MemoryError: "),
+        ("records", "raise GeneratorExit('x')", "GeneratorExit: x"),
+        ("place", "return None", "TypeError: it gives a NoneType, not a int"),
+        ("place", "raise SystemExit('x')", "SystemExit: x"),
+        ("sum_up", "yield 1 / 0", "ZeroDivisionError: "),
+        ("warnings", "raise ValueError('x')", "ValueError: x"),
+        ("step", "return None", "TypeError: it gives a NoneType, not a Step"),
+        ("step", "raise KeyError('x')", "KeyError: 'x'"),
+    ],
+)
+def test_a_reader_of_a_format_that_fails_names_its_package(
+    shelf: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, member: str, body: str, why: str
+) -> None:
+    decorated = f"{member} = property({member}, lambda *_: None)" if member == "warnings" else "pass"
+    (shelf / "cart_kinds.py").write_text(READER.format(member=member, body=body, decorated=decorated))
+    monkeypatch.delitem(sys.modules, "cart_kinds", raising=False)
+    (tmp_path / "a.jsonl").write_text('{"cart": 1}\n{"cart": 2}\n')
+    _forget_formats()
+    try:
+        with pytest.raises(RunFileError, match=rf"a\.jsonl can't be read\. The plugin 'cart' .* failed: {why}"):
+            document = open_run(tmp_path / "a.jsonl")
+            document.build()
+            str(document.header)
+            list(document.steps())
+    finally:
+        _forget_formats()
+        sys.modules.pop("cart_kinds", None)
+
+
+@pytest.mark.parametrize(
+    ("body", "why"),
+    [
+        ("raise SystemExit(0)", "SystemExit: 0"),
+        ("raise RecursionError('x')", "RecursionError: x"),
+        ("return None", "AttributeError: "),
+        ("return type('Made', (), {'identity': 'x'})()", "TypeError: its identity is a str"),
+    ],
+)
+def test_a_scaffold_that_is_none_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, body: str, why: str
+) -> None:
+    install_package(tmp_path / "shelf", monkeypatch, "[gistpoint.scaffolds]\nodd = cart_agents:made\n")
+    (tmp_path / "shelf" / "cart_agents.py").write_text(f"def made():\n    {body}\n")
+    monkeypatch.delitem(sys.modules, "cart_agents", raising=False)
+    with pytest.raises(plugins.PluginFailedError, match=rf"'odd' \(gistpoint.scaffolds, .* failed: {why}"):
+        installed_scaffold("odd")
+    monkeypatch.delitem(sys.modules, "cart_agents", raising=False)
 
 
 def _forget_formats() -> None:

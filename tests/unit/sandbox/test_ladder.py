@@ -77,6 +77,38 @@ def test_backends_of_other_packages_are_used_by_name_alone(monkeypatch):
     assert "bwrap" not in ladder.installed_backends()
 
 
+class Exits(PlainBackend):
+    def __init__(self):
+        raise SystemExit(0)
+
+
+class ExitsLater(PlainBackend):
+    def probe(self):
+        raise SystemExit(0)
+
+
+class Unprobed(PlainBackend):
+    def probe(self):
+        return None
+
+
+@pytest.mark.parametrize(
+    ("made", "why"), [(Exits, "SystemExit: 0"), (ExitsLater, "SystemExit: 0"), (Unprobed, "a NoneType")]
+)
+def test_a_backend_of_another_package_that_fails_is_named(monkeypatch, made, why):
+    plugin = Plugin()
+    plugin.load = lambda: made
+    monkeypatch.setattr(
+        "importlib.metadata.entry_points", lambda *, group: [plugin] if group == "gistpoint.backends" else []
+    )
+    with pytest.raises(SandboxUnavailableError, match=f"elsewhere does not work here: .*{why}"):
+        ladder.choose("elsewhere", consented=False)
+    monkeypatch.setattr(ladder, "builtin_backends", dict)
+    (found,), working = ladder.diagnose()
+    assert why in found.probe.why_not
+    assert not working
+
+
 def test_consent_is_remembered_per_machine(tmp_path, monkeypatch):
     config = tmp_path / "config"
     assert not ladder.has_consented(config)
