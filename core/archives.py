@@ -16,6 +16,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import IO, Any, BinaryIO, Protocol, cast
 
+from gistpoint.core.errors import cause
 from gistpoint.core.text import visible_line
 
 MOST_HEADER = 1 << 20
@@ -218,7 +219,7 @@ def _decompressed(file: BinaryIO) -> Iterator[Readable]:
 
 
 def _damaged(error: Exception, done: str = "unpacked") -> ArchiveError:
-    return ArchiveError(f"can't be {done}: {visible_line(str(error))[:200]}")
+    return ArchiveError(f"can't be {done}: {visible_line(cause(error))[:200]}")
 
 
 _DAMAGE = (

@@ -20,7 +20,7 @@ class UserError(Exception):
         return f"{self.message} {self.hint}".strip()
 
 
-def cause(error: OSError | ValueError) -> str:
+def cause(error: Exception) -> str:
     """Return the reason for a file error without the file's name, which the message already contains."""
     return getattr(error, "strerror", None) or str(error)
 

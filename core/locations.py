@@ -157,6 +157,11 @@ LARGEST_RECORDS = 1 << 27
 _MANY_PARTS = re.compile(r"""(?<![\w-])(?:(?:[\w-]++|"[^"\n]*+"|'[^'\n]*+')[ \t]*+\.[ \t]*+){64}""")
 """A dotted key of so many parts that `tomllib`, quadratic in their number, would need hours."""
 
+_LONGEST_TOML, _MOST_LINES = 1 << 24, 250_000
+"""The bounds of a TOML document; a task with 40,000 failing tests has half as much.
+
+Each line may be a table, which takes a thousand bytes and 10 µs: a file of 128 MB would fill the memory.
+"""
 _DEEPEST = 100
 """The depth from which a TOML document is refused; what people write is nested less than ten deep."""
 
@@ -233,6 +238,8 @@ def parsed_toml(text: str) -> dict[str, Any]:
     """Return the values of a TOML document by key. Raises `tomllib.TOMLDecodeError` for any fault."""
     import tomllib
 
+    if len(text) > _LONGEST_TOML or text.count("\n") > _MOST_LINES:
+        raise tomllib.TOMLDecodeError(f"It has more than {_LONGEST_TOML:,} characters or {_MOST_LINES:,} lines")
     if (many := _MANY_PARTS.search(text)) is not None:
         line = text.count("\n", 0, many.start()) + 1
         raise tomllib.TOMLDecodeError(f"A key has too many parts (at line {line}, column 1)")

@@ -151,3 +151,79 @@ def test_id_of_a_task_without_answer_is_no_path(task: Task, tmp_path: Path) -> N
     with pytest.raises(TaskError, match="'id'"):
         unpack_task(tmp_path / "a.tar.zst", tmp_path / "in" / "to")
     assert not (tmp_path / "outside").exists()
+
+
+def _dressed(tar: tarfile.TarFile, name: str, **about: object) -> None:
+    """Add a member of two bytes, whose header has further fields."""
+    info = tarfile.TarInfo(name)
+    for field, value in {"size": 2, **about}.items():
+        setattr(info, field, value)
+    tar.addfile(info, io.BytesIO(b"{}"))
+
+
+def _public(task: Task) -> bytes:
+    return (task.folder / "task.toml").read_bytes()
+
+
+def _again(tar: tarfile.TarFile, name: str, content: bytes) -> None:
+    info = tarfile.TarInfo(name)
+    info.size = len(content)
+    tar.addfile(info, io.BytesIO(content))
+
+
+ODD: dict[str, Callable[[Task, tarfile.TarFile], object]] = {
+    "a second manifest of another task": lambda task, tar: _again(
+        tar, "task.toml", _public(task).replace(task.id.encode(), b"0" * 64)
+    ),
+    "a second manifest with a path as its id": lambda task, tar: _again(
+        tar, "task.toml", _public(task).replace(task.id.encode(), b"../../x")
+    ),
+    "a second tree": lambda task, tar: _again(tar, "workspace/tree.tar", b"\0" * 10_240),
+    "a second answer": lambda task, tar: _again(tar, "answer/answer.json", b"{}"),
+    "a manifest nested too deeply": lambda task, tar: _again(
+        tar, "task.toml", _public(task) + b"x = " + (b"{" + b".".join([b"a"] * 60) + b" = ") * 99 + b"1" + b"}" * 99
+    ),
+    "an answer nested too deeply": lambda task, tar: _again(tar, "answer/answer.json", b'{"x":' + b"[" * 100_000),
+    "a manifest of many tables": lambda task, tar: _again(
+        tar, "task.toml", _public(task) + b"\n" * 250_000
+    ),
+    "a manifest of one long line": lambda task, tar: _again(tar, "task.toml", _public(task) + b"#" * (1 << 24)),
+    "names that differ by case": lambda _, tar: _dressed(tar, "answer/baselines/FAKE-none.json"),
+    "names that differ by normal form": lambda _, tar: [
+        _dressed(tar, f"answer/baselines/{name}.json") for name in ("a\u0065\u0301", "a\u00e9")
+    ],
+    "a name that no file system takes": lambda _, tar: _dressed(tar, f"answer/baselines/{'a' * 300}.json"),
+    "a name with control characters": lambda _, tar: _dressed(tar, "answer/baselines/a\x1b[31m\u202e.json"),
+    "a contiguous file": lambda _, tar: _dressed(tar, "answer/baselines/x.json", type=tarfile.CONTTYPE),
+    "a folder in a file's place": lambda _, tar: _dressed(tar, "task.toml/x"),
+    "many members": lambda _, tar: [_dressed(tar, f"answer/baselines/b{n}.json") for n in range(1_001)],
+}  # fmt: skip
+"""What somebody may add to the archive of a task that is already here."""
+
+
+@pytest.mark.parametrize("name", ODD)
+def test_a_refused_archive_leaves_the_store_as_it_was(task: Task, tmp_path: Path, name: str) -> None:
+    store = tmp_path / "store"
+    pack_task(task.folder, tmp_path / "a.tar.zst")
+    unpack_task(tmp_path / "a.tar.zst", store)
+    before = {path: path.is_file() and path.read_bytes() for path in store.rglob("*")}
+    archive = rewritten(task, tmp_path / "evil.tar.zst", lambda tar: ODD[name](task, tar))
+    with pytest.raises(TaskError) as refused:
+        unpack_task(archive, store)
+    assert {path: path.is_file() and path.read_bytes() for path in store.rglob("*")} == before
+    assert str(tmp_path) not in str(refused.value)
+    assert str(refused.value).isprintable()
+    assert len(str(refused.value)) < 500
+
+
+def test_owners_rights_and_times_of_an_archive_are_not_taken_over(task: Task, tmp_path: Path) -> None:
+    def add(tar: tarfile.TarFile) -> None:
+        content = _public(task)
+        info = tarfile.TarInfo("task.toml")
+        info.size, info.mode, info.uid, info.mtime = len(content), 0o6777, 4_000_000, 1 << 60
+        tar.addfile(info, io.BytesIO(content))
+
+    place = unpack_task(rewritten(task, tmp_path / "a.tar.zst", add), tmp_path / "store").folder / "task.toml"
+    assert not place.stat().st_mode & 0o7133
+    assert place.stat().st_uid == tmp_path.stat().st_uid
+    assert place.stat().st_mtime < 1 << 40
