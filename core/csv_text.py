@@ -17,8 +17,8 @@ _PREFIXED = re.compile(f"'+[{_BEGINNING}]")
 _QUOTED = "\r\n\t;"
 """Besides commas, what cells are quoted for: the writer quotes what the end of a line contains.
 
-Spreadsheets in some languages divide lines at semicolons, and others also at tabs. A formula behind one of them
-would otherwise begin a cell.
+Spreadsheets in some languages divide lines at semicolons, and others also at tabs. A formula behind one of
+them would otherwise begin a cell.
 """
 _NUMBER = re.compile(r"-?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?")
 

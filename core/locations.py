@@ -239,7 +239,9 @@ def parsed_toml(text: str) -> dict[str, Any]:
     import tomllib
 
     if len(text) > _LONGEST_TOML or text.count("\n") > _MOST_LINES:
-        raise tomllib.TOMLDecodeError(f"It has more than {_LONGEST_TOML:,} characters or {_MOST_LINES:,} lines")
+        raise tomllib.TOMLDecodeError(
+            f"It is longer than {_LONGEST_TOML:,} characters or {_MOST_LINES:,} lines"
+        )
     if (many := _MANY_PARTS.search(text)) is not None:
         line = text.count("\n", 0, many.start()) + 1
         raise tomllib.TOMLDecodeError(f"A key has too many parts (at line {line}, column 1)")

@@ -154,8 +154,8 @@ class PluginFailedError(UserError):
 def guarded(entry: metadata.EntryPoint, call: Callable[[], Found]) -> Found:
     """Return what a call of a plugin's code returns.
 
-    Raises `PluginFailedError` for everything that the code raises except `UserError` and `KeyboardInterrupt`: as
-    in `load`, an exit of the program is a failure too.
+    Raises `PluginFailedError` for everything that the code raises except `UserError` and `KeyboardInterrupt`:
+    as in `load`, an exit of the program is a failure too.
     """
     try:
         return call()

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from threading import RLock
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
@@ -363,7 +364,8 @@ def installed_scaffold(name: str) -> Scaffold | None:
     """
     for entry in declared(GROUP):
         if entry.name == name:
-            return guarded(entry, lambda: _made(load(entry, is_callable)))
+            make: Callable[[], Scaffold] = load(entry, is_callable)
+            return guarded(entry, partial(_made, make))
     return None
 
 

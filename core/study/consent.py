@@ -13,6 +13,7 @@ from gistpoint.core.study.declaration import (
     Study,
     item_words,
 )
+from gistpoint.core.text import visible
 
 NEEDED = "(needed)"
 CONTACT = "Questions and complaints: "
@@ -93,4 +94,5 @@ def consent_copy(study: Study, ticked: Sequence[bool] | None, agreed_ms: int | N
         f"Shown by gistpoint {program}; fingerprint of text and items: {shown_sha256(study)[:16]}"
     )
     text = "\n\n".join((head, consent_words(study), "WHAT YOU AGREE TO\n\n" + "\n".join(items)))
-    return "\n".join(fill(line, _PRINTED_WIDTH) for line in text.splitlines()) + "\n"
+    # A copy is also read outside of gistpoint, such as with `cat` in a terminal.
+    return visible("\n".join(fill(line, _PRINTED_WIDTH) for line in text.splitlines())) + "\n"

@@ -70,7 +70,7 @@ _GIVEN: Mapping[str, type[Any]] = {"header": Run, "step": Step, "place": int}
 
 
 class InstalledReader(RunReader):
-    """A reader of another package, each of whose members is its own, but raises `RunFileError` if it fails."""
+    """A reader of another package, whose members raise `RunFileError` if they fail."""
 
     def __init__(self, loaded: RunReader, guard: Guard) -> None:
         self._loaded, self._guard = loaded, guard

@@ -46,8 +46,8 @@ def save_copy(study: StudyFolder, folder: Path, ticked: Sequence[bool]) -> Path:
     for number in range(1, 100):
         path = folder / f"{stem}{f'-{number}' if number > 1 else ''}.txt"
         try:
-            with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
-                file.write(text)
+            with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
+                file.write(text.encode())
         except FileExistsError:
             continue
         except OSError as error:

@@ -236,6 +236,13 @@ def test_a_format_that_fails_on_a_file_hinders_no_other_file(
         sys.modules.pop("cart_kinds", None)
 
 
+def _read_whole(path: Path) -> None:
+    document = open_run(path)
+    document.build()
+    assert document.header
+    list(document.steps())
+
+
 READER = """
 from gistpoint.sessions.records.format import Format, RunEntry, RunReader
 from gistpoint.sessions.records.model import Run
@@ -286,11 +293,10 @@ def test_a_reader_of_a_format_that_fails_names_its_package(
     (tmp_path / "a.jsonl").write_text('{"cart": 1}\n{"cart": 2}\n')
     _forget_formats()
     try:
-        with pytest.raises(RunFileError, match=rf"a\.jsonl can't be read\. The plugin 'cart' .* failed: {why}"):
-            document = open_run(tmp_path / "a.jsonl")
-            document.build()
-            str(document.header)
-            list(document.steps())
+        with pytest.raises(
+            RunFileError, match=rf"a\.jsonl can't be read\. The plugin 'cart' .* failed: {why}"
+        ):
+            _read_whole(tmp_path / "a.jsonl")
     finally:
         _forget_formats()
         sys.modules.pop("cart_kinds", None)
