@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -101,11 +101,22 @@ def judge_for(task: Task) -> TaskJudge:
     return RepairJudge(task, read_answer(task), FakeRunner(CHECKS))
 
 
-def participation(machine: Machine, root: Path, code: str = CODE) -> Participation:
+def failing_judge_for(task: Task) -> TaskJudge:
+    """Return a judge whose tests fail on every submission."""
+
+    def fails(names: Mapping[str, object]) -> None:
+        raise AssertionError
+
+    return RepairJudge(task, read_answer(task), FakeRunner(dict.fromkeys(CHECKS, fails)))
+
+
+def participation(
+    machine: Machine, root: Path, code: str = CODE, judge: Callable[[Task], TaskJudge] = judge_for
+) -> Participation:
     """Return the participation of a person who has sat down at a machine."""
     folder = machine.open(root)
     drafts = FormDrafts(machine.locations.data, folder.study.id, code)
-    part = Participation(folder, code, machine.attempts, judge_for, drafts)
+    part = Participation(folder, code, machine.attempts, judge, drafts)
     part.come()
     return part
 

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from gistpoint.core.readable import duration, utc_day, utc_minute
 from gistpoint.core.study.declaration import Study
+from gistpoint.core.study.exclusions import exclusion_words
 from gistpoint.core.study.ledger import Ledger
 from gistpoint.core.study.operations import StudyOperationKind
 from gistpoint.core.study.progress import PeopleProgress, PersonAtWork, StudyProgress, TaskCoverage
@@ -163,6 +164,6 @@ def need_words(progress: StudyProgress) -> str:
 def row_words(row: AttemptRow, *, hidden: bool) -> str:
     """Return an attempt as a line, without its outcome if that is hidden."""
     flags = f"   flags: {', '.join(flag.flag for flag in row.flags)}" if row.flags else ""
-    out = "" if row.counted else f"   does not count: {row.exclusion or 'it has not ended, or by design'}"
-    outcome = "" if hidden else f"   {row.end or 'under way'}"
+    out = "" if row.counted else f"   does not count: {exclusion_words(row.exclusion)}"
+    outcome = "" if hidden else f"   {row.end.replace('_', ' ') or 'under way'}"
     return f"{row.attempt}  {row.participant}  {row.condition}{outcome}{flags}{out}"

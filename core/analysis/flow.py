@@ -18,6 +18,7 @@ from gistpoint.core.analysis.pooling import (
 )
 from gistpoint.core.attempts.results import Standing
 from gistpoint.core.study.data import StudyData
+from gistpoint.core.study.exclusions import exclusion_words
 from gistpoint.core.study.ledger import Person
 from gistpoint.core.study.rows import AttemptRow
 from gistpoint.core.study.soundness import training_tasks
@@ -32,7 +33,7 @@ def participant_flow(data: StudyData) -> Findings:
     steps = found.table("Participants and attempts", ("step", "number"))
     for name, count in {**_of_people(data, people), **_of_attempts(data)}.items():
         found.number(name.replace(": ", "/"), Number(float(count)))
-        steps.row(name, count)
+        steps.row(_step_words(name), count)
     _add_conditions(found, data, people)
     _add_models(found, data)
     _add_coverage(found, data)
@@ -78,11 +79,22 @@ def _of_attempts(data: StudyData) -> dict[str, int]:
         "attempts of people": len(rows),
         **_counts_of("ended", ends),
         "not counted": reasons.total(),
-        **_counts_of("not counted because", reasons),
+        **_counts_of(_NOT_COUNTED, reasons),
         "counted": len(counted),
         "persons with counted attempts": persons_of(counted),
         "tasks with counted attempts": tasks_of(counted),
     }
+
+
+_NOT_COUNTED = "not counted because"
+
+
+def _step_words(name: str) -> str:
+    """Return the name of a step as a reader sees it, with words in place of codes."""
+    what, _, code = name.partition(": ")
+    if what == _NOT_COUNTED:
+        return f"{what} {exclusion_words(code)}"
+    return f"{what}: {code.replace('_', ' ')}" if code else what
 
 
 def _counts_of(what: str, found: Mapping[str, int]) -> dict[str, int]:

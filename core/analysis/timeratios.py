@@ -46,6 +46,21 @@ GIVING_UP = (
     " matter."
 )
 
+NOTE = (
+    "Below 1, the time to solve is shorter. All are censored log-normal regressions: an attempt that was not"
+    " solved took at least its time. A ratio of conditions compares all attempts under the first with all"
+    " under the second; tasks and persons are random effects, and the position in the person's order is a"
+    " covariate. A task or a person with only one of the conditions counts too. Familiarity and forecast are"
+    " compared within tasks, that is, between persons at the same task (each task has a constant), with the"
+    " condition and the position as covariates; tasks with a single attempt, or without a solved one, are"
+    " left out. A metric is the same for all attempts at a task, so it is compared across tasks, with the"
+    " mode and the condition as covariates. 'Solved only, within tasks' compares the solved attempts at the"
+    " same task under the two conditions by least squares. Papers print such ratios; they are too close to"
+    " 1, because people who take too long drop out. 'Given the forecast' compares solved attempts across"
+    " tasks, with the logarithm of the forecast as the covariate."
+)
+"""What each row of the table of ratios compares."""
+
 
 @dataclass(frozen=True)
 class TimeRegression:
@@ -266,9 +281,7 @@ def time_ratios(data: StudyData) -> Findings:
     table = found.table(
         "Ratios of times",
         ("effect", "ratio of times", "sigma of ln t", "solved", "solved only, within tasks"),
-        "Censored log-normal regression within tasks (for metrics: across tasks, with the mode), with"
-        " the position in the person's order. 'Solved only' is what papers print; it is too close to"
-        " 1, because people who take too long drop out.",
+        NOTE,
     )
 
     def add(
@@ -424,8 +437,11 @@ def ratios_by_mode(data: StudyData) -> Findings:
     table = found.table(
         "Ratios of times by mode",
         ("condition", "mode", "ratio"),
-        "`A over B` is the ratio of the two ratios: below 1, the condition shortens the times more in A than"
-        " in B.",
+        "The ratio of the time under the first condition to that under the second, in each mode, from one"
+        " censored log-normal regression of all attempts under either, with random tasks and persons, and"
+        " the mode and the position in the person's order as covariates. A mode needs tasks that were"
+        " attempted under both conditions. `A over B` is the ratio of the two ratios: below 1, the condition"
+        " shortens the times more in A than in B.",
     )
     if len({row.mode for row in rows}) < 2:
         return Findings()

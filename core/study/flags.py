@@ -297,6 +297,8 @@ FLAGS: Mapping[str, Finder] = {
     "low_effort": _low_effort,
 }
 """The function for each flag, by the name that a study can list in `exclude_on`."""
+OF_PASSES = frozenset({"fast", "suspicious_names"})
+"""The flags that only an attempt with a passing submission can have; they are hidden with the outcomes."""
 
 
 def task_answers(evidence: AttemptEvidence) -> dict[str, object]:

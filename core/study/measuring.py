@@ -23,6 +23,7 @@ from gistpoint.core.readable import utc_datetime
 from gistpoint.core.study.data import ReviewDecision, ReviewerDecision
 from gistpoint.core.study.declaration import Assistance, Condition, DisputeRule
 from gistpoint.core.study.evidence import AttemptEvidence
+from gistpoint.core.study.exclusions import ACTOR, ROLE
 from gistpoint.core.study.flags import flags_of, task_answers
 from gistpoint.core.study.operations import Sitting
 from gistpoint.core.study.rows import AttemptRow, CallRow, FlagRow, SubmissionRow
@@ -158,7 +159,7 @@ def exclusion_of(evidence: AttemptEvidence, flags: Iterable[FlagRow]) -> str:
 
 def excluded_by_design(exclusion: str) -> bool:
     """Return whether an exclusion follows from the design, so that no rule or person can overturn it."""
-    return exclusion in _DESIGN or exclusion in NO_ROW or exclusion.startswith(("role_", "actor_"))
+    return exclusion in _DESIGN or exclusion in NO_ROW or exclusion.startswith((ROLE, ACTOR))
 
 
 def reviewers_exclude(decisions: Iterable[ReviewerDecision], rule: DisputeRule) -> bool:
@@ -191,7 +192,7 @@ def _by_design(evidence: AttemptEvidence) -> str:
     # The role `demo` gives models nothing in a repair; a gist of the demo shows its score (decision 163).
     as_baseline = evidence.by_model and header.role == Role.DEMO and not state.of_kind.hands_in_once
     if header.role != Role.BASELINE and not as_baseline:
-        return f"role_{header.role or 'unknown'}"
+        return f"{ROLE}{header.role or 'unknown'}"
     if evidence.by_model:
         return ""
     return _not_assigned(evidence)
@@ -204,9 +205,9 @@ def _not_assigned(evidence: AttemptEvidence) -> str:
     if header.study != evidence.study.id or evidence.assignment is None:
         return "not_assigned"
     if header.actor != (_SIMULATED if evidence.study.simulated else "person"):
-        return f"actor_{header.actor or 'unknown'}"
+        return f"{ACTOR}{header.actor or 'unknown'}"
     if person.role != Role.BASELINE:
-        return f"role_{person.role or 'unknown'}"
+        return f"{ROLE}{person.role or 'unknown'}"
     if person.withdrawn is not None and person.withdrawn.data == "erase":
         return EndReason.WITHDRAWN.value
     if evidence.assignment.id in person.returned:

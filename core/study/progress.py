@@ -107,7 +107,7 @@ class TaskCoverage:
 
 @dataclass(frozen=True, slots=True)
 class StudyProgress:
-    """The state of a study, with outcomes, which callers hide while the study is open."""
+    """The state of a study, with the outcomes of its rows, which are blinded while the study is open."""
 
     people: PeopleProgress
     tasks: tuple[TaskCoverage, ...]

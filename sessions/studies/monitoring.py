@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from gistpoint.core.study.blinding import blinded
 from gistpoint.core.study.progress import StudyProgress, study_progress
 from gistpoint.core.text import plural
 from gistpoint.sessions.studies.auditing import audit
@@ -13,8 +14,6 @@ from gistpoint.sessions.studies.loading import rows_of_people
 
 AUDITS_AFTER_MS = 60_000
 """The time after which a repeated reading audits the folder again, since an audit reads every journal."""
-FLAGS_OF_PASSES = frozenset({"fast", "suspicious_names"})
-"""The flags that only an attempt with a passing submission can have."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +39,7 @@ class Monitor:
     """Reads a study repeatedly."""
 
     def __init__(self, study: StudyFolder, *, hidden: bool) -> None:
-        """`hidden` leaves out alerts from which outcomes follow."""
+        """`hidden` leaves out everything from which outcomes follow."""
         self._study, self._hidden = study, hidden
         self._audited_ms: int | None = None
         self._audit: tuple[Alert, ...] = ()
@@ -54,6 +53,8 @@ class Monitor:
             self._audit = tuple(_audited(study))
             self._audited_ms = now
         rows, problems = rows_of_people(study)
+        if self._hidden:
+            rows = tuple(blinded(row, study.study.quality) for row in rows)
         found = study_progress(study.study, study.tasks, study.ledger, rows, now)
         return MonitoredStudy(
             found, (*self._audit, *self._alerts(found), *(_problem(one) for one in problems))
@@ -63,8 +64,6 @@ class Monitor:
         study = self._study
         excluding = set(study.study.quality.exclude_on)
         for flag, number in sorted(found.flags.items()):
-            if self._hidden and flag in FLAGS_OF_PASSES:
-                continue
             out = ", which excludes" if flag in excluding else ""
             yield Alert("flag", flag, f"{plural(number, 'attempt')} with the flag {flag}{out}")
         if found.late:

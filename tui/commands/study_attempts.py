@@ -10,6 +10,7 @@ from pathlib import Path
 from gistpoint.core.attempts.results import by_tests_words
 from gistpoint.core.locations import path_of
 from gistpoint.core.running import RunContext
+from gistpoint.core.study.exclusions import exclusion_words
 from gistpoint.core.study.rows import AttemptRow
 from gistpoint.core.study.timeline import COUNTS_AS
 from gistpoint.core.text import plural
@@ -102,7 +103,9 @@ def _print_solvers(solvers: tuple[SolverRuns, ...]) -> None:
 def _result(row: AttemptRow | None) -> str:
     if row is None:
         return ""
-    return f"not counted: {row.exclusion}" if not row.counted else "solved" if row.solved else "not solved"
+    if not row.counted:
+        return f"not counted: {exclusion_words(row.exclusion)}"
+    return "solved" if row.solved else "not solved"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -157,7 +160,7 @@ def _print_decision(what: str, row: AttemptRow, *, as_json: bool) -> None:
         values = {"attempt": row.attempt, "counted": row.counted, "exclusion": row.exclusion}
         print_json("gistpoint.study-decision/1", values)
     else:
-        counts = "counts" if row.counted else f"does not count: {row.exclusion.replace('_', ' ')}"
+        counts = "counts" if row.counted else f"does not count: {exclusion_words(row.exclusion)}"
         print_text(f"{row.attempt}: {what}, and {counts}.")
 
 

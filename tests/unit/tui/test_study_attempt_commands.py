@@ -109,6 +109,8 @@ def test_exclude_and_include(held: Held, capsys: Captured) -> None:
     assert cli.main(["study", "include", root, attempt, "--why", "it was the other one"]) == 0
     assert capsys.readouterr().out == f"{attempt}: included, and counts.\n"
     assert held.row(attempt).counted
+    assert cli.main(["study", "exclude", root, attempt, "--why", "x"]) == 0
+    assert capsys.readouterr().out == f"{attempt}: excluded, and does not count: the organiser excluded it.\n"
     assert cli.main(["study", "exclude", root, "nothing", "--why", "x"]) == 2
     assert "is not a published attempt" in capsys.readouterr().err
 

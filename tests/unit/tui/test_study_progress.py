@@ -4,18 +4,25 @@ from __future__ import annotations
 
 import gc
 import json
+import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from small_study import do, opened, participation, study_at, take_part
+from small_study import do, failing_judge_for, judge_for, opened, participation, study_at, take_part
 from study_folders import Machine
 
+from gistpoint.core.attempts.harness import TaskJudge
+from gistpoint.core.study.flags import FLAGS
 from gistpoint.core.study.operations import ORGANISER, STUDY, Enrolled, StudyError, StudyOperationKind, person
 from gistpoint.core.study.steps import ReadyStep
+from gistpoint.core.tasks.model import Task
+from gistpoint.sessions.studies.loading import rows_of_people
+from gistpoint.sessions.studies.monitoring import Monitor
 from gistpoint.tui.cli import main
 from gistpoint.tui.commands.study_taking import app_of
-from gistpoint.tui.study_progress import bar
+from gistpoint.tui.study_progress import bar, row_words
 
 
 @pytest.fixture
@@ -56,6 +63,41 @@ def test_outcomes_are_hidden_until_the_study_is_closed(
     assert not folder.ledger.study.has(StudyOperationKind.UNBLINDED)
     folder.record(ORGANISER, STUDY, StudyOperationKind.CLOSED)
     assert sum(task["solved"] for task in printed(capsys, str(root))["tasks"]) == 2
+
+
+def _watched(
+    place: Path,
+    judge: Callable[[Task], TaskJudge],
+    monkeypatch: pytest.MonkeyPatch,
+    printed: Callable[[], str],
+) -> tuple[list[str], set[str]]:
+    """Return what an organiser sees of a study whose only person has completed it, and the attempts' ends."""
+    monkeypatch.setenv("GISTPOINT_HOME", str(place / "home"))
+    machine, root = Machine.at(place / "home"), place / "study"
+    condition = [{"id": "few", "submissions": 1}]
+    study_at(root, {"condition": condition, "quality": {"exclude_on": sorted(FLAGS), "reviewers": 0}})
+    opened(machine.open(root))
+    take_part(participation(machine, root, judge=judge))
+    folder = machine.open(root)
+    rows = Monitor(folder, hidden=True).read().progress.rows
+    seen = [row_words(row, hidden=True) for row in rows]
+    for more in ([], ["--json"]):
+        assert main(["study", "progress", str(root), *more]) == 0
+        seen.append(printed())
+    shown = [re.sub(r"\b[0-9a-z]{20}\b", "ATTEMPT", text).replace(str(place), "PLACE") for text in seen]
+    return sorted(shown), {row.end for row in rows_of_people(folder)[0]}
+
+
+def test_nothing_that_is_shown_depends_on_outcomes_while_they_are_hidden(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def printed() -> str:
+        return capsys.readouterr().out
+
+    solved, ends = _watched(tmp_path / "solved", judge_for, monkeypatch, printed)
+    failed, other_ends = _watched(tmp_path / "failed", failing_judge_for, monkeypatch, printed)
+    assert (ends, other_ends) == ({"solved"}, {"submissions_exhausted"})
+    assert solved == failed
 
 
 def test_who_looks_before_is_told_by_the_log(root: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -15,9 +15,11 @@ from study_attempts import AFTER, Acted, a_study, begin
 
 from gistpoint.core.attempts.events import Crashed, EndReason, GiveUpCode, Pane, event_data
 from gistpoint.core.outcomes import BackendRecord, RunStatus
+from gistpoint.core.study.blinding import blinded
 from gistpoint.core.study.declaration import Quality
-from gistpoint.core.study.flags import FLAGS, flags_of
+from gistpoint.core.study.flags import FLAGS, OF_PASSES, flags_of
 from gistpoint.core.study.operations import StudyOperationKind
+from gistpoint.core.study.rows import AttemptRow
 
 ASKING = a_study(questionnaire=(AFTER,))
 HONEST = {"seen_before": "no", "aids_ai": "no"}
@@ -204,6 +206,43 @@ def test_a_flag_and_its_events(
 def test_every_flag_is_shown_here() -> None:
     elsewhere = {"second_exposure"}
     assert {case[0] for case in CASES if case[0]} == set(FLAGS) - elsewhere
+
+
+def _wrong(names: Mapping[str, Any]) -> None:
+    raise AssertionError("wrong")
+
+
+FAILING = dict.fromkeys(CHECKS, _wrong)
+
+
+def _blinded_and_flagged(
+    folder: Path, act: Callable[[Acted], None], known: Mapping[str, Any], checks: Mapping[str, Any]
+) -> tuple[AttemptRow, set[str]]:
+    """Return an attempt's blinded row in a study in which every flag excludes, and its flags."""
+    quality = Quality(exclude_on=tuple(FLAGS))
+    study = a_study(questionnaire=(AFTER,), quality=quality)
+    acted = begin(folder, study=study, runner=FakeRunner(checks))
+    act(acted)
+    if not acted.attempt.state.ended:
+        acted.attempt.end(EndReason.FINAL_WRONG)
+    row = acted.row(**known)
+    return blinded(row, quality), {flag.flag for flag in row.flags}
+
+
+def test_a_blinded_row_is_the_same_whether_the_attempt_is_solved(tmp_path: Path) -> None:
+    differing: set[str] = set()
+    for number, (_, act, known, _) in enumerate(CASES):
+        solved, flags = _blinded_and_flagged(tmp_path / f"{number}", act, known, CHECKS)
+        failed, others = _blinded_and_flagged(tmp_path / f"{number}-failed", act, known, FAILING)
+        assert solved == failed, act.__name__
+        differing |= flags ^ others
+    assert differing == OF_PASSES
+
+
+def test_an_unfinished_attempt_remains_unfinished_when_blinded(tmp_path: Path) -> None:
+    acted = begin(tmp_path)
+    row = blinded(acted.row(), acted.study.quality)
+    assert (row.counted, row.exclusion, row.end) == (False, "unfinished", "")
 
 
 def test_the_flags_that_exclude_are_those_that_were_declared(tmp_path: Path) -> None:
