@@ -1,1 +1,7 @@
 """Computes a study's estimates: the figures of both papers, times, and comparisons of people with models."""
+
+import os
+
+# The matrices of a study are small: several threads wait for each other for most of their time, and the last
+# digits of a sum depend on their number. numpy reads this when it is imported, which is later than here.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")

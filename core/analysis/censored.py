@@ -46,7 +46,8 @@ def fit_censored(
     # In b / sigma and 1 / sigma the likelihood has a single maximum (Olsen 1978), so the start affects the
     # running time and not the result.
     at = _start(x, log_times, solved) if start is None else np.append(start.coefficients, 1.0) / start.sigma
-    value, slope, curve = _likelihood(x, log_times, solved, at)
+    both = np.column_stack([x, -log_times])
+    value, slope, curve = _likelihood(x, log_times, solved, at, both)
     for _ in range(_ROUNDS):
         try:
             step = np.linalg.solve(-curve, slope)
@@ -58,7 +59,7 @@ def fit_censored(
             there = at + step
             # 1 / sigma must be positive: any other step is halved, like one that lowers the likelihood.
             if there[-1] > 0:
-                moved = _likelihood(x, log_times, solved, there)
+                moved = _likelihood(x, log_times, solved, there, both)
                 if moved[0] >= value:
                     break
             step = step / 2
@@ -76,8 +77,11 @@ def _start(x: Floats, log_times: Floats, solved: Kept) -> Floats:
     return np.append(plain, 1.0) / max(spread, 0.1)
 
 
-def _likelihood(x: Floats, y: Floats, solved: Kept, at: Floats) -> tuple[float, Floats, Floats]:
-    """Return the log-likelihood at (b / sigma, 1 / sigma), its gradient and its Hessian."""
+def _likelihood(x: Floats, y: Floats, solved: Kept, at: Floats, both: Floats) -> tuple[float, Floats, Floats]:
+    """Return the log-likelihood at (b / sigma, 1 / sigma), its gradient and its Hessian.
+
+    `both` has the columns of `x`, and then -y.
+    """
     inverse = at[-1]
     left = inverse * y - x @ at[:-1]
     tail = log_ndtr(-left)
@@ -85,7 +89,6 @@ def _likelihood(x: Floats, y: Floats, solved: Kept, at: Floats) -> tuple[float, 
     value = np.where(solved, np.log(inverse) - 0.5 * left**2 - _HALF_LOG_2_PI, tail).sum()
     pull = np.where(solved, left, mills)
     weight = np.where(solved, 1.0, mills * (mills - left))
-    both = np.column_stack([x, -y])
     slope = both.T @ pull
     slope[-1] += solved.sum() / inverse
     curve = -(both * weight[:, None]).T @ both

@@ -60,10 +60,10 @@ def fit_logit(x: Floats, y: Floats, *, firth: bool = False, held: int | None = N
     # (Heinze & Schemper 2002).
     free = [column for column in range(columns) if column != held]
     at = np.zeros(columns)
-    state = _State.at(x, y, at)
+    state = _State.at(x, y, at, firth)
     converged = False
     for _ in range(_STEPS):
-        score = state.firth_score if firth else state.score
+        score = state.score
         if float(np.max(np.abs(score[free]))) < _TOLERANCE:
             converged = True
             break
@@ -124,16 +124,15 @@ def null_from_fit(aic: float, r_squared: float, parameters: int) -> float:
 
 @dataclass(frozen=True)
 class _State:
-    """The log-likelihood, score and Fisher information at a point, with and without the penalty."""
+    """The log-likelihood, with and without the penalty, the score of one, and Fisher's information."""
 
     likelihood: float
     penalised: float
     score: Floats
-    firth_score: Floats
     information: Floats
 
     @classmethod
-    def at(cls, x: Floats, y: Floats, coefficients: Floats) -> _State:
+    def at(cls, x: Floats, y: Floats, coefficients: Floats, firth: bool) -> _State:
         logits: Any = x @ coefficients
         chance = 1 / (1 + np.exp(-np.clip(logits, -700, 700)))
         weight = np.maximum(chance * (1 - chance), 1e-300)
@@ -142,11 +141,13 @@ class _State:
         sign, logarithm = np.linalg.slogdet(information)
         # A singular information matrix means that a coefficient runs to infinity: no step may end there.
         penalised = likelihood + 0.5 * float(logarithm) if sign > 0 else -np.inf
-        leverage = (
-            weight * np.einsum("ij,ij->i", x, np.linalg.solve(information, x.T).T) if sign > 0 else weight
-        )
         score = x.T @ (y - chance)
-        return cls(likelihood, penalised, score, score + x.T @ (leverage * (0.5 - chance)), information)
+        if firth:
+            leverage = (
+                weight * np.einsum("ij,ij->i", x, np.linalg.solve(information, x.T).T) if sign > 0 else weight
+            )
+            score = score + x.T @ (leverage * (0.5 - chance))
+        return cls(likelihood, penalised, score, information)
 
 
 def _climb(
@@ -158,7 +159,7 @@ def _climb(
     """
     for _ in range(_HALVINGS):
         there = at + step
-        moved = _State.at(x, y, there)
+        moved = _State.at(x, y, there, firth)
         before, after = (state.penalised, moved.penalised) if firth else (state.likelihood, moved.likelihood)
         if np.isfinite(moved.penalised) and after >= before - 1e-12 * abs(before):
             return there, moved

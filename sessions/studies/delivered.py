@@ -13,6 +13,7 @@ from gistpoint.core.kinds.registry import kind_of
 from gistpoint.core.study.conditions import budgets_under, under
 from gistpoint.core.study.data import ReviewerDecision
 from gistpoint.core.study.evidence import RecordedAttempt
+from gistpoint.core.tasks.model import Answer, Task
 from gistpoint.core.tools.declaration import declarations_sha256
 from gistpoint.sessions.journal import JournalContent
 from gistpoint.sessions.studies.folder import StudyFolder
@@ -24,6 +25,8 @@ class Delivery:
     def __init__(self, folder: StudyFolder) -> None:
         self._folder = folder
         self._known: dict[tuple[str, str, str], tuple[str, str]] = {}
+        self._read: dict[str, tuple[Task, Answer]] = {}
+        """The tasks with their answers, by id."""
 
     def recorded(
         self,
@@ -56,8 +59,11 @@ class Delivery:
         declared = self._folder.study.condition_of(condition)
         if declared is None or role not in set(Role):
             return "", ""
-        task = self._folder.task(task_id)
-        met = under(declared, task, read_answer(task))
+        if task_id not in self._read:
+            found = self._folder.task(task_id)
+            self._read[task_id] = found, read_answer(found)
+        task, answer = self._read[task_id]
+        met = under(declared, task, answer)
         budgets = budgets_under(declared, met, Role(role))
         kind = kind_of(met)
         met = kind.with_budgets(met, budgets)

@@ -184,7 +184,9 @@ def _fault(folder: StudyFolder, journal: PublishedAttempt, content: JournalConte
         return content.fault
     if versions > 1:
         return f"There are {versions} different journals of it."
-    if journal.head and _head_at(journal.journal, journal.bytes) != journal.head:
+    is_unextended = journal.bytes == content.whole
+    found = content.head if is_unextended else _head_at(journal.journal, journal.bytes)
+    if journal.head and found != journal.head:
         return "It was changed since it was published."
     ends = (person.finished.get(journal.id) for person in folder.ledger.people.values())
     logged = {end.head for end in ends if end is not None and end.head}

@@ -20,12 +20,13 @@ from gistpoint.core.study.evidence import AttemptEvidence
 from gistpoint.core.study.measuring import measured
 from gistpoint.core.study.operations import StudyError
 from gistpoint.core.study.rows import AttemptRow
-from gistpoint.sessions.annotations.keys import run_key
+from gistpoint.sessions.annotations.keys import attempt_key, run_key
 from gistpoint.sessions.annotations.reviews import ReviewBook
-from gistpoint.sessions.annotations.settling import settle
+from gistpoint.sessions.annotations.settling import ruling_on, settle
+from gistpoint.sessions.journal import JOURNAL, JournalContent, read_journal
 from gistpoint.sessions.records.model import OWN_FORMAT
 from gistpoint.sessions.runs.document import RunDocument
-from gistpoint.sessions.runs.opening import list_runs, open_run, split_name
+from gistpoint.sessions.runs.opening import ListedRun, list_runs, open_run, split_name
 from gistpoint.sessions.runs.own import journal_of
 from gistpoint.sessions.studies.delivered import Delivery
 from gistpoint.sessions.studies.folder import StudyFolder
@@ -149,7 +150,7 @@ def _runs_of(
                 runs.append(MatchedRun(name, why_not=_without_root(listed.problem, folder.root)))
                 continue
             try:
-                found = _matched(folder, tasks, solver, book, delivery, given, listed.name, name)
+                found = _matched(folder, tasks, solver, book, delivery, given, listed, name)
             except StudyError:
                 raise
             except UserError as error:
@@ -167,34 +168,68 @@ def _matched(
     book: ReviewBook,
     delivery: Delivery,
     given: Mapping[str, str] | None,
-    path: str,
+    listed: ListedRun,
     name: str,
 ) -> MatchedRun:
-    document = open_run(path)
-    own = journal_of(document) if document.format.name == OWN_FORMAT else None
-    header = own.events[0].data if own is not None and own.events else None
-    if isinstance(header, AttemptStarted):
-        _require_alike(folder.study.simulated, header.actor, name)
-        if header.actor in (PERSON, REPLAY):
-            return MatchedRun(name, why_not=f"It is an attempt by a {header.actor}, not a model's.")
-        name_of_task = header.task_id
-    else:
-        _require_alike(folder.study.simulated, "model", name)
-        name_of_task = _own_task(document, path)
-    task, why_not = _task_of(tasks, given, name, document.header.id, name_of_task)
+    own = _own_journal(listed)
+    if own is not None:
+        return _matched_attempt(folder, tasks, solver, book, delivery, given, listed, name, own)
+    _require_alike(folder.study.simulated, "model", name)
+    document = open_run(listed.name, known=listed.format)
+    task, why_not = _task_of(tasks, given, name, document.header.id, _own_task(document, listed.name))
     if task is None:
         return MatchedRun(name, why_not=why_not)
-    if own is None or not isinstance(header, AttemptStarted):
-        settle(document, book)
-        row = foreign_row(document, run_key(document), folder.study, solver, task, folder.task(task.id))
-        return MatchedRun(name, task.id, row, sha256=_sha256(document), opened_as=path)
+    settle(document, book)
+    row = foreign_row(document, run_key(document), folder.study, solver, task, folder.task(task.id))
+    return MatchedRun(name, task.id, row, sha256=_sha256(document), opened_as=listed.name)
+
+
+@dataclass(frozen=True, slots=True)
+class _OwnJournal:
+    """A run that gistpoint itself recorded, with the header of its attempt."""
+
+    content: JournalContent
+    header: AttemptStarted
+
+
+def _own_journal(listed: ListedRun) -> _OwnJournal | None:
+    """Return a listed run's journal; None if another program recorded it, or it has no header."""
+    if listed.format is None or listed.format.name != OWN_FORMAT:
+        return None
+    # A journal is read once: a run that is opened would read it again for its check.
+    path = Path(listed.name)
+    is_file = path.name == JOURNAL and path.is_file()
+    content = read_journal(path) if is_file else journal_of(open_run(listed.name, known=listed.format))
+    header = content.events[0].data if content.events else None
+    return _OwnJournal(content, header) if isinstance(header, AttemptStarted) else None
+
+
+def _matched_attempt(
+    folder: StudyFolder,
+    tasks: Mapping[str, StudyTask],
+    solver: DeclaredSolver,
+    book: ReviewBook,
+    delivery: Delivery,
+    given: Mapping[str, str] | None,
+    listed: ListedRun,
+    name: str,
+    own: _OwnJournal,
+) -> MatchedRun:
+    header = own.header
+    _require_alike(folder.study.simulated, header.actor, name)
+    if header.actor in (PERSON, REPLAY):
+        return MatchedRun(name, why_not=f"It is an attempt by a {header.actor}, not a model's.")
+    task, why_not = _task_of(tasks, given, name, header.attempt_id, header.task_id)
+    if task is None:
+        return MatchedRun(name, why_not=why_not)
     if header.task_id != task.id:
         return MatchedRun(
             name, why_not=f"It is an attempt at task {header.task_id[:12]}, not at {task.id[:12]}."
         )
-    recorded = delivery.recorded(own, solver.condition, accepted=settle(document, book).accepted)
+    accepted = ruling_on(book, attempt_key(header.attempt_id))
+    recorded = delivery.recorded(own.content, solver.condition, accepted=accepted)
     row = measured(AttemptEvidence(folder.study, task, recorded, folder.ledger, solver))
-    return MatchedRun(name, task.id, row, sha256=own.head, opened_as=path)
+    return MatchedRun(name, task.id, row, sha256=own.content.head, opened_as=listed.name)
 
 
 def _require_alike(simulated_study: bool, actor: str, name: str) -> None:

@@ -192,7 +192,14 @@ class JournalReader(RunReader):
         """The solver of each call that was made after a handover, by the call's id."""
         self._group = ""
         """The group that the last step belongs to; empty if nothing can join it."""
-        self._fault = _fault_of(probe.blob)
+        self._fault = ""
+
+    def check(self) -> None:
+        """Compare the journal with its stored head; a pass in a damaged journal does not count.
+
+        This reads the whole journal, which a list of runs does not need.
+        """
+        self._fault = _fault_of(self.probe.blob)
         if self._fault:
             self.warnings.append(
                 f"This journal is damaged, and what it came to does not count: {self._fault}"

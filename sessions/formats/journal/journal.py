@@ -31,10 +31,19 @@ class Journal(SingleRun):
         return 1.0 if sure else 0.0
 
     def reader(self, probe: FileProbe) -> RunReader:
-        """Open the journal."""
+        """Return the reader of the journal, which is not checked."""
         from gistpoint.sessions.formats.journal._steps import JournalReader
 
         return JournalReader(probe)
+
+    def open(self, probe: FileProbe, id: str) -> RunReader:
+        """Open the journal and check it. Raises `RunFileError` if an id is given."""
+        from gistpoint.sessions.formats.journal._steps import JournalReader
+
+        reader = super().open(probe, id)
+        if isinstance(reader, JournalReader):
+            reader.check()
+        return reader
 
 
 FORMAT = Journal()

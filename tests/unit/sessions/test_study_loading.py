@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -16,14 +17,18 @@ from study_attempts import DISCOUNT
 from gistpoint.core.assist.help import HelpGist
 from gistpoint.core.attempts.identity import SIMULATED, Role
 from gistpoint.core.kinds.folder import read_answer
+from gistpoint.core.locations import read_regular
 from gistpoint.core.study.operations import Finished, StudyError, StudyOperationKind
 from gistpoint.core.study.rows import AttemptRow
+from gistpoint.sessions import journal
 from gistpoint.sessions.annotations.keys import attempt_key
 from gistpoint.sessions.annotations.reviewer import Reviewer, ReviewStore
 from gistpoint.sessions.annotations.reviews import ExcludeReason, RunVerdict
 from gistpoint.sessions.annotations.settling import accept_attempt
 from gistpoint.sessions.journal import JOURNAL
+from gistpoint.sessions.studies import loading, publishing
 from gistpoint.sessions.studies.checking import check_study
+from gistpoint.sessions.studies.loading import load_study
 from gistpoint.sessions.studies.metrics import METRICS_FILE
 
 
@@ -220,6 +225,25 @@ def test_a_run_of_another_program(tmp_path: Path) -> None:
     assert any("is ambiguous" in text for text in why)
     assert any("does not belong to this study" in text for text in why)
     assert len(found.runs) == 3
+
+
+def test_every_journal_is_read_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    held = Held.at(tmp_path, solver=[SOLVER])
+    held.attempt("P01", held.tasks[0])
+    held.model_run(held.tasks[0], "runs/x")
+    held.model_run(held.tasks[1], "runs/x")
+    folder = held.machine.open(held.folder.root)
+    reads: Counter[str] = Counter()
+
+    def counted(path: Path, *more: Any, **options: Any) -> bytes:
+        reads[str(path)] += path.name == JOURNAL
+        return read_regular(path, *more, **options)
+
+    for module in (journal, loading, publishing):
+        monkeypatch.setattr(module, "read_regular", counted)
+    found = load_study(folder)
+    assert [len(found.data.rows), len(found.solvers[0].rows)] == [3, 2]
+    assert [count for count in reads.values() if count] == [1, 1, 1]
 
 
 def test_a_map_says_which_run_is_of_which_task(tmp_path: Path) -> None:
