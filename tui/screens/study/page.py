@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import ClassVar
 
 from textual import events, on
@@ -66,6 +66,12 @@ class StudyPage(BaseScreen[str]):
                     button.variant = "default" if n else "primary"
                     yield button
         yield KeyBar()
+
+    @property
+    def key_names(self) -> Mapping[str, str]:
+        """The name of the key that chooses the first answer: what it does on this page, such as "I agree"."""
+        first = next(iter(self.buttons()), None)
+        return {} if first is None else {"next": first[1][:SHORT]}
 
     def body(self) -> Iterable[Widget]:
         """Return the widgets between heading and buttons."""

@@ -69,7 +69,9 @@ class ConsentPage(StudyPage):
     def count_ticked(self) -> None:
         """Show in the frame how many items are ticked."""
         there = "" if self.items.has_focus_within else "Tab goes there, "
-        words = f"{len(self.items.chosen)} of {len(self._needed)} ticked; {there}Space ticks one"
+        optional = len(self._needed) - sum(self._needed)
+        free = f" ({optional} optional)" if optional else ""
+        words = f"{len(self.items.chosen)} of {len(self._needed)} ticked{free}; {there}Space ticks one"
         framed(self.query_one("#consent-items"), "What you agree to", words)
 
     def starts_at(self) -> Widget | None:
