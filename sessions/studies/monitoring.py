@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from gistpoint.core.study.blinding import blinded
-from gistpoint.core.study.progress import StudyProgress, study_progress
+from gistpoint.core.study.progress import StudyProgress, blinded, study_progress
 from gistpoint.core.text import plural
 from gistpoint.sessions.studies.auditing import audit
 from gistpoint.sessions.studies.folder import StudyFolder

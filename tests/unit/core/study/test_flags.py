@@ -15,10 +15,10 @@ from study_attempts import AFTER, Acted, a_study, begin
 
 from gistpoint.core.attempts.events import Crashed, EndReason, GiveUpCode, Pane, event_data
 from gistpoint.core.outcomes import BackendRecord, RunStatus
-from gistpoint.core.study.blinding import blinded
 from gistpoint.core.study.declaration import Quality
 from gistpoint.core.study.flags import FLAGS, OF_PASSES, flags_of
 from gistpoint.core.study.operations import StudyOperationKind
+from gistpoint.core.study.progress import blinded
 from gistpoint.core.study.rows import AttemptRow
 
 ASKING = a_study(questionnaire=(AFTER,))
