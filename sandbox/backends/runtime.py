@@ -476,7 +476,7 @@ def _answer_of(interpreter: Path) -> dict[str, Any]:
     try:
         asked = run_host_program([interpreter, "-I", "-S", "-c", _ASK], timeout_s=60)
         answer: dict[str, Any] = json.loads(asked.stdout)
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise EnvironmentBuildError(
             "The task's Python does not report where its standard library is.",
             hint="Check that it starts; `gistpoint doctor` lists the interpreters of this machine.",

@@ -1,4 +1,4 @@
-"""Writes a run as web pages of 1,000 steps each, which contain all of its texts (decision 171).
+"""Writes a run as web pages of 1,000 steps each, which contain all of its texts (decision 169).
 
 A browser opens each page at once, however long the run is.
 """

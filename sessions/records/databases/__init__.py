@@ -1,6 +1,6 @@
 """Programs' databases as archives with a member for each session, in the form of a format that has a reader.
 
-A database is only read, and nothing is written beside it (decision 172).
+A database is only read, and nothing is written beside it (decision 170).
 """
 
 from __future__ import annotations

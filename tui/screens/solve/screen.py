@@ -595,7 +595,6 @@ class SolveScreen(BaseScreen[How]):
                 if self.editor.changed:
                     self.controller.edited(self.editor.buffer, self.editor.code)
             self._places.keep(self.code, self.editor)
-            if self.notes_pane.is_mounted:
-                # Also what was posted: the message may not have arrived. Unchanged notes are not recorded.
+            if self.notes_pane.is_mounted:  # whatever was posted: the message may not have arrived
                 self.controller.noted(self.notes.text)
             self.controller.close()
