@@ -298,7 +298,7 @@ FLAGS: Mapping[str, Finder] = {
 }
 """The function for each flag, by the name that a study can list in `exclude_on`."""
 OF_PASSES = frozenset({"fast", "suspicious_names"})
-"""The flags that only an attempt with a passing submission can have; they are hidden with the outcomes."""
+"""The flags that only an attempt with a passing submission can have; hidden like outcomes (decision 171)."""
 
 
 def task_answers(evidence: AttemptEvidence) -> dict[str, object]:

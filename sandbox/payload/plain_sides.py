@@ -232,7 +232,7 @@ def name_of(value: Any) -> str:
 
 
 def _name_in_module(value: Any, owner: object) -> str:
-    """Return the name of a bound method that the module of its object's class offers, as `random.choice` is."""
+    """Return the name of a bound method that its object's module offers, such as `random.choice`."""
     if owner is None or isinstance(owner, (type, types.ModuleType)):
         return ""
     return _confirmed_name(value, type(owner).__module__, value.__name__)

@@ -118,7 +118,7 @@ def _results(bubble: Record) -> list[Result]:
 
 
 class CursorChat(SingleRun):
-    """Recognised by a chat's id beside its messages, the form in which chats are read from the database."""
+    """Recognised by a chat's id with its messages, the form in which chats are read from the database."""
 
     name = "cursor-chat"
     unique_ids = True

@@ -52,7 +52,6 @@ _GISTPOINTS_OWN_TEXT = {
     "core/study/bank.py::block",
     "core/study/checklist.py::checklist",
     "sandbox/backends/bubblewrap.py::_first_process",
-    "sandbox/backends/runtime.py::_interpreter",
     "sessions/exports/tasks/harbor.py::_verifier_s",
     "sessions/exports/tasks/registry.py::_judging",
     "sessions/records/loading.py::_text_of",

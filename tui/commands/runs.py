@@ -459,10 +459,10 @@ def _write_html(document: RunDocument, request: ConvertRun) -> None:
     target = Path(request.output or "/dev/stdout")
     is_stream = target.exists() and not target.is_file()
     if request.output is None or is_stream:
-        from gistpoint.sessions.exports.html.page import PageOfRun, RunPage
+        from gistpoint.sessions.exports.html.page import HtmlRunPage, PageOfRun
 
         document.build()
-        page = RunPage(document, PageOfRun(range(document.step_count)))
+        page = HtmlRunPage(document, PageOfRun(range(document.step_count)))
         _write_pieces(page.pieces(), request)
         texts, characters = page.left_out
         if texts:
@@ -471,7 +471,7 @@ def _write_html(document: RunDocument, request: ConvertRun) -> None:
                 f"gistpoint: The page leaves out {left_out}; with -o FILE, none is left out.", file=sys.stderr
             )
         return
-    from gistpoint.sessions.exports.html.pages import html_pages
+    from gistpoint.sessions.exports.html.page import html_pages
 
     pages = 0
     for path, pieces in html_pages(document, target):

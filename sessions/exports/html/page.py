@@ -1,4 +1,4 @@
-"""Writes a run as one web page that makes no requests; its script adds search and navigation by keys."""
+"""Writes a run as web pages that make no requests; their script adds search and navigation by keys."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
 from html import escape
-from pathlib import PurePosixPath
+from pathlib import Path, PurePosixPath
+from urllib.parse import quote
 
 from gistpoint.core.diffs import compute
 from gistpoint.core.text import TextEnds, ends_of, plural, visible, visible_line
@@ -59,13 +60,39 @@ Both are in characters.
 """
 MOST_OF_IMAGES = 12_000_000
 """The maximum number of characters in all images on the page."""
+STEPS_OF_PAGE = 1_000
+"""The number of steps on a page of a file: a browser opens such a page at once (decision 169)."""
 _CLOSED = frozenset({StepKind.STATE})
 
 
 def html_text(document: RunDocument) -> Iterator[str]:
     """Yield a run as one HTML page, one step at a time; texts of the run are never interpreted as markup."""
     document.build()
-    yield from RunPage(document, PageOfRun(range(document.step_count))).pieces()
+    yield from HtmlRunPage(document, PageOfRun(range(document.step_count))).pieces()
+
+
+def html_pages(document: RunDocument, target: Path) -> Iterator[tuple[Path, Iterator[str]]]:
+    """Yield the path and the pieces of each page of a run, the first one last, which is `target`.
+
+    The others are next to it: `run.page-2.html`, `run.page-3.html`. Each is complete before the first page
+    exists, which links to them.
+    """
+    document.build()
+    starts = range(0, max(document.step_count, 1), STEPS_OF_PAGE)
+    steps = [range(start, min(start + STEPS_OF_PAGE, document.step_count)) for start in starts]
+    names = [
+        target.name,
+        *(f"{target.stem}.page-{number}{target.suffix}" for number in range(2, len(steps) + 1)),
+    ]
+    for place in reversed(range(len(steps))):
+        page = PageOfRun(
+            steps[place],
+            links=_links(names, steps, place),
+            first=place == 0,
+            last=place == len(steps) - 1,
+            whole=True,
+        )
+        yield target.with_name(names[place]), HtmlRunPage(document, page).pieces()
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +110,7 @@ class PageOfRun:
     whole: bool = False
 
 
-class RunPage:
+class HtmlRunPage:
     """Writes one page of a run. `left_out` counts the texts and characters that are not on it."""
 
     def __init__(self, document: RunDocument, page: PageOfRun) -> None:
@@ -312,6 +339,21 @@ class RunPage:
             f" open><summary>{plural(sum(self._kinds.values()), 'step')}</summary>\n"
             f"<fieldset>\n{boxes}{only}</fieldset>\n<ol>\n{''.join(self._entries)}</ol></details></nav>\n"
         )
+
+
+def _links(names: Sequence[str], steps: Sequence[range], place: int) -> str:
+    """Return the links from a page to all pages; empty if there is only one."""
+    if len(names) == 1:
+        return ""
+    parts = []
+    for number, (name, inside) in enumerate(zip(names, steps, strict=True)):
+        words = f"{inside.start + 1:,} to {inside.stop:,}"
+        if number == place:
+            parts.append(f'<b aria-current="page">{words}</b>')
+            continue
+        relation = {place - 1: ' rel="prev"', place + 1: ' rel="next"'}.get(number, "")
+        parts.append(f'<a href="{escape(quote(name))}"{relation}>{words}</a>')
+    return f'<p class="pages">steps {" · ".join(parts)}</p>\n'
 
 
 def _titled(kind: str, title: str, block: str) -> str:

@@ -1,6 +1,6 @@
 """Programs' databases as archives with a member for each session, in the form of a format that has a reader.
 
-A database is only read, and nothing is written beside it (decision 170).
+A database is only read, and nothing is written next to it (decision 170).
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ def sessions_of(blob: Blob | Archive) -> Blob | Archive:
         return blob
     import sqlite3
 
-    from gistpoint.sessions.records.databases import cursor, opencode
+    from gistpoint.sessions.records.databases.programs import PROGRAMS
     from gistpoint.sessions.records.databases.reading import Database
 
     database = Database(blob)
@@ -27,10 +27,10 @@ def sessions_of(blob: Blob | Archive) -> Blob | Archive:
         tables = database.tables
     except sqlite3.Error:
         return blob
-    for program in (opencode, cursor):
+    for program in PROGRAMS:
         try:
-            if tables >= program.TABLES and (found := program.members(database)):
-                return Archive(f"the database of {program.PROGRAM}", found)
+            if tables >= program.tables and (found := program.members(database)):
+                return Archive(f"the database of {program.name}", found)
         except sqlite3.OperationalError:
             continue  # another version's, without a column that is needed
         except sqlite3.Error as error:

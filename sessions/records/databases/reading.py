@@ -26,7 +26,7 @@ _FUNCTIONS = {"length", "sum"}
 
 
 class Database:
-    """A database in a file, or in an archive. Each query opens it anew, so that any thread may ask."""
+    """A database in a file, or in an archive. Each query opens it again, so that any thread may ask."""
 
     def __init__(self, blob: Blob) -> None:
         self._blob = blob
@@ -57,7 +57,7 @@ class Database:
             connection = sqlite3.connect(":memory:", check_same_thread=False)
             connection.deserialize(self._content)
             return connection
-        # Immutable: SQLite neither locks the file nor writes anything beside it.
+        # Immutable: SQLite neither locks the file nor writes anything next to it.
         address = f"file:{quote(str(self._file.absolute()))}?mode=ro&immutable=1"
         return sqlite3.connect(address, uri=True, check_same_thread=False)
 
