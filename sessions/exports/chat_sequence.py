@@ -49,6 +49,8 @@ class ChatSequence:
         self._open: dict[str, str] = {}
         """The ids of the calls without a result, by the ids that are written for them."""
         self._waiting: list[Message] = []
+        self._unmatched: list[Message] = []
+        """The results that name none of the open calls."""
         self._calls = 0
         self._refused: dict[str, None] = {}
         """The names of tools that the API refuses, in the order of their first calls."""
@@ -91,10 +93,9 @@ class ChatSequence:
             return message
         written = []
         for call in calls:
-            self._calls += 1
             id = call["id"]
             if not id or len(id) > MOST_ID_CHARACTERS or id in self._open:
-                id = f"call-{self._calls}"
+                id = self._new_id()
                 self.adapted[Adaptation.RENAMED] += 1
             self._open[id] = call["id"]
             if not _TOOL_NAME.fullmatch(call["function"]["name"]):
@@ -102,32 +103,46 @@ class ChatSequence:
             written.append({**call, "id": id})
         return {**message, "tool_calls": written}
 
+    def _new_id(self) -> str:
+        """Return an id that no open call has, neither as written nor as recorded."""
+        while True:
+            self._calls += 1
+            id = f"call-{self._calls}"
+            if id not in self._open and id not in self._open.values():
+                return id
+
     def _result(self, message: Message) -> Iterator[Message]:
-        """Yield a result, after it the messages that waited for the last one."""
-        if not self._open:
-            self.adapted[Adaptation.UNCALLED] += 1
-            yield {"role": "user", "content": message["content"]}
-            return
+        """Yield the result of an open call, after it the messages that waited for the last one."""
         given = message["tool_call_id"]
         id = next((written for written, recorded in self._open.items() if recorded == given), None)
         if id is None:
-            # Results without an id, or with an unknown one, belong to the open calls in order.
-            id = next(iter(self._open))
-            self.adapted[Adaptation.RENAMED] += 1
-        del self._open[id]
-        yield {**message, "tool_call_id": id}
+            self._unmatched.append(message)
+        else:
+            del self._open[id]
+            yield {**message, "tool_call_id": id}
         if not self._open:
             yield from self._released()
 
     def _closed(self) -> Iterator[Message]:
-        """Yield a result for each open call, then the messages that waited."""
+        """Yield a result for each open call, then the messages that waited.
+
+        Results without an id, or with an unknown one, belong to the calls that have no other, in order.
+        """
         for id in self._open:
-            self.adapted[Adaptation.NO_RESULT] += 1
-            yield {"role": "tool", "tool_call_id": id, "content": UNANSWERED}
+            if self._unmatched:
+                self.adapted[Adaptation.RENAMED] += 1
+                yield {**self._unmatched.pop(0), "tool_call_id": id}
+            else:
+                self.adapted[Adaptation.NO_RESULT] += 1
+                yield {"role": "tool", "tool_call_id": id, "content": UNANSWERED}
         self._open.clear()
         yield from self._released()
 
     def _released(self) -> Iterator[Message]:
+        for message in self._unmatched:
+            self.adapted[Adaptation.UNCALLED] += 1
+            yield {"role": "user", "content": message["content"]}
+        self._unmatched.clear()
         self.adapted[Adaptation.MOVED] += len(self._waiting)
         yield from self._waiting
         self._waiting.clear()

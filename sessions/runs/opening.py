@@ -29,7 +29,7 @@ from gistpoint.sessions.records.archives import (
     SliceBlob,
     opened,
 )
-from gistpoint.sessions.records.databases import sessions_of
+from gistpoint.sessions.records.databases import DATABASE, sessions_of
 from gistpoint.sessions.records.folders import (
     event_files,
     holding_sessions,
@@ -400,7 +400,8 @@ def _only_member(path: Path, archive: Archive) -> str:
         raise RunFileError(f"{path}: {refused.name!r} is refused: {refused.refused}.")
     examples = ", ".join(join_name(str(path), member.name) for member in usable[:2])
     raise RunFileError(
-        f"{path} holds {len(usable)} files.", hint=f"Name one, such as {examples}." if examples else ""
+        f"{path} holds {len(usable)} {'sessions' if archive.kind == DATABASE else 'files'}.",
+        hint=f"Name one, such as {examples}." if examples else "",
     )
 
 

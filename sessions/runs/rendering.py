@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import UTC, datetime
 
-from gistpoint.core.text import bounded, bounded_pieces
+from gistpoint.core.text import bounded, bounded_pieces, visible_line
 from gistpoint.sessions.formats.shared.calls import command_in, kind_of
 from gistpoint.sessions.records.model import (
     Json,
@@ -326,7 +326,7 @@ def step_lines(document: RunDocument, step: Step, *, limit: int | None = 20_000)
         if scope is TextScope.CALL and number in without_result:
             yield from _block(f"result {step.calls[number].id}".rstrip(), UNANSWERED)
     raw = step.raw
-    member = f" of {raw.member}" if raw.member else ""
+    member = f" of {visible_line(raw.member)}" if raw.member else ""
     yield f"raw: bytes {raw.start:,} to {raw.end:,}{member}"
 
 

@@ -456,29 +456,49 @@ def _write_chat(document: RunDocument, request: ConvertRun) -> None:
 
 def _write_html(document: RunDocument, request: ConvertRun) -> None:
     """Write pages that contain all texts; on standard output, one page, and report what it leaves out."""
+    from gistpoint.sessions.exports.html.page import HtmlRunPage, PageOfRun, html_pages
+
     target = Path(request.output or "/dev/stdout")
-    is_stream = target.exists() and not target.is_file()
-    if request.output is None or is_stream:
-        from gistpoint.sessions.exports.html.page import HtmlRunPage, PageOfRun
-
-        document.build()
-        page = HtmlRunPage(document, PageOfRun(range(document.step_count)))
-        _write_pieces(page.pieces(), request)
-        texts, characters = page.left_out
-        if texts:
-            left_out = f"{plural(characters, 'character')} of {plural(texts, 'text')}"
-            print(
-                f"gistpoint: The page leaves out {left_out}; with -o FILE, none is left out.", file=sys.stderr
-            )
+    if not _is_stream(target):
+        _write_html_pages([*html_pages(document, target)], target, request)
         return
-    from gistpoint.sessions.exports.html.page import html_pages
+    document.build()
+    page = HtmlRunPage(document, PageOfRun(range(document.step_count)))
+    _write_pieces(page.pieces(), request)
+    texts, characters = page.left_out
+    if texts:
+        left_out = f"{plural(characters, 'character')} of {plural(texts, 'text')}"
+        print(f"gistpoint: The page leaves out {left_out}; with -o FILE, none is left out.", file=sys.stderr)
 
-    pages = 0
-    for path, pieces in html_pages(document, target):
+
+def _is_stream(target: Path) -> bool:
+    """Whether a target is standard output or another device, also if a shell sends it to a file."""
+    return target.absolute().parts[1:2] in (("dev",), ("proc",)) or (target.exists() and not target.is_file())
+
+
+def _write_html_pages(pages: Sequence[tuple[Path, Iterator[str]]], target: Path, request: ConvertRun) -> None:
+    """Write the pages of a run, and remove the pages of a longer run that were written here before.
+
+    Raises `UserError` if a page would replace a file that is none of them.
+    """
+    from gistpoint.sessions.exports.html.page import is_page_of, page_path
+
+    for path, _ in pages:
+        if path != target and path.exists() and not (path.is_file() and is_page_of(path, target)):
+            raise UserError(
+                f"{path} would be a page of the run, but it is another file.",
+                hint="Move it away, or choose another name.",
+            )
+    for path, pieces in pages:
         _write_file(path, pieces, request)
-        pages += 1
-    if pages > 1:
-        print(f"gistpoint: {plural(pages, 'page')} were written; {target} is the first.", file=sys.stderr)
+    number = len(pages) + 1
+    while (old := page_path(target, number)).is_file() and is_page_of(old, target):
+        old.unlink()
+        number += 1
+    if len(pages) > 1:
+        print(
+            f"gistpoint: {plural(len(pages), 'page')} were written; {target} is the first.", file=sys.stderr
+        )
 
 
 def _write_pieces(pieces: Iterable[str], request: ConvertRun) -> None:

@@ -62,6 +62,7 @@ MOST_OF_IMAGES = 12_000_000
 """The maximum number of characters in all images on the page."""
 STEPS_OF_PAGE = 1_000
 """The number of steps on a page of a file: a browser opens such a page at once (decision 169)."""
+_BYTES_BEFORE_LINKS = 100_000
 _CLOSED = frozenset({StepKind.STATE})
 
 
@@ -80,10 +81,7 @@ def html_pages(document: RunDocument, target: Path) -> Iterator[tuple[Path, Iter
     document.build()
     starts = range(0, max(document.step_count, 1), STEPS_OF_PAGE)
     steps = [range(start, min(start + STEPS_OF_PAGE, document.step_count)) for start in starts]
-    names = [
-        target.name,
-        *(f"{target.stem}.page-{number}{target.suffix}" for number in range(2, len(steps) + 1)),
-    ]
+    names = [page_path(target, number).name for number in range(1, len(steps) + 1)]
     for place in reversed(range(len(steps))):
         page = PageOfRun(
             steps[place],
@@ -93,6 +91,19 @@ def html_pages(document: RunDocument, target: Path) -> Iterator[tuple[Path, Iter
             whole=True,
         )
         yield target.with_name(names[place]), HtmlRunPage(document, page).pieces()
+
+
+def page_path(target: Path, number: int) -> Path:
+    """Return the path of a page of a run, counted from 1; `target` is the first one."""
+    return target if number == 1 else target.with_name(f"{target.stem}.page-{number}{target.suffix}")
+
+
+def is_page_of(path: Path, target: Path) -> bool:
+    """Return whether a file is a further page of a run whose first page is `target`, by its links."""
+    with path.open("rb") as file:
+        head = file.read(_BYTES_BEFORE_LINKS).decode("utf-8", "replace")
+    links = head.partition('<p class="pages">')[2].partition("</p>")[0]
+    return f'href="{escape(quote(target.name))}"' in links
 
 
 @dataclass(frozen=True, slots=True)

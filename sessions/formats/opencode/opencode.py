@@ -278,7 +278,8 @@ class Opencode(SingleRun):
     def sniff(self, probe: FileProbe) -> float:
         """Return the confidence that the file is in this format."""
         whole = Record(probe.object)
-        if whole.word("info", "id").startswith("ses_"):
+        is_of_database = whole.get("program") == "opencode" and whole.has("messages")
+        if is_of_database or whole.word("info", "id").startswith("ses_"):
             return 1.0
         # A session file in opencode's storage is opened with its message files, which are in other folders.
         if probe.parts and whole.word("id").startswith("ses_"):

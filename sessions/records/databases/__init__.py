@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from gistpoint.sessions.records.archives import Archive, Blob, RunFileError
 
+DATABASE = "database"
+"""The kind of the archive of a database's sessions."""
 _HEAD = b"SQLite format 3\0"
 
 
@@ -30,7 +32,7 @@ def sessions_of(blob: Blob | Archive) -> Blob | Archive:
     for program in PROGRAMS:
         try:
             if tables >= program.tables and (found := program.members(database)):
-                return Archive(f"the database of {program.name}", found)
+                return Archive(DATABASE, found)
         except sqlite3.OperationalError:
             continue  # another version's, without a column that is needed
         except sqlite3.Error as error:

@@ -14,7 +14,7 @@ from functools import partial
 from typing import Any
 
 from gistpoint.sessions.records.archives import ArchiveMember
-from gistpoint.sessions.records.databases.reading import Database, document, value_of
+from gistpoint.sessions.records.databases.reading import Database, bounded_cell, document, value_of
 from gistpoint.sessions.records.model import Json
 from gistpoint.sessions.records.values import as_dict, as_str, objects
 
@@ -28,11 +28,11 @@ class KnownProgram:
     `members` returns its sessions, and raises `sqlite3.Error` for other columns and damaged tables.
     """
 
-    name: str
     tables: frozenset[str]
     members: Callable[[Database], list[ArchiveMember]]
 
 
+_DATA = bounded_cell("data")
 _COLUMNS = {
     "id": "id",
     "title": "title",
@@ -44,12 +44,21 @@ _COLUMNS = {
 
 
 def _opencode_sessions(database: Database) -> list[ArchiveMember]:
-    """Return the sessions. Raises `sqlite3.Error` if the tables have other columns, or are damaged."""
+    """Return the sessions, also those of messages or parts whose session is gone.
+
+    Raises `sqlite3.Error` if the tables have other columns, or are damaged.
+    """
     sizes = {
         row["session_id"]: row["size"]
         for row in database.rows("SELECT session_id, SUM(LENGTH(data)) AS size FROM part GROUP BY session_id")
     }
     sessions = [dict(row) for row in database.rows("SELECT * FROM session ORDER BY time_created, id")]
+    known = {session["id"] for session in sessions}
+    for table in ("message", "part"):
+        for row in database.rows(f"SELECT DISTINCT session_id FROM {table} ORDER BY session_id"):
+            if row["session_id"] not in known:
+                known.add(row["session_id"])
+                sessions.append({"id": row["session_id"]})
     members = []
     for session in sessions:
         id = str(session["id"])
@@ -62,10 +71,11 @@ def _opencode_export(database: Database, session: dict[str, Any]) -> dict[str, A
     """Return a session as an export."""
     id = session["id"]
     parts: dict[str, list[dict[str, Any]]] = {}
-    for row in database.rows("SELECT id, message_id, data FROM part WHERE session_id = ? ORDER BY id", [id]):
+    query = f"SELECT id, message_id, {_DATA} FROM part WHERE session_id IS ? ORDER BY id"
+    for row in database.rows(query, [id]):
         own = {"id": row["id"], "messageID": row["message_id"], "sessionID": id}
         parts.setdefault(row["message_id"], []).append({**_object(row["data"]), **own})
-    query = "SELECT id, data FROM message WHERE session_id = ? ORDER BY time_created, id"
+    query = f"SELECT id, {_DATA} FROM message WHERE session_id IS ? ORDER BY time_created, id"
     messages: list[dict[str, Any]] = [
         {
             "info": {**_object(row["data"]), "id": row["id"], "sessionID": id},
@@ -73,11 +83,13 @@ def _opencode_export(database: Database, session: dict[str, Any]) -> dict[str, A
         }
         for row in database.rows(query, [id])
     ]
+    # Parts of a message that is gone stand for one, so that they are read.
+    messages += [{"info": {"id": of, "role": "assistant"}, "parts": left} for of, left in parts.items()]
     info = {
         exported: session[column] for column, exported in _COLUMNS.items() if session.get(column) is not None
     }
     times = {"created": session.get("time_created"), "updated": session.get("time_updated")}
-    return {"info": {**info, "time": times}, "messages": messages}
+    return {"program": "opencode", "info": {**info, "time": times}, "messages": messages}
 
 
 def _object(data: object) -> dict[str, Any]:
@@ -86,6 +98,7 @@ def _object(data: object) -> dict[str, Any]:
     return {**value} if isinstance(value, dict) else {"type": "text", "text": str(value)}
 
 
+_VALUE = bounded_cell("value")
 _CHATS = "composerData:"
 _AFTER = "composerData;"
 """The first text after all those that begin with `_CHATS`."""
@@ -93,7 +106,7 @@ _AFTER = "composerData;"
 
 def _cursor_chats(database: Database) -> list[ArchiveMember]:
     """Return the chats with messages, by their ids. Raises `sqlite3.Error` if the table is damaged."""
-    query = f"SELECT key, value FROM {_OF_CURSOR} WHERE key > ? AND key < ? ORDER BY key"
+    query = f"SELECT key, {_VALUE} FROM {_OF_CURSOR} WHERE key > ? AND key < ? ORDER BY key"
     found = []
     for row in database.rows(query, [_CHATS, _AFTER]):
         chat = as_dict(value_of(row["value"]))
@@ -107,7 +120,7 @@ def _cursor_chats(database: Database) -> list[ArchiveMember]:
 
 def _chat(database: Database, id: str) -> Json:
     """Return a chat with all of its messages in order."""
-    one = f"SELECT value FROM {_OF_CURSOR} WHERE key = ?"
+    one = f"SELECT {_VALUE} FROM {_OF_CURSOR} WHERE key = ?"
     row = next(database.rows(one, [f"{_CHATS}{id}"]))
     chat = dict(as_dict(value_of(row["value"])))
     bubbles: list[Any] = objects(chat.pop("conversation", None))
@@ -120,6 +133,6 @@ def _chat(database: Database, id: str) -> Json:
 
 
 PROGRAMS = (
-    KnownProgram("opencode", frozenset({"session", "message", "part"}), _opencode_sessions),
-    KnownProgram("Cursor", frozenset({_OF_CURSOR}), _cursor_chats),
+    KnownProgram(frozenset({"session", "message", "part"}), _opencode_sessions),
+    KnownProgram(frozenset({_OF_CURSOR}), _cursor_chats),
 )

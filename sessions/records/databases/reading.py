@@ -22,7 +22,15 @@ from gistpoint.sessions.records.model import Json
 _LARGEST_IN_MEMORY = 1 << 30
 """The maximum size in bytes of a database in an archive, which is read in memory."""
 _ALLOWED = {sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ, sqlite3.SQLITE_RECURSIVE, sqlite3.SQLITE_FUNCTION}
-_FUNCTIONS = {"length", "sum"}
+_FUNCTIONS = {"length", "sum", "substr"}
+
+
+def bounded_cell(column: str, most: int = limits.RECORD) -> str:
+    """Return the SQL for the values of a column; of a value longer than `most`, only the beginning."""
+    return (
+        f"CASE WHEN LENGTH({column}) > {most} THEN SUBSTR({column}, 1, {limits.STRING_HEAD})"
+        f" ELSE {column} END AS {column}"
+    )
 
 
 class Database:
@@ -45,7 +53,6 @@ class Database:
             connection.text_factory = lambda data: data.decode("utf-8", "replace")
             connection.execute("PRAGMA trusted_schema = OFF")
             connection.execute("PRAGMA cell_size_check = ON")
-            connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, limits.RECORD)
             connection.set_authorizer(_authorized)
             try:
                 yield from connection.execute(query, values)
@@ -74,7 +81,7 @@ class Database:
     def _file(self) -> Path:
         """The file to read; a copy with the log merged if the program has not merged it yet."""
         assert isinstance(self._blob, FileBlob)
-        path = self._blob.path
+        path = self._blob.path.resolve()  # the log lies next to the file, not next to a link to it
         log = path.with_name(f"{path.name}-wal")
         if not log.is_file() or not log.stat().st_size:
             return path

@@ -83,6 +83,34 @@ def test_what_is_accepted_stays_as_it_is() -> None:
     assert sequence.words == ""
 
 
+@pytest.mark.parametrize("id", ["call-1", "call-2", "call-3"])
+def test_a_new_id_is_none_of_the_others(id: str) -> None:
+    long = "x" * 50
+    for called in ([id, long], [long, id]):
+        results = [result(long, "of long"), result(id, "of short")]
+        written = list(ChatSequence().ordered([assistant(*called), *results]))
+        assert faults(written) == []
+        ids = [call["id"] for call in written[0]["tool_calls"]]
+        of = dict(zip(called, ids, strict=True))
+        contents = {one["tool_call_id"]: one["content"] for one in written[1:]}
+        assert contents == {of[long]: "of long", of[id]: "of short"}
+
+
+@pytest.mark.parametrize(
+    ("given", "content"),
+    [
+        (["a", "a", "b"], {"a": "1", "b": "3", "user": "2"}),
+        (["?", "a", "b"], {"a": "2", "b": "3", "user": "1"}),
+        (["?", "a"], {"a": "2", "b": "1"}),
+        (["", ""], {"a": "1", "b": "2"}),
+    ],
+)
+def test_a_result_belongs_to_the_call_that_it_names(given: list[str], content: dict[str, str]) -> None:
+    results = [result(id, str(number)) for number, id in enumerate(given, start=1)]
+    written = list(ChatSequence().ordered([assistant("a", "b"), *results]))[1:]
+    assert {one.get("tool_call_id", one["role"]): one["content"] for one in written} == content
+
+
 def test_each_change_is_counted_and_named() -> None:
     sequence = ChatSequence()
     written = list(
@@ -99,10 +127,10 @@ def test_each_change_is_counted_and_named() -> None:
     )
     assert written == [
         said("user", "1"),
-        {"role": "assistant", "content": "a", "tool_calls": [call("a"), call("call-2"), call("call-3")]},
+        {"role": "assistant", "content": "a", "tool_calls": [call("a"), call("call-1"), call("call-2")]},
         result("a", "2"),
-        result("call-2", "3"),
-        result("call-3", UNANSWERED),
+        result("call-1", "3"),
+        result("call-2", UNANSWERED),
         said("user", "wait"),
         {"role": "assistant", "content": "", "tool_calls": [call("d", "sandbox.exec")]},
         result("d", UNANSWERED),

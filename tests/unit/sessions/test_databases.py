@@ -16,7 +16,8 @@ from recorded_runs.assistants import cursor_chat, opencode
 
 from gistpoint.core.errors import UserError
 from gistpoint.sessions.records.archives import RunFileError
-from gistpoint.sessions.records.databases.reading import _authorized, value_of
+from gistpoint.sessions.records.databases import programs
+from gistpoint.sessions.records.databases.reading import _authorized, bounded_cell, value_of
 from gistpoint.sessions.runs.opening import list_runs, open_run
 
 TABLES = """
@@ -139,6 +140,47 @@ def test_a_database_in_a_folder_that_can_not_be_written_to_is_read(tmp_path: Pat
         assert len(told(database)) == 3
     finally:
         tmp_path.chmod(0o700)
+
+
+def test_a_link_to_a_database_is_read_with_the_log_of_its_target(tmp_path: Path) -> None:
+    (tmp_path / "away").mkdir()
+    database = opencode_database(tmp_path / "real.db", "ses_1")
+    link = tmp_path / "away" / "link.db"
+    link.symlink_to(database)
+    with closing(sqlite3.connect(database)) as connection:
+        connection.execute("PRAGMA journal_mode = WAL")
+        fill_opencode(connection, "ses_2")
+        assert [one.name for one in list_runs([link])] == [f"{link}#ses_1", f"{link}#ses_2"]
+
+
+def test_rows_without_their_message_or_session_and_with_any_ids_are_read(tmp_path: Path) -> None:
+    database = opencode_database(tmp_path / "opencode.db", "odd id")
+    with closing(sqlite3.connect(database)) as connection:
+        part = json.dumps({"type": "text", "text": "left behind"})
+        connection.execute("INSERT INTO part VALUES ('p', 'gone', 'odd id', 1, 1, ?)", (part,))
+        connection.execute("INSERT INTO part VALUES ('q', NULL, NULL, 1, 1, ?)", (part,))
+        connection.execute("UPDATE message SET id = 'm' || id")
+        connection.execute("UPDATE part SET message_id = 'm' || message_id WHERE id LIKE 'prt%'")
+        connection.commit()
+    names = [one.name for one in list_runs([database])]
+    assert names == [f"{database}#odd%20id", f"{database}#None"]
+    for name in names:
+        assert [step.text for step in open_run(name).steps()][-1] == "left behind"
+    assert len(list(open_run(names[0]).steps())) == 4
+
+
+def test_one_cell_that_is_too_large_does_not_hide_the_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(programs, "_DATA", bounded_cell("data", most=1_000))
+    database = opencode_database(tmp_path / "opencode.db", "ses_1", "ses_2")
+    with closing(sqlite3.connect(database)) as connection:
+        large = json.dumps({"type": "text", "text": "y" * 5_000 + "z" * 100_000})
+        connection.execute("UPDATE part SET data = ? WHERE id = 'prt_0000-ses_1'", (large,))
+        connection.commit()
+    first, second = (open_run(one.name) for one in list_runs([database]))
+    assert next(iter(first.steps())).text.startswith('{"type": "text", "text": "yyy')
+    assert next(iter(second.steps())).text.startswith("Fix @a.py")
 
 
 def test_a_database_in_an_archive_is_read(tmp_path: Path) -> None:

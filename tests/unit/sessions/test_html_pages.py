@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
+import sys
 from html import unescape
 from pathlib import Path
 
@@ -83,3 +85,32 @@ def test_a_page_is_not_written_over_the_run(tmp_path: Path, capsys: Captured) ->
     assert main(["convert", str(run), "--to", "html", "-o", str(run)]) == 2
     assert "is the run itself" in capsys.readouterr().err
     assert run.read_bytes() == before
+
+
+def test_another_file_is_not_replaced_by_a_page_and_old_pages_go(tmp_path: Path, capsys: Captured) -> None:
+    run, target = long_run(tmp_path / "run.json", 2_500), tmp_path / "it.html"
+    others = tmp_path / "it.page-2.html"
+    others.write_text("<p>mine</p>")
+    assert main(["convert", str(run), "--to", "html", "-o", str(target)]) == 2
+    assert "would be a page of the run, but it is another file" in capsys.readouterr().err
+    assert others.read_text() == "<p>mine</p>"
+    assert not target.exists()
+    others.unlink()
+    for steps, names in (
+        (2_500, ["it.html", "it.page-2.html", "it.page-3.html"]),
+        (1_500, ["it.html", "it.page-2.html"]),
+        (10, ["it.html"]),
+    ):
+        long_run(run, steps)
+        assert main(["convert", str(run), "--to", "html", "-o", str(target)]) == 0
+        assert sorted(path.name for path in tmp_path.glob("*.html")) == names
+
+
+def test_a_device_gets_one_page_even_if_a_shell_sends_it_to_a_file(tmp_path: Path) -> None:
+    run = long_run(tmp_path / "run.json", 1_001)
+    command = [sys.executable, "-m", "gistpoint", "convert", str(run), "--to", "html", "-o", "/dev/stdout"]
+    with (tmp_path / "out").open("wb") as out:
+        subprocess.run(command, stdout=out, stderr=subprocess.PIPE, check=True)
+    text = (tmp_path / "out").read_text(encoding="utf-8")
+    assert text.count('<details class="step') == 1_001
+    assert 'class="pages"' not in text.partition("<main>")[2]

@@ -88,7 +88,7 @@ class AlignedList(RecordList):
             return []
         row = self.comparison.rows[index]
         names = ", ".join(str(milestone) for milestone in row.milestones)
-        sign = "≠" if index in self.comparison.different else " "
+        sign = signs.DIFFERS if index in self.comparison.different else " "
         middle = 26 if width >= 100 else 14
         side = max(8, (self.sight.width - middle - 4) // 2)
         style = "bold $text-accent" if row.milestones else "$foreground 60%"
