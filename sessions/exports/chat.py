@@ -89,27 +89,45 @@ def _messages(document: RunDocument) -> Iterator[Message]:
 
 
 def _messages_of(document: RunDocument, step: Step) -> Iterator[Message]:
+    """Yield the messages of a step; none for a kind that a chat leaves out."""
     if step.kind in _LEFT_OUT:
         return
-    text = "".join(document.full_text(step.text))
     is_of_solver = step.actor in (Actor.AGENT, Actor.PERSON)
-    if not is_of_solver and not step.calls:
-        parts = ["".join(document.full_text(result.text)) for result in step.results]
-        if text or not parts:
-            parts.insert(0, text)
-        yield {"role": "user" if step.actor is Actor.USER else "system", "content": "\n".join(parts)}
-        return
-    message: Message = {"role": "assistant", "content": text}
+    if is_of_solver or step.calls:
+        yield from _turn(document, step)
+    else:
+        yield _message_to_solver(document, step)
+
+
+def _message_to_solver(document: RunDocument, step: Step) -> Message:
+    """Return the message of a step without calls of a user, a harness or an environment."""
+    text = _whole(document, step.text)
+    parts = [_whole(document, result.text) for result in step.results]
+    if text or not parts:
+        parts.insert(0, text)
+    return {"role": "user" if step.actor is Actor.USER else "system", "content": "\n".join(parts)}
+
+
+def _turn(document: RunDocument, step: Step) -> Iterator[Message]:
+    """Yield the solver's message with its calls, then their results."""
+    message: Message = {"role": "assistant", "content": _whole(document, step.text)}
     if step.thought:
-        message["reasoning_content"] = "".join(document.full_text(step.thought))
+        message["reasoning_content"] = _whole(document, step.thought)
     ids = [call.id or f"call-{step.index + 1}-{number}" for number, call in enumerate(step.calls, start=1)]
     if step.calls:
         message["tool_calls"] = [_call(call, id) for call, id in zip(step.calls, ids, strict=True)]
     yield message
     # Results without an id belong to the calls in order.
     for result, id in zip(step.results, chain(ids, repeat("")), strict=False):
-        content = "".join(document.full_text(result.text))
-        yield {"role": "tool", "tool_call_id": result.call_id or id, "content": content}
+        yield {
+            "role": "tool",
+            "tool_call_id": result.call_id or id,
+            "content": _whole(document, result.text),
+        }
+
+
+def _whole(document: RunDocument, text: str) -> str:
+    return "".join(document.full_text(text))
 
 
 def _call(call: RunCall, id: str) -> Json:

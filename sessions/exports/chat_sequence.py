@@ -1,8 +1,8 @@
 """Puts the messages of a chat in an order that the API of OpenAI accepts (decision 168).
 
-Its rules: the results of an assistant's calls follow at once, one for each call; each has the id of its call;
-and there is no other result. Recorded runs break all of them: a person interrupts, results come late or
-never, or an agent without tool calls records what it observed.
+Its rules: the results of an assistant's calls follow immediately, one for each call; each has the id of its
+call; and there are no other results. Recorded runs break all of them: a person interrupts, results come late
+or are missing, or an agent without tool calls records what it observed.
 """
 
 from __future__ import annotations

@@ -83,7 +83,7 @@ def _opencode_export(database: Database, session: dict[str, Any]) -> dict[str, A
         }
         for row in database.rows(query, [id])
     ]
-    # Parts of a message that is gone stand for one, so that they are read.
+    # Parts can be left without their message. They get one here, since nobody would see them otherwise.
     messages += [{"info": {"id": of, "role": "assistant"}, "parts": left} for of, left in parts.items()]
     info = {
         exported: session[column] for column, exported in _COLUMNS.items() if session.get(column) is not None
