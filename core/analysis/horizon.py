@@ -181,19 +181,26 @@ def bootstrap(timed: Timed, seed: int, draws: int = BOOTSTRAPS) -> tuple[tuple[f
     families = [list(tasks.values()) for tasks in tree.values()]
     found: list[list[float]] = [[] for _ in CHANCES]
     for _ in range(draws):
-        chosen = [
-            runs[run]
-            for family in draw.integers(len(families), size=len(families))
-            for task in draw.integers(len(families[family]), size=len(families[family]))
-            for runs in [families[family][task]]
-            # A draw from one run takes no random number, so leaving it out changes no other draw.
-            for run in (draw.integers(len(runs), size=len(runs)) if len(runs) > 1 else (0,))
-        ]
-        fit = timed.fit(np.array(chosen, dtype=np.int64))
+        fit = timed.fit(np.array(_drawn_rows(families, draw), dtype=np.int64))
         for kept, chance in zip(found, CHANCES, strict=True):
             if fit is not None and np.isfinite(horizon := fit.at(chance)):
                 kept.append(horizon)
     return tuple(_middle(values) if len(values) > draws / 2 else None for values in found)
+
+
+def _drawn_rows(families: Sequence[Sequence[Sequence[int]]], draw: np.random.Generator) -> list[int]:
+    """Return the rows of one draw: families, then tasks of each, then runs of each, all with replacement."""
+    rows: list[int] = []
+    for family in draw.integers(len(families), size=len(families)):
+        tasks = families[family]
+        for task in draw.integers(len(tasks), size=len(tasks)):
+            runs = tasks[task]
+            # A draw from one run takes no random number, so leaving it out changes no other draw.
+            if len(runs) == 1:
+                rows.append(runs[0])
+            else:
+                rows.extend(runs[run] for run in draw.integers(len(runs), size=len(runs)))
+    return rows
 
 
 def _middle(values: Sequence[float]) -> tuple[float, float]:

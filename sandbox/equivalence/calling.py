@@ -38,6 +38,7 @@ _OF_REPLAYER = {
     _REPLAYER: _REPLAYER,
     "gistpoint_functions.py": "raw_functions.py",
     "gistpoint_sides.py": "plain_sides.py",
+    "gistpoint_tracers.py": "tracers.py",
 }
 MOST_CALLS = 500
 """The maximum number of different calls of a function that are recorded."""
@@ -97,11 +98,12 @@ class ReplayOutcome(msgspec.Struct, frozen=True):
 class Replayed:
     """The report of one run that repeated calls.
 
-    `outcomes` are by the number of the input, `described` are the encoded arguments by the number of the
-    call.
+    `outcomes` and the lines `reached` in the function's file are by the number of the input, `described` are
+    the encoded arguments by the number of the call.
     """
 
     outcomes: dict[int, ReplayOutcome] = field(default_factory=dict)
+    reached: dict[int, frozenset[int]] = field(default_factory=dict)
     described: dict[int, list[Encoded]] = field(default_factory=dict)
     problem: str = ""
     finished: bool = False
@@ -133,6 +135,11 @@ class _DescribedRecord(msgspec.Struct, tag_field="e", tag="described"):
     values: list[Encoded]
 
 
+class _ReachedRecord(msgspec.Struct, tag_field="e", tag="reached"):
+    input: int
+    lines: list[int]
+
+
 class _UndescribedRecord(msgspec.Struct, tag_field="e", tag="undescribed"):
     pass
 
@@ -147,7 +154,7 @@ class _FinishRecord(msgspec.Struct, tag_field="e", tag="finish"):
 
 _RecorderRecord: TypeAlias = _CallRecord | _PassedOverRecord | _FinishRecord
 _ReplayerRecord: TypeAlias = (
-    _OutcomeRecord | _DescribedRecord | _UndescribedRecord | _ProblemRecord | _FinishRecord
+    _OutcomeRecord | _ReachedRecord | _DescribedRecord | _UndescribedRecord | _ProblemRecord | _FinishRecord
 )
 
 
@@ -224,6 +231,7 @@ class CallRunner:
         inputs: Sequence[int | Sequence[Encoded]],
         *,
         describe: bool = False,
+        lines: bool = False,
         test_files: Collection[str] = (),
         timeout_s: float,
         run: RunContext,
@@ -232,8 +240,8 @@ class CallRunner:
 
         Returns the outcomes. An input has none if it was not reached, because the run was stopped or ended
         early (see `problem`), or if its record was malformed. If `describe` is true, the encoded arguments of
-        the recorded calls are returned too. The folders of `test_files` are on the import path. Raises
-        `CancelledError` if stopped.
+        the recorded calls are returned too, and if `lines` is true, the lines that each call reached. The
+        folders of `test_files` are on the import path. Raises `CancelledError` if stopped.
         """
         found, key = Replayed(), os.urandom(32).hex()
         seal = ResultSeal(bytes.fromhex(key))
@@ -247,6 +255,8 @@ class CallRunner:
             match record:
                 case _OutcomeRecord():
                     found.outcomes[record.input] = record
+                case _ReachedRecord(number, reached):
+                    found.reached[number] = frozenset(reached)
                 case _DescribedRecord(call, values):
                     found.described[call] = values
                 case _ProblemRecord(words):
@@ -279,6 +289,7 @@ class CallRunner:
             "inputs": [given if isinstance(given, int) else list(given) for given in inputs],
             "limit_s": CALL_LIMIT_S,
             "describe": describe,
+            "lines": lines,
         }
         ended = self._run(tree, pins, control, order, on_line, timeout_s, run)
         if not found.finished and not found.problem:

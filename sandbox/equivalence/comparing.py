@@ -25,8 +25,17 @@ from gistpoint.sandbox.equivalence.calling import (
     Replayed,
     ReplayOutcome,
 )
-from gistpoint.sandbox.equivalence.encoded import Encoded, calls_in, written
-from gistpoint.sandbox.equivalence.hints import hints_of
+from gistpoint.sandbox.equivalence.encoded import (
+    Encoded,
+    as_example,
+    as_input,
+    attributes_of,
+    calls_in,
+    members,
+    written,
+)
+from gistpoint.sandbox.equivalence.guiding import ReachedInput, changed_lines, worth_varying
+from gistpoint.sandbox.equivalence.hints import Hints, hints_of
 from gistpoint.sandbox.equivalence.simplifying import simpler, size
 from gistpoint.sandbox.equivalence.varying import varied
 from gistpoint.sandbox.limits import RunLimits
@@ -36,6 +45,10 @@ VARIED = 600
 """The maximum number of varied inputs for each function."""
 _SLOWER = 4
 """The multiple of its usual time limit that a suite may take while its calls are recorded."""
+_ROUNDS = 2
+"""The number of times that inputs are varied again, as long as no difference is found."""
+_SEEDS = 12
+"""The maximum number of inputs that one such round varies."""
 _STEPS = 12
 _BATCH = 120
 _SHOWN = 300
@@ -52,6 +65,8 @@ class _Pair:
     original: ReplayOutcome
     repair: ReplayOutcome
     recorded: bool
+    lines: tuple[frozenset[int], frozenset[int]] = (frozenset(), frozenset())
+    """The lines of the function's file that the call reached in the original and in the repair."""
 
     @property
     def arguments(self) -> Sequence[Encoded]:
@@ -96,6 +111,7 @@ class SandboxEquivalenceTester:
                 tree: SourceTree,
                 inputs: Sequence[int | Sequence[Encoded]],
                 describe: bool = False,
+                lines: bool = False,
                 span: FunctionSpan = span,
                 calls: RecordedCalls = calls,
             ) -> Replayed:
@@ -106,6 +122,7 @@ class SandboxEquivalenceTester:
                     calls,
                     inputs,
                     describe=describe,
+                    lines=lines,
                     test_files=test_files,
                     timeout_s=timeout_s,
                     run=run,
@@ -175,9 +192,14 @@ class _FunctionComparison:
         # The repair's literals count too, because repairs often err by testing for a particular value.
         hints = hints_of((self.original, self.repaired), self.span.path, self.span.qualname)
         self.raises = hints.raises
-        made = varied(examples, VARIED, hints)
-        more = self._pairs(made, False)
+        more = self._pairs(varied(examples, VARIED, hints), False)
         pairs = [*recorded, *more]
+        for _ in range(_ROUNDS if pairs else 0):
+            if any(pair.differs for pair in pairs):
+                break
+            again = self._pairs(self._varied_again(pairs, hints), False)
+            more += again
+            pairs += again
         if not pairs:
             return self._not_comparable(
                 f"No call of {self.span.qualname} could be repeated with an answer that can be compared.",
@@ -194,6 +216,26 @@ class _FunctionComparison:
             example=self._example(differing) if differing else None,
         )
 
+    def _varied_again(self, pairs: Sequence[_Pair], hints: Hints) -> list[list[Encoded]]:
+        """Return inputs like those that reach the changed lines, or that go a way which few others go."""
+        path = self.span.path
+        changed = changed_lines(self.original.read(path), self.repaired.read(path))
+        reached = [ReachedInput(pair.values, *pair.lines) for pair in pairs if pair.values]
+        seeds = worth_varying(reached, changed, _SEEDS)
+        examples = [[as_example(value, self._described_at) for value in seed] for seed in seeds]
+        known = {repr(list(map(as_input, pair.arguments))) for pair in pairs}
+        return [made for made in varied(examples, VARIED, hints) if repr(made) not in known]
+
+    def _described_at(self, call: int, way: Sequence[int | str]) -> Encoded | None:
+        """Return the description of the object at a place in a recorded call's arguments, or None."""
+        found: Encoded = ["l", self.described.get(call, [])]
+        for step in way:
+            inside = dict(attributes_of(found)) if isinstance(step, str) else dict(enumerate(members(found)))
+            if step not in inside:
+                return None
+            found = inside[step]
+        return found
+
     def _not_comparable(self, reason: str, passed_over: int) -> EquivalenceReport:
         return EquivalenceReport(Equivalence.NOT_COMPARABLE, passed_over=passed_over, reason=reason)
 
@@ -209,8 +251,8 @@ class _FunctionComparison:
             return []
         once = first or self.replay(self.original, inputs)
         # Run between the two runs of the original, so that answers that change over time differ there too.
-        repair = self.replay(self.repaired, inputs)
-        again = self.replay(self.original, inputs)
+        repair = self.replay(self.repaired, inputs, lines=True)
+        again = self.replay(self.original, inputs, lines=True)
         pairs = []
         for n, given in enumerate(inputs):
             known = _steady(once.outcomes.get(n), again.outcomes.get(n))
@@ -228,7 +270,8 @@ class _FunctionComparison:
             if has_exception and self._is_incomplete(given):
                 continue
             values = self.described.get(given) if isinstance(given, int) else given
-            pairs.append(_Pair(values, n, known, found, recorded))
+            lines = again.reached.get(n, frozenset()), repair.reached.get(n, frozenset())
+            pairs.append(_Pair(values, n, known, found, recorded, lines))
         return pairs
 
     def _is_incomplete(self, given: int | Sequence[Encoded]) -> bool:

@@ -5,7 +5,7 @@ Nothing of a repository may be unpickled outside the sandbox, so inputs are made
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, TypeVar
 
 _Item = TypeVar("_Item")
@@ -15,6 +15,8 @@ CONTAINERS = "ltezc"
 """The tags of a list, tuple, set, frozenset and slice, whose content is a list of encoded values."""
 _PLAIN_OBJECT = 4
 """The length of an encoded object without its attributes."""
+_VARIED_OBJECT = 6
+"""The length of an object of an input that serves as an example: its attributes, and those that are set."""
 _BRACKETS = {"l": ("[", "]"), "t": ("(", ")"), "e": ("{", "}"), "z": ("frozenset({", "})")}
 _EMPTY = {"e": "set()", "z": "frozenset()"}
 """The notation of empty containers whose brackets alone mean another type: `{}` is a dictionary."""
@@ -55,10 +57,13 @@ def calls_in(value: Encoded) -> Iterator[int]:
 
 
 def as_input(value: Encoded) -> Encoded:
-    """Return a described value as an input that leaves all of its objects as they were recorded."""
+    """Return a described value as an input that leaves its objects as they were recorded.
+
+    The attributes that `as_example` found to be set stay set.
+    """
     match value[0]:
         case "o":
-            return value[:_PLAIN_OBJECT]
+            return [*value[:_PLAIN_OBJECT], *([kept] if (kept := _set_attributes(value)) else [])]
         case "d":
             return ["d", [[as_input(key), as_input(part)] for key, part in value[1]]]
         case "x":
@@ -70,7 +75,32 @@ def as_input(value: Encoded) -> Encoded:
 
 def with_attributes(value: Encoded, attributes: Sequence[Sequence[Any]]) -> Encoded:
     """Return an object of a recorded call with other attributes: pairs of a name and an encoded value."""
-    return [*value[:_PLAIN_OBJECT], [list(pair) for pair in attributes]]
+    changed = {pair[0]: list(pair) for pair in (*_set_attributes(value), *attributes)}
+    return [*value[:_PLAIN_OBJECT], list(changed.values())]
+
+
+def _set_attributes(value: Encoded) -> list[list[Any]]:
+    return value[_VARIED_OBJECT - 1] if len(value) == _VARIED_OBJECT else []
+
+
+def as_example(value: Encoded, described: Callable[[int, Sequence[Any]], Encoded | None]) -> Encoded:
+    """Return a value of an input as one that can be varied further; what its objects have set stays set.
+
+    `described(call, way)` is the object at a place in a recorded call, or None if it has no description.
+    """
+    match value[0]:
+        case "o":
+            known = described(value[1], value[2])
+            own = attributes_of(value)
+            held = dict(attributes_of(known) if known else []) | dict(own)
+            return [*value[:_PLAIN_OBJECT], [[name, part] for name, part in held.items()], own]
+        case "d":
+            return ["d", [[as_example(part, described) for part in pair] for pair in value[1]]]
+        case "x":
+            return ["x", value[1], [as_example(part, described) for part in value[2]]]
+        case kind if kind in CONTAINERS:
+            return [kind, [as_example(part, described) for part in value[1]]]
+    return value
 
 
 def written(value: Encoded) -> str:

@@ -2,9 +2,10 @@
 
 Runs in the target's interpreter. The order has the `path`, `module` and `qualname` of the function, the
 `shape` of its signature, the recorded `calls` (pickled arguments), the `inputs` to call it with (the number
-of a call, or encoded arguments), `limit_s` for each call, and `describe`: whether the recorded arguments are
-reported as encoded values. The records are `described`, `undescribed`, `outcome`, `problem` (why nothing can
-be called) and `finish`.
+of a call, or encoded arguments), `limit_s` for each call, `describe`: whether the recorded arguments are
+reported as encoded values, and `lines`: whether the lines that a call reaches in the function's file are
+reported. The records are `described`, `undescribed`, `outcome`, `reached`, `problem` (why nothing can be
+called) and `finish`.
 
 An encoded value is a list whose first member names its kind: `n` None, `b` a truth value, `i` a whole number
 in decimal, `f` a float as Python writes it, `s` a text, `y` bytes in hexadecimal, `l` `t` `e` `z` a list,
@@ -37,6 +38,7 @@ import signal
 import sys
 import types
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 
@@ -54,9 +56,11 @@ def _sibling(name: str) -> types.ModuleType:
 if TYPE_CHECKING or "." in __name__:
     from gistpoint.sandbox.payload import plain_sides as sides
     from gistpoint.sandbox.payload.raw_functions import the_function
+    from gistpoint.sandbox.payload.tracers import LineTracer
 else:
     sides = _sibling("gistpoint_sides.py")
     the_function = _sibling("gistpoint_functions.py").the_function
+    LineTracer = _sibling("gistpoint_tracers.py").LineTracer
 
 _DEPTH = 8
 _ITEMS = 2_000
@@ -503,6 +507,17 @@ def outcome(function: Any, shape: list[Any], values: list[Any], limit_s: float) 
     return found
 
 
+def _with_lines(path: str, call: Callable[[], dict[str, str]]) -> tuple[dict[str, str], list[int]]:
+    """Return the outcome of a call, and the lines of the file at `path` that it reached, sorted."""
+    tracer = LineTracer(path, lambda frame: None, ())
+    tracer.start()
+    try:
+        found = call()
+    finally:
+        lines = tracer.stop()
+    return found, lines
+
+
 def main() -> int:
     """Read the order, make the calls, report their outcomes, and return 0."""
     channel = _sibling("gistpoint_results.py")
@@ -536,7 +551,13 @@ def main() -> int:
         except BaseException as error:
             put("outcome", input=number, kind="lost", shown=type(error).__name__, hash="")
             continue
-        put("outcome", input=number, **outcome(function, shape, values, order["limit_s"]))
+        call = partial(outcome, function, shape, values, order["limit_s"])
+        if order["lines"]:
+            found, lines = _with_lines(function.__code__.co_filename, call)
+            put("reached", input=number, lines=lines)
+        else:
+            found = call()
+        put("outcome", input=number, **found)
     put("finish")
     return 0
 

@@ -139,9 +139,7 @@ def media_text(part: dict[str, Json], kind: str = "") -> str:
 
     The text contains the name of the medium, or its type and size, and any text in it.
     """
-    kind = kind or as_str(part.get("type")).removeprefix("input_").removeprefix("output_").removesuffix(
-        "_url"
-    )
+    kind = kind or _kind_of_medium(as_str(part.get("type")))
     holders = [as_dict(part.get(key)) for key in ("source", kind, "image_url", f"input_{kind}")]
     facts = {key: value for holder in reversed([part, *holders]) for key, value in holder.items() if value}
     name = as_str(first(facts, "path", "url", "filename", "file_name", "file_id", "title", "name", "id"))
@@ -150,12 +148,17 @@ def media_text(part: dict[str, Json], kind: str = "") -> str:
     data = first(facts, "data", "file_data")
     if isinstance(data, str) and as_dict(part.get("source")).get("type") == "text":
         return joined([f"[{kind}: {name}]" if name else "", data])
-    shown = [_without_data(name), as_str(first(facts, "media_type", "mime_type", "format"))]
-    shown.append(_size(data) if isinstance(data, str) else "")
+    media_type = as_str(first(facts, "media_type", "mime_type", "format"))
+    size = _size(data) if isinstance(data, str) else ""
+    # A set would lose the order: a data URL as the name repeats the type and the size.
+    shown = dict.fromkeys(filter(None, (_without_data(name), media_type, size)))
     inside = [as_text(facts.get(key)) for key in ("transcript", "content", "text")]
-    return joined(
-        [f"[{kind}: {', '.join(dict.fromkeys(fact for fact in shown if fact))}]".replace(": ]", "]"), *inside]
-    )
+    return joined([f"[{kind}: {', '.join(shown)}]" if shown else f"[{kind}]", *inside])
+
+
+def _kind_of_medium(type_name: str) -> str:
+    """Return `image` for `input_image`, `image_url` and the like."""
+    return type_name.removeprefix("input_").removeprefix("output_").removesuffix("_url")
 
 
 def _without_data(name: str) -> str:

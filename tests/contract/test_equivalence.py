@@ -66,6 +66,27 @@ def counts(words):
 
 def never_called(): return 1
 
+def opened(code):
+    if code[0] != 17:
+        return "closed"
+    if code[1] != 43:
+        return "first"
+    if code[2] != 71:
+        return "second"
+    return "open"
+
+class Door:
+    def __init__(self, key, turns, push):
+        self.key = key
+        self.turns = turns
+        self.push = push
+    def is_open(self):
+        if self.key != 17:
+            return False
+        if self.turns != 43:
+            return False
+        return self.push == 71
+
 def outer(n):
     def inner(m):
         return m + n
@@ -88,6 +109,8 @@ def test_later(): assert asyncio.run(mod.later(1)) == 2
 def test_chance(): assert mod.chance(1)
 def test_lock(): assert mod.takes_a_lock(threading.Lock()) == 1
 def test_outer(): assert mod.outer(1) == 2
+def test_opened(): assert mod.opened([1, 2, 3]) == "closed"
+def test_door(): assert not mod.Door(1, 2, 3).is_open()
 """
 FILES = {"mod.py": LIBRARY, "tests/test_a.py": TESTS}
 Compare = Callable[[Mapping[str, str]], EquivalenceReport]
@@ -163,6 +186,34 @@ def test_a_repair_that_passes_its_tests_and_is_wrong_is_found(
     found = report.example
     assert found is not None
     assert (found.call, found.original, found.repair) == (call, original, repair)
+
+
+@on_one_backend
+@pytest.mark.parametrize(
+    ("qualname", "code", "call", "answers"),
+    [
+        (
+            "opened",
+            'def opened(code):\n    if code[0] == 17:\n        return "first" if code[1] != 43 else "second"\n'
+            '    return "closed"',
+            "opened([17, 43, 71])",
+            ("'open'", "'second'"),
+        ),
+        (
+            "Door.is_open",
+            "def is_open(self):\n    return False",
+            "Door.is_open(<mod.Door of call 1 with key=17, turns=43, push=71>)",
+            ("True", "False"),
+        ),
+    ],
+)
+def test_a_fault_behind_several_conditions_is_found(
+    compare: Compare, qualname: str, code: str, call: str, answers: tuple[str, str]
+) -> None:
+    """Each condition is satisfied by varying an input that satisfied the one before (decision 180)."""
+    found = compare({qualname: code}).example
+    assert found is not None
+    assert (found.call, (found.original, found.repair)) == (call, answers)
 
 
 @on_one_backend
