@@ -394,11 +394,18 @@ async def test_giving_up_between_tasks_ends_nothing_and_names_the_key_that_does(
     assert participation(machine, root).person.withdrawn is None
 
 
-async def test_declining_ends_it(machine: Machine, tmp_path: Path) -> None:
+async def test_declining_asks_once_and_ends_it(machine: Machine, tmp_path: Path) -> None:
     root = joined(machine, tmp_path / "study")
     async with taking(machine, root) as driver:
         await driver.until_page("ConsentPage")
         await driver.press("f8")
+        await driver.until_page("ConfirmDialog")
+        await driver.press("enter")  # the default goes back, so that one wrong key ends nothing
+        await driver.until_page("ConsentPage")
+        assert not participation(machine, root).person.declined
+        await driver.press("f8")
+        await driver.until_page("ConfirmDialog")
+        await driver.press("shift+tab", "enter")
         await driver.until_page("LastPage")
         assert "decided not to take part" in driver.text()
     assert participation(machine, root).person.declined

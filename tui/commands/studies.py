@@ -47,6 +47,9 @@ from gistpoint.tui.commands.progress import long_work
 from gistpoint.tui.study_opening import open_study, share_again
 
 STUDY = argument("DIR", "the study's folder, or its name on the team's store")
+UNBLIND = option(
+    "see outcomes although the study is still open; its log and reports will mention it", "--unblind"
+)
 _NAMED = OptionTable({"study": STUDY})
 R = TypeVar("R", bound=Request)
 

@@ -14,6 +14,7 @@ from gistpoint.core.trees import SourceTree
 from gistpoint.object_graph import build_equivalence_tester, build_services
 from gistpoint.sessions.confirming import AskedPass
 from gistpoint.sessions.studies.confirming import PassesToConfirm, confirm_study, passes_to_confirm
+from gistpoint.sessions.studies.course import outcomes_hidden, require_unblinded
 from gistpoint.sessions.studies.folder import StudyFolder
 from gistpoint.sessions.studies.loading import load_study
 from gistpoint.sessions.studies.repairs import (
@@ -33,7 +34,7 @@ from gistpoint.tui.commands.confirming import asked_row, asked_words, is_odd
 from gistpoint.tui.commands.options import CliCommand, OptionTable, option
 from gistpoint.tui.commands.output import print_json, print_table, print_text, require_terminal
 from gistpoint.tui.commands.progress import long_work
-from gistpoint.tui.commands.studies import STUDY, NamedStudy, StudyShown
+from gistpoint.tui.commands.studies import STUDY, UNBLIND, NamedStudy, StudyShown
 from gistpoint.tui.study_opening import open_study
 
 
@@ -43,19 +44,21 @@ class RepairComparison(StudyShown):
 
     repairs: CompareRepairs
     isolation: IsolationChoice
+    unblind: bool = False
 
 
 def compare(request: RepairComparison) -> int:
     """Compare repairs with the originals, and print all results. Return 1 if one differs.
 
     Repairs that were compared earlier are left out unless requested. Raises `StudyError` for a simulated
-    study.
+    study, and while outcomes are hidden.
     """
     folder = open_study(request.study)
     if folder.study.simulated:
         raise StudyError(
             f"{folder.study.id} is simulated: its repairs are made up, so there is nothing to compare."
         )
+    require_unblinded(folder, unblind=request.unblind)
     passing = _passing(folder)
     with long_work(
         quiet=request.json, kept="Comparisons so far are kept: the same command continues from there."
@@ -82,16 +85,20 @@ class ConfirmStudy(StudyShown):
     """A request to confirm the passes of a study."""
 
     isolation: IsolationChoice
+    unblind: bool = False
 
 
 def confirm(request: ConfirmStudy) -> int:
     """Confirm the passes whose journals are on this machine, and print each result.
 
-    Return 1 if one needs a person's attention, or if other machines have journals. Raises `StudyError` for a
-    simulated study.
+    Return 1 if one needs a person's attention, or if other machines have journals. While outcomes are hidden,
+    nothing is printed that depends on them, not even their number (decision 171), and the answer is 0. Raises
+    `StudyError` for a simulated study.
     """
     folder = open_study(request.study)
     folder.require_people()
+    if outcomes_hidden(folder, unblind=request.unblind):
+        return _confirm_unseen(request, folder)
     waiting = passes_to_confirm(folder)
     found: list[AskedPass] = []
     with long_work(
@@ -110,6 +117,24 @@ def confirm(request: ConfirmStudy) -> int:
     return NEGATIVE if waiting.elsewhere or any(map(is_odd, found)) else DONE
 
 
+def _confirm_unseen(request: ConfirmStudy, folder: StudyFolder) -> int:
+    with long_work(
+        quiet=True, kept="Confirmations so far are in the journals: the same command continues."
+    ) as work:
+        for _ in confirm_study(
+            build_services(request.isolation), folder, passes_to_confirm(folder).here, work.run
+        ):
+            pass
+    if request.json:
+        print_json("gistpoint.study-confirm/1", {"study": folder.study.id, "hidden": True})
+    else:
+        print_text(
+            "The passes with a journal on this machine, if any, are confirmed. Results are hidden until the"
+            " study is closed. Run the command on each machine that has journals."
+        )
+    return DONE
+
+
 def _print_waiting(waiting: PassesToConfirm) -> None:
     if not waiting.here:
         print_text("No pass with a journal on this machine has to be confirmed.")
@@ -125,15 +150,20 @@ class BlindReading(NamedStudy):
     """A request to read the passing changes of a study blind."""
 
     reader: str = ""
+    unblind: bool = False
 
 
 def read_changes(request: BlindReading) -> int:
-    """Open the passing changes of a study for reading. Raises `StudyError` if nothing has passed yet."""
+    """Open the passing changes of a study for reading.
+
+    Raises `StudyError` if nothing has passed yet, and while outcomes are hidden.
+    """
     from gistpoint.core.locations import Locations
     from gistpoint.tui.base_app import OneScreenApp
     from gistpoint.tui.screens.study.reading import BlindReadingScreen, MergeAnswer, ShownChange
 
     folder = open_study(request.study)
+    require_unblinded(folder, unblind=request.unblind)
     require_terminal("reading", hint="`gistpoint study report DIR` contains readers' answers.")
     reader = request.reader or getpass.getuser()
     items = reading_queue(folder, _passing(folder), reader)
@@ -173,6 +203,7 @@ COMPARE = CliCommand(
         "repairs": OptionTable({"again": option("also compare attempts that were compared before")}),
         "json": JSON,
         "isolation": ISOLATION,
+        "unblind": UNBLIND,
     },
     about=(
         "Compares every repair that passed with the original: on the calls that the tests make, and"
@@ -183,12 +214,12 @@ COMPARE = CliCommand(
 CONFIRM = CliCommand(
     ConfirmStudy,
     confirm,
-    {"study": STUDY, "json": JSON, "isolation": ISOLATION},
+    {"study": STUDY, "json": JSON, "isolation": ISOLATION, "unblind": UNBLIND},
     about=(
         "Runs the suite once more for each pass, with the submitted functions in a separate process"
         " that contains no tests, writes the result to the journal, and publishes the journal again."
         " Each machine does this for its own journals. The exit code is 1 if a pass is contradicted, could"
-        " not be checked, or is on another machine."
+        " not be checked, or is on another machine. While the study is open, results are hidden."
     ),
 )
 READ = CliCommand(
@@ -197,6 +228,7 @@ READ = CliCommand(
     {
         "study": STUDY,
         "reader": option("the reader's pseudonym (default: the login)", metavar="NAME"),
+        "unblind": UNBLIND,
     },
     about=(
         "Shows every change that passed, one after another, without its author; the originals are"

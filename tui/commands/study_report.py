@@ -22,7 +22,7 @@ from gistpoint.tui.commands.command import DONE, NEGATIVE
 from gistpoint.tui.commands.options import option
 from gistpoint.tui.commands.output import print_json, print_table, print_text, write_whole
 from gistpoint.tui.commands.progress import long_work
-from gistpoint.tui.commands.studies import StudyCommand
+from gistpoint.tui.commands.studies import UNBLIND, StudyCommand
 
 
 def analyse(study: StudyFolder, request: AnalyseStudy, as_json: bool) -> int:
@@ -155,9 +155,6 @@ def _open(target: Path) -> None:
         )
 
 
-_UNBLIND = option(
-    "see outcomes although the study is still open; its log and reports will mention it", "--unblind"
-)
 ANALYSE = StudyCommand(
     AnalyseStudy,
     analyse,
@@ -167,7 +164,7 @@ ANALYSE = StudyCommand(
             " study.toml, or else all)",
             metavar="ID",
         ),
-        "unblind": _UNBLIND,
+        "unblind": UNBLIND,
     },
     json=option("as JSON, in full precision", "--json"),
     about=(
@@ -188,7 +185,7 @@ REPORT = StudyCommand(
             metavar="FILE",
         ),
         "open": option("open the page in the browser, if there is a screen"),
-        "unblind": _UNBLIND,
+        "unblind": UNBLIND,
     },
     json=option("print the names of the written files as JSON", "--json"),
     about=(

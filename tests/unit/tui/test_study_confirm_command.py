@@ -30,13 +30,35 @@ def test_passes_of_people_are_confirmed_once(
     root, machine = study_at(tmp_path / "study"), Machine.at(tmp_path / "home")
     opened(machine.open(root))
     take_part(participation(machine, root))
-    assert cli.main(["study", "confirm", str(root)]) == 0
+    assert cli.main(["study", "confirm", str(root), "--unblind"]) == 0
     assert capsys.readouterr().out.count(": confirmed") == 2
-    assert cli.main(["study", "confirm", str(root), "--json"]) == 0
+    assert cli.main(["study", "confirm", str(root), "--json", "--unblind"]) == 0
     assert json.loads(capsys.readouterr().out)["attempts"] == []
     monkeypatch.setenv("GISTPOINT_HOME", str(tmp_path / "other"))
-    assert cli.main(["study", "confirm", str(root)]) == 0
+    assert cli.main(["study", "confirm", str(root), "--unblind"]) == 0
     assert "No pass with a journal on this machine has to be confirmed" in capsys.readouterr().out
+
+
+def test_an_open_study_shows_nothing_that_depends_on_results(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Captured
+) -> None:
+    """What the commands print is the same whether nobody has passed, somebody has, or all are confirmed."""
+    monkeypatch.setenv("GISTPOINT_HOME", str(tmp_path / "home"))
+    monkeypatch.setattr(object_graph, "build_confirmer", lambda options, **more: ScriptedConfirmer())
+    root, machine = study_at(tmp_path / "study"), Machine.at(tmp_path / "home")
+    opened(machine.open(root))
+    part = participation(machine, root)
+    shown = []
+    for act in (lambda: None, lambda: take_part(part), lambda: None):
+        act()
+        codes = [cli.main(["study", what, str(root)]) for what in ("confirm", "compare", "read")]
+        codes.append(cli.main(["study", "confirm", str(root), "--json"]))
+        shown.append((codes, capsys.readouterr()))
+    assert shown[0] == shown[1] == shown[2]
+    assert "hidden until" in shown[0][1].out
+    assert shown[0][1].err.count("outcomes are hidden until it is closed") == 2
+    assert cli.main(["study", "confirm", str(root), "--unblind", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["attempts"] == []  # they were confirmed, unseen
 
 
 def test_another_machine_names_the_passes_that_it_may_not_add_to(
@@ -46,7 +68,7 @@ def test_another_machine_names_the_passes_that_it_may_not_add_to(
     opened(machine.open(root))
     take_part(participation(machine, root))
     monkeypatch.setenv("GISTPOINT_HOME", str(tmp_path / "other"))
-    assert cli.main(["study", "confirm", str(root)]) == 1
+    assert cli.main(["study", "confirm", str(root), "--unblind"]) == 1
     assert "Other machines have the journals of 2 passes" in capsys.readouterr().out
 
 

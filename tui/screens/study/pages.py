@@ -12,7 +12,7 @@ from textual.widgets import Button, Input
 from gistpoint.core.study.consent import consent_words, item_labels
 from gistpoint.core.study.declaration import REQUIRED_ITEM, Study
 from gistpoint.core.study.operations import ERASE, KEEP
-from gistpoint.tui.screens.dialogs.ask import Choices, Dialog, Reasoned
+from gistpoint.tui.screens.dialogs.ask import Choices, ConfirmDialog, Dialog, Reasoned
 from gistpoint.tui.screens.study.page import StudyPage, StudyText, paragraphs
 from gistpoint.tui.widgets.frames import framed
 from gistpoint.tui.widgets.options import Options
@@ -84,11 +84,29 @@ class ConsentPage(StudyPage):
         return [number in self.items.chosen for number in range(len(self._needed))]
 
     def answer(self, answer: str) -> None:
-        """Save a copy, which leaves the page open, or dismiss with another answer."""
+        """Save a copy, which leaves the page open; ask before declining; or dismiss with another answer."""
         if answer == "copy" and self._save is not None:
             self.app.notify(self._save(self.ticked), timeout=20)
+        elif answer == "decline":
+            self._ask_to_decline()
         else:
             super().answer(answer)
+
+    def _ask_to_decline(self) -> None:
+        # The session ends with it, and one wrong key would otherwise end it.
+        question = ConfirmDialog(
+            "You don't want to take part?",
+            "Your decision is recorded, and the study ends here for you.",
+            yes="I don't want to take part",
+            no="Back to the text",
+            careful=True,
+        )
+
+        def answered(yes: bool | None) -> None:
+            if yes:
+                self.dismiss("decline")
+
+        self.app.push_screen(question, answered)
 
     def may_go_on(self) -> bool:
         """Return whether the text was read to its end and all required items are ticked.
