@@ -34,10 +34,9 @@ from gistpoint.sandbox.equivalence.encoded import (
     members,
     written,
 )
-from gistpoint.sandbox.equivalence.guiding import ReachedInput, changed_lines, worth_varying
 from gistpoint.sandbox.equivalence.hints import Hints, hints_of
 from gistpoint.sandbox.equivalence.simplifying import simpler, size
-from gistpoint.sandbox.equivalence.varying import varied
+from gistpoint.sandbox.equivalence.varying import ReachedInput, changed_lines, varied, worth_varying
 from gistpoint.sandbox.limits import RunLimits
 from gistpoint.sandbox.testruns import EnvironmentSource
 
@@ -192,14 +191,8 @@ class _FunctionComparison:
         # The repair's literals count too, because repairs often err by testing for a particular value.
         hints = hints_of((self.original, self.repaired), self.span.path, self.span.qualname)
         self.raises = hints.raises
-        more = self._pairs(varied(examples, VARIED, hints), False)
+        more = self._varied_pairs(recorded, examples, hints)
         pairs = [*recorded, *more]
-        for _ in range(_ROUNDS if pairs else 0):
-            if any(pair.differs for pair in pairs):
-                break
-            again = self._pairs(self._varied_again(pairs, hints), False)
-            more += again
-            pairs += again
         if not pairs:
             return self._not_comparable(
                 f"No call of {self.span.qualname} could be repeated with an answer that can be compared.",
@@ -215,6 +208,18 @@ class _FunctionComparison:
             passed_over=self.passed_over,
             example=self._example(differing) if differing else None,
         )
+
+    def _varied_pairs(
+        self, recorded: Sequence[_Pair], examples: Sequence[Sequence[Encoded]], hints: Hints
+    ) -> list[_Pair]:
+        """Return the calls that count with varied inputs, which are varied again while no call differs."""
+        found = self._pairs(varied(examples, VARIED, hints), False)
+        for _ in range(_ROUNDS):
+            pairs = [*recorded, *found]
+            if not pairs or any(pair.differs for pair in pairs):
+                break
+            found += self._pairs(self._varied_again(pairs, hints), False)
+        return found
 
     def _varied_again(self, pairs: Sequence[_Pair], hints: Hints) -> list[list[Encoded]]:
         """Return inputs like those that reach the changed lines, or that go a way which few others go."""

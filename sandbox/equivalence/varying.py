@@ -1,15 +1,20 @@
 """Makes inputs that a suite does not try, by varying recorded arguments according to type and attributes.
 
-Some of them are at the boundaries that the source suggests; the others are drawn. All are encoded, because
+Some of them are at the boundaries that the source suggests; the others are drawn. They can be varied
+again: inputs that reach what a repair changed, or that take a way through the function that few others take,
+are where versions that agree on everything so far may still differ (decision 180). All are encoded, because
 nothing of a repository may be unpickled here.
 """
 
 from __future__ import annotations
 
+import difflib
 import operator
 import string
 import warnings
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Generic, TypeVar
 
 from gistpoint.sandbox.equivalence.boundaries import boundary_inputs
@@ -22,6 +27,7 @@ from gistpoint.sandbox.equivalence.encoded import (
     with_attributes,
 )
 from gistpoint.sandbox.equivalence.hints import NO_HINTS, Hints
+from gistpoint.sandbox.equivalence.simplifying import size
 
 if TYPE_CHECKING:
     from hypothesis.strategies import SearchStrategy
@@ -38,6 +44,55 @@ _DEEPEST = 3
 """The number of levels of nested objects whose attributes are drawn."""
 _AT_BOUNDARIES = 2 / 3
 """The maximum share of the inputs that are at boundaries."""
+
+
+Lines = frozenset[int]
+
+
+@dataclass(frozen=True, slots=True)
+class ReachedInput:
+    """The arguments of a call, and the lines of the function's file that it reached in both versions."""
+
+    values: Sequence[Encoded]
+    original: Lines
+    repair: Lines
+
+
+def changed_lines(original: str, repair: str) -> tuple[Lines, Lines]:
+    """Return the 1-based lines in which two sources differ, in the original and in the repair.
+
+    Where one of them has no line of its own, as where lines are deleted, it is the line before and the next.
+    """
+    found: tuple[set[int], set[int]] = (set(), set())
+    matcher = difflib.SequenceMatcher(None, original.splitlines(), repair.splitlines(), autojunk=False)
+    for tag, first, last, other_first, other_last in matcher.get_opcodes():
+        if tag == "equal":
+            continue
+        for lines, begin, end in ((found[0], first, last), (found[1], other_first, other_last)):
+            lines.update(range(begin + 1, end + 1) if end > begin else (begin, begin + 1))
+    return frozenset(found[0]), frozenset(found[1])
+
+
+def worth_varying(
+    reached: Sequence[ReachedInput], changed: tuple[Lines, Lines], most: int
+) -> list[Sequence[Encoded]]:
+    """Return the arguments of at most `most` inputs, the smallest of each way through the function.
+
+    Ways that reach more of the changed lines come first, then those that fewer inputs take.
+    """
+    ways: dict[tuple[Lines, Lines], Sequence[Encoded]] = {}
+    taken: Counter[tuple[Lines, Lines]] = Counter()
+    for item in reached:
+        way = item.original, item.repair
+        taken[way] += 1
+        if way not in ways or size(item.values) < size(ways[way]):
+            ways[way] = item.values
+
+    def rank(way: tuple[Lines, Lines]) -> tuple[int, int]:
+        original, repair = way
+        return -len(original & changed[0]) - len(repair & changed[1]), taken[way]
+
+    return [ways[way] for way in sorted(ways, key=rank)[:most]]
 
 
 def varied(examples: Sequence[Sequence[Encoded]], most: int, hints: Hints = NO_HINTS) -> list[list[Encoded]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gistpoint.sandbox.equivalence.encoded import Encoded, as_example, as_input, with_attributes
-from gistpoint.sandbox.equivalence.guiding import ReachedInput, changed_lines, worth_varying
+from gistpoint.sandbox.equivalence.varying import ReachedInput, changed_lines, worth_varying
 
 NONE: frozenset[int] = frozenset()
 
