@@ -12,7 +12,7 @@ Cell = str | int | float | None
 _BEGINNING = "=+@\uff1d\uff0b\uff0d\uff20\t\r\n\\-"
 """What OWASP lists as the beginning of a formula, with the full-width signs that some spreadsheets take."""
 _FORMULA = re.compile(f"'*[{_BEGINNING}]")
-"""Texts that begin like this get a prefix, even if they have one, so that it can be removed again."""
+"""Cells that begin like this get a prefix, even if they have one, so that it can be removed again."""
 _PREFIXED = re.compile(f"'+[{_BEGINNING}]")
 _QUOTED = "\r\n\t;"
 """Besides commas, what cells are quoted for: the writer quotes what the end of a line contains.
@@ -26,7 +26,7 @@ _NUMBER = re.compile(r"-?[0-9]+(\.[0-9]+)?([eE][+-]?[0-9]+)?")
 def csv_line(cells: Iterable[Cell], *, end: str = "\n") -> str:
     """Return a line of CSV (RFC 4180) that ends with `end`; None is an empty cell.
 
-    A text that would begin a formula gets an apostrophe, as OWASP advises against CSV injection. Numbers are
+    A string that would begin a formula gets an apostrophe, as OWASP advises. Numbers are
     left as they are.
     """
     text = io.StringIO(newline="")

@@ -1,4 +1,4 @@
-"""Computes and applies differences between texts, and writes and reads them as unified diffs."""
+"""Computes and applies differences between strings, and writes and reads them as unified diffs."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ NO_NEWLINE = "\\ No newline at end of file"
 
 
 class DiffError(UserError):
-    """A text is not a unified diff, or a diff does not fit the text to which it is applied."""
+    """The text is not a unified diff, or a diff does not fit the text to which it is applied."""
 
 
 class DiffLineKind(StrEnum):
@@ -113,7 +113,7 @@ def compute(
 
 
 def numbered_from(diff: FileDiff, first_line: int) -> FileDiff:
-    """Return a diff with its lines renumbered for texts that begin at `first_line`."""
+    """Return a diff with its lines renumbered for text that begins at `first_line`."""
     by = first_line - 1
 
     def moved(line: DiffLine) -> DiffLine:
@@ -135,7 +135,7 @@ Opcode = tuple[str, int, int, int, int]
 
 
 def _pieces(text: str) -> list[str]:
-    """Return the lines of a text with their newlines."""
+    """Return the lines of a string with their newlines."""
     *lines, last = text.split("\n")
     return [f"{line}\n" for line in lines] + ([last] if last else [])
 
@@ -328,7 +328,7 @@ def unified(diff: FileDiff) -> str:
 
 
 def parse(text: str) -> tuple[FileDiff, ...]:
-    """Return the files of a unified diff, skipping other text; empty for a text without a diff.
+    """Return the files of a unified diff, skipping other text; empty for text without a diff.
 
     Raises `DiffError`, naming the line, if the length of a hunk is wrong.
     """

@@ -1,4 +1,4 @@
-"""Computes basic estimates: the tokens of a text, intervals of shares, and the agreement of two raters."""
+"""Computes basic estimates: the tokens of text, intervals of shares, and the agreement of two raters."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Estimate:
 
 
 def tokens_in(characters: int) -> int:
-    """Return an upper estimate of a text's tokens for any model: a third of its characters, rounded up."""
+    """Return an upper estimate of a string's tokens for any model: a third of its characters, rounded up."""
     return -(-characters // CHARACTERS_PER_TOKEN)
 
 

@@ -174,7 +174,7 @@ class Linter(Protocol):
     """A finder of suspicious code, which is not run."""
 
     def findings(self, texts: Sequence[str]) -> list[Counter[str]]:
-        """Return the violations of each rule in each text, which is one definition at the left margin.
+        """Return the violations of each rule in each definition, which starts at the left margin.
 
         Raises `InfrastructureError` if the linter can't be run.
         """

@@ -77,9 +77,9 @@ _MOST_DIGITS = 19
 
 
 def whole_number(text: str) -> int | None:
-    """Return the number in a text from outside; None unless it consists of 1 to 19 digits from 0 to 9.
+    """Return the number in a string from outside; None unless it consists of 1 to 19 digits from 0 to 9.
 
-    `int` reads digits of every script, and `str.isdigit` is also true for texts that `int` refuses, as `1²`.
+    `int` reads digits of every script, and `str.isdigit` is true for strings that it refuses, such as `1²`.
     """
     are_digits = text.isascii() and text.isdecimal()
     return int(text) if are_digits and len(text) <= _MOST_DIGITS else None
@@ -99,7 +99,7 @@ def bounded(text: str, characters: int, *, what: str = "text") -> str:
 
 
 def bounded_pieces(pieces: Iterable[str], characters: int, *, what: str = "text") -> str:
-    """Return what `bounded` returns for a text that comes in pieces, without holding all of it."""
+    """Return what `bounded` returns for text that comes in pieces, without holding all of it."""
     ends = ends_of(pieces, characters)
     if not ends.left_out:
         return ends.head
@@ -107,9 +107,9 @@ def bounded_pieces(pieces: Iterable[str], characters: int, *, what: str = "text"
 
 
 class TextEnds(NamedTuple):
-    """The beginning of a text, the number of characters left out after it, and the text's end.
+    """The beginning of a string, the number of characters left out after it, and its end.
 
-    A text of which nothing is left out is all in `head`.
+    A string of which nothing is left out is entirely in `head`.
     """
 
     head: str
@@ -118,7 +118,7 @@ class TextEnds(NamedTuple):
 
 
 def ends_of(pieces: Iterable[str], characters: int) -> TextEnds:
-    """Return the ends of a text that comes in pieces, together at most `characters` long.
+    """Return the ends of text that comes in pieces, together at most `characters` long.
 
     Only these ends and a piece are in memory at once. Two thirds of the characters are of the beginning.
     """

@@ -39,7 +39,7 @@ from gistpoint.core.running import UNATTENDED, CancelToken, RunContext
 from gistpoint.core.tools.declaration import Tool
 
 MOST_CHARACTERS = 1_000_000
-"""The maximum number of characters in each text of a reply, in the journal and in the conversation."""
+"""The maximum number of characters in each string of a reply, in the journal and in the conversation."""
 MOST_CALLS = 1_000
 """The maximum number of calls in one reply; more than any budget has."""
 _ID_CHARACTERS = 200

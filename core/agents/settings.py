@@ -29,7 +29,7 @@ CUT_OFF = "cut-off"
 AGAIN = "again"
 HANDOVER = "handover"
 _REPLIES = (NO_CALL, CUT_OFF, AGAIN, HANDOVER)
-"""The names, without a version, of the texts that answer a model's reply."""
+"""The names, without a version, of the messages that answer a model's reply."""
 TEXT_SYSTEM = "agent-text"
 TEXT_CALLS = "text-calls"
 TEXT_ANSWER = "text-answer"
@@ -37,21 +37,21 @@ TEXT_FIRST_ANSWER = "text-first-answer"
 TEXT_TOOLS = "text-tools"
 TEXT_NO_CALL = "text-no-call"
 _TEXTS = (TEXT_CALLS, TEXT_ANSWER, TEXT_FIRST_ANSWER, TEXT_TOOLS, TEXT_NO_CALL, CUT_OFF, AGAIN, HANDOVER)
-"""The names, without a version, of the texts for a model that writes its calls as text."""
+"""The names, without a version, of the messages for a model that writes its calls as text."""
 CallForm = Literal["native", "text"]
 """How a model makes its calls: in the endpoint's own form, or in the text of its reply (decision 151)."""
 SystemPrompt = Literal["agent-2", "agent-1", "none"]
 SYSTEM_PROMPTS: tuple[SystemPrompt, ...] = get_args(SystemPrompt)
 """The possible system prompts, newest first."""
 TEXT_VERSION = 2
-"""The version of the texts of new runs (decision 130)."""
+"""The version of the messages in new runs (decision 130)."""
 
 
 @cache
 def prompt_text(name: str) -> str:
     """Return the text of a prompt, with the rules filled in.
 
-    A text never changes: a new one gets a new name.
+    A message never changes: a new one gets a new name.
     """
     text = files("gistpoint.core.agents").joinpath("prompts", f"{name}.md").read_text(encoding="utf-8")
     face = Face.MODEL_IN_TEXT if name.startswith(f"{TEXT_SYSTEM}-") else Face.MODEL
@@ -67,9 +67,9 @@ def filled(text: str, values: Mapping[str, str]) -> str:
 
 
 def prompt_hashes(version: int = TEXT_VERSION, *, as_text: bool = False) -> dict[str, str]:
-    """Return the hashes of the texts of a version, by the texts' names; those of the task kinds come last.
+    """Return the hashes of a version's messages, by their names; those of the task kinds come last.
 
-    Version 1 keeps exactly the texts that it has always had, so that its settings keep their digest.
+    Version 1 keeps exactly the messages that it has always had, so that its settings keep their digest.
     `as_text` is whether the calls are written as text.
     """
     stems = (TEXT_SYSTEM, *_TEXTS) if as_text else ("agent", *_REPLIES)

@@ -49,7 +49,7 @@ def call_in(command: str, tools: Sequence[Tool]) -> ShellCall:
 
 
 def _documents(ends: Sequence[str], rest: str) -> Iterator[str]:
-    """Yield the texts of heredocs that end with these words; the last may have no end."""
+    """Yield the bodies of heredocs that end with these words; the last may have no end."""
     lines = rest.split("\n")
     for end in ends:
         text: list[str] = []

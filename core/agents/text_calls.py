@@ -1,7 +1,7 @@
 """Calls that a model writes as text: the form that is requested, and how they are read (decision 151).
 
 A call is one JSON object with `name` and `arguments` in a fenced block. Other forms that models write are
-read if they have a single meaning. A text that could mean something else is no call, or a malformed one.
+read if they have a single meaning. Text that could mean something else is not a call, or a malformed one.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ class _Block:
 
 
 def _blocks(text: str) -> Iterator[_Block]:
-    """Yield the blocks of a text between fences or tags; an unclosed one is only readable if it is whole."""
+    """Yield the blocks between fences or tags; an unclosed one is only readable if it is whole."""
     at = 0
     while opening := _OPENING.search(text, at):
         word = (opening["word"] or "").casefold()
@@ -129,7 +129,7 @@ def _call(text: str, *, explicit: bool) -> ToolRequest | None:
 
 
 def _without_fence(text: str) -> str:
-    """Return the text of a fenced block within tags; a text without a fence is returned as it is."""
+    """Return the text of a fenced block within tags; text without a fence is returned as it is."""
     opening = _INNER.match(text)
     if opening is None or not text.endswith(opening["fence"]):
         return text
@@ -176,7 +176,7 @@ class _Object:
 
 
 def _object(text: str) -> _Object | None:
-    """Return the JSON object that a text is; None if it is none.
+    """Return the JSON object that a string contains; None if it contains none.
 
     Line breaks within strings are taken as they are, and braces may be doubled.
     """

@@ -56,7 +56,7 @@ class Shortfall:
 
 @dataclass(frozen=True, slots=True)
 class FindingsTable:
-    """A table whose cells are numbers, plain values or texts."""
+    """A table whose cells are numbers, plain values or strings."""
 
     title: str
     columns: tuple[str, ...]

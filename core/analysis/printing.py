@@ -14,7 +14,7 @@ NOTHING = "–"
 
 
 def value_words(value: Value) -> str:
-    """Return a value as text: an integer in full, a text on one line, `NOTHING` for None and NaN.
+    """Return a value as text: an integer in full, a string on one line, `NOTHING` for None and NaN.
 
     Other numbers have three significant digits, from 1,000 on all digits before the point, and below 0.001
     two.

@@ -201,7 +201,7 @@ class SubmissionRun(EventData, frozen=True):
 
 
 class SubmissionScored(EventData, frozen=True):
-    """The event that a submission was scored or, with `trial`, a text that was not submitted."""
+    """The event that a submission was scored or, with `trial`, code that was not submitted."""
 
     type: ClassVar[str] = "score"
     call_id: str
@@ -370,7 +370,7 @@ class BufferEdited(EventData, frozen=True, kw_only=True):
     def between(cls, buffer: str, before: str | None, now: str) -> BufferEdited:
         """Return the event for a change of text: with the whole text, or with the changed part only.
 
-        Texts are saved many times a minute, and whole ones would fill the disk with copies.
+        Typed text is saved many times a minute, and full copies would fill the disk.
         """
         complete = cls(buffer=buffer, text=now)
         if before is None or len(now) <= _SHORT:
@@ -391,7 +391,7 @@ class BufferEdited(EventData, frozen=True, kw_only=True):
 
 
 def _common(one: str, other: str) -> int:
-    """Return the length of the common prefix of two texts, by bisection."""
+    """Return the length of the common prefix of two strings, by bisection."""
     low, high = 0, min(len(one), len(other))
     while low < high:
         middle = (low + high + 1) // 2

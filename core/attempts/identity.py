@@ -60,7 +60,7 @@ class Enrolment:
 
 
 def is_code(text: str) -> bool:
-    """Return whether a text is valid as a new participant's code; earlier versions allowed others."""
+    """Return whether a string is valid as a new participant's code; earlier versions allowed others."""
     return bool(_CODE.fullmatch(text))
 
 

@@ -38,7 +38,7 @@ def malformed_call(name: str, tool: Tool | None, given: Mapping[str, Any] | Malf
     """Return the event, without an id, of a call that can't be carried out.
 
     `given` are the arguments, or the fault of `raw`, their text as received; `tool` is None if no tool has
-    the name. Long names, arguments and texts are cut.
+    the name. Long names, arguments and strings are cut.
     """
     fault = given if isinstance(given, Malformed) else Malformed.BAD_ARGUMENTS
     return CallMade(

@@ -1,7 +1,7 @@
 """The parts of the repository that tool results reveal; the tree, completion and search may use no others.
 
 The module also extracts sources and traced functions from an answer: from its event, or from its wording in
-versions that recorded only texts. No other module reads an answer by its wording (decision 64).
+versions that recorded only text. No other module reads an answer by its wording (decision 64).
 """
 
 from __future__ import annotations

@@ -145,7 +145,7 @@ class Definition:
 
     @property
     def decorators(self) -> tuple[str, ...]:
-        """The source texts of the decorators' expressions, without `@`."""
+        """The source code of the decorators' expressions, without `@`."""
         document = self.document
         return tuple(
             document.text[document.offset(line, column) : document.offset(end_line, end_column)]

@@ -44,7 +44,7 @@ def compile_module(source: str | ast.Module, name: str) -> CodeType:
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """The reason why Python refuses a text, and the line (from 1; 0 if unknown)."""
+    """The reason why Python refuses code, and the line (from 1; 0 if unknown)."""
 
     reason: str
     line: int = 0
@@ -53,12 +53,12 @@ class Fault:
         return f"line {self.line}: {self.reason}" if self.line else self.reason
 
     def after(self, lines: int) -> Fault:
-        """Return the fault with its line in a text that begins with this many more lines."""
+        """Return the fault with its line in code that begins with this many more lines."""
         return Fault(self.reason, self.line and self.line + lines)
 
 
 def fault_in(source: str) -> Fault | None:
-    """Return the fault of a text as a Python module; None if it compiles."""
+    """Return the fault of code as a Python module; None if it compiles."""
     try:
         compile_module(source, "<text>")
     except SyntaxError as error:
@@ -141,7 +141,7 @@ def parse_module(text: str, what: str, *, first_line: int = 1) -> ast.Module:
 
 
 def compile_problem(text: str) -> CodeError | None:
-    """Return why Python refuses to compile a text that parses; None if it compiles.
+    """Return why Python refuses to compile code that parses; None if it compiles.
 
     Repeated arguments are an example.
     """

@@ -96,7 +96,7 @@ def _kept(new: Sequence[CodeLine], old: Sequence[CodeLine], margin: str, newline
     tail = _alike(keys_old[head:][::-1], keys_new[head:][::-1])
     kept = dict(enumerate(old[:head])) | dict(enumerate(old[len(old) - tail :], start=len(new) - tail))
     middle_old, middle_new = keys_old[head : len(old) - tail], keys_new[head : len(new) - tail]
-    # `autojunk` ignores frequent lines, so fewer lines are kept; only long texts need its speed.
+    # `autojunk` ignores frequent lines, so fewer lines are kept; only long input needs its speed.
     for block in SequenceMatcher(
         None, middle_old, middle_new, autojunk=len(middle_old) > 500
     ).get_matching_blocks():

@@ -1,7 +1,7 @@
 """Compares two answers to one call by the plain data in them, and not by any `__eq__` (decision 131).
 
 Differences that an honest repair may cause do not count: the order of dictionaries and sets, the last digits
-of floats, attributes that only one of two objects has, the texts of exceptions, and functions, which could
+of floats, attributes that only one of two objects has, the messages of exceptions, and functions, which could
 only be compared by calling them.
 """
 

@@ -55,7 +55,7 @@ class Unconfirmable(StrEnum):
 
 
 class AnsweredCall(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A call that the true and the submitted function answer differently, with all parts as texts."""
+    """A call that the true and the submitted function answer differently, with all parts as strings."""
 
     function: str
     """The function, as `path::qualname`."""

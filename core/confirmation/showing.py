@@ -1,4 +1,4 @@
-"""Texts of a call and its answer, from the plain data exchanged between processes (decision 113)."""
+"""Strings that show a call and its answer, from the plain data exchanged between processes (decision 113)."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class ValueRenderer:
         return show(self, value, depth + 1) if show else f"<{value[0]}>"
 
     def parts(self, values: Sequence[Any], depth: int) -> str:
-        """Return the texts of values, separated by commas."""
+        """Return values as one string, separated by commas."""
         return ", ".join(self.text(part, depth) for part in values)
 
     def pairs(self, values: Sequence[Sequence[Any]], depth: int) -> str:
@@ -102,7 +102,7 @@ _VALUES: dict[str, Callable[[ValueRenderer, list[Any], int], str]] = {
 
 
 def bounded(text: str) -> str:
-    """Return a text, cut to 300 characters for display."""
+    """Return text, cut to 300 characters for display."""
     return text if len(text) <= _LONGEST else text[: _LONGEST - 3] + "..."
 
 

@@ -42,7 +42,7 @@ MOST_REWRITTEN = 8
 """Maximum number of faults in rewritten code of one function."""
 _MOST_PLACES = 4
 _LEAST = 3
-"""Minimum length of a changed text in characters: shorter texts may be equal by chance."""
+"""Minimum length of changed code in characters: shorter code may be equal by chance."""
 _BONUS = 1.2
 """The prior of a fault that is made consistently, relative to the prior of a single one."""
 
@@ -154,7 +154,7 @@ def replay(record: Mapping[str, Any], tree: SourceTree) -> Target:
         raise CorruptionReplayError(
             f"The tree does not hold {ref}.", hint="Replay the record on its own source."
         ) from error
-    # Edits are offsets: applied to another text, they would produce code that nobody has checked
+    # Edits are offsets: applied to other code, they would produce code that nobody has checked
     # (decision 30).
     if sha256_of_text(original) != hashes[0]:
         raise CorruptionReplayError(
@@ -185,7 +185,7 @@ def replaced_target(tree: SourceTree, ref: FunctionRef, code: str) -> Target:
 def same_signature(target: Target) -> bool:
     """Whether the name, the parameters, the annotations and the defaults are the same as in the original.
 
-    Raises `CodeError` if a text can't be read.
+    Raises `CodeError` if the code can't be read.
     """
     # The headers, without bodies and decorators, are compared as trees: layout does not count.
     headers = []
@@ -199,7 +199,7 @@ def same_signature(target: Target) -> bool:
 def new_comments(target: Target) -> tuple[str, ...]:
     """Return the comments of the corrupted text that the original does not have.
 
-    Raises `CodeError` if a text can't be read.
+    Raises `CodeError` if the code can't be read.
     """
     added = Counter(_comments(target.corrupted)) - Counter(_comments(target.original))
     return tuple(added.elements())
@@ -208,14 +208,14 @@ def new_comments(target: Target) -> tuple[str, ...]:
 def new_strings(target: Target) -> tuple[str, ...]:
     """Return the string literals that only the corrupted text has, without the functions' docstrings.
 
-    Bytes are included as their `repr`. Raises `CodeError` if a text can't be read.
+    Bytes are included as their `repr`. Raises `CodeError` if the code can't be read.
     """
     known = set(_strings(target.original))
     return tuple(dict.fromkeys(text for text in _strings(target.corrupted) if text not in known))
 
 
 def same_docstring(target: Target) -> bool:
-    """Whether the docstring is the same as in the original. Raises `CodeError` if a text can't be read."""
+    """Whether the docstring is the same as in the original. Raises `CodeError` if the code can't be read."""
     texts = [read_snippet(text).definition.docstring_text for text in (target.original, target.corrupted)]
     return texts[0] == texts[1]
 
@@ -223,7 +223,7 @@ def same_docstring(target: Target) -> bool:
 def clue_of(target: Target) -> str:
     """Return a sentence about the clue that the corrupted text gives; empty if there is none.
 
-    Raises `CodeError` if a text can't be read.
+    Raises `CodeError` if the code can't be read.
     """
     if not same_signature(target):
         return (
@@ -304,7 +304,7 @@ def enumerate_corruptions(
     dropped: Counter[GateRefusal] = Counter()
     kept: list[Corruption] = []
     seen: set[str] = set()
-    # The prior decides the order, and which of two operators a text belongs to; edits decide among equals, so
+    # The prior decides the order, and whose corruption it is; edits decide among equals, so
     # that the same seed produces the same tasks (decision 32).
     proposed = sorted(
         _proposed(subject, definition, operators, composed), key=lambda item: (-item.prior, item.edits)

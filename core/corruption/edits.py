@@ -1,4 +1,4 @@
-"""Edits of a text: replacements at offsets, and the number of lines that they change."""
+"""Edits of text: replacements at offsets, and the number of lines that they change."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True, order=True)
 class TextEdit:
-    """A replacement of the code points from `start` up to `end` of a text with `text`."""
+    """A replacement of the code points from `start` up to `end` of a string with `text`."""
 
     start: int
     end: int
@@ -32,9 +32,9 @@ def apply(edits: Iterable[TextEdit], text: str) -> str:
 
 
 def edits_between(before: str, after: str) -> tuple[TextEdit, ...]:
-    """Return the edits of whole lines that turn one text into another."""
+    """Return the edits of whole lines that turn one string into another."""
     old, new = ([f"{line}\n" for line in text.split("\n")] for text in (before, after))
-    old[-1], new[-1] = old[-1][:-1], new[-1][:-1]  # a text has no line ending after its last line
+    old[-1], new[-1] = old[-1][:-1], new[-1][:-1]  # a string has no line ending after its last line
     starts = [0]
     for line in old:
         starts.append(starts[-1] + len(line))

@@ -109,7 +109,7 @@ class ScopeFacts:
 
     @property
     def texts(self) -> list[str]:
-        """The texts among its literals, without bytes."""
+        """The strings among its literals, without bytes."""
         return [text for text in self.strings if isinstance(text, str)]
 
     @cached_property
@@ -189,7 +189,7 @@ class ScopeFacts:
 
     @cached_property
     def spelled(self) -> frozenset[str]:
-        """The words of its names and texts."""
+        """The words of its names and strings."""
         return frozenset(chain.from_iterable(map(words, (*self.identifiers, *self.texts))))
 
     @cached_property

@@ -29,7 +29,7 @@ ASKED_AGAIN = (
 def trial_text(trial: ModelTrial, settings: LoopSettings, appearance: Appearance | None = None) -> str:
     """Return the results of the tests compared with the aim, and what a reader would see.
 
-    The aim is a small number of failing tests, never all. The texts of at most two failures follow, each cut
+    The aim is a small number of failing tests, never all. The messages of at most two failures follow, cut
     to 2,000 characters.
     """
     lines = [_summary(trial), _against_the_aim(trial, settings)]

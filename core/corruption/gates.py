@@ -111,7 +111,7 @@ class Gate:
         return reason
 
     def unusable(self, corrupted: str) -> GateRefusal | None:
-        """Return why a text can't run or does what the original does; None if neither is the case.
+        """Return why code can't run or does what the original does; None if neither is the case.
 
         Unlike `check`, this accepts anything that a reader may notice.
         """
@@ -126,7 +126,7 @@ class Gate:
         return GateRefusal.UNKNOWN_NAME if unknown else _code_refusal(before, after)
 
     def broken(self, corrupted: str) -> tuple[str, ...]:
-        """Return the descriptions of all rules by which a reader notices a text; `check` returns only one.
+        """Return the descriptions of the rules that reveal a corruption; `check` returns only one.
 
         Empty if the original or the text can't be read; only `check` reports that.
         """
@@ -298,7 +298,7 @@ def _long_words(texts: Iterable[str]) -> list[str]:
 
 
 def _still_written(before: ScopeFacts, after: ScopeFacts) -> bool:
-    """Whether a text or name that the code loses is part of another text or of the docstring."""
+    """Whether a string or name that the code loses is part of another string or of the docstring."""
     others = (*after.texts, before.docstring or "")
     lost = [text for text in before.texts if text not in after.strings and len(text) > 1]
     if any(text in other for text in lost for other in others):
@@ -392,7 +392,7 @@ def comment_explains(
 
 
 def _rare_words(text: str) -> list[str]:
-    """Return the words of the names in a text that are long enough and not common in code."""
+    """Return the words of the names in code that are long enough and not common in code."""
     found = chain.from_iterable(map(words, _NAME.findall(text)))
     return [word for word in found if len(word) >= _LEAST and word not in _COMMON]
 

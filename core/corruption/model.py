@@ -317,7 +317,7 @@ class ModelLoop:
         return replace(earlier, number=done.number, call=done.call, code=done.code, again=earlier.number)
 
     def _decided(self, done: Round, target: Target) -> Round:
-        # A text with the same meaning breaks no test, so no test is run for it.
+        # Code with the same meaning breaks no test, so no test is run for it.
         try:
             unchanged = same_program(target.original, target.corrupted)
             detail = "The function behaves as it did." if unchanged else self.gate(target)

@@ -140,7 +140,7 @@ def denied(function: str, nodes: Iterable[ast.AST]) -> int:
 def given_away_by_docstring(
     docstring: str | None, before: Iterable[str | bytes], after: Iterable[str | bytes]
 ) -> bool:
-    """Return whether a docstring mentions a name or a text that is no longer in the body."""
+    """Return whether a docstring mentions a name or a string that is no longer in the body."""
     if not docstring:
         return False
     gone = {name for name in set(before) - set(after) if isinstance(name, str)}

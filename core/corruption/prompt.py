@@ -13,7 +13,7 @@ _FIELDS = re.compile(r"\{(function_path|func_code|test_examples|self\.test_budge
 
 
 def template_text(name: str = TEMPLATE) -> str:
-    """Return a template of a prompt. A template never changes: another text gets another name."""
+    """Return a template of a prompt. A template never changes: a changed wording gets a new name."""
     return files("gistpoint.core.corruption").joinpath("templates", f"{name}.md").read_text(encoding="utf-8")
 
 

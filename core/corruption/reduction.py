@@ -93,7 +93,7 @@ def missing_feature(today: str, earlier_file: str, tests: Iterable[str], error_t
 
 
 def _words(text: str) -> frozenset[str]:
-    """Return the names, keywords, parameters and strings in a text; empty if it can't be parsed."""
+    """Return the names, keywords, parameters and strings in code; empty if it can't be parsed."""
     try:
         tree = parse(text)
     except (CodeError, SyntaxError, ValueError):
@@ -102,7 +102,7 @@ def _words(text: str) -> frozenset[str]:
 
 
 def _local_variables(text: str) -> frozenset[str]:
-    """Return the names that are assigned in a text."""
+    """Return the names that are assigned in code."""
     return frozenset(
         node.id
         for node in ast.walk(parse(text))

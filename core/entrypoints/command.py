@@ -192,7 +192,7 @@ def with_input(
     """Return the entrypoint with standard input and variables.
 
     Raises `EntrypointError` for standard input of a test, for variables whose names are invalid or reserved
-    for the run, for too many of them, and for texts that are too long, contain NUL (only values) or are not
+    for the run, for too many of them, and for strings that are too long, contain NUL (only values) or are not
     UTF-8.
     """
     given = variables or {}

@@ -113,7 +113,7 @@ class Isolation:
     made_elsewhere: tuple[str, ...] = ()
     """Names of code without a file that the environment executed, each with the function called for it."""
     made_here: tuple[str, ...] = ()
-    """Names of code without a file (a text, marshalled bytes) that the gist or the codebase executed."""
+    """Names of code without a file (a string, marshalled bytes) that the gist or the codebase executed."""
     processes: tuple[str, ...] = ()
     """Programs that were started."""
     stand_ins: tuple[tuple[str, str], ...] = ()

@@ -80,7 +80,7 @@ class Choice:
 
 
 def read_bars(text: str) -> tuple[MetricBar, ...]:
-    """Return the bars in a text such as `cyclomatic,degree:low`; the end is `high` if none is given.
+    """Return the bars in a string such as `cyclomatic,degree:low`; the end is `high` if none is given.
 
     Raises `UserError` for any other end.
     """
@@ -165,9 +165,9 @@ _SIZES = (
 
 
 def read_sizes(text: str) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Return the sizes in a text, and the number of tasks of each size; the latter is empty if not given.
+    """Return the sizes in a string, and the number of tasks of each size; the latter is empty if not given.
 
-    Raises `UserError` for a text that is not in one of the forms of `--size`, for a range outside of
+    Raises `UserError` for a string that is not in one of the forms of `--size`, for a range outside of
     `SMALLEST` to `LARGEST`, and unless every size or none has a number of tasks, which is at least 1.
     """
     try:

@@ -45,7 +45,7 @@ class CorruptionScorer(Protocol):
         families: Sequence[Sequence[str]] = (),
         on_reading: OnCount = lambda done, total: None,
     ) -> list[GlanceScore]:
-        """Return the scores of corruptions of one function, from their texts and known families.
+        """Return the scores of corruptions of one function, from their code and known families.
 
         `on_reading` is called with the number of those read and of all; what it raises is raised.
         """
@@ -99,7 +99,7 @@ class FetchingHarness(Harness, Protocol):
     def earlier_files(
         self, spec: SourceSpec, paths: Collection[str], scratch: Path, run: RunContext
     ) -> EarlierFiles:
-        """Return the earlier texts of the files with these paths.
+        """Return the earlier versions of the files with these paths.
 
         Raises `SourceError` if the source has no history, or it can't be fetched.
         """

@@ -31,7 +31,7 @@ class EarlierFile:
 
 
 EarlierFiles = Mapping[str, tuple[EarlierFile, ...]]
-"""The earlier texts of each Python file by its path, newest first, each text once."""
+"""The earlier versions of each Python file by its path, newest first, each version once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,10 +73,10 @@ class EarlierVersions:
 
     files: EarlierFiles
     _read: dict[str, Mapping[str, list[tuple[int, str]]]] = field(default_factory=dict, compare=False)
-    """The texts of the functions in each file that was read."""
+    """The code of the functions in each file that was read."""
 
     def of(self, path: str, qualname: str, today: str) -> Iterator[EarlierBody]:
-        """Yield the earlier texts of a function that differ from `today` and each other, newest first.
+        """Yield the earlier versions of a function that differ from `today` and each other, newest first.
 
         Versions of the file that can't be parsed, or do not define the function, are left out.
         """
@@ -90,7 +90,7 @@ class EarlierVersions:
             yield EarlierBody(text, file.text, HISTORY, origin, replaced_by=replaced_by)
 
     def _texts(self, path: str) -> Mapping[str, list[tuple[int, str]]]:
-        """Return the different texts of each function of a file, each with the place of its newest version.
+        """Return each distinct source of each function in a file, each with the place of its newest version.
 
         A file is read once for all its functions, because a group asks for those of many.
         """

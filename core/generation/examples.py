@@ -141,7 +141,7 @@ def examples_text(judged: Sequence[JudgedCorruption], library: str, tree_of: Tre
 def _shown(
     items: Sequence[JudgedCorruption], trees: dict[str, SourceTree], tree_of: TreeOf
 ) -> Iterator[tuple[JudgedCorruption, Target]]:
-    """Yield examples with their texts: short functions, each once, of different families if possible."""
+    """Yield examples with their code: short functions, each once, of different families if possible."""
     taken: set[str] = set()
     families: set[str] = set()
     for fresh in (True, False):

@@ -326,7 +326,7 @@ class CorruptionProof:
         return self.report.passed
 
     def failures(self, limits: ToolLimits) -> tuple[Failure, ...]:
-        """Return the failing tests as the brief lists them: all ids, the first few with their texts."""
+        """Return the failing tests as the brief lists them: all ids, the first few with their messages."""
         ran = [result for result in self.report.results.values() if result.id in self.failing]
         missing = sorted(self.failing - {result.id for result in ran})
         listed = [

@@ -280,7 +280,7 @@ def write_kept(
 
 
 def proof_of(library: SourceLibrary, kept: ProvenCorruption) -> CorruptionProof:
-    """Return the proof in a stored verdict; only the failing tests that the brief lists have texts."""
+    """Return the proof in a stored verdict; only the failing tests that the brief lists have messages."""
     passed = library.intake.passed
     failing = frozenset(failure.id for failure in kept.failing) | frozenset(kept.missing)
     results = {id: TestResult(id, Outcome.PASSED) for id in sorted(passed - failing)}

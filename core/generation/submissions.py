@@ -74,7 +74,7 @@ class FailedSubmissions:
         return cls({function: tuple(items) for function, items in grouped})
 
     def of(self, path: str, qualname: str, today: str) -> Iterator[EarlierBody]:
-        """Yield the submitted texts of a function that differ from `today` and from each other."""
+        """Yield the submitted versions of a function that differ from `today` and from each other."""
         seen = {today}
         for item in self.by_function.get(f"{path}::{qualname}", ()):
             if item.text not in seen:

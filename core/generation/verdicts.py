@@ -81,7 +81,7 @@ class ProvenCorruption:
 
     targets: tuple[Target, ...]
     failing: tuple[Failure, ...]
-    """The failing tests in the order of the run, the first few with their texts."""
+    """The failing tests in the order of the run, the first few with their messages."""
     missing: tuple[str, ...]
     """Tests that passed on the original and had no result on the corrupted tree."""
     any_order: bool

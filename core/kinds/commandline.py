@@ -149,7 +149,7 @@ def _words(tool: Tool, rest: str) -> list[_Word]:
 
 
 def _split(text: str, tool: Tool) -> list[_Word]:
-    """Return the words of a text, split as in a shell. Raises `QuestionError` for an unclosed quote."""
+    """Return the words of a string, split as in a shell. Raises `QuestionError` for an unclosed quote."""
     stream = io.StringIO(text)
     lexer = shlex.shlex(stream, posix=True)
     lexer.whitespace_split = True
@@ -241,7 +241,7 @@ def _split_joined(
         if not words and _JOINED.fullmatch(given[function]):
             given[file], _, given[function] = given[function].partition("::")
         return
-    # A text that was shown as a path is a path, whatever it looks like.
+    # A string that was shown as a path is a path, whatever it looks like.
     joined = [word for word in words if _is_joined(word, shown)]
     if len(joined) == 1 and not joined[0].quoted:
         given[file], _, given[function] = joined[0].text.partition("::")

@@ -45,7 +45,7 @@ class TrialSubject(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ScoredText:
-    """A text whose lines were scored; a rate is None if it was not judged."""
+    """Code whose lines were scored; a rate is None if it was not judged."""
 
     text: str
     execution: float | None = None
@@ -163,7 +163,7 @@ class TaskKind(ABC, Generic[J]):
     screen = "editor"
     """The screens on which people attempt and judge a task: `gist`, or `editor` for any kind that submits.
 
-    `editor` contains one text at a time, initially `start`. F9 calls the tool that submits: its argument of
+    `editor` contains one buffer at a time, initially `start`. F9 calls the tool that submits: its argument of
     kind `CODE` is the text, and its arguments of kinds `FUNCTION` and `FILE` are the parts of the text's
     name. After the end, the submissions are compared with `expected`.
     """
@@ -290,9 +290,9 @@ class TaskKind(ABC, Generic[J]):
         """Yield the finding of each check of a task as it is made; id and brief are checked beforehand."""
 
     def trial(self, judge: J, subject: TrialSubject, texts: Mapping[str, str], run: RunContext) -> Trial:
-        """Run a task to judge it; `texts` are a validator's texts, by the names of their buffers.
+        """Run a task to judge it; `texts` are a validator's solutions, by the names of their buffers.
 
-        Raises `CodeError` if a text can't be tried, `TaskError` if tasks of this kind are only checked, and
+        Raises `CodeError` if a solution can't be tried, `TaskError` if such tasks are only checked, and
         `CancelledError` when cancelled.
         """
         raise TaskError(
@@ -390,7 +390,7 @@ class TaskKind(ABC, Generic[J]):
 
     @property
     def prompts(self) -> Mapping[str, str]:
-        """The texts of `one_request` by name; a text never changes, and a new text gets a new name."""
+        """The prompts of `one_request` by name; a prompt never changes, and a new one gets a new name."""
         return {}
 
     def one_request(self, task: Task, answer: Answer) -> OneRequest | None:

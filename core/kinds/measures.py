@@ -40,7 +40,7 @@ class Measure:
     type: MeasureType = MeasureType.NUMBER
     unit: str = ""
     values: tuple[str, ...] = ()
-    """All values of a text, in the order in which they are reported; empty for an open set."""
+    """All values of a text measure, in the order in which they are reported; empty for an open set."""
     metric: str = ""
     """For a task's measure, the name in its metrics."""
 

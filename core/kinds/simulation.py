@@ -1,4 +1,4 @@
-"""The simulation of a kind of task: calls that look at code, right and wrong texts, and scripted runs.
+"""The simulation of a kind of task: calls that look at code, right and wrong submissions, and scripted runs.
 
 Everything but the clock and the runs is real: calls are answered from the task's own tree, and texts are
 submitted to the kind's own judge. The defaults serve a kind whose answer has `expected` parts and whose suite
@@ -128,7 +128,7 @@ class Simulable(Protocol):
 
 @dataclass(frozen=True)
 class Scene:
-    """A task for simulated solvers, with calls that look at code, right and wrong texts, and the judge."""
+    """A task for simulated solvers: exploratory calls, right and wrong submissions, and its judge."""
 
     kind: Simulable
     task: Task
@@ -157,7 +157,7 @@ class Scene:
 
     @cached_property
     def right(self) -> tuple[tuple[str, str], ...]:
-        """The names and texts that solve the task.
+        """The names and code that solve the task.
 
         Empty if the answer has none; then the task can't be simulated.
         """
@@ -205,7 +205,7 @@ class Scene:
         return tool, {argument.name: parts[argument.kind] for argument in tool.arguments}
 
     def handing_in(self, name: str, text: str) -> tuple[tuple[str, dict[str, str]], ...]:
-        """Return the calls by which a model submits a text: the name of each tool, with its arguments."""
+        """Return the calls by which a model submits code: the name of each tool, with its arguments."""
         tool, arguments = self.submission(name, text)
         return ((tool.name, arguments),)
 

@@ -59,7 +59,7 @@ class FunctionCondition:
 
 
 def read_condition(text: str) -> FunctionCondition:
-    """Return the condition in a text.
+    """Return the condition in a string.
 
     Raises `ConditionError` if it can't be parsed, and `ColumnError` for an unknown column.
     """

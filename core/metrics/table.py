@@ -160,7 +160,7 @@ def sort_rows(
 
 
 def _sortable(cell: Cell) -> tuple[float, str]:
-    """Return a key that sorts numbers among numbers, and texts among texts."""
+    """Return a key that sorts numbers among numbers, and strings among strings."""
     return (0.0, cell) if isinstance(cell, str) else (float(cell or 0), "")
 
 

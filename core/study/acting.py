@@ -1,6 +1,6 @@
 """Carries out simulated courses: people and models work on real tasks through the real engine.
 
-Information calls are answered from the task's own tree, and texts are typed and submitted. Only the clock and
+Information calls are answered from the task's own tree, and code is typed and submitted. Only the clock and
 the runs of tests and commands are simulated; the course decides their results.
 """
 

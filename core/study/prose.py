@@ -1,4 +1,4 @@
-"""Texts generated from a template and the facts of a study: methods, and pre-registrations.
+"""Prose generated from a template and the facts of a study: methods, and pre-registrations.
 
 A template is Markdown with one passage per line: a heading, an item or a paragraph. `{people/enrolled}` is
 the fact with that key. `? key: text` is printed if the fact exists and is neither 0 nor empty, and `! key:
@@ -118,7 +118,7 @@ _START = {PassageKind.HEADING: "## ", PassageKind.ITEM: "- ", PassageKind.PARAGR
 
 
 def markdown(title: str, passages: Iterable[Passage]) -> str:
-    """Return passages as Markdown, with all markup in their texts escaped."""
+    """Return passages as Markdown, with all markup in their text escaped."""
     text = f"# {markdown_line(title)}\n"
     before = PassageKind.HEADING
     for passage in passages:

@@ -53,7 +53,7 @@ def is_plain_annotation(part: ast.AST) -> bool:
 
 
 def parts_of_annotation(annotation: ast.expr) -> Iterator[ast.AST]:
-    """Yield the nodes of an annotation, including those of the code in its texts."""
+    """Yield the nodes of an annotation, including those of the code in its strings."""
     for part in ast.walk(annotation):
         yield part
         if isinstance(part, ast.Constant) and isinstance(part.value, str):

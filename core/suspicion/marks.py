@@ -371,7 +371,7 @@ class _Piece:
             yield from self._stored(owner, text)
 
     def _template(self, node: ast.expr) -> _Marks:
-        """Yield marks for a text whose `format` can get attributes that a reader does not see."""
+        """Yield marks for a string whose `format` can get attributes that a reader does not see."""
         texts = self.meaning.texts(node)
         if texts is None:
             yield SuspicionMark("format by a text that is made up")
@@ -555,9 +555,9 @@ def _has_star(node: ast.Call) -> bool:
 
 
 def _formatted(text: str) -> Iterator[str]:
-    """Yield the attributes that `str.format` gets for a text, including those in its format specifiers.
+    """Yield the attributes that `str.format` gets for a string, including those in its format specifiers.
 
-    Nothing for a text that is not a valid format.
+    Nothing for a string that is not a valid format.
     """
     try:
         fields = list(string.Formatter().parse(text))

@@ -1,4 +1,4 @@
-"""The meanings of the names in one module: imports, built-ins, literal texts, classes of values."""
+"""The meanings of the names in one module: imports, built-ins, literal strings, classes of values."""
 
 from __future__ import annotations
 

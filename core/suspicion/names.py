@@ -1,6 +1,6 @@
 """The names that any submission may use (a pure core of Python), and names that only the original excuses.
 
-"Pure" means that a function opens no file, runs no text and gets no attribute by a text, given the values
+"Pure" means that a function opens no file, executes no string and gets no attribute by one, given the values
 that a submission has.
 """
 

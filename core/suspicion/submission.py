@@ -53,7 +53,7 @@ def _python_files(tree: SourceTree) -> list[str]:
 
 
 def _dotted_prefixes(text: str) -> Iterator[str]:
-    """Yield the parts of a text before each of its dots."""
+    """Yield the parts of a string before each of its dots."""
     for place, character in enumerate(text):
         if character == ".":
             yield text[:place]

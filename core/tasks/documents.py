@@ -95,7 +95,7 @@ def protections_of(folder: Path) -> Mapping[str, Protection]:
 def basis_of(folder: Path) -> str | None:
     """Return a hash of the parts of a task on which its measurements depend; None if they can't be read.
 
-    It covers what the id does not: the texts of the original functions, and how the tests are run. What was
+    It covers what the id does not: the source of the original functions, and how the tests are run. What was
     measured here counts only for this basis (decision 158).
     """
     try:

@@ -1,4 +1,4 @@
-"""The parts of tasks' names and titles: words made from an id, and texts from outside, fitted to one line."""
+"""The parts of tasks' names and titles: words made from an id, and text from outside, fitted to one line."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ from enum import StrEnum
 from gistpoint.core.tasks.brief import template_text
 
 RULES = "rules-2"
-"""The name of the newest rules. A text never changes: a new one gets a new name."""
+"""The name of the newest rules. The wording never changes: new rules get a new name."""
 
 
 class Face(StrEnum):

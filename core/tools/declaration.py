@@ -113,7 +113,7 @@ class Replacement:
 
 @dataclass(frozen=True, slots=True)
 class ToolOutput:
-    """The answer of a tool: one text, equal byte for byte for every caller."""
+    """The answer of a tool: one string, equal byte for byte for every caller."""
 
     text: str
     refused: bool = False
@@ -153,7 +153,7 @@ class Tool:
     activity: Activity
     step: Step
     run: Callable[[ToolContext, Mapping[str, str]], ToolOutput] | None
-    """Answers a call; None if the harness does that itself, such as for a text that it already has."""
+    """Answers a call; None if the harness does that itself, such as for text that it already has."""
     runs_code: bool = False
     """Whether a call may run code in the sandbox, so that it can take long and be cancelled."""
     runs_gist: bool = False

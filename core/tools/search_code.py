@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Corpus:
-    """The texts of files, with normalised newlines, sorted by path, and the paths of undecodable files."""
+    """The contents of files, with normalised newlines, sorted by path, and the paths of undecodable files."""
 
     texts: tuple[tuple[str, str], ...]
     undecodable: tuple[str, ...]
@@ -82,7 +82,7 @@ _SIMPLE_ESCAPES = frozenset("sSwWdDbBAZtnrfv")
 
 
 def required_literals(pattern: str) -> tuple[str, ...]:
-    """Return the texts of at least two characters that every match of `pattern` contains, longest first.
+    """Return the strings of at least two characters that every match of `pattern` contains, longest first.
 
     Empty if that is unknown.
 
@@ -268,7 +268,7 @@ def pattern_fault(pattern: str) -> str:
 
 
 def as_text(pattern: str) -> str:
-    """Return a regular expression that matches a text literally."""
+    """Return a regular expression that matches a string literally."""
     import regex
 
     return regex.escape(pattern)

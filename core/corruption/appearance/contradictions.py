@@ -80,7 +80,7 @@ class SurroundingProse:
 
 
 def prose_words(text: str) -> frozenset[str]:
-    """Return the meaningful words of a text in lower case, including the words inside identifiers."""
+    """Return the meaningful words of text in lower case, including the words inside identifiers."""
     found = (part for word in _PROSE_WORD.findall(text) for part in (word.lower(), *words(word)))
     return frozenset(word for word in found if word not in _EMPTY)
 

@@ -134,7 +134,7 @@ class GlanceScorer:
         """
         if not targets:
             return []
-        # Corruptions above the threshold are not tried (decision 95): unreadable texts get the highest score.
+        # Corruptions above the threshold are not tried (decision 95): unreadable code gets the highest score.
         weights = glance_weights()
         try:
             found = self.features(targets, on_reading)
@@ -147,6 +147,6 @@ class GlanceScorer:
         ]
 
     def _findings(self, targets: Sequence[Target]) -> Iterable[int]:
-        # One call for all texts: starting a linter costs more than reading a function (decision 95).
+        # One call for all functions: starting a linter costs more than reading a function (decision 95).
         first, *rest = self.linter.findings([targets[0].original, *(target.corrupted for target in targets)])
         return [(found - first).total() for found in rest]

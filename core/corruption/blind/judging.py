@@ -30,7 +30,7 @@ _MOST_OBJECTS = 100
 
 @cache
 def judging_prompt() -> str:
-    """Return the instructions for a model. A template never changes: another text gets another name."""
+    """Return the instructions for a model. A template never changes: a changed wording gets a new name."""
     return (
         files("gistpoint.core.corruption").joinpath("templates", f"{TEMPLATE}.md").read_text("utf-8").strip()
     )

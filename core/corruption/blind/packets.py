@@ -30,7 +30,7 @@ _BARE_NOTHING = re.compile(r"\W*nothing\W*", re.IGNORECASE)
 
 @cache
 def packet_prompt() -> str:
-    """Return the instructions for a reader. A template never changes: another text gets another name."""
+    """Return the instructions for a reader. A template never changes: a changed wording gets a new name."""
     place = files("gistpoint.core.corruption").joinpath("templates", f"{PACKET_TEMPLATE}.md")
     return place.read_text("utf-8").strip()
 

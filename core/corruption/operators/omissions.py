@@ -162,7 +162,7 @@ def lost_term(subject: CorruptionTarget, node: ast.BinOp) -> Iterator[Edits]:
         case ast.BinOp(
             left=ast.BinOp(left=first, op=ast.Add(), right=middle) as inner, op=ast.Add(), right=last
         ):
-            # A missing part of a text would be noticed.
+            # A missing part of a string would be noticed.
             if is_one_line(node) and not has((ast.Constant, ast.JoinedStr), node):
                 yield (TextEdit(subject.operand(first)[1], subject.operand(middle)[1], ""),)
                 if isinstance(last, NAMED):

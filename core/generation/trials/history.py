@@ -224,7 +224,7 @@ _UNUSABLE = (
     GateRefusal.SAME_CODE,
     GateRefusal.UNREADABLE,
 )
-"""Refusals of texts that need no probe: they can't run, or do what today's does."""
+"""Refusals of versions that need no probe: they can't run, or do what today's does."""
 _REFUSED = (*_UNUSABLE, GateRefusal.TOO_MANY_LINES)
 
 

@@ -25,7 +25,7 @@ from gistpoint.core.tasks.model import Failure, Target
 from gistpoint.core.text import plural
 
 _OF_THE_FUNCTION = (End.REJECTED, End.MALFORMED_REPLY, End.CONTEXT_FULL)
-"""Ends that one function can cause, such as a text that is too long.
+"""Ends that one function can cause, such as code that is too long.
 
 On a first request, the endpoint is to blame.
 """

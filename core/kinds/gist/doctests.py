@@ -73,7 +73,7 @@ def _docstring_of(node: Documented | None) -> str:
 
 
 _Lines = list[tuple[str, int | None]]
-"""Lines of a text, each with its number in the gist, or None for an inserted line."""
+"""Lines of text, each with its number in the gist, or None for an inserted line."""
 
 
 def spliced_docstring(gist: str, original: str, name: str, dropped: Callable[[str], bool]) -> _Lines:

@@ -52,7 +52,7 @@ class GistError:
 
 
 def unreadable(gist: str) -> GistError | None:
-    """Return the failure of a text that is too long or too deeply nested to be examined; otherwise None."""
+    """Return the failure of code that is too long or too deeply nested to be examined; otherwise None."""
     if len(gist) > MAX_CHARACTERS:
         reason = f"It is longer than {MAX_CHARACTERS:,} characters."
         return GistError(ErrorCategory.PYTEST_RUNTIME, ErrorKind.SYNTAX, reason)
@@ -144,7 +144,7 @@ def gist_error(
 def _runtime_kind(
     gist: str, run: TestsRun | CommandRun | None, fidelity: Fidelity | None
 ) -> tuple[ErrorKind, str]:
-    # A text that does not parse may well contain the test, so it is a syntax error (decision 15).
+    # Code that does not parse may well contain the test, so it is a syntax error (decision 15).
     fault = fault_in(gist)
     if fault:
         return ErrorKind.SYNTAX, str(fault)

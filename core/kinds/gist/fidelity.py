@@ -53,7 +53,7 @@ def name_masks(entrypoint: Entrypoint, modules: Collection[str]) -> dict[str, st
     """Return the names of files and modules that count as equal, with the words that replace them.
 
     A gist has everything in one module with another name: `pkg.core.Bad` and `test_gist.Bad` are the same.
-    Module names count only before a dot, so that words in other texts are left alone.
+    Module names count only before a dot, so that words in other strings are left alone.
     """
     gist = entrypoint.gist_file
     files = {gist, *entrypoint.files, *map(_base_name, entrypoint.files)}

@@ -19,7 +19,7 @@ from gistpoint.core.trees import SourceTree
 
 
 class UnwrittenTestError(UserError):
-    """The error for a test that has no text that a gist could contain."""
+    """The error for a test that has no source that a gist could contain."""
 
 
 class NamesClashError(UserError):

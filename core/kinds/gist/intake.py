@@ -223,9 +223,9 @@ class Examination:
         )
 
     def _tests(self, entrypoint: Entrypoint, run: OriginalRun) -> GistTest | None:
-        """Return the tests that a usable run ran, with their texts; None for a program.
+        """Return the tests that a usable run ran, with their source; None for a program.
 
-        Raises `NoGistError` if a test has no text, or if one file can't contain all of them.
+        Raises `NoGistError` if a test has no source, or if one file can't contain all of them.
         """
         if not entrypoint.is_test:
             return None

@@ -233,7 +233,7 @@ def _is_forced(call: AttemptCall) -> bool:
 
 
 def _has_own_text(tool: Tool | None, arguments: Mapping[str, Any]) -> bool:
-    """Whether a call writes the whole gist, or scores another text."""
+    """Whether a call writes the whole gist, or scores other code."""
     if tool is None:
         return False
     return tool.replaces_text or (tool is SCORE_GIST and bool(arguments.get("content")))
@@ -397,7 +397,7 @@ class GistJudge(GistJudging):
         watched: Watched | None = None,
         cancel: CancelToken = NEVER,
     ) -> GistTrial:
-        """Run a text unchanged, as scoring does; with `measure`, record which lines ran."""
+        """Run a gist unchanged, as scoring does; with `measure`, record which lines ran."""
         test = self.answer.test
         has_folder = self.task.folder != Path()
         return self.runner.run_gist(
@@ -423,7 +423,7 @@ class GistJudge(GistJudging):
         return [*[masks] * len(self.answer.originals), {**trial.places, **masks}]
 
     def sources(self) -> dict[str, str]:
-        """Return the texts of the codebase's Python files and of a command without its own file, by path."""
+        """Return the contents of the codebase's Python files and a command without its file, by path."""
         started = program_text(self.entrypoint, self.task.environment.metadata)
         return _with_command(sources_of(SourceTree.open(self.task.tree_path)), started)
 
@@ -441,7 +441,7 @@ class GistJudge(GistJudging):
         return tuple(found)
 
     def watched(self, text: str) -> Watched:
-        """Return what is observed in a run of a text."""
+        """Return what is observed in a run of a gist."""
         test = self.answer.test
         existence = existence_of(text, self._originals(), test.qualname if test else "")
         if existence is None:
@@ -452,7 +452,7 @@ class GistJudge(GistJudging):
 
 @dataclass(slots=True)
 class _Trials:
-    """The runs of one text."""
+    """The runs of one gist."""
 
     judge: GistJudge
     text: str
@@ -547,7 +547,7 @@ class _Trials:
 
 
 def sources_of(tree: SourceTree) -> dict[str, str]:
-    """Return the texts of a codebase's Python files by path."""
+    """Return the contents of a codebase's Python files by path."""
     return {path: data.decode("utf-8", "replace") for path, data in tree.read_all(".py")}
 
 

@@ -326,7 +326,7 @@ class Gist(TaskKind["GistJudge"]):
 
     @property
     def prompts(self) -> Mapping[str, str]:
-        """The texts of the prompts of the static setting (Gistify, 4.3), by name."""
+        """The prompts of the static setting (Gistify, 4.3), by name."""
         from gistpoint.core.kinds.gist.brief import STATIC_PROMPTS
 
         return {name: prompt_text(name) for name in STATIC_PROMPTS}

@@ -174,7 +174,7 @@ def lines_of_statement(
 
     `potential` is true in the body of an `except`, and `in_function` in that of a function. Unless `nested`,
     definitions are left out with their headers, decorators and bodies; a statement that is itself a
-    definition then yields nothing. A statement that is only a text never yields anything.
+    definition then yields nothing. A statement that is only a string never yields anything.
     """
     left_out = not nested and isinstance(statement, DefinitionNode)
     if left_out or is_text_only(statement):

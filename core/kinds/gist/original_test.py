@@ -158,7 +158,7 @@ def _defines(tree: ast.Module, test: GistTest) -> bool:
 
 
 def blocks_of_tests(text: str, test: GistTest) -> frozenset[str]:
-    """Return the names of the blocks with tests, except doctests, in a text; empty if it does not parse."""
+    """Return the names of the blocks with tests, except doctests, in code; empty if it does not parse."""
     try:
         tree = parse(text)
     except (SyntaxError, ValueError):
@@ -256,7 +256,7 @@ def _is_decorated(test: LineBlock) -> bool:
 
 
 def guard_for(spliced: str, test: GistTest) -> TestGuard | None:
-    """Return the guard of a command's tests in a text; None if a function is missing or it does not parse."""
+    """Return the guard of a command's tests in code; None if a function is missing or it does not parse."""
     if not test.has_other_blocks:
         return guard_of(spliced, test.source, test.qualname)
     try:

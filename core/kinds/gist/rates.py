@@ -276,7 +276,7 @@ def line_existence(gist: str, originals: Originals, *, test: str = "") -> Existe
 
 
 def existence_of(text: str, originals: Originals, test: str) -> ExistenceReport | None:
-    """Return which lines of a text exist; None if it does not parse."""
+    """Return which lines of a gist exist; None if it does not parse."""
     try:
         return line_existence(text, originals, test=test)
     except (SyntaxError, ValueError):
@@ -316,7 +316,7 @@ def _in_block(block: LineBlock, originals: Originals) -> Iterable[LineExistence]
             yield LineExistence(line, block.name, ExistenceReason.NOT_IN_BLOCK, original)
 
 
-# Line execution, measured on a text with one statement per line
+# Line execution, measured on code with one statement per line
 
 _Place = tuple[int, int]
 
@@ -325,7 +325,7 @@ def unfolded(source: str) -> str:
     """Return `source` with each statement on its own line; unchanged if that is the case or not possible.
 
     The syntax tree is unchanged, and so is every line with a single statement. A body without content
-    (`pass`, `...`, a string) stays on the line of its header. Raises SyntaxError for a text that does not
+    (`pass`, `...`, a string) stays on the line of its header. Raises SyntaxError for code that does not
     parse.
     """
     tree = parse(source)
@@ -443,7 +443,7 @@ def line_execution(gist: str, executed: Collection[int], *, test: str = "") -> E
     measured = unfolded(gist)
     seen = sorted(set(executed))
     own = list(_lines(gist))
-    # Both texts have the same lines in the same order: only line breaks differ.
+    # Both versions have the same lines in the same order: only line breaks differ.
     there = own if measured is gist else list(_lines(measured))
     ran = [any_within(seen, place.first, place.end) for _, place in there]
     touched = set[int]()

@@ -41,7 +41,7 @@ class ReferenceMaker:
     cancel: CancelToken = NEVER
     queries: int = field(default=0)
     _failures: list[str] = field(default_factory=list)
-    """The failures of the texts before the first faithful one."""
+    """The failures of the gists before the first faithful one."""
     _refused_imports: set[str] = field(default_factory=set)
     _found_faithful: bool = field(default=False)
 
@@ -82,7 +82,7 @@ class ReferenceMaker:
         )
 
     def _score(self, text: str) -> GistScore:
-        """Judge a text that was faithful once; in full only if it is not faithful with another hash seed."""
+        """Judge a gist that was faithful once; in full only if it is not faithful with another hash seed."""
         again = self.judge.run(text, measure=False, seed=1)
         return self.judge.judge(text, thorough=self.judge.fidelity(again).value == 0).score
 
@@ -95,7 +95,7 @@ class ReferenceMaker:
         return names.get(f"{entrypoint.target}.__main__") or names.get(entrypoint.target, "")
 
     def _reason(self, codebase: Codebase, tree: SourceTree) -> str:
-        """Return why no text was faithful: the limits that the failures indicate, and the last failure."""
+        """Return why no gist was faithful: the limits that the failures indicate, and the last failure."""
         limits = limits_of(
             codebase,
             self._path(codebase),
@@ -125,7 +125,7 @@ class ReferenceMaker:
         return OracleVerdict(holds, trial.executed)
 
     def _note_failure(self, text: str, trial: GistTrial, fidelity: Fidelity) -> None:
-        """Record why a text failed, in case none is faithful."""
+        """Record why a gist failed, in case none is faithful."""
         error = gist_error(text, self.judge.entrypoint.qualname, self.judge.answer.owned, trial.run, fidelity)
         why = trial.reason
         if error is not None:
@@ -188,7 +188,7 @@ class _SeveralTests(GistJudge):
         watched: Watched | None = None,
         cancel: CancelToken = NEVER,
     ) -> GistTrial:
-        """Run a text with the original tests in it; executed lines are those of the text without them.
+        """Run a gist with the original tests in it; executed lines are those of the gist without them.
 
         If a test is missing or the text does not parse, nothing is run, and the status is `CRASHED`.
         """

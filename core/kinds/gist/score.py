@@ -241,7 +241,7 @@ def _place(origin: Sequence[int | None] | None, line: int) -> int | None:
     return origin[line - 1]
 
 
-# The verdict on a text
+# The verdict on a gist
 
 
 @dataclass(frozen=True, slots=True)
@@ -260,7 +260,7 @@ class GistJudgement:
 
 @dataclass(frozen=True, slots=True)
 class GistVerdict:
-    """The score of a text, or the reason why there is none."""
+    """The score of a gist, or the reason why there is none."""
 
     text: str
     status: RunStatus
@@ -308,7 +308,7 @@ def score_record(score: GistScore) -> dict[str, Any]:
 
     `paper` in a rate contains the figures by the paper's way of counting lines. Records without
     `paper` were made before identical lines counted once: all of their figures are the paper's. Only the
-    first `_DIFFERENCES_RECORDED` differences are included, and their texts are cut.
+    first `_DIFFERENCES_RECORDED` differences are included, and their values are cut.
     """
     fidelity = score.fidelity or Fidelity(())
     return {

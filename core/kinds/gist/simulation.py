@@ -47,7 +47,7 @@ class ScriptedGists(ScriptedRunner):
         return GistTrial(TestsRun(RunStatus.FINISHED, failed), seconds, lines)
 
     def _lines_that_ran(self, text: str) -> frozenset[int]:
-        """Return about 95% of a text's lines, chosen by task and line number, and always the last one."""
+        """Return about 95% of a gist's lines, chosen by task and line number, and always the last one."""
         last = len(text.splitlines())
         numbers = range(1, last + 1)
         return frozenset(

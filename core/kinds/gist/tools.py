@@ -465,7 +465,7 @@ def _repo_graph(context: ToolContext, arguments: Mapping[str, str]) -> ToolOutpu
 
 
 def _line_at(text: str, number: int) -> str:
-    """Return a line of a text without whitespace around it; empty beyond the last line."""
+    """Return a line of a string without whitespace around it; empty beyond the last line."""
     lines = text.split("\n")
     if number > len(lines):
         return ""

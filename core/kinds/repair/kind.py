@@ -167,7 +167,7 @@ class Repair(TaskKind["RepairJudge"]):
         return None
 
     def expected(self, task: Task, answer: Answer) -> tuple[ExpectedText, ...]:
-        """Return the corrupted functions, with their corrupted and their original texts."""
+        """Return the corrupted functions, with their corrupted and their original source."""
         return tuple(
             ExpectedText(target.name, target.corrupted, target.original) for target in answer.targets
         )

@@ -36,7 +36,7 @@ _MODULE_NAMES = frozenset(
 def undefined_names(text: str) -> tuple[tuple[int, str], ...]:
     """Return the globals that are used but never bound, as pairs of first line and name, in source order.
 
-    Empty for a text that does not parse, or that has a star import. `del` and order are not followed.
+    Empty for code that does not parse, or that has a star import. `del` and order are not followed.
     """
     try:
         tree = parse(text)

@@ -71,7 +71,7 @@ def apply_cuts(text: str, cuts: Sequence[Cut], executed: Collection[int] = ()) -
 
 
 class CutFinder:
-    """A finder of cuts in a text, based on the physical lines that ran; the test `test` is left alone."""
+    """A finder of cuts in a gist, based on the physical lines that ran; the test `test` is left alone."""
 
     def __init__(
         self, text: str, executed: Collection[int], test: str, rejected: Collection[str] = ()
