@@ -103,7 +103,7 @@ class SandboxHarness:
     def earlier_files(
         self, spec: SourceSpec, paths: Collection[str], scratch: Path, run: RunContext
     ) -> EarlierFiles:
-        """Return the earlier texts of the files with these paths.
+        """Return the earlier versions of the files with these paths.
 
         Raises `SourceError` if the source has no history, or it can't be fetched.
         """
@@ -268,7 +268,7 @@ class _Impure:
 
 RULES = "F,B,SIM,PL,RET,RUF,E7,C4,PERF,PIE,FURB,FLY,UP,TRY,RSE,ASYNC,DTZ"
 _NOT_OF_A_FUNCTION = "F401,F811,F821,F822,PLR09,PLR2004,PLC0415,PLW0603,RUF001,RUF002,RUF003,RUF100,TRY003"
-"""Rules on a module's names, on sizes, texts and taste, whose findings do not depend on a change."""
+"""Rules on a module's names, on sizes, strings and taste, whose findings do not depend on a change."""
 _CHECK = (
     *("check", "--isolated", "--no-cache", "--quiet", "--ignore-noqa", "--exit-zero"),
     *("--output-format", "json", "--target-version", "py311"),
@@ -281,12 +281,12 @@ class RuffLinter:
     """An implementation of `gistpoint.core.ports.Linter` with ruff."""
 
     def findings(self, texts: Sequence[str]) -> list[Counter[str]]:
-        """Return how often each rule is broken in each text; one call of ruff reads them all.
+        """Return how often each rule is broken in each definition; one call of ruff reads them all.
 
         Raises `InfrastructureError` if ruff can't be run.
         """
         joined = "\n\n\n".join(texts) + "\n"
-        # Starting ruff takes longer than checking, so the texts are joined; a finding's line tells which.
+        # Starting ruff outlasts checking, so the definitions are joined; a finding's line tells which.
         starts = [0, *accumulate(text.count("\n") + 3 for text in texts)]
         found: list[Counter[str]] = [Counter() for _ in texts]
         for item in _findings(joined):

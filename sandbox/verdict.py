@@ -146,7 +146,7 @@ class Transcript:
 
     def _take(self, line: bytes) -> TestResult | None:
         try:
-            # Not decoded by msgspec, because it refuses halves of surrogate pairs, which texts may contain.
+            # Not decoded by msgspec, because it refuses halves of surrogate pairs, which strings may contain.
             fields = json.loads(line)
             record = msgspec.convert(fields, _Record)
         except (ValueError, RecursionError) as error:

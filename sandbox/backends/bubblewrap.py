@@ -60,7 +60,7 @@ _MACHINE = {
     "/proc/swaps": "",
     "/proc/vmstat": "",
 }
-"""Texts that replace files that distinguish one machine from another, or show what else runs there."""
+"""Replacements for files that distinguish one machine from another, or show what else runs there."""
 _MEMORY = "MemTotal: {size} kB\nMemFree: {size} kB\nMemAvailable: {size} kB\nBuffers: 0 kB\nCached: 0 kB\n"
 _STAGES = ("/mnt", "/media", "/srv", "/tmp")  # covered in a private mount namespace, never written
 _SETTINGS = (
@@ -162,7 +162,7 @@ def _plan_interpreter(plan: BubblewrapCall, command: Command, copy: Path | None,
 
 
 def _hide_machine(plan: BubblewrapCall, limits: RunLimits) -> None:
-    """Show fixed texts in place of the kernel's reports on the machine and its load."""
+    """Show fixed text in place of the kernel's reports on the machine and its load."""
     memory = _MEMORY.format(size=limits.memory >> 10)
     for path, text in {**_MACHINE, "/proc/meminfo": memory}.items():
         if Path(path).exists():

@@ -56,7 +56,7 @@ class RuntimeCache:
 
         The folder is made once, then cached. The system folders that `runtime` shows whole are empty in it,
         so that the machine's can be mounted there, and so are the folders `mounted`. `written` contains the
-        texts of further files, by path.
+        contents of further files, by path.
         """
 
         def build(folder: Path) -> None:

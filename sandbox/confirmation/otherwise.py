@@ -82,11 +82,11 @@ def _asked(functions: Sequence[FunctionName], exchange: Exchange) -> FunctionNam
 def shown_call(
     function: FunctionName, test: str, call: Exchange, expected: Exchange, found: Exchange
 ) -> AnsweredCall:
-    """Return a call with its expected and its found answer as texts.
+    """Return a call with its expected and its found answer as strings.
 
-    If these texts are equal, the effects of the call, such as its output and changed arguments, take their
+    If these strings are equal, the effects of the call, such as its output and changed arguments, take their
     place. `expected` and `found` are exchanges of the call itself, or of a later request to what it answered
-    with; the texts of a later request begin with `then`.
+    with; the strings of a later request begin with `then`.
     """
     request = expected.request
     first, second = ValueRenderer(), ValueRenderer()

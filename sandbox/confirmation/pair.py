@@ -74,7 +74,7 @@ class Asked:
     functions: set[int] = field(default_factory=set)
     """The functions that the test called, by their place in the order."""
     raised: set[str] = field(default_factory=set)
-    """The exceptions that functions of the test raised while they were called back, as texts."""
+    """The exceptions that functions of the test raised while they were called back, as strings."""
     swallowed: set[str] = field(default_factory=set)
     """Those of them that did not come out of the call of the function that called back."""
     state: set[str] = field(default_factory=set)

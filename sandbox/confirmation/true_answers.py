@@ -184,7 +184,7 @@ class TrueAnswers:
 
     @property
     def _seed(self) -> str:
-        """A text that the solver does not know."""
+        """A string that the solver does not know."""
         return self.case.answer.targets[0].original
 
     def _function(self, exchange: Exchange) -> FunctionName:

@@ -113,7 +113,7 @@ def _blocks(message: ChatMessage, place: str) -> list[dict[str, Any]]:
         return _written(message, place)
     if message.role != "tool":
         return [{"type": "text", "text": message.content}]
-    # An empty string is refused where a text is expected, while an answer may have none.
+    # An empty string is refused where text is expected, while an answer may have none.
     content = given({"content": message.content})
     return [{"type": "tool_result", "tool_use_id": message.tool_call_id, **content}]
 
@@ -135,7 +135,7 @@ def _written(message: ChatMessage, place: str) -> list[Block]:
 
 
 def _is_blank(block: Block) -> bool:
-    """Return whether a block is a text without a word, which the API sends and refuses to take back."""
+    """Return whether a block is blank text, which the API sends and refuses to take back."""
     return block.get("type") == "text" and not text_of(block.get("text")).strip()
 
 

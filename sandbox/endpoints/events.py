@@ -24,7 +24,7 @@ class ServerEvent(NamedTuple):
 
     @property
     def data(self) -> bytes:
-        """The data as one text."""
+        """The data as one string."""
         return b"\n".join(self.lines)
 
 

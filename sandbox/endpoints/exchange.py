@@ -23,5 +23,5 @@ class NativeExchange:
     """Whether the reply is requested in pieces."""
 
     def lost(self) -> Usage:
-        """Return the least usage of a request whose reply was lost: as reported, or by the texts' lengths."""
+        """Return the minimum usage of a lost reply's request: as reported, or by the length of its text."""
         return self.usage_of(self.received.usage, self.sent, self.received.characters)

@@ -314,7 +314,7 @@ def errors_in(body: object) -> Iterator[Mapping[str, object]]:
 
 
 def _opened(raw: object) -> object:
-    """Return the JSON object in a text; another value as it is."""
+    """Return the JSON object in a string; another value as it is."""
     try:
         value = json.loads(raw) if isinstance(raw, str) else raw
     except (ValueError, RecursionError):
@@ -337,7 +337,7 @@ def _codes(table: Mapping[str, object]) -> Iterator[str]:
 
 
 def _message(table: Mapping[str, object]) -> str:
-    """Return the message of an error; other values than a text as JSON."""
+    """Return the message of an error; values other than a string as JSON."""
     words = table.get("message") or table.get("detail") or ""
     if isinstance(words, str):
         return words.strip()

@@ -18,7 +18,7 @@ _TEXTS = frozenset(
 
 
 class GrowingText:
-    """A text that grows by pieces."""
+    """A string that grows by pieces."""
 
     __slots__ = ("_pieces", "length")
 
@@ -47,10 +47,10 @@ class Room:
     values: int = field(default_factory=lambda: MOST_VALUES)
     characters: int = field(default_factory=lambda: MOST_BYTES)
     written: int = 0
-    """The number of characters of texts, other than those around the message."""
+    """The number of characters of strings, other than those around the message."""
 
     def write(self, values: int, text: str) -> None:
-        """Take room for a text of the message. Raises `EndlessReplyError` if there is too little."""
+        """Take room for a string of the message. Raises `EndlessReplyError` if there is too little."""
         self.written += len(text)
         self.take(values, len(text))
 
@@ -64,7 +64,7 @@ class Room:
 
 @dataclass
 class Merger:
-    """Merges pieces into values whose texts can grow, as long as there is room."""
+    """Merges pieces into values whose strings can grow, as long as there is room."""
 
     room: Room = field(default_factory=Room)
 
@@ -101,7 +101,7 @@ class Merger:
         return old
 
     def _grow(self, old: GrowingText, new: str, name: str) -> None:
-        # What is not known to be a text may also be a constant that every chunk repeats.
+        # What is not known to be a string may also be a constant that every chunk repeats.
         if name in _TEXTS or not old.is_same(new):
             self.room.write(0, new)
             old.add(new)
@@ -120,7 +120,7 @@ _TYPES: Mapping[type, type] = {GrowingText: str, list: list}
 
 
 def _as_parts(content: object) -> list[Any]:
-    """Return the content of a message in parts; some models send reasoning as parts, and texts after it."""
+    """Return the content of a message in parts; some models send reasoning as parts, and text after it."""
     if isinstance(content, list):
         return content
     return [{"type": "text", "text": content}] if str(content or "") else []

@@ -63,7 +63,7 @@ class NativeModel(ABC):
 
     @abstractmethod
     def _usage(self, reported: object, sent: int, received: int) -> Usage:
-        """Return the usage that a reply reports; what is missing is estimated by the lengths of texts."""
+        """Return the usage that a reply reports; what is missing is estimated from the length of the text."""
 
     @abstractmethod
     def _request(self, http: httpx2.Client, connection: Connection, exchange: NativeExchange) -> Answer:

@@ -41,7 +41,7 @@ class NativeStream(ABC):
 
     @property
     def characters(self) -> int:
-        """The number of characters received so far, in texts of any kind."""
+        """The number of characters received so far, in text of any kind."""
         return self._merger.room.written
 
     def add(self, event: ServerEvent) -> None:
@@ -181,7 +181,7 @@ class CandidateStream(NativeStream):
                 self.began = True
 
     def _take(self, part: Block) -> None:
-        """Add a part. Only plain texts are joined, since a signature belongs to the part it came with."""
+        """Add a part. Only plain text is joined, since a signature belongs to the part it came with."""
         last = self._parts[-1] if self._parts else {}
         if _is_plain(part) and _is_plain(last) and part.get("thought") == last.get("thought"):
             last["text"] = self._merger.merged(last["text"], part["text"], "text")

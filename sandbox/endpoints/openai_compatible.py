@@ -319,7 +319,7 @@ class OpenAICompatibleModel:
         return self._failure(problem, what, usage=self._usage_if_lost(sent, received))
 
     def _usage_if_lost(self, sent: int, received: Received) -> Usage:
-        """Return the least usage of a request whose reply was lost: as reported, or by the texts' lengths."""
+        """Return the minimum usage of a lost reply's request: as reported, or by the length of its text."""
         return usage_of(received.usage, self.settings.prices, sent, received.characters)
 
 

@@ -198,7 +198,7 @@ def _generation_in(body: object) -> str:
 
 
 def _with_unread_call(message: ChatMessage, text: str) -> ChatMessage:
-    """Return a message with a call whose arguments are a text that the server could not read as one.
+    """Return a message with a call whose arguments are a string that the server could not read as one.
 
     It has the name that the text has. A text in JSON without one could be carried out by mistake, so that its
     call has none.
@@ -310,7 +310,7 @@ def _arguments(value: object) -> str:
 
 
 def text_of(value: object) -> str:
-    """Return a text; an empty one for any other value."""
+    """Return the value if it is a string; otherwise an empty string."""
     return value if isinstance(value, str) else ""
 
 

@@ -21,7 +21,7 @@ from gistpoint.sandbox.endpoints.limits import MinuteLimits
 
 _SHOWN = "[key]"
 _LEAST_CHARACTERS = 6
-"""The length of the shortest key; shorter keys are placeholders, which are not removed from texts."""
+"""The length of the shortest key; shorter keys are placeholders, which are not removed from text."""
 
 
 class ApiKey:
@@ -30,9 +30,9 @@ class ApiKey:
     __slots__ = ("_secrets", "_value")
 
     def __init__(self, value: str, *others: str) -> None:
-        """`others` are further secrets that are removed from texts."""
+        """`others` are further secrets that are removed from text."""
         self._value = value
-        # A placeholder such as "none" is a word that occurs in many texts.
+        # A placeholder such as "none" is a word that often occurs in text.
         self._secrets = tuple(secret for secret in (value, *others) if len(secret) >= _LEAST_CHARACTERS)
 
     def reveal(self) -> str:
@@ -67,7 +67,7 @@ class ApiKey:
         return text
 
     def taken_out_of_texts(self, members: Mapping[str, object]) -> dict[str, object]:
-        """Return members without the key, also within texts that are JSON themselves."""
+        """Return members without the key, also within strings that are JSON themselves."""
 
         def clean(value: object) -> object:
             if isinstance(value, str):
@@ -83,7 +83,7 @@ class ApiKey:
     def taken_out_of_json(self, text: str) -> str:
         """Return the text of a JSON value with the key removed, whether it is escaped or not.
 
-        In a text that is not valid JSON, only the unescaped key is removed.
+        In text that is not valid JSON, only the unescaped key is removed.
         """
         text = self.taken_out_of_text(text)
         if "\\" not in text:

@@ -77,7 +77,7 @@ class StreamedReply:
 
     @property
     def characters(self) -> int:
-        """The number of characters received so far, in texts of any kind."""
+        """The number of characters received so far, in text of any kind."""
         return self._merger.room.written
 
     def add(self, event: ServerEvent) -> None:

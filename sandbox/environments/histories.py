@@ -1,4 +1,4 @@
-"""Collects the earlier texts of a library's files, from its git repository or its earlier releases.
+"""Collects the earlier versions of a library's files, from its git repository or its earlier releases.
 
 None of the code is run.
 """
@@ -25,7 +25,7 @@ RELEASES = 10
 """The number of earlier releases that are read."""
 _COMMITS = 5_000
 _TEXTS = 60
-"""The maximum number of earlier texts of a file."""
+"""The maximum number of earlier versions of a file."""
 _MOST_BYTES = 1 << 20
 """The maximum size of a file that is read."""
 
@@ -38,7 +38,7 @@ def collect_history(
     on_line: Callable[[str], None] = lambda line: None,
     cancel: CancelToken = NEVER,
 ) -> EarlierFiles:
-    """Return the earlier texts of the files of a source, newest first, below `scratch`.
+    """Return the earlier versions of the files of a source, newest first, below `scratch`.
 
     Empty if no earlier version has one of the files. Raises `SourceError` for a folder, which has no history,
     and if the history can't be fetched; and `CancelledError` if stopped.
@@ -58,7 +58,7 @@ def collect_history(
 
 
 def _each_text_once(texts: Iterator[tuple[str, EarlierFile]]) -> EarlierFiles:
-    """Return the texts by path, each with the newest version that has it, up to a number for each file."""
+    """Return the contents by path, each with the newest version that has it, up to a number for each file."""
     found: dict[str, dict[str, EarlierFile]] = defaultdict(dict)
     for path, file in texts:
         if len(found[path]) < _TEXTS:
@@ -105,7 +105,7 @@ def _of_commits(
     on_line: Callable[[str], None],
     cancel: CancelToken,
 ) -> Iterator[tuple[str, EarlierFile]]:
-    """Yield the texts of the files before the commit, newest first.
+    """Yield the contents of the files before the commit, newest first.
 
     Raises `SourceError` if the history can't be read.
     """

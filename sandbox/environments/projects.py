@@ -41,7 +41,7 @@ def text_of(source: Table, key: str) -> str:
 
 
 def texts_of(source: Table, key: str) -> tuple[str, ...]:
-    """Return the texts in the list under `key`; empty if there is no list."""
+    """Return the strings in the list under `key`; empty if there is no list."""
     value = source.get(key)
     if isinstance(value, list):
         return tuple(item for item in value if isinstance(item, str))

@@ -131,7 +131,7 @@ def cloned(specification: str, into: Path, on_line: Callable[[str], None]) -> It
 
 
 def require_form(specification: str) -> None:
-    """Raise `SourceError` for a text that names no source, or a folder that does not exist.
+    """Raise `SourceError` for a string that names no source, or a folder that does not exist.
 
     Nothing is fetched.
     """

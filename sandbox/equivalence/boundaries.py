@@ -363,7 +363,7 @@ _CANDIDATES: Mapping[str, Callable[[Encoded, Hints], Iterator[Encoded]]] = {
 
 
 def _of_other_kinds(value: Encoded, hints: Hints) -> Iterator[Encoded]:
-    """Yield the value converted to other types that the source names, such as bytes to a text."""
+    """Yield the value converted to other types that the source names, such as bytes to a string."""
     # There are only two truth values, so they come last.
     for kind in sorted(hints.kinds - {value[0]}, key=lambda kind: (kind == "b", kind)):
         for from_kinds, to_kinds, converted in _CONVERSIONS:

@@ -82,7 +82,7 @@ class RecordedCalls:
 
 
 class ReplayOutcome(msgspec.Struct, frozen=True):
-    """The outcome of one call: its kind (`value`, `raised`, `late` or `lost`), a text to show, and hashes."""
+    """The outcome of one call: its kind (`value`, `raised`, `late` or `lost`), what to show, and hashes."""
 
     kind: str
     shown: str = ""
@@ -91,7 +91,7 @@ class ReplayOutcome(msgspec.Struct, frozen=True):
     alone: str = ""
     """The hash of the result alone."""
     after: str = ""
-    """A text that shows the arguments after the call."""
+    """A string that shows the arguments after the call."""
 
 
 @dataclass(slots=True)

@@ -321,7 +321,7 @@ def _steady(first: ReplayOutcome | None, second: ReplayOutcome | None) -> Replay
 
 
 def _from_difference(one: str, other: str) -> tuple[str, str]:
-    """Return two texts, each cut to 300 characters around the first position at which they differ."""
+    """Return two strings, each cut to 300 characters around the first position at which they differ."""
     same = next(
         (n for n, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other))
     )

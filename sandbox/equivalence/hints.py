@@ -44,7 +44,7 @@ class Hints:
     kinds: frozenset[str] = frozenset()
     """The tags of the built-in types that are named."""
     names: frozenset[str] = frozenset()
-    """The names of the attributes that are used, and the texts that may be keys, as `[text]`."""
+    """The names of the attributes that are used, and the strings that may be keys, as `[text]`."""
     asks_for_types: bool = False
     raises: frozenset[str] = frozenset()
     """The names of the exceptions that the original raises by a statement of its own."""
@@ -58,7 +58,7 @@ class Hints:
 
     @property
     def texts(self) -> list[str]:
-        """The texts among the literals."""
+        """The strings among the literals."""
         return [value[1] for value in self.literals if value[0] == "s"]
 
     @property

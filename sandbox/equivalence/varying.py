@@ -229,7 +229,7 @@ class _Drawing:
         known, others = st.text(st.sampled_from(letters), max_size=longest), st.text(max_size=longest)
         plain = st.text(st.sampled_from(string.printable), max_size=longest)
         recorded = _one_of([value[1] for value in spread(seen, _FEW)])
-        # Random texts rarely mean anything to the function, unlike recorded texts that are edited.
+        # Random strings rarely mean anything to the function, unlike recorded strings that are edited.
         edited = st.builds(
             lambda text, edit, place, piece: edit(text, place % (len(text) + 1), piece),
             recorded,
@@ -345,7 +345,7 @@ _TEXT_EDITS: Sequence[Callable[[str, int, str], str]] = (
     lambda text, place, piece: text + text,
     lambda text, place, piece: text[::-1],
 )
-"""Functions that make a small change to a text: at a place in it, or with a piece of another text."""
+"""Functions that make a small change to a string: at a place in it, or with a piece of another string."""
 _LIST_EDITS: Sequence[Callable[[list[Encoded], int, Encoded], list[Encoded]]] = (
     lambda parts, place, part: [*parts[:place], *parts[place + 1 :]],
     lambda parts, place, part: [*parts[:place], part, *parts[place:]],

@@ -23,12 +23,12 @@ _LOADERS = ("<frozen importlib", os.path.join("_pytest", "assertion", "rewrite.p
 
 
 def may_run_text(event: str) -> bool:
-    """Whether an event may run a text among its arguments."""
+    """Whether an event may run a string among its arguments."""
     return event in _RUNNING or event.startswith(_RUNNING_PREFIXES)
 
 
 def texts_of(event: str, arguments: tuple[Any, ...]) -> Iterator[str]:
-    """Yield the texts among the arguments of an event; for an import, only the name."""
+    """Yield the strings among the arguments of an event; for an import, only the name."""
     if event == "import":
         arguments = arguments[:1]
     for part in arguments:

@@ -8,14 +8,14 @@ reported. The records are `described`, `undescribed`, `outcome`, `reached`, `pro
 called) and `finish`.
 
 An encoded value is a list whose first member names its kind: `n` None, `b` a truth value, `i` a whole number
-in decimal, `f` a float as Python writes it, `s` a text, `y` bytes in hexadecimal, `l` `t` `e` `z` a list,
+in decimal, `f` a float as Python writes it, `s` a string, `y` bytes in hexadecimal, `l` `t` `e` `z` a list,
 tuple, set or frozenset of encoded values, `c` a slice of three of them, `d` a dictionary of pairs, `x` a
 date, a time or an exact number (the name of its class, and the arguments that make it), `k` an object whose
 class extends the built-in class of the encoded value in it, and `o` any other object: the call it was
 recorded in, the path to it in the arguments, and the name of its class. After these, an object of a class of
 the repository has a list of attributes, each a pair of a name and an encoded value: all that may vary, if the
 object is described, and those to be set, if it is an input. If the class extends `dict`, the item of a key
-that is a text is an attribute `[key]`.
+that is a string is an attribute `[key]`.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ _OF_PARTS: dict[str, Any] = {f"{kind.__module__}.{kind.__qualname__}": kind for 
 
 
 class ExtendedText(str):
-    """A text of a class that extends `str`."""
+    """A string of a class that extends `str`."""
 
 
 class ExtendedNumber(int):
@@ -154,7 +154,7 @@ class Late(BaseException):
 
 
 class Unequal(Exception):
-    """A value has no text that equal values share."""
+    """A value has no textual form that equal values share."""
 
 
 _GIVEN: set[int] = set()
@@ -191,7 +191,7 @@ def _children(value: Any) -> list[Any]:
 def _held(value: Any) -> dict[str, Any]:
     """Return what an object holds: its attributes by name, and items of a dictionary as `[key]`.
 
-    Only items whose keys are texts are returned.
+    Only items whose keys are strings are returned.
     """
     found: dict[str, Any] = dict(sides.attributes_of(value))
     if isinstance(value, dict):
@@ -467,7 +467,7 @@ def outcome(function: Any, shape: list[Any], values: list[Any], limit_s: float) 
     The keys are `kind` (`value`, `raised`, `late`, or `lost` if the outcome can't be compared), `shown` (a
     text to show) and `hash` (of the outcome with the changed arguments, or empty). After `value` and `raised`
     there are also `alone` (the hash of the outcome without the arguments) and `after` (the arguments after
-    the call). Texts are cut to 20,000 characters.
+    the call). Strings are cut to 20,000 characters.
     """
 
     def late(*_: Any) -> None:

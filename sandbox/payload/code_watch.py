@@ -191,7 +191,7 @@ class CodeWatch:
         return self.settled.get(key, self._waiting.get(key, False))
 
     def _is_generated(self, code: CodeType, caller: FrameType) -> bool:
-        """Whether the standard library executes a text of its own, made of names alone, to make a class.
+        """Whether the standard library executes a string of its own, made of names alone, to make a class.
 
         `namedtuple` checks its names. `dataclass` does not check those of annotations, so that any text can
         be one.
@@ -313,7 +313,7 @@ def _function_of(frame: FrameType) -> tuple[str, str]:
 
 
 def _is_text_of(code: CodeType, frame: FrameType) -> bool:
-    """Whether code is compiled from a text that a code-writing function made, not from a given text."""
+    """Whether code is compiled from a string that a code-writing function made, not from a given string."""
     for name in _TEXTS.get(_function_of(frame)[0], ()):
         text = frame.f_locals.get(name)
         if type(text) is str and any(

@@ -43,7 +43,7 @@ class Workdir:
         return real == self.real or real.startswith(self.real + os.sep)
 
     def named_in(self, text: str) -> list[str]:
-        """Return the paths in the folder that a text names, relative to the folder; `.` for the folder."""
+        """Return the paths in the folder that a string names, relative to the folder; `.` for the folder."""
         return [(found["below"] or "/")[1:] or "." for found in self._named.finditer(text)]
 
 

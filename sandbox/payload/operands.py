@@ -454,7 +454,7 @@ def _with_inner(code: CodeType) -> Iterator[CodeType]:
 
 
 def _with_constants(code: CodeType, values: dict[str, Any]) -> CodeType:
-    """Return code with texts among its constants replaced by values, in inner functions too."""
+    """Return code with strings among its constants replaced by values, in inner functions too."""
     constants = [
         _with_constants(one, values)
         if isinstance(one, CodeType)

@@ -68,7 +68,7 @@ class Encoder:
             number = self.queue.popleft()
             node = self.node(self.shared.objects[number])
             text = json.dumps(node)
-            # Compared as text: equal texts are equal nodes, without asking an object whether it changed.
+            # Compared as text: equal strings are equal nodes, without asking an object whether it changed.
             if self.shared.last.get(number) != text:
                 self.shared.last[number] = text
                 heap[str(number)] = node
@@ -106,7 +106,7 @@ class Encoder:
         if isinstance(value, enum.Enum):
             if self.side.visible(kind):
                 return self.member(value, depth)
-            # A member of a local enumeration is only what its value is, if that is a number or a text.
+            # A member of a local enumeration is only what its value is, if that is a number or a string.
             base = sides.base_of(kind)
             if base in sides.UNCHANGING:
                 return self.value(parts.PLAIN_VALUES[base](value), depth)

@@ -226,7 +226,7 @@ class Results:
         items.extend(sentinels)
         for item in sentinels:
             self.index[item.nodeid] = item.listchain()[2].name
-        # Dropped, so that a search of the memory does not find the texts of the sentinels.
+        # Dropped, so that a search of the memory does not find the strings of the sentinels.
         self.select, self.first, self.sentinels = [], {}, ""
         self.put("collected", count=len(ids), sentinels=len(sentinels))
 

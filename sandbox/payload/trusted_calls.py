@@ -318,7 +318,7 @@ class StubCalls:
     # Detecting that a library runs an answer as code
 
     def remember(self, value: object) -> None:
-        """While learning, keep the texts of the true function's answer, to detect if one of them is run."""
+        """While learning, keep the strings of the true function's answer, to detect if one of them is run."""
         if not self.learning or len(self.texts) >= _MOST_TEXTS:
             return
         parts = value if isinstance(value, (list, tuple, set, frozenset)) else (value,)
@@ -345,7 +345,7 @@ class StubCalls:
     def check_running_code(self, event: str, arguments: tuple[Any, ...]) -> None:
         """Record what is run; report it if nothing equal was run while the true function answered.
 
-        An answer may be a text, a tree or a pickle that the library runs later, and then in this process.
+        An answer may be a string, a tree or a pickle that the library runs later, and then in this process.
         """
         try:
             running = what_runs(event, arguments)

@@ -60,7 +60,7 @@ def bundle() -> bytes:
 
 
 def bundled_files() -> dict[str, str]:
-    """Return the texts of the bundle's files by name.
+    """Return the contents of the bundle's files by name.
 
     Raises `BundleError` if a module needs something outside the standard library, and `LoweringError` for a
     construct that can't be rewritten for older Pythons.

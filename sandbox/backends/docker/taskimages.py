@@ -169,7 +169,7 @@ def variables_of(image: Image) -> dict[str, str]:
 
 
 def passed_on(image: Image) -> tuple[str, ...]:
-    """Return the image's environment variables that runs get, as sorted `NAME=VALUE` texts."""
+    """Return the image's environment variables that runs get, as sorted `NAME=VALUE` strings."""
     return tuple(
         f"{name}={value}" for name, value in sorted(variables_of(image).items()) if name in PASSED_ON
     )
