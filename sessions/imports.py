@@ -135,7 +135,7 @@ class ImportRecords(Request):
     sources: Annotated[str | None, LOCAL] = None
     """The file with the locations of repositories and the requirements of their suites."""
     only: str | None = None
-    """A text that the repository, file or function must contain."""
+    """A string that the repository, file or function must contain."""
     min_failing: Count = 5
 
     def record_sources(self) -> RecordSources:

@@ -32,7 +32,7 @@ Versions = tuple[tuple[int, int, int], ...]
 
 
 class Outline(msgspec.Struct, frozen=True, array_like=True):
-    """The part of an attempt that lists show, without calls, texts and code."""
+    """The part of an attempt that lists show, without calls, text and code."""
 
     versions: Versions
     started_utc_ms: int
@@ -95,7 +95,7 @@ def _outlined_solver(header: AttemptStarted) -> dict[str, Any] | msgspec.UnsetTy
 
 
 def _outlined(submission: Submission) -> Submission:
-    """Return a submission without its texts and the ids of tests."""
+    """Return a submission without its code and the ids of tests."""
     confirmation = submission.confirmation
     if confirmation is not None:
         confirmation = structs.replace(confirmation, contradiction=None, beyond=None)

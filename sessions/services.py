@@ -68,7 +68,7 @@ class Consent:
 
 
 class MirrorStanding(Protocol):
-    """The state of the mirror of attempts; as a text, it is a few words or empty."""
+    """The state of the mirror of attempts; as a string, it is a few words or empty."""
 
     @property
     def well(self) -> bool:

@@ -67,7 +67,7 @@ class DeliveredAttempt(msgspec.Struct, frozen=True, kw_only=True):
     """The journal of the attempt; empty if there was none."""
 
     def operations(self, order: AttemptOrder) -> list[JobOperation]:
-        """Return the operations that record the result in the run, with texts cut to `_MOST_CHARACTERS`."""
+        """Return the operations that record the result in the run, with strings cut to `_MOST_CHARACTERS`."""
         job, found = order.job.key, list[JobOperation]()
         if self.journal:
             found.append(JobAttempt(job=job, attempt=order.attempt))

@@ -78,7 +78,7 @@ class AttemptFigures(msgspec.Struct, frozen=True, kw_only=True):
     """The sent tokens that the endpoint wrote to its cache."""
     reasoning_tokens: int | None = None
     estimated: bool = False
-    """Whether some tokens were estimated from the length of texts."""
+    """Whether some tokens were estimated from the length of text."""
     cost_usd: float | None = None
     lost_tokens: int = 0
     """The mostly estimated tokens of requests without a reply, also of those that were then sent again."""

@@ -24,9 +24,9 @@ from gistpoint.sessions.exports.html.marking import code_lines, text_lines
 from gistpoint.sessions.exports.html.skeleton import content_hash, line, packaged, page_head
 
 LONGEST = 40_000
-"""The maximum number of characters of a text on the page; the middle of a longer one is left out."""
+"""The maximum number of characters of a string on the page; the middle of a longer one is left out."""
 LARGE, LONGEST_IN_LARGE = 24_000_000, 2_000
-"""The length of a page, in characters, after which texts are cut earlier, and their maximum length then."""
+"""The length of a page, in characters, after which text is cut earlier, and their maximum length then."""
 _LINE = 300
 """The maximum number of characters of a line."""
 _BAR = 1_000
@@ -38,7 +38,7 @@ def run_page(
 ) -> Iterator[str]:
     """Yield the page of a run in pieces, one attempt at a time.
 
-    `titled` returns the title of a task by its id, and `version` is that of gistpoint. Texts from outside are
+    `titled` returns the title of a task by its id, and `version` is that of gistpoint. Text from outside is
     never interpreted as markup.
     """
     yield from _AgentRunPage(run, figures, attempts, titled, version).pieces()

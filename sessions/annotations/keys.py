@@ -1,4 +1,4 @@
-"""The keys by which reviews refer to a run, to a step of it, and to a range of one of the step's texts."""
+"""The keys by which reviews refer to a run, to a step of it, and to a range of one of its text fields."""
 
 from __future__ import annotations
 

@@ -91,7 +91,7 @@ def reasons_of(verdict: RunVerdict, names: Iterable[str]) -> tuple[VerdictReason
 
 
 class ReviewOperation(Operation, frozen=True, omit_defaults=True, rename={"subject": "run"}):
-    """One reviewer's operation on a run, on a step of it, or on a range of one of the step's texts."""
+    """One reviewer's operation on a run, on a step of it, or on a range of one of the step's text fields."""
 
     subject: Text
     """The key of the run."""

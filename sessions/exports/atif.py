@@ -375,7 +375,7 @@ def _reference(recorded: dict[str, Json]) -> dict[str, Json]:
 
 
 def _has_media(content: Json) -> bool:
-    """Whether content is a list of valid parts, at least one of which is not a text."""
+    """Whether content is a list of valid parts, at least one of which is not text."""
     items = as_list(content)
     parts = objects(items)
     if len(parts) != len(items):

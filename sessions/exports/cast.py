@@ -17,7 +17,7 @@ _SHOWN = 20_000
 
 
 def cast_text(document: RunDocument, *, width: int = 120, height: int = 40) -> Iterator[str]:
-    """Yield the lines of a recording; pauses are limited to 3 s, texts to 20,000 characters."""
+    """Yield the lines of a recording; pauses are limited to 3 s, text to 20,000 characters."""
     document.build()
     run = document.header
     outcome = f"{tilde_of(run, 'verdict')}{run.verdict}" if run.verdict else ""

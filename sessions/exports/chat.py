@@ -14,7 +14,7 @@ from gistpoint.sessions.runs.document import RunDocument
 
 _LEFT_OUT = frozenset({StepKind.STATE, StepKind.PAUSE, StepKind.SCORE})
 _NAMED = 12
-"""The maximum number of texts of the header that are named individually."""
+"""The maximum number of strings of the header that are named individually."""
 
 
 class ChatWriter:

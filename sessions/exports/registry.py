@@ -20,7 +20,7 @@ from gistpoint.sessions.runs.rendering import EMPTY, UNANSWERED, header_lines, s
 
 
 def markdown_text(document: RunDocument) -> Iterator[str]:
-    """Yield a run as Markdown, one step at a time; each text's fence is longer than any backticks in it."""
+    """Yield a run as Markdown, one step at a time; each fence is longer than any backticks within it."""
     document.build()
     run = document.header
     yield f"# {markdown_line(run.task or run.id or run.format)}\n\n"

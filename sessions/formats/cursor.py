@@ -1,7 +1,7 @@
 """Sessions of Cursor's agent: its transcripts, and its command line's `--output-format stream-json`.
 
 Calls of a transcript have no ids, so that results answer the calls in their order. The stream resembles
-Claude Code's, but calls and results are `tool_call` records, and a text may be printed in pieces first and
+Claude Code's, but calls and results are `tool_call` records, and text may be printed in pieces first and
 then whole.
 """
 
@@ -195,7 +195,7 @@ def _turn(index: int, raws: Sequence[Raw], records: list[Record]) -> Step:
 
 
 def _streamed(index: int, raws: Sequence[Raw], records: list[Record]) -> Step:
-    """Return the step of a reply of the stream, without a text that repeats the preceding pieces."""
+    """Return the step of a reply of the stream, without text that repeats the preceding pieces."""
     text = ""
     calls: dict[str, RunCall] = {}
     results: list[Result] = []

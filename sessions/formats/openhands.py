@@ -542,7 +542,7 @@ class OpenHands(Format):
 
 
 def _decoded_members(fields: Json) -> dict[str, Json]:
-    """Return the members that a header is made from, with texts that were read as Latin-1 decoded."""
+    """Return the members that a header is made from, with strings that were read as Latin-1 decoded."""
     members = shallow(fields)
     return {key: item if key == "history" else recoded(item) for key, item in members.items()}
 

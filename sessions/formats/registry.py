@@ -230,7 +230,7 @@ def _has(*keys: str) -> Callable[[FileProbe], bool]:
 
 
 def _begins_line(beginning: str) -> Callable[[FileProbe], bool]:
-    """Return a test for a text in which one of the first lines begins with `beginning`."""
+    """Return a test for a string in which one of the first lines begins with `beginning`."""
     return lambda probe: f"\n{beginning}" in f"\n{probe.text[:_LONGEST_HEAD]}"
 
 

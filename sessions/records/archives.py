@@ -86,9 +86,9 @@ def opened(blob: Blob) -> Blob | Archive:
 
 
 def in_utf8(blob: Blob) -> Blob:
-    """Return a text of UTF-16 or UTF-32 as UTF-8, which readers expect; any other blob unchanged.
+    """Return text in UTF-16 or UTF-32 as UTF-8, which readers expect; any other blob unchanged.
 
-    Windows PowerShell 5 writes UTF-16 with `>`. Only a text with a byte order mark is recognised.
+    Windows PowerShell 5 writes UTF-16 with `>`. Only text with a byte order mark is recognised.
     """
     head = blob.read(0, 4)
     encoding = next((name for mark, name in _BYTE_ORDER_MARKS if head.startswith(mark)), None)
@@ -98,7 +98,7 @@ def in_utf8(blob: Blob) -> Blob:
 
 
 def _recoded(blob: Blob, encoding: str) -> Iterator[bytes]:
-    """Yield a text in UTF-8, with U+FFFD for what is not valid in its encoding."""
+    """Yield text in UTF-8, with U+FFFD for what is not valid in its encoding."""
     decoder = codecs.getincrementaldecoder(encoding)("replace")
     for chunk in _chunks(blob, 0, blob.size):
         yield decoder.decode(chunk).encode()

@@ -46,12 +46,12 @@ class StepBuilder:
         return self
 
     def thought(self, *texts: str) -> StepBuilder:
-        """Set the thought: the texts that are not empty, each on a new line."""
+        """Set the thought: the strings that are not empty, each on a new line."""
         self._fields["thought"] = joined(texts)
         return self
 
     def text(self, *texts: str) -> StepBuilder:
-        """Set the text: the texts that are not empty, each on a new line."""
+        """Set the text: the strings that are not empty, each on a new line."""
         self._fields["text"] = joined(texts)
         return self
 
@@ -81,7 +81,7 @@ class StepBuilder:
         return self
 
     def also(self, noted: Iterable[Noted]) -> StepBuilder:
-        """Set the texts of the raw records that no other field contains."""
+        """Set the strings of the raw records that no other field contains."""
         self._fields["also"] = tuple(noted)
         return self
 

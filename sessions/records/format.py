@@ -78,7 +78,7 @@ class RunReader(ABC):
         return found
 
     def early_user_texts(self) -> Iterator[str]:
-        """Yield the user's texts near the beginning of the file."""
+        """Yield the user's messages near the beginning of the file."""
         probe = self.probe
         records: list[dict[str, Json]] = []
         if self.in_lines or probe.array:
@@ -91,7 +91,7 @@ class RunReader(ABC):
                 yield text
 
     def user_text(self, record: dict[str, Json]) -> str:
-        """Return the user's text in a record; empty for records of others and for texts of the harness."""
+        """Return the user's text in a record; empty for records of others and for text of the harness."""
         return ""
 
     def records(self) -> Iterator[RawRecord]:
@@ -122,9 +122,9 @@ class RunReader(ABC):
         """Return step `index`, made from the records `raws`, at least one of which is undamaged."""
 
     def texts(self, index: int, values: Sequence[Json]) -> StepTexts | None:
-        """Return the texts of step `index`, made from undamaged records; None to have `step` called instead.
+        """Return the text fields of step `index`, from undamaged records; None to have `step` called instead.
 
-        A search needs only the texts of a step, and most of the time is spent on its other fields.
+        A search needs only the text of a step, and most of the time is spent on its other fields.
         """
         return None
 
@@ -197,14 +197,14 @@ class Format(ABC):
     unique_ids = False
     """Whether the ids of its runs are globally unique, so that reviews can refer to a run by its id."""
     texts_in_records = False
-    """Whether every text of a step is in its own records, so that a search parses only steps that match."""
+    """Whether a step's own records contain its text fields, so that a search parses only steps that match."""
     words_in_records = False
-    """Whether every word of a step is in its own records, though perhaps not every text.
+    """Whether every word of a step is in its own records, though perhaps not every text field.
 
-    A text may be recorded as JSON within a text, or with marks before its lines.
+    A string may be recorded as JSON within a string, or with marks before its lines.
     """
     parted_by: Sequence[bytes] = ()
-    """Byte strings in files whose texts are recorded in pieces, which may split a word."""
+    """Byte strings in files whose text is recorded in pieces, which may split a word."""
 
     reviewed_as = ""
     """The name in older keys of reviews, if the runs were read as another format then; otherwise empty."""

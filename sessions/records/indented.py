@@ -1,4 +1,4 @@
-"""Finds the records of an indented array by fixed texts, with SIMD, as long as all lines have the usual form.
+"""Finds the records of an indented array by fixed strings, with SIMD, while lines have the usual form.
 
 It finds the same records as the scanner's expression, which works line by line. A chunk is taken only if its
 lines at the indent of the records are those that close one record and open the next, which two counts show.

@@ -80,15 +80,15 @@ class Escaped:
 
 
 class CutText(str):
-    """The beginning of a text that is too long to be decoded; `pieces`, concatenated, are the whole text.
+    """The beginning of a string that is too long to be decoded; `pieces`, concatenated, are the whole string.
 
-    A piece is a text, or a JSON literal in a file, quotes included.
+    A piece is a string, or a JSON literal in a file, quotes included.
     """
 
     pieces: tuple[str | ByteRange | Escaped, ...]
 
     def __new__(cls, head: str, *pieces: str | ByteRange | Escaped) -> CutText:
-        """Make a text that shows `head` and represents the concatenated `pieces`."""
+        """Make a string that shows `head` and represents the concatenated `pieces`."""
         text = super().__new__(cls, head)
         text.pieces = pieces
         return text
@@ -110,7 +110,7 @@ class CutText(str):
 
 
 def concatenated(texts: Iterable[str]) -> str:
-    """Concatenate texts; the result is cut if one of them is."""
+    """Concatenate strings; the result is cut if one of them is."""
     parts = list(texts)
     if CutText not in map(type, parts):
         return "".join(parts)
@@ -183,7 +183,7 @@ class FileEdit:
 
 @dataclass(frozen=True, slots=True)
 class Noted:
-    """A text of a raw record or of the run's file, and the keys that lead to it, joined with dots."""
+    """A string of a raw record or of the run's file, and the keys that lead to it, joined with dots."""
 
     path: str
     text: str
@@ -241,7 +241,7 @@ class Step:
     naive: bool = False
     """Whether the times were written without a time zone: they count as UTC, and are shown as written."""
     also: tuple[Noted, ...] = ()
-    """Texts of the raw records that no other field contains."""
+    """Strings of the raw records that no other field contains."""
 
     def result_of(self, call: RunCall) -> Result | None:
         """Return the result paired with `call`; None if there is none, or if the call has no id."""
@@ -282,7 +282,7 @@ class Run:
     warnings: tuple[str, ...] = ()
     derived: frozenset[str] = frozenset()
     also: tuple[Noted, ...] = ()
-    """Texts of the run's file that neither its records nor another field contains."""
+    """Strings of the run's file that neither its records nor another field contains."""
     not_shown: tuple[NotShown, ...] = ()
     """Members of the raw records that the format's steps do not show."""
 
@@ -303,7 +303,7 @@ def settled_verdict(run: Run, accepted: bool | None) -> str:
 
 
 class TextScope(StrEnum):
-    """The part of a step that a text is in, or the header of its run."""
+    """The part of a step that a string is in, or the header of its run."""
 
     THOUGHT = "thought"
     TEXT = "text"
@@ -311,20 +311,20 @@ class TextScope(StrEnum):
     RESULT = "result"
     DIFF = "diff"
     ALSO = "also"
-    """Texts of the raw records that no other field contains."""
+    """Strings of the raw records that no other field contains."""
     HEADER = "header"
-    """Texts of a run's file that belong to no step."""
+    """Strings of a run's file that belong to no step."""
 
 
 class StepTexts(NamedTuple):
-    """The texts of a step that a search reads, as `parts_of` yields them, and the tools of its calls."""
+    """The text fields of a step to search, as `parts_of` yields them, and the tools of its calls."""
 
     parts: Sequence[tuple[TextScope, int, str]]
     tools: Sequence[str]
 
 
 def step_texts(thought: str, text: str, calls: Sequence[RunCall], results: Iterable[str]) -> StepTexts:
-    """Return the texts of a step that has neither a diff nor texts outside its other fields."""
+    """Return the text fields of a step that has neither a diff nor text outside its other fields."""
     parts = [(TextScope.THOUGHT, 0, thought), (TextScope.TEXT, 0, text)]
     parts += [(TextScope.CALL, number, call_text(call)) for number, call in enumerate(calls)]
     parts += [(TextScope.RESULT, number, result) for number, result in enumerate(results)]
@@ -332,7 +332,7 @@ def step_texts(thought: str, text: str, calls: Sequence[RunCall], results: Itera
 
 
 def parts_of(step: Step) -> Iterator[tuple[TextScope, int, str]]:
-    """Yield every text of a step in display order, with its scope and its number within that scope."""
+    """Yield every text field of a step in display order, with its scope and its number within that scope."""
     yield TextScope.THOUGHT, 0, step.thought
     yield TextScope.TEXT, 0, step.text
     for number, call in enumerate(step.calls):
@@ -357,7 +357,7 @@ def call_text(call: RunCall) -> str:
 
 
 def also_text(step: Step) -> str:
-    """Return the texts of the raw records that no other field contains, each with its path."""
+    """Return the strings of the raw records that no other field contains, each with its path."""
     lines: list[str] = []
     for noted in step.also:
         lines += ["\n" if lines else "", f"{noted.path}: ", noted.text]

@@ -276,7 +276,7 @@ class FileProbe:
 
 
 def _keys_from_the_end(text: str) -> tuple[dict[str, int], int]:
-    """Return the keys of the object that a text ends with, and the position where it opens, or -1.
+    """Return the keys of the object that a string ends with, and the position where it opens, or -1.
 
     The mapping leads from each key to the position of its value. Quotes are counted from the end, so that it
     does not matter in which value the text begins.

@@ -46,7 +46,7 @@ _HARNESS_TAGS = (
     "user-prompt-submit-hook",
     "user_shell_command",
 )
-"""The tags around texts that harnesses insert into a user's message."""
+"""The tags around text that harnesses insert into a user's message."""
 _HARNESS_BLOCK = re.compile(rf"\s*<({'|'.join(_HARNESS_TAGS)})\b[^>]*>.*?(?:</\1>|\Z)", re.DOTALL)
 _AROUND = re.compile(r"\s*</?(?:task|user_query|user_message|user_request)>")
 _OF_SENDER = re.compile(r"\s*[\w -]+ \(untrusted[^)\n]*\):\s*```json\s.*?(?:```|\Z)", re.DOTALL)
@@ -69,12 +69,12 @@ def headline(text: str) -> str:
 
 
 def request_in(texts: Iterable[str]) -> str:
-    """Return the headline of the first message with more than the harness's texts; empty without one."""
+    """Return the headline of the first message with more than the harness's text; empty without one."""
     return next(filter(None, (headline(_without_harness_texts(text)) for text in texts)), "")
 
 
 def _without_harness_texts(text: str) -> str:
-    """Return a user's message without the harness's texts before it; empty if nothing else is in it."""
+    """Return a user's message without the harness's text before it; empty if nothing else is in it."""
     text = text[:_READ].lstrip()
     while (found := _HARNESS_BLOCK.match(text) or _AROUND.match(text) or _OF_SENDER.match(text)) is not None:
         text = text[found.end() :].lstrip()

@@ -362,7 +362,7 @@ class Scanner:
         raise self._cut_off(start)
 
     def _cut_off(self, start: int) -> CutOffError:
-        """Return the error for a text that ends in the record at `start`, or between records if it is -1."""
+        """Return the error for a file that ends in the record at `start`, or between records if it is -1."""
         return CutOffError(start if start >= 0 else self.position)
 
     def _borders(self, pattern: re.Pattern[str]) -> Iterator[re.Match[str]]:
@@ -469,7 +469,7 @@ def _bounded_value(scanner: Scanner) -> tuple[Json, int, int]:
 
 
 def one_record(blob: Blob, start: int = 0) -> Iterator[RawRecord]:
-    """Yield the first value of a text as a record."""
+    """Yield the first value of a string as a record."""
     yield Scanner(blob, start).record()
 
 

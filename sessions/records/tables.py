@@ -47,9 +47,9 @@ class Row:
         return value if self.record is None else recoded(value)
 
     def probe(self, table: FileProbe, decoded: Collection[str] = ()) -> FileProbe:
-        """Return the probe of the row as an object, with the texts under `decoded` as JSON values.
+        """Return the probe of the row as an object, with the strings under `decoded` as JSON values.
 
-        A row without such texts keeps its positions in the file. Raises `RunFileError` if the row is nested
+        A row without such strings keeps its positions in the file. Raises `RunFileError` if the row is nested
         """
         changed = {key: inner for key in decoded if (inner := decoded_text(self.member(key))) is not None}
         if self.record is not None and not changed:
@@ -92,7 +92,7 @@ def rows_of(probe: FileProbe) -> Iterator[Row]:
 
 
 def texts_of(probe: FileProbe) -> Iterator[Blob]:
-    """Yield bytes that contain the texts of all rows, as they are or as JSON at any depth.
+    """Yield bytes that contain the strings of all rows, as they are or as JSON at any depth.
 
     For a JSON file, these are the bytes of the file. Raises `RunFileError` if a Parquet file can't be read.
     """

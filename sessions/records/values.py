@@ -175,7 +175,7 @@ def _size(data: str, before: int = 0) -> str:
 
 
 def joined(parts: Iterable[str], separator: str = "\n") -> str:
-    """Join texts that are not empty; the result is cut if one of them is."""
+    """Join strings that are not empty; the result is cut if one of them is."""
     texts = list(filter(None, parts))
     if len(texts) < 2:
         return texts[0] if texts else ""

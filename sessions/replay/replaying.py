@@ -99,7 +99,7 @@ def compare(
 ) -> ResultComparison:
     """Return the comparison of a result and its facts with the recorded ones.
 
-    What was not recorded is not compared. The texts in the diff are limited to 200,000 characters.
+    What was not recorded is not compared. The strings in the diff are limited to 200,000 characters.
     """
     known = [name for name in recorded_facts if name in facts]
     differing = [name for name in known if normalised(recorded_facts[name]) != normalised(facts[name])]
@@ -120,7 +120,7 @@ def _difference_text(text: str, against: str, facts: list[str]) -> str:
 
 
 def _around_difference(text: str, against: str) -> str:
-    """Return a string for a diff; if one of the texts is long, the part around the first difference."""
+    """Return a string for a diff; if one of the strings is long, the part around the first difference."""
     if max(len(text), len(against)) <= _COMPARED_IN_FULL:
         return text
     first = next(

@@ -72,7 +72,7 @@ class Written(FileChange):
 
 @dataclass(frozen=True, slots=True)
 class Replaced(FileChange):
-    """A change that replaces a text in a file: its only occurrence, or all of them if `every` is set."""
+    """A change that replaces a string in a file: its only occurrence, or all of them if `every` is set."""
 
     old: str
     new: str
@@ -485,7 +485,7 @@ def _text(value: Json) -> str:
 
 
 def _line_count(lines: list[str]) -> int:
-    """Return the number of lines of a text that was split at newlines; an empty last item does not count."""
+    """Return the number of lines of a string split at newlines; an empty last item does not count."""
     ends_with_newline = not lines[-1]
     return len(lines) - ends_with_newline
 

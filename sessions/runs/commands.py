@@ -250,7 +250,7 @@ _CAT = re.compile(
 def written_files(command: str) -> tuple[tuple[str, str], ...]:
     """Return the path and text of each whole file that a command writes with `cat > FILE << 'END'`.
 
-    Texts in which the shell would expand something are left out.
+    Strings in which the shell would expand something are left out.
     """
     found: list[tuple[str, str]] = []
     opened: re.Match[str] | None = None

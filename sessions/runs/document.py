@@ -101,7 +101,7 @@ class RunDocument:
 
     @property
     def header(self) -> Run:
-        """The header as far as it is known; texts of other members are added once the index is complete."""
+        """The header as far as it is known; strings of other members are added once the index is complete."""
         with self._lock:
             run = self._reader.header()
             step_count = run.step_count
@@ -125,7 +125,7 @@ class RunDocument:
 
     @property
     def early_header(self) -> Run:
-        """The header with all texts that are known so far."""
+        """The header with all strings that are known so far."""
         with self._lock:
             run = self.header
             if self._finished:
@@ -133,7 +133,7 @@ class RunDocument:
             return replace(run, also=(*run.also, *self._other_texts(run)))
 
     def _other_texts(self, run: Run) -> tuple[Noted, ...]:
-        """Return the texts of the run's own members that are not in its header; kept once all are known."""
+        """Return the strings of the run's own members that are not in its header; kept once all are known."""
         if self._also is not None:
             return self._also
         found = self._leftovers.of_run(self._reader.facts, run)
@@ -304,9 +304,9 @@ class RunDocument:
         return cached or self._parsed(index, places, None)
 
     def texts(self, index: int, is_sought: Callable[[Noted], bool]) -> StepTexts:
-        """Return the texts of a step; if its format allows that, the rest of the step is not built.
+        """Return the text fields of a step; if its format allows that, the rest of the step is not built.
 
-        Texts that are in no field of the step may be missing unless `is_sought` returns True for one of them.
+        Strings outside its fields may be missing unless `is_sought` is true for one.
         Raises IndexError if there is no such step.
         """
         places, step = self._places(index)
@@ -492,7 +492,7 @@ class RunDocument:
         return [SliceBlob(self._reader.blobs[member], start, end, "") for member, start, end in places]
 
     def full_text(self, text: str) -> Iterator[str]:
-        """Yield a text of a step in pieces; if it was cut because of its length, all of it is read."""
+        """Yield a text field of a step in pieces; if it was cut because of its length, all of it is read."""
         if not isinstance(text, CutText):
             yield text
             return

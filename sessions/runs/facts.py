@@ -458,7 +458,7 @@ class Wasted:
 
 
 class Waste:
-    """Finds steps that repeat or undo earlier ones; they are fed in order. Stores hashes, never texts."""
+    """Finds steps that repeat or undo earlier ones; they are fed in order. Stores hashes, never text."""
 
     def __init__(self) -> None:
         self._calls: dict[str, int] = {}

@@ -1,4 +1,4 @@
-"""Finds the texts of raw records that a reader puts into no field, so that none is lost (decision 47).
+"""Finds the strings of raw records that a reader puts into no field, so that none is lost (decision 47).
 
 A format declares which members it omits on purpose, and why. Every other text of a record is either in a
 field of the step or found by this module, for example in a new member of an event or in a part of a message
@@ -53,7 +53,7 @@ _ESCAPED = re.compile(r'[\x00-\x1f"\\]')
 _MOST_KEYS = 1024
 """The number of known keys or paths after which all of them are forgotten."""
 _SHORT = 16
-"""The number of characters below which a text counts as shown only if it is shown as a separate word."""
+"""The number of characters below which a string counts as shown only if it is shown as a separate word."""
 
 
 def is_label(key: str) -> bool:
@@ -62,7 +62,7 @@ def is_label(key: str) -> bool:
 
 
 class Leftovers:
-    """Finds the texts that a format's steps and headers omit."""
+    """Finds the strings that a format's steps and headers omit."""
 
     def __init__(self, not_shown: Iterable[NotShown] = ()) -> None:
         """`not_shown` are the members that the format omits on purpose."""
@@ -77,9 +77,9 @@ class Leftovers:
         self._of_run = _Texts(of_run, labels=True)
 
     def of_step(self, values: Iterable[Json], step: Step, parts: Iterable[str]) -> tuple[Noted, ...]:
-        """Return the texts in a step's raw records that are in none of its fields.
+        """Return the strings in a step's raw records that are in none of its fields.
 
-        `values` are the records, and `parts` the texts of the fields, see `parts_of`.
+        `values` are the records, and `parts` the strings of the fields, see `parts_of`.
         """
         shown = [*parts, step.label, step.id, step.model, *step.links]
         for call in step.calls:
@@ -91,12 +91,12 @@ class Leftovers:
         return tuple(_without(found, shown))
 
     def of_texts(self, values: Iterable[Json], texts: StepTexts) -> list[Noted]:
-        """Return what `of_step` returns, and possibly texts that are in other fields of the step."""
+        """Return what `of_step` returns, and possibly strings that are in other fields of the step."""
         found = [text for value in values for text in self._in_records.below(value)]
         return list(_without(found, [*texts.tools, *(text for _, _, text in texts.parts)]))
 
     def of_run(self, members: dict[str, Json], run: Run) -> tuple[Noted, ...]:
-        """Return the texts of a run's own members that are not in its header."""
+        """Return the strings of a run's own members that are not in its header."""
         shown = [run.id, run.task, run.model, run.agent, run.format_version, run.exit_status, run.submission]
         shown += [run.prompt, *run.links]
         in_extra = _Texts((), labels=True).below(dict(run.extra))
@@ -105,7 +105,7 @@ class Leftovers:
 
 
 class _Texts:
-    """Finds the texts below a value, except at listed paths and, without `labels`, under keys of labels."""
+    """Finds the strings below a value, except at listed paths and, without `labels`, under keys of labels."""
 
     def __init__(self, listed: Iterable[str], *, labels: bool = False) -> None:
         self._listed = frozenset(listed)
@@ -113,9 +113,9 @@ class _Texts:
         self._known: dict[str, dict[str, tuple[str, bool]]] = {}
 
     def below(self, value: Json, shown: Container[int] = ()) -> list[tuple[str, str]]:
-        """Return the path and text of each text below a value, in order.
+        """Return the path and text of each string below a value, in order.
 
-        `shown` are the ids of objects that are shown completely; their texts are left out.
+        `shown` are the ids of objects that are shown completely; their strings are left out.
         """
         found: list[tuple[str, str]] = []
         self._walk("", value, shown, found)
@@ -144,7 +144,7 @@ class _Texts:
             names_type = label and _is_text(item)
             if names_type or not below:
                 continue
-            # Most members are texts: they are taken here, without a call for each.
+            # Most members are strings: they are taken here, without a call for each.
             if isinstance(item, str):
                 found.append((below, item))
             elif not isinstance(item, dict):
@@ -179,7 +179,7 @@ def _is_text(value: Json) -> bool:
 
 
 def _without(found: Iterable[tuple[str, str]], shown: list[str]) -> Iterator[Noted]:
-    """Yield the texts that no text in `shown` contains, each once."""
+    """Yield the strings that no string in `shown` contains, each once."""
     known = set(shown)
     texts = _ShownTexts(shown)
     for path, text in found:
@@ -193,7 +193,7 @@ def _without(found: Iterable[tuple[str, str]], shown: list[str]) -> Iterator[Not
 
 
 class _ShownTexts:
-    """The texts that a step shows, searched for the texts of its records, mostly in the same order."""
+    """The strings that a step shows, searched for the strings of its records, mostly in the same order."""
 
     def __init__(self, texts: list[str]) -> None:
         self._texts = texts
@@ -205,9 +205,9 @@ class _ShownTexts:
         return "\0".join(self._texts)
 
     def contain(self, text: str) -> bool:
-        """Whether one of the shown texts contains `text`, as it is or as JSON escapes it.
+        """Whether one of the shown strings contains `text`, as it is or as JSON escapes it.
 
-        A short text must be a separate word. Of a cut text, one shown cut text must contain all pieces.
+        A short string must be a separate word. Of a cut string, one shown cut string must contain all pieces.
         """
         if isinstance(text, CutText):
             pieces = set(text.pieces)
@@ -227,7 +227,7 @@ class _ShownTexts:
 
 
 def _word_in(texts: str, text: str, at: int) -> int:
-    """Return the offset, from `at` on, of a text, which must be a separate word if it is short; else -1."""
+    """Return the offset, from `at` on, of a string, which must be a separate word if it is short; else -1."""
     at = texts.find(text, at)
     if len(text) >= _SHORT:
         return at

@@ -1,6 +1,6 @@
 """Renders a run or a step as plain text for people.
 
-Texts are returned as they are recorded: the caller who prints them has to make control characters visible.
+Strings are returned as they are recorded: the caller who prints them has to make control characters visible.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ FLAG_WORDS = {
 def show(document: RunDocument, step: int | None = None, *, limit: int | None = 20_000) -> Iterator[str]:
     """Yield the lines of a run: its header and one line per step, or all lines of `step`, counted from 1.
 
-    Texts of a step that are longer than `limit` characters are cut in the middle, with a line that says so;
+    Strings of a step that are longer than `limit` characters are cut in the middle, with a line that says so;
     None means no limit. Raises IndexError if there is no such step.
     """
     if step is not None:
@@ -88,9 +88,9 @@ def show(document: RunDocument, step: int | None = None, *, limit: int | None = 
 
 
 def header_lines(run: Run, *, limit: int | None = 20_000) -> Iterator[str]:
-    """Yield the lines of a header: its facts, other texts of the file, what is not shown, and warnings.
+    """Yield the lines of a header: its facts, other strings of the file, what is not shown, and warnings.
 
-    Other texts longer than `limit` characters are cut in the middle; None means no limit.
+    Other strings longer than `limit` characters are cut in the middle; None means no limit.
     """
     for name, value in header_facts(run):
         yield f"{name:<12} {value}"
@@ -138,7 +138,7 @@ def header_facts(run: Run) -> Iterator[tuple[str, str]]:
 
 
 def _formatted(value: float | None, form: str = "", *, before: str = "", after: str = "") -> str:
-    """Return a formatted number between two texts; an empty string if it is None."""
+    """Return a formatted number between two strings; an empty string if it is None."""
     if value is None:
         return ""
     return f"{before}{value:{form}}{after}"
@@ -149,7 +149,7 @@ def _fact_text(fact: Json) -> str:
 
 
 def header_texts(run: Run) -> list[str]:
-    """Return the texts of a run's header that its file records, including its prompt and submission."""
+    """Return the strings of a run's header that its file records, including its prompt and submission."""
     recorded = {"task": run.task, "exit_status": run.exit_status}
     texts = [text for name, text in recorded.items() if name not in run.derived]
     texts += map(_fact_text, run.extra.values())
@@ -237,7 +237,7 @@ def _words_without_path(step: Step, call: RunCall) -> str:
 
 
 def _plain_call(call: RunCall) -> str:
-    """Return a call without JSON syntax if it has no argument or only a text; empty for other calls.
+    """Return a call without JSON syntax if it has no argument or only a string; empty for other calls.
 
     Shell commands are excluded too.
     """
@@ -270,7 +270,7 @@ def moment(seconds: float, *, naive: bool) -> str:
 
 
 def step_facts(step: Step) -> list[str]:
-    """Return the facts about a step other than its texts, a few words each; a tilde marks derived ones."""
+    """Return the facts about a step other than its text, a few words each; a tilde marks derived ones."""
     # The label or the model may be the same word as the kind or the actor: each word appears once.
     facts = list(dict.fromkeys((step.kind.value, step.actor.value, step.label, step.model)))
     if step.started is not None:
@@ -307,7 +307,7 @@ def language_of(call: RunCall) -> str:
 def step_lines(document: RunDocument, step: Step, *, limit: int | None = 20_000) -> Iterator[str]:
     """Yield the lines of one step: thought, text, calls, results and changes.
 
-    Texts longer than `limit` characters are cut in the middle; None means no limit.
+    Strings longer than `limit` characters are cut in the middle; None means no limit.
     """
     yield f"step {step.index + 1}  {step.kind.value}  {step.actor.value}  {step.label}".rstrip()
     if step.started is not None:

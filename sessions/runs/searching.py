@@ -1,4 +1,4 @@
-"""Searches the displayed texts of runs for a text or a regular expression, one step at a time."""
+"""Searches the displayed text of runs for a string or a regular expression, one step at a time."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _WRITTEN = (
     " call calls attributes decoded status more request response finish_reason usage_metadata notice reply"
     " turn"
 )
-"""Words that readers write into texts, so that a step may contain them although its file does not."""
+"""Words that readers write into text, so that a step may contain them although its file does not."""
 _LATEST_RESULT = 64
 """The number of steps that the index is ahead of a search, because a result may follow its call late."""
 
@@ -107,14 +107,14 @@ class Query:
         self.word_form = _word_form(word, lower=self.lower)
         """A word that the file of every match contains, however it is encoded; empty if there is none."""
         self.forms = _byte_forms(literal, ignore) if literal else None
-        """The encodings of a text that every match contains; None if they are unknown."""
+        """The encodings of a string that every match contains; None if they are unknown."""
         self._plain = None if regex else pattern
         self._ignore = ignore
 
     def hits(self, run: str, document: RunDocument, step: int | None, texts: StepTexts) -> Iterator[Hit]:
-        """Yield the matches in the texts of a step, or of the header if `step` is None, in display order.
+        """Yield the matches in the text of a step, or of the header if `step` is None, in display order.
 
-        Raises `SearchError` if the pattern takes longer than two seconds on a text.
+        Raises `SearchError` if the pattern takes longer than two seconds on a string.
         """
         for scope, part, text in texts.parts:
             if scope not in self.scopes:
@@ -133,7 +133,7 @@ class Query:
         return next(search_bytes(blob, (self.word_form,), lower=self.lower), None) is not None
 
     def may_match(self, noted: Noted) -> bool:
-        """Whether the pattern may match the line that shows a text outside the fields of its step.
+        """Whether the pattern may match the line that shows text outside the fields of its step.
 
         Raises `SearchError` if the pattern takes too long.
         """
@@ -160,7 +160,7 @@ class Query:
             return self._matches(text)
         if not self._ignore:
             return _places(text, self._plain)
-        # Lower-casing other letters may change the length of a text, and so the offsets.
+        # Lower-casing other letters may change the length of a string, and so the offsets.
         is_ascii = text.isascii() and self._plain.isascii()
         if not is_ascii:
             return self._matches(text)
@@ -178,7 +178,7 @@ class Query:
     def _in_pieces(
         self, run: str, document: RunDocument, step: int | None, scope: TextScope, part: int, text: CutText
     ) -> Iterator[Hit]:
-        """Yield the hits in a long text, searched in pieces.
+        """Yield the hits in a long string, searched in pieces.
 
         A match across two pieces is found if it is shorter than `_OVERLAP`.
         """
@@ -205,7 +205,7 @@ def _places(text: str, part: str) -> Iterator[tuple[int, int]]:
 
 
 def _byte_forms(literal: str, ignore: bool) -> tuple[bytes, ...] | None:
-    """Return the encodings that a text may have in JSON or nested JSON; None if they are unknown.
+    """Return the encodings that a string may have in JSON or nested JSON; None if they are unknown.
 
     They are in lower case if case is to be ignored, or the text is not ASCII.
     """
@@ -235,7 +235,7 @@ def _word_form(word: str, *, lower: bool) -> bytes:
 
 
 def _longest_word(literals: Iterable[str]) -> str:
-    """Return the longest word of texts that every match contains; empty if there is none.
+    """Return the longest word of strings that every match contains; empty if there is none.
 
     A word is the same in JSON as on the screen, whereas the text around it may be escaped. Numbers and
     constants may be written differently, and are left out.

@@ -1,4 +1,4 @@
-"""The audit of a public export, which must not contain a study's codes, writers, ids or free texts."""
+"""The audit of a public export, which must not contain a study's codes, writers, ids or free text."""
 
 from __future__ import annotations
 
@@ -38,14 +38,14 @@ _ESCAPE = re.compile(r"\\(?:u([0-9a-fA-F]{4})|(.))")
 
 @dataclass
 class Secrets:
-    """The words and texts that a public export must not contain."""
+    """The words and strings that a public export must not contain."""
 
     words: dict[str, str] = field(default_factory=dict)
     """The forbidden words, each with a description; only whole words are searched for."""
     texts: set[str] = field(default_factory=set)
     """Lines of free text, in the form that `_blanks` returns."""
     unsearchable: list[str] = field(default_factory=list)
-    """Codes that look like numbers, and texts that are too short to be searched for."""
+    """Codes that look like numbers, and strings that are too short to be searched for."""
 
     def word(self, word: str, what: str) -> None:
         """Add a word, which `what` describes; a word of digits only can't be searched for, and is listed."""
@@ -70,7 +70,7 @@ class Secrets:
 def audit_public(study: StudyFolder, out: Path) -> Iterator[AuditFinding]:
     """Yield a finding for each file of a public export with content that must not be public.
 
-    `out` is the folder of the export. Also yields a finding if it contains no file, and a note on texts that
+    `out` is the folder of the export. Also yields a finding if it has no file, and a note on strings that
     could not be searched for. Raises `StudyError` if the folder does not exist.
     """
     if not out.is_dir():
@@ -171,7 +171,7 @@ def _texts_of(study: Study, values: Mapping[str, object], answers: Answers | Non
 
 
 def _written(study: Study, data: EventData) -> Iterator[str]:
-    """Yield the free texts of a participant in an event."""
+    """Yield the free-text answers of a participant in an event."""
     match data:
         case NotesWritten(text=text) | Paused(text=text) | AssistAsked(text=text) | HandedOver(note=text):
             yield text

@@ -1,4 +1,4 @@
-"""Converts texts to lines of HTML: escaped, with classes for the tokens of code and the lines of diffs."""
+"""Converts text to lines of HTML: escaped, with classes for the tokens of code and the lines of diffs."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from gistpoint.core.diffs import FileDiff
 from gistpoint.core.text import visible
 
 COLOURED = 40_000
-"""The maximum number of characters in a text whose code is coloured."""
+"""The maximum number of characters in text whose code is coloured."""
 _SHOWN = frozenset(("k", "s", "c", "m", "nf", "nc", "nb", "nd", "ow", "nt", "na", "nv", "gh", "gi", "gd"))
 """The Pygments classes that have a colour; tokens of other classes look like the text around them."""
 _FENCE = re.compile(r"\s*```+ *([\w+.#-]*)\s*$")
@@ -26,7 +26,7 @@ def plain(lines: Sequence[str]) -> list[str]:
 
 
 def text_lines(text: str) -> list[str]:
-    """Return the lines of a text, with colour for the diffs and the fenced code in it."""
+    """Return the lines of text, with colour for the diffs and the fenced code in it."""
     lines = visible(text).split("\n")
     marked = list[str]()
     at, may_have_fences = 0, True

@@ -52,9 +52,9 @@ KEPT, KEPT_OF_DIFF = 12, 60
 WIDTH = 160
 """The number of characters of a line beyond which it counts as several."""
 LONGEST = 100_000
-"""The maximum number of characters in a text on the page; a longer one is cut in the middle."""
+"""The maximum number of characters in a string on the page; a longer one is cut in the middle."""
 LARGE, LONGEST_IN_LARGE = 24_000_000, 4_000
-"""The length of a page after which its texts are cut earlier, and the maximum length of a text from then on.
+"""The length of a page after which its text is cut earlier, and the maximum length of a string from then on.
 
 Both are in characters.
 """
@@ -67,7 +67,7 @@ _CLOSED = frozenset({StepKind.STATE})
 
 
 def html_text(document: RunDocument) -> Iterator[str]:
-    """Yield a run as one HTML page, one step at a time; texts of the run are never interpreted as markup."""
+    """Yield a run as one HTML page, one step at a time; text of the run is never interpreted as markup."""
     document.build()
     yield from HtmlRunPage(document, PageOfRun(range(document.step_count))).pieces()
 
@@ -111,7 +111,7 @@ class PageOfRun:
     """What is on a page: some of a run's steps, and links to the pages with the others.
 
     The first page also contains what is known of the run, the last one its submission. A page that is `whole`
-    leaves out nothing of a text.
+    leaves out nothing of a string.
     """
 
     steps: range
@@ -122,12 +122,12 @@ class PageOfRun:
 
 
 class HtmlRunPage:
-    """Writes one page of a run. `left_out` counts the texts and characters that are not on it."""
+    """Writes one page of a run. `left_out` counts the strings and characters that are not on it."""
 
     def __init__(self, document: RunDocument, page: PageOfRun) -> None:
         self._document, self._page = document, page
         self.left_out = (0, 0)
-        """The number of texts that were cut, and of their characters that are not on the page."""
+        """The number of strings that were cut, and of their characters that are not on the page."""
         self._written = 0
         self._entries: list[str] = []
         self._kinds: Counter[str] = Counter()
@@ -206,7 +206,7 @@ class HtmlRunPage:
         )
 
     def _parts(self, step: Step) -> Iterator[str]:
-        """Yield the texts of a step, each result below its call."""
+        """Yield the blocks of a step, each result below its call."""
         number = step.index + 1
         if step.thought:
             yield _titled("thought", "thought", self._block(step.thought, number))
@@ -311,7 +311,7 @@ class HtmlRunPage:
     def _block(
         self, text: str, number: int, mark: Callable[[str], list[str]] = text_lines, kept: int = KEPT
     ) -> str:
-        """Return the blocks of a text; `number` is that of its step, from 1, or 0 if no step has it."""
+        """Return the blocks of a string; `number` is that of its step, from 1, or 0 if no step has it."""
         part = self._part(text)
         shown = _folded(part.head, mark(part.head), kept)
         if part.left_out:
@@ -372,9 +372,9 @@ def _titled(kind: str, title: str, block: str) -> str:
 
 
 def _folded(text: str, marked: Sequence[str], kept: int) -> str:
-    """Return the lines `marked` of a text; all but the first `kept` lines of a long text are folded.
+    """Return the lines `marked` of a string; all but the first `kept` lines of a long string are folded.
 
-    A text is long if it has at least 19 lines more than `kept`, or more than twice the characters of `kept`
+    A string is long if it has at least 19 lines more than `kept`, or more than twice the characters of `kept`
     wide lines.
     """
     if len(text) <= 2 * kept * WIDTH and len(marked) <= kept + 18:
@@ -391,7 +391,7 @@ def _folded(text: str, marked: Sequence[str], kept: int) -> str:
 
 
 def _is_drawn(edit: FileEdit) -> bool:
-    """Whether both texts of an edit are recorded, and short enough to be drawn as a diff."""
+    """Whether both sides of an edit are recorded, and short enough to be drawn as a diff."""
     texts = (edit.old, edit.new)
     return all(
         isinstance(text, str) and not isinstance(text, CutText) and len(text) <= COLOURED for text in texts

@@ -1,4 +1,4 @@
-"""Makes the head of each page that gistpoint writes, with its security policy, and escapes its texts."""
+"""Makes the head of each page that gistpoint writes, with its security policy, and escapes its text."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def packaged(*names: str) -> str:
 
 
 def content_hash(text: str) -> str:
-    """Return the hash of a text in the form of a content security policy."""
+    """Return the hash of a string in the form of a content security policy."""
     return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
 
 

@@ -1,4 +1,4 @@
-"""Finds requests to model APIs and their replies in a log's exchanges, be they objects, texts or streams."""
+"""Finds requests to model APIs and their replies in logged exchanges, be they objects, strings or streams."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ def _found(value: Json, is_one: Callable[[dict[str, Json]], bool], depth: int) -
 
 
 def streamed(text: str) -> dict[str, Json]:
-    """Return the reply that the server-sent events in a text make up; empty if there are none."""
+    """Return the reply that the server-sent events in a string make up; empty if there are none."""
     if "data:" not in text:
         return {}
     whole: dict[str, Json] = {}
@@ -211,7 +211,7 @@ def message_of(reply: dict[str, Json]) -> dict[str, Json]:
 
 
 def messages_in(request: dict[str, Json]) -> list[dict[str, Json]]:
-    """Return the messages of a request, or the items of its input; a text becomes a message of the user."""
+    """Return the messages of a request, or the items of its input; a string becomes a message of the user."""
     asked = request.get("messages", request.get("input"))
     return [{"role": "user", "content": asked}] if isinstance(asked, str) else objects(asked)
 

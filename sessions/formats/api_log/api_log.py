@@ -148,7 +148,7 @@ class _Reader(DividedReader):
 
     def load(self, blob: Blob, start: int, end: int) -> tuple[Json, str]:
         value, damage = super().load(blob, start, end)
-        # A body may be JSON within a text, which can only be parsed if the text is not cut.
+        # A body may be JSON within a string, which can only be parsed if the text is not cut.
         if not damage and end - start > limits.LONG_RECORD:
             whole = parsed_object(blob.read(start, end - start).decode("utf-8", "replace"))
             value = value if whole is None or is_deep(whole) else whole

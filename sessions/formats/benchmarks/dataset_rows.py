@@ -1,6 +1,6 @@
 """Rows of data sets, each a run: SWE-smith, SWE-Gym, nebius, SWE-rebench, R2E-Gym, and ShareGPT's form.
 
-A row has its messages in a list, or in a text that contains the list as JSON. Calls are recorded as such, or
+The messages of a row are a list, or a string with the list as JSON. Calls are recorded as such, or
 they are in the text of a reply: as functions in XML, as JSON between `<tool_call>` tags, or as SWE-agent's
 commands in its last block between fences. LLaMA-Factory's rows name the sender of a call `function_call`.
 """
@@ -93,7 +93,7 @@ _ROLES = {
 _TEXT = re.compile(
     r'\s*\[\s*\{\s*"(?:role|content|from|value|text|name|tool_calls|tool_call_id|function_call)"'
 )
-"""The beginning of a text that contains messages as JSON."""
+"""The beginning of a string that contains messages as JSON."""
 _PROMPT = re.compile(r"\n*\(Open file: [^\n]*\)\n\(Current directory: [^\n]*\)\n\S*\$?\s*\Z")
 """The prompt that SWE-agent's shell prints after each output."""
 _ANNOUNCED = re.compile(r"\A(?:OBSERVATION|EXECUTION RESULT of \[[^\]\n]{1,80}\]):\n")
@@ -133,7 +133,7 @@ def _written_calls(content: Json) -> list[Json]:
 
 
 def _holds_messages(value: Json) -> bool:
-    """Whether a member of a row is a list of messages, or a text that begins like one in JSON."""
+    """Whether a member of a row is a list of messages, or a string that begins like one in JSON."""
     if isinstance(value, str):
         return _TEXT.match(value) is not None
     opening = [as_dict(_message(item)) for item in as_list(value)[:3]]

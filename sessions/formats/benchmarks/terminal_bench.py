@@ -162,7 +162,7 @@ def _episode(index: int, raws: Sequence[Raw], name: str) -> Step:
     text = as_str(raws[0].value)
     answer = _json_in(text)
     commands = [as_text(first(item, "keystrokes", "command")) for item in objects(answer.get("commands"))]
-    # The harness's agents write a command as an object or as a text.
+    # The harness's agents write a command as an object or as a string.
     commands += [as_text(item) for item in as_list(answer.get("commands")) if isinstance(item, str)]
     calls = tuple(
         shell_call(command, f"{index}.{number}", "terminal") for number, command in enumerate(commands, 1)

@@ -190,7 +190,7 @@ class _Reader(RunReader):
 
 
 _Shown: TypeAlias = tuple[Actor, StepKind, str]
-"""The actor of a record that is not a reply, its purpose, and a text to show in place of the record."""
+"""The actor of a record that is not a reply, its purpose, and text to show in place of the record."""
 
 
 def _other(index: int, raws: Sequence[Raw], record: Record) -> Step:

@@ -1,6 +1,6 @@
 """Conversations of Cline and Roo Code: messages of Anthropic's API, whose calls and results may be text.
 
-A reply may make its calls as XML in its text. The user's next message then answers with texts that begin with
+A reply may make its calls as XML in its text. The user's next message then answers with parts that begin with
 `[TOOL for '…'] Result:`, in the order of the calls. See `content.ts` of Cline.
 """
 
@@ -175,7 +175,7 @@ def _model(message: Record) -> str:
 
 
 def _is_environment(text: str) -> bool:
-    """Whether a text is what Cline adds to a user's message: open files, the time, the mode."""
+    """Whether a string is what Cline adds to a user's message: open files, the time, the mode."""
     return _ENVIRONMENT_TAG in text[:40]
 
 
@@ -236,7 +236,7 @@ def _reply(index: int, raws: Sequence[Raw], messages: list[Record]) -> Step:
 
 
 def _written(match: re.Match[str], identity: str) -> RunCall:
-    """Return a call that is written as XML in a text."""
+    """Return a call that is written as XML in text."""
     arguments: dict[str, Json] = {found[1]: found[2] for found in _PARAMETER.finditer(match[2])}
     return RunCall(identity, match[1], compact(arguments), arguments)
 
@@ -266,7 +266,7 @@ def _results_in_text(message: dict[str, Json], calls: list[RunCall]) -> list[Res
         elif _is_environment(text):
             continue
         elif results and results[-1].call_id:
-            # The heading of a result is a separate text: the result is in the texts after it.
+            # The heading of a result is a separate part: the result is in the parts after it.
             failed = True if _FAILED.match(text) else results[-1].is_error
             results[-1] = replace(results[-1], text=joined([results[-1].text, text]), is_error=failed)
         else:

@@ -1,7 +1,7 @@
 """The messages that Cline's or Roo Code's window showed (`ui_messages.json`), if the conversation is missing.
 
 Each record is a statement or a question. A request to the model begins a reply, to which everything belongs
-until the user speaks: thoughts, texts, calls and their results. What a call returned, such as the content of
+until the user speaks: thoughts, text, calls and their results. What a call returned, such as the content of
 a file, is often only in the next request: that part of the request belongs to the reply before. See
 `ExtensionMessage.ts` of Cline.
 """
@@ -238,7 +238,7 @@ def _reply(index: int, raws: Sequence[Raw], records: list[Record]) -> Step:
             index, raws, Actor.AGENT, StepKind.ERROR if broken and not made else kind_of(made), "reply"
         )
         .thought(*texts_of(_of_kind(records, "reasoning"), "text"))
-        # The window shows a text again when the reply is complete.
+        # The window shows text again when the reply is complete.
         .text(*dict.fromkeys([*texts, broken]))
         .calls(made)
         .results(results)

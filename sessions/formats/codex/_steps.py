@@ -155,7 +155,7 @@ class _Reply:
             self._result(self._output(payload))
 
     def _output(self, payload: dict[str, Json]) -> Result:
-        """Return an output: a text, parts, or a text that contains an object with output and exit code."""
+        """Return an output: a string, parts, or a string with an object with output and exit code."""
         record = Record(payload)
         output = record.first("output", "tools", "result")
         inner = Record(output)
@@ -248,7 +248,7 @@ class _Reply:
 
 
 def _as_line(command: Json) -> str:
-    """Return a command, recorded as a text or as a list of words, as one line."""
+    """Return a command, recorded as a string or as a list of words, as one line."""
     return " ".join(map(as_str, as_list(command))) or as_str(command)
 
 
@@ -265,7 +265,7 @@ def _reported_call(identity: str, kind: str, report: dict[str, Json]) -> RunCall
 def _completed(known: Result, result: Result) -> Result:
     """Return `result`, completed with values known earlier, which take precedence over those of `result`.
 
-    Their texts are joined, unless one of them contains the other.
+    Their text is joined, unless one of them contains the other.
     """
     text = joined([result.text, known.text])
     if known.text in result.text:
@@ -324,7 +324,7 @@ def _reported(identity: str, report: Record) -> Result | None:
 
 
 def _add_text(texts: list[str], text: str) -> None:
-    """Add a text unless it is part of an earlier one; it replaces earlier texts that are part of it."""
+    """Add a string unless it is part of an earlier one; it replaces earlier strings that are part of it."""
     if text and not any(text in other for other in texts):
         texts[:] = [other for other in texts if other not in text]
         texts.append(text)

@@ -141,7 +141,7 @@ def _metadata(request: Record) -> Record:
 
 
 def _rounds(request: Record) -> list[Record]:
-    """Return the model's replies that contain a text, a thought or a call."""
+    """Return the model's replies that contain text, a thought or a call."""
     rounds = _metadata(request).objects("toolCallRounds")
     return [item for item in rounds if item.kept("response", "toolCalls", "thinking")]
 
@@ -198,7 +198,7 @@ def _remaining_members(request: Record, rounds: bool) -> dict[str, Json]:
     response: list[Json] = [part.members for part in parts if _is_quiet(part)]
     if rounds:
         others.pop("toolCallResults", None)
-        # The response that the window showed repeats the texts of the rounds.
+        # The response that the window showed repeats the text of the rounds.
         whole = "\n".join(texts_of(shown, "response"))
         response = [_without_text(part, whole) for part in parts]
     result = request.inner("result").without("metadata", "errorDetails")
@@ -221,7 +221,7 @@ def _is_quiet(part: Record) -> bool:
 
 
 def _groups(request: Record) -> list[list[Json]]:
-    """Return the parts of a response in groups: a text and the calls that follow it."""
+    """Return the parts of a response in groups: text and the calls that follow it."""
     groups: list[list[Json]] = []
     called = True
     for part in request.objects("response"):
@@ -295,7 +295,7 @@ def _result_text(value: Json) -> str:
 
 
 def _leaves(value: Json) -> Iterator[str]:
-    """Yield the texts of a tree that was rendered for a prompt."""
+    """Yield the strings of a tree that was rendered for a prompt."""
     node = as_dict(as_dict(value).get("node")) or as_dict(value)
     if not node:
         yield as_text(value)
@@ -324,7 +324,7 @@ def _group(index: int, raws: Sequence[Raw], value: Record) -> Step:
     edited = map(_edited, _of_kind(parts, "textEditGroup"))
     return (
         StepBuilder(index, raws, Actor.AGENT, kind_of(calls), "response")
-        # A text is stored in the pieces in which it arrived.
+        # A string is stored in the pieces in which it arrived.
         .thought("".join(texts_of(_of_kind(parts, "thinking"), "value")))
         .text("".join(map(_shown, texts)))
         .calls(calls)
@@ -343,7 +343,7 @@ def _of_kind(parts: list[Record], kind: str) -> list[Record]:
 
 
 def _shown(part: Record) -> str:
-    """Return the text of a part of a response: a reference's name, an edit's file and texts, or a content."""
+    """Return the text of a part of a response: a reference's name, an edit's file and text, or a content."""
     kind = part.get("kind")
     if kind == "inlineReference":
         reference = part.inner("inlineReference")

@@ -167,7 +167,7 @@ class GeminiStream(SingleRun):
 
     name = "gemini-stream"
     unique_ids = True
-    texts_in_records = False  # a text is split over the records in which it arrived
+    texts_in_records = False  # text is split over the records in which it arrived
     not_shown: Sequence[NotShown] = (
         NotShown(("content",), "pieces of a reply, which the step has joined"),
         NotShown(("status", "severity"), "how a call or the run ended"),

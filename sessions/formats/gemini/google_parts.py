@@ -1,4 +1,4 @@
-"""The parts of messages in Google's API: texts, thoughts, calls, answers and media."""
+"""The parts of messages in Google's API: text, thoughts, calls, answers and media."""
 
 from __future__ import annotations
 

@@ -351,7 +351,7 @@ class Inputs:
     def _is_new_result(self, message: dict[str, Json]) -> bool:
         texts = self._texts((message.get("content"), first(as_dict(message.get("error")), "message")))
         known = self._results.setdefault(as_str(message.get("tool_call_id")), set())
-        # A tool's own event has its result too, perhaps in another form: only new texts make a step.
+        # A tool's own event has its result too, perhaps in another form: only new text makes a step.
         new = not texts <= known if texts else not known
         known |= texts or {b""}
         return new

@@ -122,7 +122,7 @@ _OF_REPLY = (
     *("turn", "finish", "latency_ms", "retried", "tools", "fingerprint", "request_id"),
     *("extra", "host", "left_out", "echoed"),
 )
-"""The members of a model's reply that its step shows apart from its texts and its cost."""
+"""The members of a model's reply that its step shows apart from its text and its cost."""
 _NO_BRIEF = "The journal does not hold the brief: it was made by an earlier version."
 _FOLDED = (Heartbeat, FocusMoved, AffordanceUsed, BufferEdited)
 _GROUPS = {NotesWritten: "note", Paused: "pause", Resumed: "pause", IdlePrompted: "idle"}

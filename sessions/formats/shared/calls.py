@@ -225,7 +225,7 @@ def command_of(call: RunCall) -> str:
 
 
 def command_in(value: str | list[Json]) -> str:
-    """Return the command in an argument: a text, or a list of words.
+    """Return the command in an argument: a string, or a list of words.
 
     A command that is passed to a shell, as in `bash -lc COMMAND`, is returned without the shell.
     """
@@ -310,7 +310,7 @@ def _edit(path: str, change: Mapping[str, Json]) -> FileEdit:
 
 
 def _patched(patch: str) -> Iterator[FileEdit]:
-    """Yield the changes of a patch in OpenAI's form, in which a hunk is a text that replaces another."""
+    """Yield the changes of a patch in OpenAI's form, in which a hunk replaces one string with another."""
     _, *pieces = _PATCHED.split(patch.partition("*** End Patch")[0])
     for verb, path, body in zip(*[iter(pieces)] * 3, strict=True):
         lines = body.strip("\n").split("\n")
@@ -342,7 +342,7 @@ def _hunks(lines: list[str]) -> Iterator[list[str]]:
 def call_of_function(value: Json, fallback_id: str = "") -> RunCall:
     """Return a call from any of the forms of chat messages.
 
-    The function may be nested, and its arguments may be a text or an object. A call without an id gets
+    The function may be nested, and its arguments may be a string or an object. A call without an id gets
     `fallback_id`.
     """
     item = as_dict(value)

@@ -99,7 +99,7 @@ def _typed(name: str, value: str) -> Json:
 
 
 def calls_in_functions(text: str) -> tuple[RunCall, ...]:
-    """Return the calls in a text, written as `<function=NAME><parameter=KEY>value</parameter></function>`."""
+    """Return the calls in text, written as `<function=NAME><parameter=KEY>value</parameter></function>`."""
     calls: list[RunCall] = []
     for block in FUNCTION.findall(text):
         arguments: dict[str, Json] = {}

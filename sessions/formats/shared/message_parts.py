@@ -1,4 +1,4 @@
-"""The parts of a chat message's content in every provider's form: texts, thoughts, calls and results."""
+"""The parts of a chat message's content in every provider's form: text, thoughts, calls and results."""
 
 from __future__ import annotations
 
@@ -61,12 +61,12 @@ class Parts:
 
     @property
     def combined_text(self) -> str:
-        """The texts, then the thoughts, for a message whose thoughts are not shown separately."""
+        """The text, then the thoughts, for a message whose thoughts are not shown separately."""
         return joined([*self.texts, *self.thought])
 
     @property
     def text(self) -> str:
-        """The texts, joined."""
+        """All text, joined."""
         return joined(self.texts)
 
 

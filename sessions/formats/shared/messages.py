@@ -88,7 +88,7 @@ class Shell:
     calls: Callable[[dict[str, Json], str, str], tuple[RunCall, ...]]
     """Returns the commands of a reply without other calls, given the message, its text and the answer."""
     refuses: Callable[[str, str], bool] = lambda _reply, _answer: False
-    """Whether the user's message after a reply without a command refuses the reply, given both texts."""
+    """Whether the user's message after a reply without a command refuses the reply, given both."""
     expects: Callable[[dict[str, Json]], bool] = lambda _message: True
     """Whether the user's message after a reply is its result; otherwise the message is a separate turn."""
     fails: Callable[[str, StepKind], bool] | None = None
@@ -257,7 +257,7 @@ def _lone_kind(role: str, index: int) -> StepKind:
 
 
 def message_texts(values: Sequence[Json], shell: Shell | None = None) -> StepTexts | None:
-    """Return the texts of the step that `message_step` makes of a reply; None for other messages."""
+    """Return the text parts of the step that `message_step` makes of a reply; None for other messages."""
     messages = [as_dict(value) for value in values]
     if role_of(messages[0]) != "assistant":
         return None
@@ -363,7 +363,7 @@ def _guessed(
 
 
 def parts_of_reply(message: dict[str, Json]) -> Parts:
-    """Return the texts, thoughts and calls of a reply from any provider."""
+    """Return the text, thoughts and calls of a reply from any provider."""
     parts = _content_of_reply(message)
     if isinstance(message.get("refusal"), str):
         parts.texts.append(as_text(message["refusal"]))
@@ -527,7 +527,7 @@ def _answer_text(content: Json) -> str:
 
 
 def _texts_in(answer: dict[str, Json]) -> list[str]:
-    """Return the texts of the results in an answer."""
+    """Return the text of each result in an answer."""
     if results_in(answer):
         return [result.text for result in _results(answer, "", None, set())]
     return [_answer_text(_answer(answer))]

@@ -129,7 +129,7 @@ class _Reader(RunReader):
 def _tokens_in(blob: Blob) -> Iterator[Tokens]:
     """Yield the tokens of the replies of an indented file, a sum for each chunk of its bytes.
 
-    The records of such a file are not decoded for the index. A key that begins a line is not part of a text,
+    The records of such a file are not decoded to index it. A key that begins a line is not part of a string,
     and its indentation shows which object it belongs to.
     """
     head = blob.read(0, limits.CHUNK)

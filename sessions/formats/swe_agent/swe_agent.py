@@ -178,7 +178,7 @@ class _Reader(RunReader):
 
 
 def _opening(role: str, messages: Iterable[dict[str, Json]]) -> str:
-    """Return the texts of a role before the first reply, without those of demonstrations."""
+    """Return the messages of a role before the first reply, without those of demonstrations."""
     found: list[str] = []
     for message in messages:
         # The first messages of a user may be a demonstration of another task.

@@ -1,4 +1,4 @@
-"""Traces exported from Langfuse: observations, whose input and output may be JSON within a text."""
+"""Traces exported from Langfuse: observations, whose input and output may be JSON within a string."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ class _Reader(TraceReader):
 
 
 def decoded_text(value: Json) -> Json:
-    """Return the value of a text that is a JSON object, array or string; any other value unchanged."""
+    """Return the value of a string that is a JSON object, array or string; any other value unchanged."""
     if not isinstance(value, str) or isinstance(value, CutText):
         return value
     if value[:1] not in ("{", "[", '"'):
@@ -108,7 +108,7 @@ def decoded_text(value: Json) -> Json:
 
 
 def asked_of(given: Json) -> list[dict[str, Json]]:
-    """Return the messages that were sent to a model, given as a list, an object with a list, or a text.
+    """Return the messages that were sent to a model, given as a list, an object with a list, or a string.
 
     They are empty if `given` is None.
     """

@@ -410,7 +410,7 @@ def _of_parts(message: dict[str, Json]) -> dict[str, Json]:
 
 
 def _chat(message: dict[str, Json]) -> dict[str, Json]:
-    """Return a message without null members, in which content that is JSON within a text is decoded."""
+    """Return a message without null members, in which content that is JSON within a string is decoded."""
     return {
         key: _parsed(value) if key == "content" else value
         for key, value in message.items()

@@ -1,4 +1,4 @@
-"""Writes a report as one HTML page without scripts and requests; all texts from outside are escaped."""
+"""Writes a report as one HTML page without scripts and requests; all text from outside is escaped."""
 
 from __future__ import annotations
 
@@ -388,7 +388,7 @@ def _id(ran: RanAnalysis) -> str:
 
 
 _LONGEST = 4000
-"""The maximum number of characters in a text on the page."""
+"""The maximum number of characters in a string on the page."""
 
 
 def _line(text: str) -> str:
