@@ -195,7 +195,7 @@ _LONGEST = 300
 
 
 def result_bar(shown: ShownAttempt, width: int) -> tuple[str, str]:
-    """Return a bar of `width` cells for the last submission's tests, and a text for it.
+    """Return a bar of `width` cells for the last submission's tests, and a label for it.
 
     Without a bar, the text alone.
     """

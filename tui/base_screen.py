@@ -152,11 +152,11 @@ class BaseScreen(Screen[ScreenResultType]):
 
     @property
     def drafts_about(self) -> str:
-        """The subject of the texts typed into this screen's dialogs, such as the id of an attempt."""
+        """The subject of the text typed into this screen's dialogs, such as the id of an attempt."""
         return type(self).__name__
 
     def draft(self, asked: str) -> DraftPlace:
-        """Return the place of the texts that were typed in answer to a question and not sent."""
+        """Return the place of the text that was typed in answer to a question and not sent."""
         return cast("_TypingApp", self.app).drafts.place(self.drafts_about, asked)
 
     # Leaving

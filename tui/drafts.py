@@ -1,4 +1,4 @@
-"""Keeps texts that were typed into a dialog or line but not sent; the same question offers them again."""
+"""Keeps text that was typed into a dialog or line but not sent; the same question offers it again."""
 
 from __future__ import annotations
 
@@ -7,19 +7,19 @@ from typing import Protocol
 
 
 class DraftPlace(Protocol):
-    """The place where the unsent texts for one question are kept."""
+    """The place where the unsent text for one question are kept."""
 
     def read(self) -> Mapping[str, str]:
-        """Return the texts by the names of their fields; empty if there are none."""
+        """Return the text of each field by its name; empty if there is none."""
         ...
 
     def write(self, texts: Mapping[str, str]) -> None:
-        """Replace the texts, given by the names of their fields. If all are empty, none are kept."""
+        """Replace the text of all fields, given by name. If every field is empty, nothing is kept."""
         ...
 
 
 class UnsentTexts:
-    """The texts typed but not sent since the program began; they outlive dialogs and screens (decision 126).
+    """The text typed but not sent since the program began; it outlives dialogs and screens (decision 126).
 
     They are not written to disk, where the erasure of a participant would have to look for them.
     """

@@ -1,4 +1,4 @@
-"""Lets the user edit a text in an editor of their own."""
+"""Lets the user edit text in their own editor."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _LAST_LOOK_S = 10.0
 
 
 class ExternalEditorError(UserError):
-    """A text that can't be edited externally: there is no editor, it failed, or its file is not text."""
+    """Text that can't be edited externally: there is no editor, it failed, or its file is not text."""
 
 
 def editor_command() -> list[str]:
@@ -76,7 +76,7 @@ def edited_externally(
 
 @contextmanager
 def _watched(path: Path, text: str, on_saved: Callable[[str], None] | None) -> Iterator[None]:
-    """Check the file periodically, and report each text that is saved."""
+    """Check the file periodically, and report each version that is saved."""
     if on_saved is None:
         yield
         return

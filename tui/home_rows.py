@@ -60,7 +60,7 @@ _HOUR_MS = 60 * 60 * 1000
 class HomeRow:
     """A row of a list on the home screen.
 
-    The texts of its cells are made once, in the thread that loads the rows, rather than at each drawing.
+    The text of its cells is made once, in the thread that loads the rows, rather than at each drawing.
     """
 
     cells: dict[str, str] = field(default_factory=dict, compare=False, kw_only=True)
@@ -162,9 +162,9 @@ class HomeRows:
     problems: tuple[str, ...] = ()
     """Sentences on what could not be read."""
     words: str = ""
-    """A text on the number of tasks and the number of solved tasks; empty if there are no tasks."""
+    """A label with the number of tasks and the number of solved tasks; empty if there are no tasks."""
     solved: str = ""
-    """A text on the attempts that count as solved; empty if it would only repeat the tests' verdicts."""
+    """A label for the attempts that count as solved; empty if it would only repeat the tests' verdicts."""
     complete: bool = True
     """Whether all attempts have been loaded."""
     toured: bool = False
@@ -232,7 +232,7 @@ class HomeReader:
         self._frozen = 0
         """The number of attempts that garbage collection skips."""
         self._hour = 0
-        """The hour in which rows were made: texts such as "today" expire."""
+        """The hour in which rows were made: labels such as "today" expire."""
 
     def read(self, given: Callable[[HomeRows], object] | None = None) -> HomeRows:
         """Load and return all rows. With thousands of attempts that were never loaded, this takes a while.
@@ -335,7 +335,7 @@ class HomeReader:
         return entry
 
 
-# Texts of rows
+# Text of rows
 
 
 def can_go_on(summary: AttemptSummary) -> bool:
@@ -354,7 +354,7 @@ def sign_of(summary: AttemptSummary) -> str:
 
 
 def standing_words(summary: AttemptSummary) -> str:
-    """Return the state of an attempt as a text that begins with its symbol."""
+    """Return the state of an attempt as a label that begins with its symbol."""
     return (
         f"{_standing_words(summary)}, branch of {summary.branch}"
         if summary.branch
@@ -439,7 +439,7 @@ def _column(
     text: Callable[[AnyRow], str] | None = None,
     **more: Any,
 ) -> Column[AnyRow]:
-    """Return a column whose texts are made once for each row."""
+    """Return a column whose text is made once for each row."""
 
     def made_once(key: str, make: Callable[[AnyRow], str]) -> Callable[[AnyRow], str]:
         def cell(row: AnyRow) -> str:

@@ -73,7 +73,7 @@ def places_in_answer(call: AttemptCall) -> dict[int, NamedPlace]:
 
 
 def places_in_text(text: str) -> dict[int, NamedPlace]:
-    """Return the places that a text names by `path:line`, in a traceback or by a test id.
+    """Return the places that text names by `path:line`, in a traceback or by a test id.
 
     The keys are the indices of the lines, from 0. Each line has at most one place; lines of more than
     `_LONGEST` characters are skipped.

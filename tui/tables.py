@@ -58,9 +58,9 @@ class Column(Generic[Row]):
     least: int = 0
     """The width to which the column may be cut; 0 if its cells are never cut, like numbers."""
     readable: int = 36
-    """The width that a long text needs to be easy to read; columns without a rank go before it has less."""
+    """The width that long text needs to be easy to read; columns without a rank go before it has less."""
     keeps_end: bool = False
-    """Whether a text that is too long is cut in the middle instead of at the end."""
+    """Whether text that is too long is cut in the middle instead of at the end."""
     former_names: tuple[str, ...] = ()
     """The names that queries used for the column in earlier versions."""
     marks: Callable[[Row], Sequence[tuple[int, int]]] | None = None
@@ -104,7 +104,7 @@ Laid = tuple[Column[Row], int]
 def telling(columns: Sequence[Column[Row]], cells: Sequence[Sequence[str]]) -> list[Column[Row]]:
     """Return the columns without those that are empty or repeat a more important one.
 
-    `cells` are the texts of each column, in the order of the rows; without rows, all columns are returned. A
+    `cells` are each column's strings, in the order of the rows; without rows, all columns are returned. A
     column with a fixed width never counts as empty. A column of numbers never counts as a repetition, because
     equal numbers mean different things.
     """
@@ -312,7 +312,7 @@ class Heading(str):
     def __new__(
         cls, text: str, group: str = "", rows: Sequence[Any] = (), *, folded: bool = False
     ) -> Heading:
-        """Return a line with a text."""
+        """Return a line with text."""
         made = super().__new__(cls, text)
         made.group, made.rows, made.folded = group, rows, folded
         return made

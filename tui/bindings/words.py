@@ -9,7 +9,7 @@ _FREE = (
     "h j k l g G enter space tab shift+tab"
 )
 FREE = frozenset(_FREE.split())
-"""Keys whose meaning in lists, texts and forms is the same everywhere."""
+"""Keys whose meaning in lists, text and forms is the same everywhere."""
 
 
 class KeyWord(NamedTuple):

@@ -350,7 +350,7 @@ def _in_usage(action: argparse.Action) -> bool:
 
 
 def readable(text: str) -> str:
-    """Return a message without control characters, and with long words and texts shortened."""
+    """Return a message without control characters, and with long words and strings shortened."""
     from gistpoint.core.text import shortened, visible
 
     words = [shortened(word, _WORD) for word in visible(text).split(" ")]

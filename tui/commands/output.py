@@ -32,12 +32,12 @@ class ReadableTerminal:
         """The stream itself, for code that draws with control characters of its own."""
 
     def write(self, text: str) -> int:
-        """Write a text with visible control characters, except newlines and tabs. Return its length."""
+        """Write text with visible control characters, except newlines and tabs. Return its length."""
         self.terminal.write(visible(text.replace("\r\n", "\n")))
         return len(text)
 
     def writelines(self, lines: Iterable[str]) -> None:
-        """Write several texts."""
+        """Write several strings."""
         for line in lines:
             self.write(line)
 
@@ -71,7 +71,7 @@ def print_json(schema: str, values: Mapping[str, Any]) -> None:
 
 
 def print_text(text: str) -> None:
-    """Print a text with visible control characters."""
+    """Print text with visible control characters."""
     print(visible(text))
 
 
@@ -83,7 +83,7 @@ def spelled(value: str | float | None) -> str:
 
 
 _READABLE, _GAP = 12, 3
-"""The cells that a column with long texts needs to be readable, and the cells between two columns."""
+"""The cells that a column with long text needs to be readable, and the cells between two columns."""
 
 
 def print_table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> None:

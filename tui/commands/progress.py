@@ -141,7 +141,7 @@ class ProgressLine:
 
 
 def campaign_parts(progress: CampaignProgress) -> list[str]:
-    """Return texts on what is known of a campaign, most important first."""
+    """Return strings that describe a campaign, most important first."""
     parts = [
         f"{len(progress.kept)}/{progress.wanted} kept of {progress.tried} tried of {progress.candidates}"
     ]

@@ -455,7 +455,7 @@ def _write_chat(document: RunDocument, request: ConvertRun) -> None:
 
 
 def _write_html(document: RunDocument, request: ConvertRun) -> None:
-    """Write pages that contain all texts; on standard output, one page, and report what it leaves out."""
+    """Write pages that contain all text; on standard output, one page, and report what it leaves out."""
     from gistpoint.sessions.exports.html.page import HtmlRunPage, PageOfRun, html_pages
 
     target = Path(request.output or "/dev/stdout")

@@ -113,7 +113,7 @@ class _Writing:
         self._stream = stream
 
     async def write(self, text: str) -> None:
-        """Send a text."""
+        """Send text."""
         await self._stream.send(text.encode())
 
     async def flush(self) -> None:

@@ -161,7 +161,7 @@ class AssignedScreen(BaseScreen[None]):
         self._show_words()
 
     def say(self, words: str) -> None:
-        """Replace the description below the table with a text."""
+        """Replace the description below the table with text."""
         self.words.update(words)
 
     @on(RecordList.Moved)

@@ -161,7 +161,7 @@ class EditingPane(Vertical):
         self.post_message(AffordanceTaken("external_editor"))
 
     def _saved_outside(self, text: str) -> None:
-        """Save a text that the external editor has written. Called from a thread."""
+        """Save text that the external editor has written. Called from a thread."""
         if self.keep is not None:
             self.keep(self.buffer, text)
 
@@ -212,7 +212,7 @@ def figure_words(added: int, removed: int) -> str:
 
 
 def state_words(state: CodeState, first_line: int = 1) -> Content:
-    """Return the state of a text for the frame; empty before its first check.
+    """Return the state of the code for the frame; empty before its first check.
 
     The text starts at line `first_line` of its file.
     """

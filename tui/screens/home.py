@@ -1,6 +1,6 @@
 """The home screen: a list of tasks or of all attempts, details of the chosen one, and a filter.
 
-It is drawn before the engine is imported: its rows and texts come from `home_rows` and `home_detail`, which
+It is drawn before the engine is imported: its rows and text come from `home_rows` and `home_detail`, which
 import the engine and are imported when they are first used.
 """
 

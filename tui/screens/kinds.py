@@ -23,7 +23,7 @@ Play = tuple[Sequence[Mapping[str, Any]], float]
 
 
 class KindScreens:
-    """The screens for kinds whose texts are edited and submitted."""
+    """The screens for kinds whose code is edited and submitted."""
 
     def solve(
         self, attempt: Attempt, clock: TimeSource, play: Play | None = None, terms: Terms | None = None

@@ -64,7 +64,7 @@ def count_use(path: Path, id: str) -> None:
 def matching(commands: Sequence[PaletteEntry], words: str) -> list[PaletteEntry]:
     """Return the commands that match a query, best matches first.
 
-    Matches in the name come before matches in the other texts, and before names that contain only the letters
+    Matches in the name come before matches in the other text, and before names that contain only the letters
     in order. An empty query matches all commands.
     """
     wanted = words.lower().split()

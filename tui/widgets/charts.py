@@ -17,7 +17,7 @@ _LEVELS = signs.EIGHTHS_UP
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """A bar: its name, its value, a text for the value, and a Textual style."""
+    """A bar: its name, its value, a label for the value, and a Textual style."""
 
     name: str
     value: float
@@ -40,7 +40,7 @@ def bars(rows: Sequence[Bar], width: int) -> Content:
 
 
 def bar_lines(rows: Sequence[Bar], width: int) -> list[list[tuple[str, str]]]:
-    """Return the lines of `bars`, each as a list of plain texts with their styles."""
+    """Return the lines of `bars`, each as a list of plain strings with their styles."""
     names = max((cell_len(row.name) for row in rows), default=0)
     words = max((len(row.words) for row in rows), default=0)
     room = max(0, width - names - words - 2)

@@ -147,7 +147,7 @@ class _EachLine(Sequence[Item]):
 
 
 class UnfoldedLines(WrappedDocument):
-    """The rows of a text whose lines are not wrapped: one for each line, so that an edit renumbers no rows.
+    """The rows of text whose lines are not wrapped: one for each line, so that an edit renumbers no rows.
 
     Textual's class keeps lists of all rows, and rewrites those below an edit.
     """

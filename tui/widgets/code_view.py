@@ -139,7 +139,7 @@ class CodeView(LineView):
     def load(
         self, text: str, *, language: str | None = "python", first_line: int = 1, title: str = ""
     ) -> None:
-        """Show a text whose first line has the number `first_line`. A thread adds the colours."""
+        """Show text whose first line has the number `first_line`. A thread adds the colours."""
         self._forget_search()
         self._marks = {}
         self.show_text(text, first_line=first_line, title=title)
@@ -329,7 +329,7 @@ class CodeView(LineView):
         self.found = (0, 0)
 
     def search_again(self) -> None:
-        """Repeat the search in a text that has grown, without moving the cursor."""
+        """Repeat the search in text that has grown, without moving the cursor."""
         pattern, regex = self._pattern
         if pattern:
             self._matches = find_all(self.text, pattern, regex=regex)

@@ -1,4 +1,4 @@
-"""A view of the differences between two texts: unified, or side by side if there is room."""
+"""A view of the differences between two strings: unified, or side by side if there is room."""
 
 from __future__ import annotations
 
@@ -289,7 +289,7 @@ SIDE_BY_SIDE_WIDTH = 120
 """The width, in cells, from which both sides are shown."""
 
 _AT_ONCE = 200_000
-"""The length of both texts, in characters, up to which they are compared at once and not in a thread."""
+"""The length of both strings, in characters, up to which they are compared at once and not in a thread."""
 
 
 class DiffView(Horizontal):
@@ -366,7 +366,7 @@ class DiffView(Horizontal):
         first_line: int = 1,
         brief: bool = False,
     ) -> None:
-        """Show how `after` differs from `before`. Long texts are compared in a thread, and not coloured.
+        """Show how `after` differs from `before`. Long strings are compared in a thread, and not coloured.
 
         With `whole`, unchanged lines are shown as well. `first_line` is the line of the file at which both
         texts start. A `brief` diff has no headings, and one unchanged line around each change.

@@ -1,4 +1,4 @@
-"""The find bar: a line below a text that searches while the query is typed."""
+"""The find bar: a line below a text view that searches while the query is typed."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from gistpoint.tui.widgets.key_bar import KeyBar
 from gistpoint.tui.widgets.plain import Plain
 
 _LONG = 1_000_000
-"""The length, in characters, from which a text is searched only after a pause in typing."""
+"""The length, in characters, from which text is searched only after a pause in typing."""
 _PAUSE_S = 0.15
 _WORDS = "words"
 """The name of the query among the drafts."""
@@ -30,7 +30,7 @@ _READING = "n next  N before  Esc ends"
 
 
 def find_in(view: CodeView) -> None:
-    """Open the find bar for a text, with the text's last query in it."""
+    """Open the find bar for a text view, with the view's last query in it."""
     found = view.screen.query(FindBar)
     if found:
         found.first().open(view)
@@ -78,7 +78,7 @@ class FindBar(Horizontal):
         self.open(self._view)
 
     def open(self, view: CodeView) -> None:
-        """Show the bar for a text, and focus the query."""
+        """Show the bar for a text view, and focus the query."""
         self._view = view
         self._start = (view.cursor_line, view.cursor_column)
         self.watch(view, "found", self._draw, init=False)
@@ -100,7 +100,7 @@ class FindBar(Horizontal):
 
     @on(Input.Changed)
     def typed(self, event: Input.Changed) -> None:
-        """Search from the place of the cursor when the bar was opened; in a long text, after a pause."""
+        """Search from the place of the cursor when the bar was opened; in long text, after a pause."""
         event.stop()
         self._drafts.write({_WORDS: event.value})
         if self._timer is not None:

@@ -26,7 +26,7 @@ _WIDTH = 14
 
 
 class FieldChanged(Message):
-    """A message that an option was chosen or a text was edited."""
+    """A message that an option was chosen or text was edited."""
 
 
 class QuestionField(Vertical):
@@ -197,7 +197,7 @@ class NumberField(QuestionField):
 
 
 class WordsField(QuestionField):
-    """A question answered with a text."""
+    """A question answered with text."""
 
     def answer(self) -> list[Widget]:
         """Return the text area."""

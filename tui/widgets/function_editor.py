@@ -60,15 +60,15 @@ def _pattern() -> re.Pattern[str]:
 
 
 def needs_seal(text: str) -> bool:
-    """Return whether an editor would interpret or lose a character of a text with plain newlines."""
+    """Return whether an editor would interpret or lose a character of text with plain newlines."""
     return not text.isprintable() and bool(_pattern().search(text))
 
 
 class TextSeal:
     """A mapping of the characters that an editor would interpret or lose to private-use characters.
 
-    An editor that splits lines at form feeds, or encodes lone surrogates, would change a text by loading it.
-    `open` reverts `close` for texts without characters of the private-use area in question.
+    An editor that splits lines at form feeds, or encodes lone surrogates, would change the loaded text.
+    `open` reverts `close` for text without characters of the private-use area in question.
     """
 
     def __init__(self, text: str = "") -> None:
@@ -94,7 +94,7 @@ class TextSeal:
         return text.translate(self._close) if self.needed else text
 
     def open(self, text: str) -> str:
-        """Return the original of a text that `close` returned."""
+        """Return the original of a string that `close` returned."""
         return text.translate(self._open) if self.needed else text
 
     def shown(self, text: str) -> str:
@@ -112,9 +112,9 @@ _UNDONE = 2_000
 
 @dataclass(frozen=True, slots=True)
 class CodeState:
-    """Why Python can't parse a text, and how many lines were added to and removed from `start` to get it.
+    """Why Python can't parse code, and how many lines were added to and removed from `start` to get it.
 
-    Before the first check of a text, `checked` is False and nothing is known about the text.
+    Before the first check, `checked` is False and nothing is known about the code.
     """
 
     fault: Fault | None = None
@@ -190,7 +190,7 @@ class FunctionEditor(WritingArea):
             return self.editor
 
     check: Callable[[str], Fault | None] = staticmethod(fault_of)
-    """Returns why Python can't parse a text; None if it can. Called in a thread."""
+    """Returns why Python can't parse code; None if it can. Called in a thread."""
     start: str | None = None
     """The text that the displayed one is compared with; None for no comparison."""
 
@@ -289,7 +289,7 @@ class FunctionEditor(WritingArea):
         self._check_after(0)
 
     def _begin(self, kept: _Left | None, text: str) -> None:
-        self.history = _fresh_history()  # loading a text clears the current history
+        self.history = _fresh_history()  # loading text clears the current history
         self._seal = TextSeal(text) if kept is None else kept.seal
         self.load_text(self._seal.close(text) if kept is None else kept.text)
         if kept is not None:

@@ -61,7 +61,7 @@ def marks_of(lines: Iterable[LineEvidence]) -> dict[int, LineEvidence]:
 
 
 def carried(marks: Marks, before: str, after: str) -> dict[int, LineEvidence]:
-    """Return the marks on the unchanged lines of a text, by their line numbers in its new version."""
+    """Return the marks on the unchanged lines of code, by their line numbers in its new version."""
     if before == after:
         return dict(marks)
     old, new = before.split("\n"), after.split("\n")
@@ -75,7 +75,7 @@ def carried(marks: Marks, before: str, after: str) -> dict[int, LineEvidence]:
 
 
 def _same(one: list[str], other: list[str]) -> int:
-    """Return the number of equal lines at the start of two texts."""
+    """Return the number of equal lines at the start of two strings."""
     return next(
         (n for n, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other))
     )
@@ -156,7 +156,7 @@ def figures(score: Mapping[str, Any]) -> str:
 
 
 def does_not_parse(fault: Fault | str) -> str:
-    """Return the message on a text that is not a Python module. `fault` is the result of `fault_in`."""
+    """Return the message about code that is not a Python module. `fault` is the result of `fault_in`."""
     return f"does not parse: {fault}"
 
 

@@ -32,7 +32,7 @@ class HeaderField(NamedTuple):
 
 
 class HeaderBar(OneLine):
-    """A name as a badge, a text, and fields. In a narrow line, fields are left out, the last one first.
+    """A name as a badge, text, and fields. In a narrow line, fields are left out, the last one first.
 
     The first field and the text are kept as long as shortening the name makes enough room for them.
     """

@@ -1,4 +1,4 @@
-"""A view of a long text by lines, with a cursor. Only visible rows are drawn, at any length.
+"""A view of long text by lines, with a cursor. Only visible rows are drawn, at any length.
 
 Subclasses provide the gutter and the style of a line.
 """
@@ -68,7 +68,7 @@ class AffordanceTaken(Message):
 
 
 class LineView(LineCanvas):
-    """A view of a text by lines, with a cursor.
+    """A view of text by lines, with a cursor.
 
     Lines are numbered from `first_line`; columns are characters of the raw line, from 0.
     """
@@ -176,7 +176,7 @@ class LineView(LineCanvas):
     def show_text(
         self, text: str, *, first_line: int = 1, title: str | None = None, keep_place: bool = False
     ) -> None:
-        """Show another text, from its start unless `keep_place` is set. A title of None keeps the title."""
+        """Show other text, from its start unless `keep_place` is set. A title of None keeps the title."""
         self.lines = TextLines(text)
         self.set_reactive(LineView.first_line, first_line)
         if title is not None:

@@ -1,4 +1,4 @@
-"""A choice of one or several options, drawn with marks. All texts are literal."""
+"""A choice of one or several options, drawn with marks. All text is literal."""
 
 from __future__ import annotations
 

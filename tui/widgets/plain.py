@@ -42,7 +42,7 @@ class Plain(Fitted, Static):
         super().__init__(_literal(text), markup=False, name=name, id=id, classes=classes, disabled=disabled)
 
     def update(self, content: VisualType = "", *, layout: bool = True) -> None:
-        """Show another text. Strings are shown literally."""
+        """Show other text. Strings are shown literally."""
         super().update(_literal(content), layout=layout)
 
 

@@ -14,7 +14,7 @@ LEVEL = 4
 """The number of blanks of a level of indentation, unless the text shows another, and the cells of a tab."""
 
 _LOOKED_AT = 1_000
-"""The maximum number of lines that are read to find the indentation of a text."""
+"""The maximum number of lines that are read to find the indentation of text."""
 _CLOSES = {"(": ")", "[": "]", "{": "}"}
 _TOKENS = re.compile(
     r"""(?P<comment>\#[^\n]*)
@@ -118,7 +118,7 @@ def _indent(line: str) -> str:
 
 @dataclass(slots=True)
 class _Read:
-    """The state of Python code at the end of a text."""
+    """The state of Python code where it ends."""
 
     in_string: bool = False
     bracket: str = ""

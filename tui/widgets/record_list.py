@@ -17,7 +17,7 @@ from gistpoint.core.text import visible_line
 from gistpoint.tui.widgets.line_canvas import LineCanvas
 
 Piece = tuple[str, str]
-"""A text, and a style written with theme variables."""
+"""Text, and a style written with theme variables."""
 
 
 class RecordList(LineCanvas):

@@ -13,7 +13,7 @@ CHUNK = 2_000
 """The number of lines that are yielded together."""
 
 LARGEST = 300_000
-"""The number of lines above which a text is not highlighted."""
+"""The number of lines above which text is not highlighted."""
 
 KINDS = (
     "plain",
@@ -73,7 +73,7 @@ def tokens_by_line(
 ) -> Iterator[list[LineTokens]]:
     """Yield the tokens of all lines in order, `CHUNK` lines at a time.
 
-    Nothing is yielded for an unknown language, or for a text of more than `LARGEST` lines. This is meant
+    Nothing is yielded for an unknown language, or for text of more than `LARGEST` lines. This is meant
     to run in a thread: it pauses often, and stops early if `stopped` returns True.
     """
     lexer = _lexer(language)

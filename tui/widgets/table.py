@@ -43,9 +43,9 @@ _INDENT = "  "
 
 
 class Measured(NamedTuple, Generic[Row]):
-    """The texts of a record's cells, with their widths in cells.
+    """The text of a record's cells, with their widths in cells.
 
-    The record is kept, so that no other object gets its `id`, by which the texts are looked up.
+    The record is kept, so that no other object gets its `id`, by which the text is looked up.
     """
 
     row: Row
@@ -104,12 +104,12 @@ class Table(Fitted, RecordList, Generic[Row]):
         """The rows below a heading, by their index. A group of one row has no heading."""
         self._measured_columns: Sequence[Column[Row]] = ()
         self._measured: dict[int, Measured[Row]] = {}
-        """The texts of each record's cells with their widths, by the record's `id`.
+        """The text of each record's cells with their widths, by the record's `id`.
 
         Lists grow by batches of rows. If all rows were measured at each batch, typing would be delayed.
         """
         self._summaries: dict[str, tuple[Sequence[Row], tuple[str, ...]]] = {}
-        """The texts of each heading, with the rows that they summarise, by the name of the group."""
+        """The text of each heading, with the rows that they summarise, by the name of the group."""
         self._laid: tuple[int, list[Laid[Row]]] | None = None
         """The width for which columns were laid out, and the columns with their widths; None if outdated."""
 
@@ -325,7 +325,7 @@ class Table(Fitted, RecordList, Generic[Row]):
         return max(cells)
 
     def _measure(self, rows: Sequence[Row]) -> list[Measured[Row]]:
-        """Return the texts and widths of rows; only new rows are measured."""
+        """Return the text and widths of rows; only new rows are measured."""
         if self._measured_columns is not self.columns or len(self._measured) > 2 * len(rows) + _LONGEST:
             self._measured, self._measured_columns = {}, self.columns
         found = []
@@ -435,7 +435,7 @@ def _marked(text: str, spans: Sequence[tuple[int, int]], cells: int, style: str)
 
 
 def _excerpt(text: str, span: tuple[int, int], cells: int) -> tuple[str, int]:
-    """Return a part of a text around a span, in `cells` cells, and by how much it moves what is in it.
+    """Return a part of text around a span, in `cells` cells, and by how much it moves what is in it.
 
     It is cut between words, if there is a gap between words near the cut. An ellipsis is at each cut.
     """
@@ -455,7 +455,7 @@ def _excerpt(text: str, span: tuple[int, int], cells: int) -> tuple[str, int]:
 
 
 def _ended_at_a_word(cut: str, whole: str, least: int) -> str:
-    """Return the beginning of a text without a word cut at its end, but at least `least` characters."""
+    """Return the beginning of text without a word cut at its end, but at least `least` characters."""
     if len(cut) >= len(whole):
         return cut
     splits_a_word = not whole[len(cut) - 1].isspace() and not whole[len(cut)].isspace()

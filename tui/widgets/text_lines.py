@@ -1,6 +1,6 @@
-"""A text by lines and by rows of the screen, for widgets that draw only visible rows.
+"""Text by lines and by rows of the screen, for widgets that draw only visible rows.
 
-A text of a million lines takes one string and two arrays. Only a newline ends a line. A line that is too long
+Text of a million lines takes one string and two arrays. Only a newline ends a line. A line that is too long
 for a row is wrapped into several.
 """
 
@@ -41,7 +41,7 @@ _BY_WORDS = 1_000_000
 
 
 class TextLines:
-    """A text with the offset of each line. A newline at the end of the text starts no further line."""
+    """Text with the offset of each line. A newline at the end of the text starts no further line."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -92,7 +92,7 @@ class TextLines:
 
 
 class ScreenRows:
-    """The rows of a text: the line, and the part of it, in each row. Only wrapped lines take memory."""
+    """The rows of text: the line, and the part of it, in each row. Only wrapped lines take memory."""
 
     def __init__(self, lines: TextLines, width: int | None = None) -> None:
         """Wrap lines wider than `width` cells; if `width` is None, only those longer than `LONGEST_ROW`."""

@@ -69,7 +69,7 @@ class TextView(CodeView):
         self.numbers = False
 
     def load(self, text: str, *, language: str | None = None, first_line: int = 1, title: str = "") -> None:
-        """Show a text, without links at first."""
+        """Show text, without links at first."""
         self._raw, self._places, self._parts, self._clicked = text, {}, {}, -1
         super().load(self._shown(), language=language, first_line=first_line, title=title)
 

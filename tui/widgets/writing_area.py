@@ -28,7 +28,7 @@ class Pasted(Message):
 async def _do_now(widget: Widget, event: events.Key) -> None:
     """Run the binding of a key on the focused widget at once.
 
-    Textual would first pass the key up to the app. Meanwhile, a letter typed or a text pasted after the key
+    Textual would first pass the key up to the app. Meanwhile, a letter typed or text pasted after the key
     would already be inserted, with the cursor still at its old place.
     """
     if event.is_printable:

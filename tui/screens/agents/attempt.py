@@ -101,7 +101,7 @@ def watch_frame(widget: Framed, pane: str, words: str = "", note: str = "") -> F
 
 
 def spoken(state: AttemptState) -> list[str]:
-    """Return all turns and handovers as texts in order, so that new ones are at the end."""
+    """Return all turns and handovers as text in order, so that new ones are at the end."""
     handovers = [(handover.turns, 1, handover_words(handover)) for handover in state.handovers]
     turns = [(number, 0, turn_words(turn)) for number, turn in enumerate(state.turns, start=1)]
     return [words for _, _, words in sorted(handovers + turns, key=lambda entry: entry[:2])]

@@ -1,4 +1,4 @@
-"""Dialogs that are answered with a text or a choice."""
+"""Dialogs that are answered with text or a choice."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class Dialog(ModalScreen[Answer | None], BaseScreen[Answer | None]):
         self._title, self._asked = title, asked or title
         self._drafts = drafts
         self._first_texts: dict[str, str] = {}
-        """The texts of the fields before anything was typed."""
+        """The values of the fields before anything was typed."""
 
     def compose(self) -> ComposeResult:
         """Lay out body, buttons and keys. The title is in the frame, so it takes no extra line."""

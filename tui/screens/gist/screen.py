@@ -127,7 +127,7 @@ class TracePane(StatePane):
 
 
 class GistSolving(SolvingKind):
-    """The solving of a gist: one text, which is saved before each call, for one step, and handed in once.
+    """The solving of a gist: one file, which is saved before each call, for one step, and handed in once.
 
     It is scored before the hand-in only if the attempt allows that.
     """
@@ -186,7 +186,7 @@ class GistSolving(SolvingKind):
 
 
 QUIET_SECONDS = 2.0
-"""Seconds without a key after which a text is scored automatically, if scores are unlimited."""
+"""Seconds without a key after which the gist is scored automatically, if scores are unlimited."""
 
 
 class GistPane(EditorPane):
@@ -317,7 +317,7 @@ class GistPane(EditorPane):
             self.post_message(self.ScoreWanted(text))
 
     def _check(self, text: str) -> Fault | None:
-        """Return the fault of a text, and note the names that it doesn't define. Called from a thread."""
+        """Return the fault of code, and note the names that it doesn't define. Called from a thread."""
         fault = fault_in(text)
         if fault is None and self._scored:
             self._undefined = text, undefined_names(text)
@@ -379,7 +379,7 @@ class GistPane(EditorPane):
         return self.editor.state.fault if self._checked == self.code else fault_in(self.code)
 
     def missing_lines(self) -> list[MissingLine]:
-        """Return the lines that lower the scores; empty if they may not be shown or if no text was scored."""
+        """Return the lines that lower the scores; empty if they may not be shown or if nothing was scored."""
         if not self.may_show or not self._scored:
             return []
         if self._undefined[0] != self.code:

@@ -210,7 +210,7 @@ class ReviewAnnotations:
         steps.refresh()
 
     def words(self, step: int) -> list[str]:
-        """Return the texts of a step's labels and comments."""
+        """Return the text of a step's labels and comments."""
         return [words for _, words in self._annotations_of(step)]
 
     def annotated(self) -> set[int]:
@@ -462,7 +462,7 @@ class ReviewAnnotations:
             self._run.loader.do(job, then, keeps=True)
 
     def _selected(self) -> TextRange | None:
-        """Return the selected range of the step's text; None if there is none or it covers several texts."""
+        """Return the selected range of the step's text; None if there is none, or in several fields."""
         view = self._view.step_page
         selection = view.text_selection
         if selection is None or view.terminal or selection.start is None or selection.end is None:

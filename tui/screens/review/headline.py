@@ -21,7 +21,7 @@ _NARROW = 20
 
 
 def run_words(document: RunDocument, header: Run, *, hides: bool, wide: bool) -> list[str]:
-    """Return who made a run, how it ended, and the first of its warnings, as texts that are not empty.
+    """Return who made a run, how it ended, and the first of its warnings, as strings that are not empty.
 
     `hides` hides the solver and the ending. Unless `wide`, the solver's name is shortened.
     """

@@ -147,7 +147,7 @@ def _measure(
 
 
 def _alike(shown: Callable[[RunRow], str], kind: str) -> Callable[[Sequence[RunRow]], Summary]:
-    """Return the summary for a column of texts: the text of all rows, or the number of different texts."""
+    """Return the summary for a text column: the value of all rows, or the number of different values."""
 
     def summary(rows: Sequence[RunRow]) -> Summary:
 
@@ -167,7 +167,7 @@ def known_outcomes(rows: Sequence[RunRow]) -> list[AttemptResult]:
 
 
 def _share_solved(rows: Sequence[RunRow]) -> Summary:
-    """Return the share of solved runs, and a text about it: a range if some runs still need a review.
+    """Return the share of solved runs, and a label for it: a range if some runs still need a review.
 
     Only runs with a known outcome count. Without such runs, return -1 and an empty string.
     """

@@ -409,7 +409,7 @@ class ReviewScreen(BaseScreen[None]):
         self.search.show_hits()
 
     def show_step_page(self) -> None:
-        """Show the page with the texts of the step. If another page had the focus, move the focus to it."""
+        """Show the page with the text of the step. If another page had the focus, move the focus to it."""
         if self.pages.current == "step":
             return
         within = self.focused is not None and self.pages in self.focused.ancestors

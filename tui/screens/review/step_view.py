@@ -54,7 +54,7 @@ _SHORT = 1_500
 
 
 class StepPart(NamedTuple):
-    """A text of a step, with its `offset` in the composed text and the `length` of the displayed part."""
+    """A text field of a step, with its `offset` in the composed text and its displayed `length`."""
 
     scope: TextScope
     number: int
@@ -112,7 +112,7 @@ def compose(
 ) -> StepText:
     """Compose the text of a step.
 
-    `whole` contains the parts to show in full, `annotations` the texts of a reviewer's annotations. A command
+    `whole` contains the parts to show in full, `annotations` the text of a reviewer's annotations. A command
     that the step's text quotes is not shown a second time. If `hides` is set, a step that reveals the outcome
     is left empty, and unknown fields are left out.
     """
@@ -416,14 +416,14 @@ class StepPage(StepView):
         self._hides = False
         self._annotations: tuple[str, ...] = ()
         self.whole: dict[tuple[TextScope, int], str] = {}
-        """The full texts of the unfolded parts, by scope and number; empty while all are folded."""
+        """The full text of the unfolded parts, by scope and number; empty while all are folded."""
 
     def show_step(
         self, step: Step, loader: RunLoader, *, hides: bool, annotations: Sequence[str] = ()
     ) -> None:
         """Show a step; if it is already shown, keep the place and the unfolded parts.
 
-        `hides` leaves out model and outcome; `annotations` are the texts of the reviewer's annotations.
+        `hides` leaves out model and outcome; `annotations` is the text of the reviewer's annotations.
         """
         same = self._step is not None and self._step.index == step.index and self._loader is loader
         if not same:

@@ -109,7 +109,7 @@ class ReviewView(JobOwner, Protocol):
         ...
 
     def show_step_page(self) -> None:
-        """Show the page with the texts of the step in place of any other page."""
+        """Show the page with the text of the step in place of any other page."""
         ...
 
     def open_run(self, name: str) -> None:

@@ -160,12 +160,12 @@ class Console(Vertical):
             self._offer_again()
 
     def say(self, text: str) -> None:
-        """Show a text above the line, such as a price or the progress of a call."""
+        """Show text above the line, such as a price or the progress of a call."""
         self._shown_words = text
         self.hint.update(text.replace("\n", " "))
 
     def shows(self, text: str) -> bool:
-        """Return whether a text is currently displayed above the line."""
+        """Return whether text is currently displayed above the line."""
         return self._shown_words == text
 
     def unsay(self, start: str) -> None:

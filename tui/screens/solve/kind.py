@@ -185,7 +185,7 @@ class CallQuestion:
     change: tuple[str, str] | None = None
     """The text before and after the call; None if the call changes none."""
     first_line: int = 1
-    """The line of the file at which both texts start."""
+    """The line of the file at which both versions start."""
 
 
 class SolvingKind:

@@ -1,4 +1,4 @@
-"""The place in the texts at which a solver left an attempt, saved outside the record.
+"""The place in the text at which a solver left an attempt, saved outside the record.
 
 It therefore affects neither results nor exports (decision 100).
 """
@@ -29,7 +29,7 @@ class _App(Protocol):
 
 
 class TextPlace(msgspec.Struct, frozen=True):
-    """A place in a text: `name` is a path or `path::qualname`, `top` is the first visible row."""
+    """A place in text: `name` is a path or `path::qualname`, `top` is the first visible row."""
 
     name: str
     line: int

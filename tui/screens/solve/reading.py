@@ -196,7 +196,7 @@ class CodePane(StatePane):
                 self._draw_marks()
 
     def show(self, shown: Shown, *, line: int | None = None) -> None:
-        """Show a text, with the cursor on `line` or else at its last position in this text."""
+        """Show text, with the cursor on `line` or else at its last position in this text."""
         if self._shown is not None:
             self._places[self._shown.name] = self.view.cursor_line
         same = self._shown == shown

@@ -1,4 +1,4 @@
-"""The panes with texts on the solve screen: the brief, the notes, and the aids of a study's condition."""
+"""The panes with text on the solve screen: the brief, the notes, and the aids of a study's condition."""
 
 from __future__ import annotations
 

@@ -133,7 +133,7 @@ def paragraphs(title: str, words: Iterable[str]) -> Widget:
 
 
 class StudyText(TextView):
-    """A text by the study's organiser, shown literally with wrapped lines.
+    """Text by the study's organiser, shown literally with wrapped lines.
 
     The frame shows how many lines are still below.
     """

@@ -45,7 +45,7 @@ _BARS = 50
 POLL_S = 5.0
 """Seconds between two readings of the folder, into which participants on other machines write."""
 Found: TypeAlias = tuple[MonitoredStudy, str]
-"""The progress with its alerts, and a text for the state of the study."""
+"""The progress with its alerts, and a label for the state of the study."""
 TALL = 30
 """From this height on, more people at work and more alerts are listed."""
 

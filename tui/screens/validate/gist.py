@@ -156,7 +156,7 @@ class GistPage(TaskPage, EditingPane):
         self.switcher.current = "function-editor"
 
     def note(self, buffer: str, code: str) -> None:
-        """Remember a text as the saved one."""
+        """Remember the current text as saved."""
         if buffer == self.buffer:
             self._kept = code
 

@@ -28,7 +28,7 @@ class ValidatingKind:
         return ""
 
     def own(self, dossier: Dossier, texts: Mapping[str, str]) -> Mapping[str, str]:
-        """Return the validator's own solution: the typed texts of the changed functions, by function."""
+        """Return the validator's own solution: the typed code of the changed functions, by function."""
         start = {target.name: target.corrupted for target in dossier.answer.targets}
         return {
             name: code

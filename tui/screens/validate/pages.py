@@ -101,7 +101,7 @@ class FixPage(TaskPage, EditingPane):
         self.open(next(iter(self._starts)))
 
     def note(self, buffer: str, code: str) -> None:
-        """Remember a text as the saved one."""
+        """Remember the current text as saved."""
         self._kept[buffer] = code
 
     @property
@@ -309,7 +309,7 @@ class TaskPages(Pages):
             self._link = ""
 
     def unsaved(self) -> list[tuple[str, str]]:
-        """Return the names and texts of the buffers that are not saved yet."""
+        """Return the names and contents of the buffers that are not saved yet."""
         typed = [page.unsaved for _, page in self._pages()]
         return [buffer for buffer in typed if buffer is not None]
 

@@ -563,7 +563,7 @@ class ValidateScreen(BaseScreen[None]):
             self.say("q closes the queue; all verdicts and typed text are kept.")
 
     def action_leave(self) -> None:
-        """Close the screen. Verdicts and unfinished texts are saved."""
+        """Close the screen. Verdicts and unfinished text are saved."""
         self.dismiss(None)
 
 

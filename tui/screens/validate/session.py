@@ -1,4 +1,4 @@
-"""A validator's session: opened tasks, measured libraries, results of runs, and unfinished texts."""
+"""A validator's session: opened tasks, measured libraries, results of runs, and unfinished text."""
 
 from __future__ import annotations
 
@@ -195,12 +195,12 @@ class ValidationSession:
         return steadiness(dossier.answer.baselines[0], odd) if dossier.answer.baselines else None
 
     def trials(self, task: Task) -> dict[TrialSubject, Trial]:
-        """Return this session's last finished trials, which have the texts of their failures, by subject."""
+        """Return this session's last finished trials, with their failure messages, by subject."""
         found = {subject: self._trials.get((task.id, subject)) for subject in TrialSubject}
         return {subject: trial for subject, trial in found.items() if trial is not None}
 
     def scored(self, task: Task) -> Mapping[str, Trial]:
-        """Return this session's trials that scored a text, by text, with the latest last."""
+        """Return this session's trials that scored code, by the code, with the latest last."""
         return self._scored.get(task.id, {})
 
     def known_graph(self, task: Task) -> CallGraph | None:
@@ -222,10 +222,10 @@ class ValidationSession:
         elif ended.findings:
             self.validator.check(task.id, ended.findings, ended.backend)
 
-    # Unfinished texts
+    # Unfinished text
 
     def draft(self, task: Task) -> Draft:
-        """Return the unfinished texts on a task."""
+        """Return the unfinished text on a task."""
         return self.drafts.read(task.id)
 
     def draft_comment(self, task: Task, text: str) -> None:
@@ -238,7 +238,7 @@ class ValidationSession:
         self.drafts.write(task_id, replace(draft, fixes={**draft.fixes, name: code}))
 
     def draft_buffer(self, buffer: str, code: str) -> None:
-        """Save a text from an external editor, by the name of its buffer.
+        """Save text from an external editor, by the name of its buffer.
 
         A disk error is ignored, because the text is saved again later.
         """

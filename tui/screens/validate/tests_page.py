@@ -1,4 +1,4 @@
-"""The page with the relevant tests: their outcomes on both trees, with the texts of failures."""
+"""The page with the relevant tests: their outcomes on both trees, with the messages of failures."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _IN_BRIEF = "corrupted, as the brief shows it"
 
 @dataclass(frozen=True, slots=True)
 class TestRow:
-    """A test, the number of its passes, and the texts of its failures by tree."""
+    """A test, the number of its passes, and the messages of its failures by tree."""
 
     __test__ = False
 

@@ -33,7 +33,7 @@ _HIDDEN = "Raw records are hidden until your verdict: they may name the model."
 
 
 class PageText(NamedTuple):
-    """A text, a note for the line above it, and the offset to move to, if any."""
+    """Text, a note for the line above it, and the offset to move to, if any."""
 
     text: str
     note: str = ""
@@ -93,7 +93,7 @@ class RunInfoPage(TextPage):
 
 
 def _offset_of(header: Run, hit: Hit, text: str) -> int:
-    """Return the offset of a hit in the page's text, which contains the header's texts in the same order."""
+    """Return the offset of a hit in the page's text, which has the header's strings in the same order."""
     at = 0
     for part in header_texts(header)[: hit.part + 1]:
         at = max(at, text.find(part, at))
