@@ -46,7 +46,7 @@ class ScaffoldError(UserError):
 
 
 class ScaffoldIdentity(msgspec.Struct, frozen=True, omit_defaults=True):
-    """What affects the results of a scaffold, as a run's settings record it."""
+    """The properties of a scaffold that affect its results, as a run's settings record them."""
 
     name: str
     version: str

@@ -159,7 +159,7 @@ class _Equations:
     rest: Floats
     """The equations of the intercept, the difference and the persons."""
     mixed: Floats
-    """What connects them with the tasks."""
+    """The coefficients that connect these equations with the tasks."""
     task_counts: Floats
     right: Floats
     of_tasks: Floats

@@ -59,7 +59,7 @@ NOTE = (
     " 1, because people who take too long drop out. 'Given the forecast' compares solved attempts across"
     " tasks, with the logarithm of the forecast as the covariate."
 )
-"""What each row of the table of ratios compares."""
+"""The comparisons in the table of ratios, row by row."""
 
 
 @dataclass(frozen=True)

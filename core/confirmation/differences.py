@@ -83,7 +83,7 @@ def _functions(node: ast.AST) -> Iterator[_Function]:
 
 
 def _empty(function: _Function) -> None:
-    """Empty a function's body, leaving what is evaluated at its definition, except annotations."""
+    """Empty a function's body, keeping the expressions that its definition evaluates, except annotations."""
     function.body = [ast.Pass()]
     function.returns = None
     arguments = function.args

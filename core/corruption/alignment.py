@@ -31,7 +31,7 @@ class LineEdit:
     start: int
     end: int
     order: int
-    """The place among edits of the same lines: what is inserted at the end of an inner block comes first."""
+    """The place among edits of the same lines: an insertion at the end of an inner block comes first."""
     lines: tuple[str, ...]
 
 

@@ -304,7 +304,7 @@ def enumerate_corruptions(
     dropped: Counter[GateRefusal] = Counter()
     kept: list[Corruption] = []
     seen: set[str] = set()
-    # The prior decides the order, and whose corruption it is; edits decide among equals, so
+    # The prior decides the order, and which operator owns a corruption; edits decide among equals, so
     # that the same seed produces the same tasks (decision 32).
     proposed = sorted(
         _proposed(subject, definition, operators, composed), key=lambda item: (-item.prior, item.edits)

@@ -291,7 +291,7 @@ _UNREAD = 0.5
 def _preference(verdict: CandidateVerdict) -> tuple[float, int, float, float]:
     """Return the sort key of a waiting verdict: least noticed first, then most subtle.
 
-    The rate of a blind reader decides before what is only expected of readers (decision 140).
+    A rate measured with a blind reader takes precedence over an expected one (decision 140).
     """
     assert verdict.kept is not None
     read = reader_record(verdict)

@@ -1,4 +1,4 @@
-"""What would keep something where a set stays empty: the same command with other options."""
+"""Suggestions for a set that stays empty: the same command with other options."""
 
 from __future__ import annotations
 

@@ -338,7 +338,7 @@ class WrittenSet:
     present: dict[str, KeptTask] = field(default_factory=dict)
     """The current tasks by the key of their verdict, in the order of their acceptance."""
     read: dict[str, Mapping[str, Any]] = field(default_factory=dict)
-    """What a blind reader's readings showed, by the id of the task."""
+    """The results of a blind reader's readings, by the id of the task."""
 
     def become(self, kept: Sequence[CandidateVerdict]) -> None:
         """Write the new tasks, then remove the tasks that they replace."""

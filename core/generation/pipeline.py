@@ -124,7 +124,7 @@ class SourceResult:
     glance: Mapping[str, float | None] = field(default_factory=dict)
     """The predicted rates at which readers see the tasks' corruptions, by id; None without a prediction."""
     readings: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    """What a blind reader's readings showed, by id; without tasks that were not read."""
+    """The results of a blind reader's readings, by id; without tasks that were not read."""
     counts: Counts = field(default_factory=Counts)
     stopped: EndpointError | CancelledError | None = None
     """The error that stopped the source early; None if nothing did.

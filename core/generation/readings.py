@@ -107,7 +107,7 @@ class _PoolReading:
             self.failed = _useless(self.context.settings.reader, reading)
 
     def finish(self) -> None:
-        """Store what is left. Raises `EndpointError` if no more requests could be made."""
+        """Store the remaining readings. Raises `EndpointError` if no more requests could be made."""
         if self.failed is not None:
             raise self.failed
         self._store()

@@ -111,7 +111,7 @@ def _note_differences(known: Task, task: Task, name: str, note: Callable[[str], 
 
 
 def adopt(folder: Path) -> None:
-    """Let what was measured in a task's folder count as measured on this machine (decision 158)."""
+    """Let the measurements in a task's folder count as made on this machine (decision 158)."""
     for path in folder.glob("answer/baselines/*.json"):
         write_baseline(folder, read_baseline(path, None)[0])
     controls = read_controls(folder)

@@ -317,14 +317,14 @@ class TaskKind(ABC, Generic[J]):
         return f"{str(task.mode).capitalize()} {name}"
 
     def subject(self, task: Task) -> str:
-        """Return what follows the library in a task's title for authors, validators and reviewers.
+        """Return the part of a task's title after the library, for authors, validators and reviewers.
 
         It names nothing that a solver has to find, because authors also solve the tasks of their lists.
         """
         return str(task.mode)
 
     def answered(self, task: Task, functions: Sequence[str]) -> str:
-        """Return what follows the library in a task's title for those who know its answer.
+        """Return the part of a task's title after the library, for those who know its answer.
 
         `functions` are those of the answer, as `path::qualname`; empty if they are not known.
         """

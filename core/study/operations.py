@@ -118,7 +118,7 @@ class Amended(Fact, frozen=True, kw_only=True):
     protocol: str
     why: str = ""
     tell: str = ""
-    """What changes for participants, as they read it when they are asked for their consent again."""
+    """The changes for participants, as they read them when they are asked for their consent again."""
     version: str = ""
     """The version of gistpoint in force from then on; empty if it was not recorded."""
     exclude_on: tuple[str, ...] | None = None

@@ -42,7 +42,7 @@ class MissingStep:
     missing: str
     """The missing step, in words."""
     later: str
-    """What was recorded without it, in words."""
+    """The step that was recorded without it, in words."""
     certain: bool
     """False if machines with different clocks may have recorded the two in another order."""
 

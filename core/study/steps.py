@@ -96,7 +96,7 @@ class ConsentStep:
     again: bool = False
     """Whether the person consents again because the protocol was amended."""
     changes: tuple[str, ...] = ()
-    """What has changed since the person agreed, in the organiser's words."""
+    """The changes since the person agreed, in the organiser's words."""
     text_changed: bool = False
     """Whether the text or the items differ from those that the person agreed to."""
 
@@ -299,7 +299,7 @@ class _Session:
         yield DoneStep(len(done), len(self._counted), not late)
 
     def required(self) -> Iterator[Step]:
-        """Yield what is to be recorded before the next task: consent, forms, and the rules of a sitting."""
+        """Yield the steps to be recorded before the next task: consent, forms, and the rules of a sitting."""
         yield from self._consent()
         yield from self._forms(Moment.BEFORE)
         yield from self._after_tasks()

@@ -41,7 +41,7 @@ def packet_sha256() -> str:
 
 
 class Named(StrEnum):
-    """What a reader named in a packet."""
+    """A reader's answer about a packet."""
 
     CHANGED = "changed"
     """A line that was changed."""

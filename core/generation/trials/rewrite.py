@@ -1,4 +1,4 @@
-"""Has a model rewrite a function; what fails tests is a fault that nobody planted (decision 139)."""
+"""Has a model rewrite a function; if tests fail, this is a fault that nobody planted (decision 139)."""
 
 from __future__ import annotations
 

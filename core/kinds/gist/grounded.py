@@ -168,7 +168,7 @@ def _is_whole(line: int, existence: ExistenceReport) -> bool:
 # The flag `baked_in`
 
 _TRIVIAL = frozenset(map(repr, (None, True, False, ..., 0, 1, -1, "", b"", 0.0, 1.0, "__main__")))
-"""What lines of honest gists contain: beginnings, steps and answers of yes or no."""
+"""The usual content of lines of honest gists: beginnings, steps and answers of yes or no."""
 _READING = frozenset(
     (
         *("__doc__", "__file__", "__code__", "co_consts", "co_names", "__defaults__", "__kwdefaults__"),

@@ -239,7 +239,7 @@ def _lines_of(source: str, qualname: str, owned: Collection[str]) -> list[str]:
 
 
 def guard_of(spliced: str, source: str, qualname: str) -> TestGuard | None:
-    """Return the guard of a test from `source` inserted into a text; None if it is not found there."""
+    """Return the guard of a test from `source` inserted into code; None if the test is not in it."""
     try:
         found = find_test(parse(spliced), qualname)
     except (SyntaxError, ValueError):

@@ -44,7 +44,7 @@ class Cut:
     label: str
     spans: tuple[Span, ...]
     risk: float = UNNAMED
-    """The probability that the gist needs what is cut, 0-1."""
+    """The probability that the gist needs the cut code, 0-1."""
 
 
 def apply_cuts(text: str, cuts: Sequence[Cut], executed: Collection[int] = ()) -> tuple[str, frozenset[int]]:
