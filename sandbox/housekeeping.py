@@ -60,7 +60,7 @@ def kept(cache: Path) -> tuple[StoredItem, ...]:
 
 
 def clean(cache: Path) -> tuple[StoredItem, ...]:
-    """Remove what `kept` lists, as far as possible, and return what was removed.
+    """Remove the items that `kept` lists, as far as possible, and return those removed.
 
     This must not be called while a run is under way.
     """

@@ -1,6 +1,6 @@
 """Finds the calls of a passing run because of which the pass is not confirmed, by asking the true function.
 
-A test passes with a wrong answer if it does not look at what is wrong, which is a note (decision 131), or if
+A test passes with a wrong answer if it does not look at the wrong part, which is a note (decision 131), or if
 something else covers for it, which is a reason not to confirm the pass (decision 135).
 """
 

@@ -1,4 +1,4 @@
-"""One request by a vendor's own API, and what was received of its reply."""
+"""One request by a vendor's own API, and the received part of its reply."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from gistpoint.sandbox.endpoints.receiving import Received
 
 @dataclass(frozen=True, slots=True)
 class NativeExchange:
-    """One request, and what was received of its reply."""
+    """One request, and the received part of its reply."""
 
     body: dict[str, Any]
     sent: int

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from gistpoint.sandbox.endpoints.connections import Connection
 
 _UNSAFE = ("..", "?", "&", "#")
-"""What a model's name can't contain, since it becomes a part of the request's path."""
+"""Characters that a model's name can't contain, since the name becomes a part of the request's path."""
 
 
 class _TakenError(Exception):

@@ -1,4 +1,4 @@
-"""What a process knows of a host that all its conversations with the host share (decision 149)."""
+"""A process's knowledge of a host, shared by all its conversations with the host (decision 149)."""
 
 from __future__ import annotations
 

@@ -72,7 +72,7 @@ _WRAPPED = (
     r"(?:(?:[\w.]*(?:Error|Exception)|Error code: \d{3}|An error occurred \(\w+\) when calling the \w+"
     r" operation|Input validation error|Invalid request)(?:: | - |, )){0,4}"
 )
-"""What gateways and frameworks put before a vendor's sentence."""
+"""The prefixes that gateways and frameworks add to a vendor's sentence."""
 
 
 @cache

@@ -241,7 +241,7 @@ class OpenAICompatibleModel:
             received.take(response.iter_bytes(), connection.began)
 
     def _read(self, received: Received, sent: int) -> Answer:
-        """Return the answer in what was received."""
+        """Return the answer in the received data."""
         if not received.complete:
             what = "stopped in the middle of its reply (no end of the stream)"
             return self._lost(ChatProblem.NO_CONNECTION, what, sent, received)

@@ -54,7 +54,7 @@ class PiecedReply(Protocol):
 
 
 class Received:
-    """What was received of one reply."""
+    """The received part of one reply."""
 
     def __init__(self, pieces: PiecedReply | None = None) -> None:
         """`pieces` reads the events of a stream; those of OpenAI's API by default."""
@@ -126,7 +126,7 @@ class Received:
                 self._decide()
 
     def _decide(self) -> None:
-        """Treat what was received as a stream of events if it begins like one."""
+        """Treat the received data as a stream of events if it begins like one."""
         if self._reader is None and self._start.startswith(_FIELDS):
             self._reader = EventReader()
             blocks, self._blocks = b"".join(self._blocks), []

@@ -17,7 +17,7 @@ MOST_BYTES = 32 << 20
 MOST_STREAM_BYTES = 512 << 20
 """The limit on a stream, in bytes: the chunk of a token of five characters may have a thousand.
 
-What is kept of a stream is limited by `MOST_BYTES` and `MOST_VALUES`, as a reply that is sent whole.
+The kept part of a stream is limited by `MOST_BYTES` and `MOST_VALUES`, like a reply that is sent whole.
 """
 CLOSED = "closed the connection without a reply"
 EVENT_STREAM = "text/event-stream"

@@ -462,7 +462,7 @@ def _bounded(text: str) -> str:
 
 
 def outcome(function: Any, shape: list[Any], values: list[Any], limit_s: float) -> dict[str, str]:
-    """Call the function within `limit_s` seconds, and return what happened.
+    """Call the function within `limit_s` seconds, and return the outcome.
 
     The keys are `kind` (`value`, `raised`, `late`, or `lost` if the outcome can't be compared), `shown` (a
     text to show) and `hash` (of the outcome with the changed arguments, or empty). After `value` and `raised`

@@ -53,10 +53,10 @@ class FailedChecks:
         self.waiting = [*_CALLED_ON_FAILURE, *_RAISING]
         """The functions of modules that have not been imported so far."""
         self.reported: set[str] = set()
-        """What was reported in the current test."""
+        """The reports of the current test."""
 
     def begin(self) -> None:
-        """Begin a test: watch the judges that were imported meanwhile, and forget what was reported."""
+        """Begin a test: watch the judges that were imported meanwhile, and forget earlier reports."""
         self.reported.clear()
         for place in [place for place in self.waiting if place[0] in sys.modules]:
             self.waiting.remove(place)

@@ -54,7 +54,7 @@ class Pristine:
                     waiting.append(entry.path)
 
     def restore(self) -> None:
-        """Remove what was added, as far as possible, and restore what was changed or removed."""
+        """Remove additions, as far as possible, and undo changes and removals."""
         seen = {}
         for path, found in self._walk():
             seen[path] = found

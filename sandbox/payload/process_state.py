@@ -1,4 +1,4 @@
-"""What a call changes in its process besides its answer, which the tests' process can't see (decision 158).
+"""A call's changes to its process besides its answer, which the tests can't see (decision 158).
 
 Runs in the target's interpreter, in the process that holds the submission. A test that checks that nothing
 was changed passes in another process, whatever the function does.
@@ -59,7 +59,7 @@ class ProcessState:
         return {name: _state(read) for name, read in _READ.items()}
 
     def changed(self, before: dict[str, object]) -> list[str]:
-        """Return what has changed since `before`, in words; modules imported since then changed nothing."""
+        """Return the changes since `before`, in words; modules imported since then changed nothing."""
         found = []
         for name, read in _READ.items():
             old, new = before[name], _state(read)

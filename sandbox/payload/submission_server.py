@@ -330,14 +330,14 @@ class SubmissionServer:
 
 
 class _Captured(io.TextIOWrapper):
-    """A standard stream that keeps what is written, as text or to its `buffer`, until it is taken."""
+    """A standard stream that keeps its output, as text or to its `buffer`, until it is taken."""
 
     def __init__(self) -> None:
         self.held = io.BytesIO()
         super().__init__(self.held, "utf-8", "surrogateescape", newline="", write_through=True)
 
     def taken(self) -> str:
-        """Return and remove what was written. Bytes that are not UTF-8 become single surrogates."""
+        """Return and clear the output. Bytes that are not UTF-8 become single surrogates."""
         found = self.held.getvalue().decode("utf-8", "surrogateescape")
         self.held.seek(0)
         self.held.truncate()

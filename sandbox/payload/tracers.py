@@ -1,4 +1,4 @@
-"""Traces what runs: the lines of one file, or a codebase's calls, functions, files, depth and lines.
+"""Traces executed code: the lines of one file, or a codebase's calls, functions, files, depth and lines.
 
 The tracers use `sys.monitoring` from Python 3.12 on, and `sys.settrace` in earlier versions: coverage and
 slipcover take longer to start than most gists take to run (decision 20). Start a tracer before the code that

@@ -234,7 +234,7 @@ class StubCalls:
     def called_back(self, reply: dict[str, Any], shared: Shared) -> None:
         """Call a function of the tests, or advance an iterator, and send the result or the exception.
 
-        Raises `CannotTravelError` if this process does not keep what is to be called.
+        Raises `CannotTravelError` if this process does not keep the function to be called.
         """
         stays = self.side.kept.get(reply["of"])
         arguments, keywords = decoded(shared, reply, 2)

@@ -51,7 +51,7 @@ _TOOLS = frozenset(
 """Packages that the other process does not have, or whose objects belong to the tests."""
 _MOST_HOLDERS = 2_000
 _EFFECTS_KNOWN = "effects known"
-"""In what was learned of a function: its effects are recorded among its answers."""
+"""A mark on a learned function: its effects are recorded among its answers."""
 
 
 class Learned:

@@ -49,7 +49,7 @@ _NEEDS = (
     "typing-extensions==4.16.0",
     "typing-inspection==0.4.5",
 )
-"""What its loop imports; its other requirements, such as litellm, are for models that it would ask itself."""
+"""The modules that its loop imports; others, such as litellm, are for models that it would ask itself."""
 _SYSTEM = "You are a helpful assistant that can interact with a computer shell to solve programming tasks."
 """The system prompt of its own configuration (`mini.yaml`)."""
 _FORMAT_ERROR = (
@@ -144,7 +144,7 @@ def mini_environment(cache: Path) -> Path:
 
 @dataclass
 class _Conversation:
-    """What the driver asks, and the answers."""
+    """The driver's questions, and the answers."""
 
     seat: Seat
     process: subprocess.Popen[bytes]
