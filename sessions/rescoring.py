@@ -92,7 +92,7 @@ class Rescoring:
         self._person = self._store.codec.name_of(request.reviewer or getpass.getuser(), "reviewer")
         self.rows: list[RescoredResult] = []
         self.left_out: list[LeftOut] = list(found.left_out)
-        """What is not judged: results for tasks that were not requested, and foreign ones."""
+        """The results that are not judged: those for tasks that were not requested, and foreign ones."""
 
     def judge(self, begin: Callable[[int, int, Task], None]) -> None:
         """Judge and store every result of the requested tasks; the others are added to `left_out`.

@@ -144,7 +144,7 @@ class ClusterRunner:
         if not self._workers.stopping:
             self._workers.stop()
 
-    # What is sent
+    # Jobs to send
 
     def _jobs(self) -> Iterator[ClusterJob]:
         """Yield the remaining jobs that another machine can do; halt those with a faulty task or attempt."""

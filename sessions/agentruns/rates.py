@@ -19,7 +19,7 @@ from gistpoint.core.text import plural
 
 
 class OutcomeRow(Protocol):
-    """What the rates need of a job."""
+    """The facts about a job that the rates need."""
 
     @property
     def task(self) -> str:

@@ -31,7 +31,7 @@ ABOUT = (
     " licence Apache-2.0), behind llama.cpp's server, with calls as text and at most 6,000 tokens. It was not"
     " chosen for its result: of five planned tries, it is the one that had ended."
 )
-"""What was recorded, for people."""
+"""A description of the recorded run for the user."""
 
 
 def recorded_attempt() -> AttemptState:

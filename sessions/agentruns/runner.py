@@ -183,7 +183,7 @@ class AgentRunner:
             raise self._bug
 
     def stop(self, why: str = "") -> None:
-        """Begin no more jobs and send no more requests. What is under way has `grace_s` seconds to finish."""
+        """Begin no more jobs and send no more requests. Work under way has `grace_s` seconds to finish."""
         with self._lock:
             self.stopped_by = self.stopped_by or why
             if self._stopped_at is None:

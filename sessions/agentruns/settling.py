@@ -101,7 +101,7 @@ def advice(obstacle: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """What a person decides on jobs, and why."""
+    """A person's decisions on jobs, with the reasons."""
 
     outcome: SettledAs
     by: str = ""

@@ -1,4 +1,4 @@
-"""What is shown of an attempt in a list: a few values that stay small, however long its journal grows."""
+"""The entry of an attempt in a list: a few values that stay small, however long its journal grows."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ NOT_BEGUN = ShownAttempt()
 
 
 def shown_attempt(state: AttemptState) -> ShownAttempt:
-    """Return what is shown of an attempt in a list."""
+    """Return the entry of an attempt in a list."""
     if not state.started:
         return NOT_BEGUN
     last, pending = state.last, state.pending

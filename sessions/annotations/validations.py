@@ -44,7 +44,7 @@ class TaskVerdict(StrEnum):
 
     ACCEPT = "accept"
     REJECT_UNSOLVABLE = "reject_unsolvable"
-    """What a solver may see does not suffice to find the repair."""
+    """The information that a solver may see does not suffice to find the repair."""
     REJECT_UNSPECIFIED = "reject_unspecified"
     """Neither the code, the documentation nor the failing tests specify what the function has to do."""
     REJECT_UNFAIR_TESTS = "reject_unfair_tests"

@@ -18,7 +18,7 @@ _NAMED = 12
 
 
 class ChatWriter:
-    """Writes a run as a chat. Afterwards, `sequence` describes what was changed for the rules of the API."""
+    """Writes a run as a chat. Afterwards, `sequence` describes the changes made for the rules of the API."""
 
     def __init__(self, document: RunDocument) -> None:
         self._document = document

@@ -25,7 +25,7 @@ _MOST_NAMED = 5
 
 
 class Adaptation(StrEnum):
-    """What was changed in a message so that the sequence is accepted."""
+    """The changes to a message that are made so that the sequence is accepted."""
 
     MOVED = "moved behind the results of calls"
     NO_RESULT = f"with the result {UNANSWERED!r}"
@@ -42,7 +42,7 @@ _NOUNS = {
 
 
 class ChatSequence:
-    """The state of a chat between two messages; `adapted` counts what had to be changed."""
+    """The state of a chat between two messages; `adapted` counts the necessary changes."""
 
     def __init__(self) -> None:
         self.adapted: Counter[Adaptation] = Counter()
@@ -72,7 +72,7 @@ class ChatSequence:
 
     @property
     def words(self) -> str:
-        """What was changed and what the API still refuses, in words; empty if there is nothing of either."""
+        """The changes and the API's remaining objections, in words; empty if there are none."""
         parts = [
             f"{plural(self.adapted[kind], _NOUNS[kind])} {kind.value}"
             for kind in Adaptation

@@ -509,7 +509,7 @@ class Waste:
         return None
 
     def _forget(self, changes: tuple[Change, ...]) -> None:
-        """Forget what was read of the edited files; of all files if it is unknown which were edited."""
+        """Forget the parts read of the edited files, or of all files if it is unknown which were edited."""
         of_unknown_files = [change for change in changes if isinstance(change, Unrecorded | Restored)]
         may_be_any_file = any(not change.path for change in of_unknown_files)
         if may_be_any_file or not changes:

@@ -86,7 +86,7 @@ class AmendStudy(Request):
 
     why: str
     tell: str = ""
-    """What changes for participants, in words for them; if empty, they read the reason."""
+    """The changes for participants, in words for them; if empty, they read the reason."""
 
 
 def amend_study(study: StudyFolder, request: AmendStudy) -> str:

@@ -23,7 +23,7 @@ from gistpoint.core.tasks.model import Task
 from gistpoint.sessions.tasks import TaskStore, contains
 
 HasToGo = Callable[[str], bool]
-"""Whether what was made from an attempt of the study has to be deleted."""
+"""Whether tasks made from an attempt of the study have to be deleted."""
 
 
 def studies_of(task: Task) -> frozenset[str]:
@@ -34,7 +34,7 @@ def studies_of(task: Task) -> frozenset[str]:
 
 
 def delete_made_from(locations: Locations, study: str, has_to_go: HasToGo) -> tuple[str, ...]:
-    """Delete what was made from submissions of a study if it has to go, and return the ids of the tasks.
+    """Delete the tasks made from submissions of a study if they have to go, and return their ids.
 
     Raises `StudyError` while a campaign is running whose verdicts have to be deleted.
     """

@@ -1,4 +1,4 @@
-"""What finance needs of each participant: time, completion and amounts, without any result."""
+"""The data that finance needs of each participant: time, completion and amounts, without any result."""
 
 from __future__ import annotations
 

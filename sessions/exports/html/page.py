@@ -108,9 +108,9 @@ def is_page_of(path: Path, target: Path) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class PageOfRun:
-    """What is on a page: some of a run's steps, and links to the pages with the others.
+    """The content of a page: some of a run's steps, and links to the pages with the others.
 
-    The first page also contains what is known of the run, the last one its submission. A page that is `whole`
+    The first page also contains the facts about the run, the last one its submission. A page that is `whole`
     leaves out nothing of a string.
     """
 

@@ -67,7 +67,7 @@ class LeftOut:
 
 @dataclass(frozen=True, slots=True)
 class ReturnedResults:
-    """What the files of a harness contain; `results` and `left_out` together are everything in them."""
+    """The contents of a harness's files; `results` and `left_out` together are everything in them."""
 
     results: tuple[ReturnedResult, ...]
     left_out: tuple[LeftOut, ...]
@@ -131,7 +131,7 @@ def _is_job(file: Path) -> bool:
 
 
 def _files(files: list[Path], reports: list[_Report]) -> _Found:
-    """Yield what is in files of results, and the ids that only a report of a harness names."""
+    """Yield the contents of result files, and the ids that only a report of a harness names."""
     named: dict[str, set[str]] = {}
     for file in files:
         yield from _file(file, reports, named)
@@ -161,7 +161,7 @@ def _loaded(file: Path) -> Any:
 
 
 def _file(file: Path, reports: list[_Report], named: dict[str, set[str]]) -> _Found:
-    """Yield what is in one file; the ids of its predictions are added to `named`, by model."""
+    """Yield the contents of one file; the ids of its predictions are added to `named`, by model."""
     if file.suffix == ".eval":
         yield from _log_archive(file)
         return

@@ -1,4 +1,4 @@
-"""What opencode and Cursor keep in their databases: each session in a form that has a reader.
+"""The sessions in opencode's and Cursor's databases, each in a form that has a reader.
 
 opencode has the tables `session`, `message` and `part`; the `data` of the last two is what
 `opencode export` contains, without the ids. Cursor calls chats composers and messages bubbles. Its table

@@ -102,7 +102,7 @@ def _is_dashed(plot: Plot, series: str) -> bool:
 
 @dataclass(frozen=True)
 class Look:
-    """The size of figures, and what is the same in all of them."""
+    """The size of figures, and the style that all of them share."""
 
     width: float = 7.4
     """In inches."""
