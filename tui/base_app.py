@@ -262,7 +262,7 @@ class BaseApp(App[object]):
             await super().on_event(event)
 
     def hold_keys(self, cancel: Callable[[], bool] | None = None) -> Callable[[], None]:
-        """Hold what is typed until the returned function is called; Escape calls `cancel`."""
+        """Hold all typing until the returned function is called; Escape calls `cancel`."""
         return self.type_ahead.wait(cancel)
 
     async def on_followed(self, message: Followed) -> None:
@@ -313,7 +313,7 @@ class BaseApp(App[object]):
     ) -> None:
         """Run a slow function in a thread. A `UserError` is shown; other exceptions count as unexpected.
 
-        What is typed until it has ended is for the screen that it opens, unless `holds` is False; Escape
+        Typing until it has ended is meant for the screen that it opens, unless `holds` is False; Escape
         calls `cancel` (decision 126).
         """
         let_go = self.hold_keys(cancel) if holds else lambda: None
@@ -535,7 +535,7 @@ class BaseApp(App[object]):
             self.call_later(self._recover, text)
 
     def _stop_after_crash(self, screen: Screen[Any]) -> None:
-        """Have a screen save what was typed.
+        """Have a screen save the typed text.
 
         If that fails, it is logged, and the other screens still do so.
         """

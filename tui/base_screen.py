@@ -31,7 +31,7 @@ class _TypingApp(Protocol):
     drafts: UnsentTexts
 
     def hold_keys(self, cancel: Callable[[], bool] | None = None) -> Callable[[], None]:
-        """Hold what is typed until the returned function is called; Escape calls `cancel`."""
+        """Hold all typing until the returned function is called; Escape calls `cancel`."""
         ...
 
 
@@ -130,14 +130,14 @@ class BaseScreen(Screen[ScreenResultType]):
             do(event)
 
     def hold_keys(self, cancel: Callable[[], bool] | None = None) -> Callable[[], None]:
-        """Hold what is typed until the returned function is called, because a prompt is about to open.
+        """Hold all typing until the returned function is called, because a prompt is about to open.
 
         A wait that may be long needs a `cancel`, which Escape calls.
         """
         return cast("_TypingApp", self.app).hold_keys(cancel)
 
     def focus_later(self, widget: Widget) -> None:
-        """Focus a widget after the next drawing, when it can take the focus; hold what is typed until then.
+        """Focus a widget after the next drawing, when it can take the focus; hold all typing until then.
 
         A screen that is covered by then is not drawn, so the keys are let go after a while in any case.
         """

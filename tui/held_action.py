@@ -11,14 +11,14 @@ class HoldsKeys(Protocol):
     """The part of a screen that a held action uses."""
 
     def hold_keys(self, cancel: Callable[[], bool] | None = None) -> Callable[[], None]:
-        """Hold what is typed until the returned function is called; Escape calls `cancel`."""
+        """Hold all typing until the returned function is called; Escape calls `cancel`."""
         ...
 
 
 class HeldAction:
     """An action that is done as soon as what it needs has been read.
 
-    It may open a prompt, so what is typed meanwhile is held (decision 126). Escape gives the action up.
+    It may open a prompt, so typing is held meanwhile (decision 126). Escape gives the action up.
     """
 
     def __init__(self, screen: HoldsKeys) -> None:

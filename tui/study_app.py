@@ -139,7 +139,7 @@ class StudyApp(BaseApp):
     ) -> None:
         """Run a slow function in a thread, and hold nothing that is typed meanwhile.
 
-        A page of a study follows an answer, and no key opens it: what was typed before it could be read must
+        A page of a study follows an answer, and no key opens it: keys typed before it could be read must
         not answer it (decision 126).
         """
         super().in_thread(body, holds=holds, cancel=cancel)

@@ -1,4 +1,4 @@
-"""Ensures that what is typed after a key goes to what that key opens, however slow the machine.
+"""Ensures that the keys after a key go to the screen that it opens, however slow the machine.
 
 Textual passes each key at once to the widget that has the focus. The key then climbs from queue to queue up
 to the app, which runs its action. Keys that are typed quickly would all reach the widget that had the focus
@@ -58,7 +58,7 @@ class _Wait:
     """The wait for what a thread is about to open."""
 
     screen: Screen[Any] | None
-    """The screen on top when the wait began; what is typed while it stays there belongs to what comes."""
+    """The screen on top when the wait began; keys typed while it stays there belong to the next one."""
     cancel: Callable[[], bool] | None
     """The function that Escape calls, which returns whether it could cancel; None if nothing can be."""
     since: float
@@ -112,7 +112,7 @@ class TypeAhead:
         """Hold all events until the returned function is called.
 
         An action calls this if a thread must end before the action opens something. Escape then calls
-        `cancel`, which returns whether what was to come does not come now.
+        `cancel`, which returns whether it could cancel.
         """
         wait = _Wait(_screen_and_focus(self._app)[0], cancel, get_time())
         self._waits.append(wait)
@@ -130,7 +130,7 @@ class TypeAhead:
         meant = [wait for wait in self._waits if _is_key_to_cancel(event, wait, top)]
         for wait in meant:
             if wait.cancel is not None and wait.cancel():
-                # What was typed before was meant for what does not come now.
+                # Earlier keys were meant for a screen that will not open now.
                 self._held = deque(held for held in self._held if held.time > event.time)
                 self._end(wait)
         return bool(meant)

@@ -312,7 +312,7 @@ class SummaryScreen(BaseScreen[AfterSummary]):
         self._offered = self._result.offered = frozenset(following)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Show only the keys of what is offered."""
+        """Show only the keys of the actions on offer."""
         if action == "go_on":
             return parameters[0] in self._offered
         return super().check_action(action, parameters)

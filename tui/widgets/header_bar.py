@@ -55,7 +55,7 @@ class HeaderBar(OneLine):
         words: str | Content | None = None,
         fields: Sequence[HeaderField] | None = None,
     ) -> None:
-        """Show another name, text or fields; None keeps what is shown."""
+        """Show another name, text or fields; None keeps the current one."""
         before = (self._badge, self._words, self._fields)
         self._badge = self._badge if name is None else name
         self._words = self._words if words is None else words

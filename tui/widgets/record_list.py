@@ -72,7 +72,7 @@ class RecordList(LineCanvas):
         """The record that was clicked last; None if the next click only moves the cursor."""
 
     def row(self, index: int, width: int) -> list[Piece]:
-        """Return the pieces of a row. What is beyond `width` cells is cut off."""
+        """Return the pieces of a row. Anything beyond `width` cells is cut off."""
         return []
 
     def head(self, width: int) -> Strip:

@@ -91,7 +91,7 @@ class Splits(Container):
             self._set(pane, None if wanted is None else self._possible(wanted))
 
     def on_resize(self) -> None:
-        """Limit the chosen sizes to what is possible."""
+        """Limit the chosen sizes to the possible range."""
         self.fit()
 
     def action_resize(self, by: int) -> None:

@@ -45,7 +45,7 @@ _FRAME = 2
 
 
 class RunReading(NamedTuple):
-    """What one reading of the journals found."""
+    """The result of one reading of the journals."""
 
     jobs: Sequence[FollowedJob]
     titles: Sequence[str]

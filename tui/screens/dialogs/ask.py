@@ -105,7 +105,7 @@ class Dialog(ModalScreen[Answer | None], BaseScreen[Answer | None]):
     @on(Options.Changed)
     @on(OptionList.OptionHighlighted)
     def keep_drafts(self) -> None:
-        """Save what is typed and chosen, which Escape and the end of the screen must not lose."""
+        """Save the typed text and the choices, which Escape and the end of the screen must not lose."""
         if self._drafts is None or self._is_left:
             return
         # An unchanged text is not a draft: the dialog may offer a different one next time.
@@ -142,7 +142,7 @@ class Dialog(ModalScreen[Answer | None], BaseScreen[Answer | None]):
         return super().dismiss(result)
 
     def _texts(self) -> dict[str, str]:
-        """Return what the fields contain and what is chosen, by the names of fields and lists."""
+        """Return the typed text and the choices, by the names of fields and lists."""
         typed = {name: field.value for name, field in self._fields().items()}
         return typed | {name: choice.chosen_words for name, choice in self._choices_by_name().items()}
 
@@ -251,7 +251,7 @@ class MessageDialog(Dialog[bool]):
     def __init__(self, title: str, text: str, *, hint: str = "", instead: bool = False) -> None:
         """`instead` means that it is shown in place of what a key was to open.
 
-        What was typed for that must not close it unread.
+        Keys typed for that must not close the dialog unread.
         """
         super().__init__(title)
         self._text, self._hint, self._instead = text, hint, instead

@@ -221,7 +221,7 @@ class StepList(RecordList):
         return at_first if self._hidden is None else self._hidden
 
     def hide(self, family: Family) -> str:
-        """Hide a family of steps, or list it again. Return a message about what is hidden now."""
+        """Hide a family of steps, or list it again. Return a message about the hidden steps."""
         self._hidden = self.hidden ^ {family}
         self._list(ALL)
         hidden = ", ".join(f"{count:,} {name}" for name, count in self._hidden_counts())

@@ -69,7 +69,7 @@ class ReviewView(JobOwner, Protocol):
         ...
 
     def hold_keys(self, cancel: Callable[[], bool] | None = None) -> Callable[[], None]:
-        """Hold what is typed until the returned function is called; Escape calls `cancel`."""
+        """Hold all typing until the returned function is called; Escape calls `cancel`."""
         ...
 
     def set_timer(self, delay: float, callback: Callable[[], object]) -> Timer:

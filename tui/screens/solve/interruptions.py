@@ -197,7 +197,7 @@ class Interruptions:
             end = self._attempt.skip if skipping else self._attempt.give_up
             self._controller.flush()
             giving_up = partial(end, GiveUpCode(answer.code), answer.text)
-            # What is typed meanwhile is for the result: the keys wait until the end has been drawn.
+            # Typing meanwhile is meant for the result: the keys wait until the end has been drawn.
             self._controller.write(giving_up, lambda: None, failed=self._failed)
 
         self._screen.app.push_screen(dialog, answered)

@@ -225,7 +225,7 @@ class SolvingKind:
         return self._editor
 
     def ready(self, then: Callable[[], None]) -> None:
-        """Save what was typed, then call `then`."""
+        """Save the typed text, then call `then`."""
         if self.editor.is_mounted:
             self.editor.editor.flush()
         then()

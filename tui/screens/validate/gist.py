@@ -121,7 +121,7 @@ class GistPage(TaskPage, EditingPane):
         )
 
     def draw_frame(self) -> None:
-        """Show in the frame what is displayed, and the keys for the next steps."""
+        """Describe the page in the frame, with the keys for the next steps."""
         if self.switcher.current == "function-editor":
             self.about = (
                 f"your own gist · {self.frame_note().plain} · F9 scores it, Alt+E goes back, Alt+D compares"
