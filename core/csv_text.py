@@ -10,7 +10,7 @@ from collections.abc import Iterable
 Cell = str | int | float | None
 
 _BEGINNING = "=+@\uff1d\uff0b\uff0d\uff20\t\r\n\\-"
-"""Characters that begin a formula according to OWASP, and full-width signs that some spreadsheets take."""
+"""Characters that OWASP lists as starting a formula, and full-width signs that some spreadsheets take."""
 _FORMULA = re.compile(f"'*[{_BEGINNING}]")
 """Cells that begin like this get a prefix, even if they have one, so that it can be removed again."""
 _PREFIXED = re.compile(f"'+[{_BEGINNING}]")

@@ -51,7 +51,7 @@ class ScaffoldIdentity(msgspec.Struct, frozen=True, omit_defaults=True):
     name: str
     version: str
     client_tools: str = NO_TOOLS
-    """The kinds of its own tools that can't be switched off, such as `shell`; their use costs nothing."""
+    """The kinds of its built-in tools that can't be switched off, such as `shell`; their use is free."""
     prompt_sha256: str = ""
     """The hash of the text that explains the task's tools to it; empty if it needs none."""
     relayed: bool = False
@@ -69,7 +69,7 @@ class Scaffold(Protocol):
     def attempt(self, seat: Seat) -> None:
         """Work on an attempt until it ends or there is nothing left to do.
 
-        Each attempt is made in a thread of its own. Raises `ScaffoldError` if the scaffold fails, which is
+        Each attempt is made in a separate thread. Raises `ScaffoldError` if the scaffold fails, which is
         never the model's failure.
         """
         ...

@@ -81,7 +81,7 @@ def _line_rates(rows: Sequence[AttemptRow]) -> dict[str, Number]:
 
 
 def _not_mocked(rows: Sequence[AttemptRow]) -> tuple[Number, int]:
-    # The fidelity without mocked gists is a column of its own (decision 86).
+    # The fidelity without mocked gists has its own column (decision 86).
     unmocked = _unmocked(rows)
     return share_over_tasks(unmocked), len(rows) - len(unmocked)
 

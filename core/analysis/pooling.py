@@ -98,7 +98,7 @@ def reported_mode(task: StudyTask, mode: str = "") -> str:
 def as_reported(data: StudyData) -> StudyData:
     """Return a study whose rows have the modes that reports show, so that all tables have the same modes.
 
-    A task with several corruptions is then in one mode of its own, `several` (decision 163).
+    A task with several corruptions is then in a separate mode, `several` (decision 163).
     """
     return replace(data, rows=tuple(_as_reported(data, row) for row in data.rows))
 

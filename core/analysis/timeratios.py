@@ -453,7 +453,7 @@ def ratios_by_mode(data: StudyData) -> Findings:
             needs = ("tasks attempted in both conditions", LEAST_TASKS, tasks)
             if not found.too_few(f"The ratio of times, {name}, {mode},", needs):
                 modes.append(mode)
-        # Both ratios come from one fit, so that their difference has an interval of its own.
+        # Both ratios come from one fit, so that their difference has its own interval.
         contrasts = {f"{one} over {other}": {one: 1.0, other: -1.0} for one, other in _pairs(modes)}
         regression = found.estimated(_by_mode(name, pair, condition, modes, contrasts))
         if regression is None:

@@ -133,7 +133,7 @@ def build_call_graph(files: Mapping[str, bytes], *, keep_lambdas: bool = False) 
     """Return the static call graph of `files`, which maps paths to source bytes.
 
     Files other than `.py` are left out. Calls made in lambdas, comprehensions and class bodies belong to the
-    enclosing function; with `keep_lambdas`, each lambda is a node of its own. Files that do not parse are in
+    enclosing function; with `keep_lambdas`, each lambda is a separate node. Files that do not parse are in
     `skipped`. The work is done in a separate thread, with the stack that deep expressions need.
     """
     return run_deep(lambda: _build(files, keep_lambdas=keep_lambdas))

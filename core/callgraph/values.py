@@ -109,7 +109,7 @@ class Instance(Value):
 
 @dataclass(slots=True, eq=False)
 class ModuleValue(Value):
-    """A module of the sources, or a package without a file of its own."""
+    """A module of the sources, or a package without its own file."""
 
     name: str
     file: SourceFile | None

@@ -18,7 +18,7 @@ _Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
 class NotConfirmableError(Exception):
-    """A tree's functions can't be run in a process of their own."""
+    """A tree's functions can't be run in a separate process."""
 
     def __init__(self, reason: Unconfirmable, detail: str) -> None:
         super().__init__(detail)

@@ -106,7 +106,7 @@ class Controls(msgspec.Struct, frozen=True, omit_defaults=True):
     """The reason why passes can't be confirmed; None if they can."""
     detail: str = ""
     tests: tuple[str, ...] = ()
-    """The tests that count, because they pass with the true function in a process of its own."""
+    """The tests that count, because they pass with the true function in a separate process."""
     telling: tuple[str, ...] = ()
     """Those of `tests` that fail with the corrupted function or with one that returns None."""
     entering: int = 0

@@ -16,7 +16,7 @@ GIST_FILE = "test_gist.py"
 PROGRAM_FILE = "gist.py"
 """The name of the file with a gist of a program."""
 COMMAND_FILE = ".gistpoint_command.py"
-"""The file from which runs of the original start a command that has no file of its own."""
+"""The file from which runs of the original start a command that has no file."""
 MAX_STDIN_CHARACTERS = 100_000
 MAX_VARIABLES, MAX_VARIABLE_CHARACTERS = 50, 10_000
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")

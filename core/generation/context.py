@@ -82,7 +82,7 @@ class Harness(Protocol):
         ...
 
     def reader(self, name: str) -> ChatModel:
-        """Return the blind reader with that name, which may have an endpoint of its own.
+        """Return the blind reader with that name, which may have its own endpoint.
 
         Raises `EndpointError` if this machine has no endpoint for it.
         """

@@ -162,7 +162,7 @@ class CampaignMeter:
         return min(left, wanted * elapsed / gained) if is_measured else left
 
 
-# The trials of a campaign's workers: each writes its line to a file of its own in the library's folder
+# The trials of a campaign's workers: each writes its line to its own file in the library's folder
 
 
 _STALE_S = 86400.0

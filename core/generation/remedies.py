@@ -93,7 +93,7 @@ def remedy_for_failures(failing: Collection[str], of: int) -> Remedy | None:
 def commonest_errors(messages: Collection[str]) -> str:
     """Return the last lines of the two commonest errors, or of the only one.
 
-    The first file that can't be collected may fail for a reason of its own.
+    The first file that can't be collected may fail for a different reason.
     """
     found = Counter(map(last_lines, messages)).most_common(_ERRORS)
     if len(found) == 1:

@@ -174,7 +174,7 @@ class TaskKind(ABC, Generic[J]):
     noun = "task"
     """The noun for a task of this kind."""
     takes_settings = False
-    """Whether attempts can have settings of their own (`settled`), which also decide their budgets."""
+    """Whether attempts can have their own settings (`settled`), which also decide their budgets."""
     confirms = False
     """Whether passes are confirmed, by `passed_tree`."""
     suite = True
@@ -371,7 +371,7 @@ class TaskKind(ABC, Generic[J]):
         return None
 
     def settled(self, task: Task, answer: Answer, given: Mapping[str, Any]) -> Task:
-        """Return the task as it is in an attempt with settings of its own; `given` are the changed settings.
+        """Return the task as it is in an attempt with its own settings; `given` are the changed settings.
 
         Raises `UserError` for settings that the task can't have.
         """

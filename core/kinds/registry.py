@@ -78,7 +78,7 @@ def kind_of(task: Task) -> TaskKind[Any]:
 
 
 def kind_with_settings() -> TaskKind[Any]:
-    """Return the kind whose attempts can have settings of their own; the first if there are several."""
+    """Return the kind whose attempts can have their own settings; the first if there are several."""
     return next(kind for kind in all_kinds() if kind.takes_settings)
 
 

@@ -503,7 +503,7 @@ class _Piece:
 
     def _is_local_value(self, part: ast.AST) -> bool:
         """Whether a part of an annotation is a local name that may mean something other than a class."""
-        # Names in an annotation that is written as a string have no scope of their own.
+        # Names in an annotation that is written as a string have no scope.
         if not isinstance(part, ast.Name) or part not in self.meaning.scopes:
             return False
         if not self.meaning.is_local(part):
@@ -532,7 +532,7 @@ _READERS: Mapping[type[ast.AST], Callable[[_Piece, Any], _Marks]] = {
     ast.MatchClass: _Piece._matched,
     ast.Global: _Piece._rebound,
 }
-"""The method that marks a node, by its type; other nodes have no marks of their own."""
+"""The method that marks a node, by its type; other nodes have no marks."""
 
 
 def _is_special(name: str) -> bool:

@@ -10,7 +10,7 @@ from hashlib import sha256
 from gistpoint.core.text import shortened, visible_line
 
 DEMO_LIBRARY = "sporvei"
-"""The library of the demo, whose tasks have titles of their own."""
+"""The library of the demo, whose tasks have fixed titles."""
 _CONSONANTS, _VOWELS, _ENDINGS = "dklmnrstv", "aeiou", "klmnrst"
 _SYLLABLES = tuple(f"{consonant}{vowel}" for consonant in _CONSONANTS for vowel in _VOWELS)
 _DIGITS = "123456789"

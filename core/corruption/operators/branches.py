@@ -56,7 +56,7 @@ def _lost_pattern(subject: CorruptionTarget, match: ast.Match) -> Iterator[Edits
 
 
 def _line_of_case(subject: CorruptionTarget, case: ast.match_case) -> int | None:
-    """Return the offset of the line with a branch's `case`; None if the branch is not on lines of its own."""
+    """Return the offset of the line with a branch's `case`; None if the branch is not on separate lines."""
     place = subject.document.offset(case.pattern.lineno, case.pattern.col_offset)
     start = subject.line_start(place)
     header, body = subject.text[start:place].split()[:1], subject.line_start(subject.span(case.body[0])[0])

@@ -42,7 +42,7 @@ _MOST_MOVED = 5
 _LOOSE = (ast.IfExp, ast.Lambda, ast.Tuple, ast.Yield, ast.BoolOp)
 """Values that need parentheses in a conditional expression, or are hard to read in one."""
 _DEFERRING = (ast.Lambda, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp, ast.JoinedStr)
-"""Expressions whose parts are evaluated later or repeatedly, or have no positions of their own."""
+"""Expressions whose parts are evaluated later or repeatedly, or have no positions."""
 
 
 @at_each(ast.Return)

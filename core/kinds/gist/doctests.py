@@ -102,7 +102,7 @@ def spliced_docstring(gist: str, original: str, name: str, dropped: Callable[[st
             return _replaced(lines, first, wanted)
         at = first_line(first) - 1
         return [*lines[:at], *_indented(wanted, margin_of(header)), *lines[at:]]
-    # A body on the line of the header, `def f(): return 1`, moves to a line of its own below the docstring.
+    # A body on the line of the header, `def f(): return 1`, moves to a separate line below the docstring.
     margin = margin_of(lines[home.lineno - 1][0]) + "    "
     rest = header.encode()[first.col_offset :].decode()
     return [

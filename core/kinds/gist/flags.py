@@ -373,7 +373,7 @@ def vacuity_mutants(
 
 
 def _may_be_emptied(function: ast.FunctionDef, name: str, test: str) -> bool:
-    """Whether a function is neither a test nor a generator, and its body is on lines of its own."""
+    """Whether a function is neither a test nor a generator, and its body is on separate lines."""
     is_test = name == test or function.name.startswith("test")
     if is_test or function.body[0].lineno == function.lineno:
         return False

@@ -58,7 +58,7 @@ _RUNS = 4
 
 
 class GistHarness(TaskHarness):
-    """The harness of a gist: each call is one step, and only `score_gist` has a budget of its own."""
+    """The harness of a gist: each call is one step, and only `score_gist` has its own budget."""
 
     def __init__(self, task: Task, judge: GistJudging) -> None:
         super().__init__(task, judge.runner.backend)
@@ -552,7 +552,7 @@ def sources_of(tree: SourceTree) -> dict[str, str]:
 
 
 def _with_command(sources: dict[str, str], started: str) -> dict[str, str]:
-    """Return sources with the text that starts a command, if the command has no file of its own."""
+    """Return sources with the text that starts a command, if the command has no file."""
     if started:
         return {**sources, COMMAND_FILE: started}
     return sources

@@ -85,7 +85,7 @@ class Repair(TaskKind["RepairJudge"]):
 
     @property
     def reported_modes(self) -> tuple[str, ...]:
-        """The modes, with several corruptions as a mode of their own."""
+        """The modes, with several corruptions as a separate mode."""
         return (*self.modes, SEVERAL)
 
     def reported_mode(self, mode: str, targets: int) -> str:

@@ -16,7 +16,7 @@ class FlatNames:
     """The names in a flat file, where each name can belong to one definition only.
 
     `winners` maps each name to its final entity. An entity that lost its own name has an `alias`. Modules in
-    `boxed` have namespaces of their own; all others are the flat file itself.
+    `boxed` have their own namespaces; all others are the flat file itself.
     """
 
     winners: dict[str, Entity]
