@@ -240,7 +240,7 @@ def find_delegation(root: Path = _ROOT, own: Path = Path("/proc/self/cgroup")) -
 
 @contextlib.contextmanager
 def bounded(delegation: Delegation, limits: RunLimits) -> Iterator[BoundedCommand]:
-    """Yield a way to start a command under limits on memory and processes, with a control group of its own.
+    """Yield a way to start a command under limits on memory and processes, in a separate control group.
 
     The group is removed afterwards. Without a delegation there is no limit. Whether the limit was reached is
     known only if the group was made here, without `systemd-run`.

@@ -452,7 +452,7 @@ def _parts(files: Iterable[Path], folders: Iterable[Path]) -> set[RuntimePath]:
     }
     for path in paths:
         parts.update(_shown(path))
-    # An entry of a folder that is shown whole needs no part of its own.
+    # An entry of a folder that is shown whole needs no separate part.
     shown_whole = {part.path for part in parts if part.folder}
     return {part for part in parts if shown_whole.isdisjoint(map(str, Path(part.path).parents))}
 

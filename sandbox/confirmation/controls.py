@@ -291,7 +291,7 @@ def uncontrolled(
         own = case.tests_of(function, tests)
         for number, wrong in enumerate(case.wrong_alone(function)):
             # A test that called nothing else also fails if the others are right: nothing that is wrong
-            # calls another function here. So it needs no run of its own.
+            # calls another function here. So it needs no separate run.
             is_known = number == 0 and any(nothing.asked[id].functions == {place} for id in failing)
             if not is_known and not ran(case, functions, own, wrong, learned, run).failing(own):
                 return function

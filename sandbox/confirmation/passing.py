@@ -365,7 +365,7 @@ class PassCheck:
         return None
 
     def _check_controls(self, tests: Sequence[str], learned: Sequence[Mapping[str, Sequence[str]]]) -> None:
-        """Raise `NoControlError` if a function of the task has no control of its own.
+        """Raise `NoControlError` if a function of the task has no control.
 
         Older controls do not record whether each function has one; this is then checked now.
         """

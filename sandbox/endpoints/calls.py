@@ -69,7 +69,7 @@ def index_of(item: Mapping[str, Any]) -> int:
 
 
 def _is_another(call: Mapping[str, Any], delta: Mapping[str, Any]) -> bool:
-    """Whether a piece with the index of a call begins another call: one with a name, and an id of its own.
+    """Whether a piece with the index of a call begins another call: one with a name, and a new id.
 
     Without ids, it begins another call if the arguments of the first one are complete.
     """

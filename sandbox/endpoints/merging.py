@@ -127,7 +127,7 @@ def _as_parts(content: object) -> list[Any]:
 
 
 def _continued(items: list[Any], piece: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Return the item that a piece continues; None if it is an item of its own.
+    """Return the item that a piece continues; None if it is a new item.
 
     OpenRouter's `reasoning_details` have an index and a type. Without an index, only a piece of text
     continues the last item.

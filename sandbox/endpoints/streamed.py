@@ -129,7 +129,7 @@ class StreamedReply:
             members[name] = value
 
     def _learn_usage(self, table: Mapping[str, Any]) -> None:
-        """Keep the usage that a chunk or its choice reports; Groq reports it in a member of its own."""
+        """Keep the usage that a chunk or its choice reports; Groq reports it in a separate member."""
         groq = table.get("x_groq")
         for usage in (table.get("usage"), groq.get("usage") if isinstance(groq, dict) else None):
             if isinstance(usage, dict) and usage:

@@ -2,7 +2,7 @@
 
 A call counts only if the original answers it the same way twice. A varied input counts only if the original
 returns a value for it: inputs that the original refuses are outside of its contract, unless it refuses them
-by a `raise` of its own and the repair answers. Exceptions are compared by their classes, values together with
+by its own `raise` and the repair answers. Exceptions are compared by their classes, values together with
 the state of the arguments after the call.
 """
 
@@ -168,7 +168,7 @@ class _FunctionComparison:
     described: dict[int, list[Encoded]] = field(default_factory=dict)
     passed_over: int = 0
     raises: frozenset[str] = frozenset()
-    """The exceptions that the original raises by a statement of its own."""
+    """The exceptions that the original raises by its own `raise`."""
 
     def report(self) -> EquivalenceReport:
         calls = self.calls

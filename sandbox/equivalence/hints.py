@@ -47,7 +47,7 @@ class Hints:
     """The names of the attributes that are used, and the strings that may be keys, as `[text]`."""
     asks_for_types: bool = False
     raises: frozenset[str] = frozenset()
-    """The names of the exceptions that the original raises by a statement of its own."""
+    """The names of the exceptions that the original raises by its own `raise`."""
     converts: bool = False
     """Whether the original calls one of these types with a value, which may then be of any other type."""
 

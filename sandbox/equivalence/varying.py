@@ -61,7 +61,7 @@ class ReachedInput:
 def changed_lines(original: str, repair: str) -> tuple[Lines, Lines]:
     """Return the 1-based lines in which two sources differ, in the original and in the repair.
 
-    Where one of them has no line of its own, as where lines are deleted, it is the line before and the next.
+    Where one of them has no line, as where lines are deleted, it is the line before and the next.
     """
     found: tuple[set[int], set[int]] = (set(), set())
     matcher = difflib.SequenceMatcher(None, original.splitlines(), repair.splitlines(), autojunk=False)

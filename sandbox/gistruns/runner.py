@@ -200,7 +200,7 @@ class GistRunner:
 
             def order(places: MountPaths) -> dict[str, Any]:
                 codebase = [places.folders["codebase"]] if elsewhere else []
-                # Tests that have no file of their own to move, such as doctests, are collected in place.
+                # Tests that have no separate file to move, such as doctests, are collected in place.
                 stay = called.is_test and not files
                 root = codebase[0] if codebase and stay else places.workspace
                 settings: dict[str, Any] = {
@@ -418,7 +418,7 @@ def gist_entrypoint(entrypoint: Entrypoint) -> Entrypoint:
 
 
 def _starter(entrypoint: Entrypoint, pins: EnvironmentPins) -> dict[str, bytes]:
-    """Return, by path, the program that starts a command without a file of its own; otherwise empty."""
+    """Return, by path, the program that starts a command without a file; otherwise empty."""
     text = program_text(entrypoint, pins.metadata)
     if text:
         return {COMMAND_FILE: text.encode("utf-8", "surrogatepass")}

@@ -191,7 +191,7 @@ class CodeWatch:
         return self.settled.get(key, self._waiting.get(key, False))
 
     def _is_generated(self, code: CodeType, caller: FrameType) -> bool:
-        """Whether the standard library executes a string of its own, made of names alone, to make a class.
+        """Whether the standard library executes its own string, made of names alone, to make a class.
 
         `namedtuple` checks its names. `dataclass` does not check those of annotations, so that any text can
         be one.

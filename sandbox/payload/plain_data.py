@@ -1,7 +1,7 @@
 """Canonical plain data: the messages in which calls travel between two processes (decision 113).
 
 Runs in the target's interpreter. A message is `{"roots": [value, ...], "heap": {number: node, ...}}`. A value
-is a JSON scalar, `["#", number]` for a node, or a tagged list for a value without an identity of its own
+is a JSON scalar, `["#", number]` for a node, or a tagged list for a value without an identity
 (`_ENCODERS`). A node is a container, an object by class name and attributes, or something that stays where it
 is: a function, an iterator or an object that can't travel. Both sides know a node by the same number for as
 long as its call lasts, so a later message contains only the nodes that changed.

@@ -77,7 +77,7 @@ class SubmissionSide(sides.ProcessSide):  # type: ignore[misc, unused-ignore]
     def class_name(self, kind: type) -> str:
         """Return the name under which objects of a class travel; for a local class, that of a base class.
 
-        A repair may derive a class of its own from one of the library; the tests' process can't have that
+        A repair may derive a new class from one of the library; the tests' process can't have that
         class. By this name, that process decides whether the true function answers with it.
         """
         known = None if self.visible(kind) else self.known_base(kind)

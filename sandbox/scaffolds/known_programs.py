@@ -19,7 +19,7 @@ PROMPT: Final = "Call read_brief of the server gistpoint, and do what it says."
 HOME: Final = f"{WORK}/home"
 _TO_START_S: Final = 60
 _CALL_S: Final = 3600
-"""Seconds that a call may take; the tests have time limits of their own."""
+"""Seconds that a call may take; the tests have their own time limits."""
 _SESSION: Final = re.compile(r'"sessionID":"(ses_\w{1,100})"')
 _SERVER: Final = (f"{WORK}/inside.py", "relay", f"{WORK}/tools.sock")
 """The arguments of the interpreter that leads a program to the task's tools."""

@@ -1,6 +1,6 @@
 """mini-swe-agent as a scaffold: its loop, with gistpoint as its model and its shell.
 
-It runs in an environment of its own, which `uv` makes in the cache, since its packages don't fit gistpoint's.
+It runs in a separate environment, which `uv` makes in the cache, since its packages don't fit gistpoint's.
 The model is asked as for gistpoint's own loop; each command is a call of the task's tools (decision 153).
 """
 

@@ -136,7 +136,7 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def _report_served(verdict: AttemptVerdict, reward: Path | None) -> int:
-    """Print and write the verdict on an attempt; its id is in a file of its own, as rewards are numbers."""
+    """Print and write the verdict on an attempt; its id is in a separate file, as rewards are numbers."""
     figures = {"solved": int(verdict.solved), "score": verdict.score, "by_tools": 1}
     reason = f"This is the verdict on the attempt {verdict.attempt}, made with gistpoint's tools."
     print(json.dumps({**figures, "reason": reason, "attempt": verdict.attempt}))
