@@ -1,6 +1,6 @@
 """Leases: names under which the processes of one client continue one attempt.
 
-A client that opens a session for each call would otherwise begin an attempt, with budgets of its own, at each
+A client that opens a session for each call would otherwise begin a new attempt, with new budgets, at each
 call. A lease is a file with the id of its attempt, and a lock that is held during a call (decision 152).
 Whatever else has to be known is in the attempt's journal.
 """

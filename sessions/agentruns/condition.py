@@ -19,7 +19,7 @@ _SHOWN = 200
 _HANDLED = frozenset(
     ("setting", "system", "context_tokens", "attempt_tokens", "sampling", "price", "prompts", "loop_version")
 )
-"""The members of the agent's settings that have words of their own, or that the system prompt implies."""
+"""The members of the agent's settings that have their own words, or that the system prompt implies."""
 
 
 def _is_chosen(value: object) -> bool:

@@ -193,7 +193,7 @@ class JobLost(_Operation, frozen=True, tag="lost", kw_only=True):
 class JobSettled(_Operation, frozen=True, tag="settled", kw_only=True):
     """Records a decision on a job that has not ended: an end of its attempt, or an exclusion (decision 150).
 
-    The end itself is in the attempt's journal, and then in an operation of its own.
+    The end itself is in the attempt's journal, and then in a separate operation.
     """
 
     outcome: str

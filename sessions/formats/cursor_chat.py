@@ -43,7 +43,7 @@ class _Reader(RunReader):
         self._tally.add_model(bubble.word("modelInfo", "modelName"))
         if bubble.get("type") == _USER:
             self._asked = self._asked or bubble.text("text")
-        # While it works, Cursor stores messages without any content. They need no step of their own.
+        # While it works, Cursor stores messages without any content. They need no separate step.
         return step_count if _has_content(bubble) or not step_count else step_count - 1
 
     def header(self) -> Run:

@@ -1,7 +1,7 @@
 """Sessions of Kimi Code CLI: `wire.jsonl`, the events of an agent, in which a reply comes in pieces.
 
 A step of the agent's loop is a reply of the model: its thoughts, its text, its calls and their results. Other
-events that change the conversation are steps of their own; what only traces requests is a state.
+events that change the conversation are separate steps; what only traces requests is a state.
 """
 
 from __future__ import annotations

@@ -527,7 +527,7 @@ class RunDocument:
             return self._index.number_of(index)
 
     def is_inserted(self, index: int) -> bool:
-        """Whether a step was inserted: in reviews it has no number of its own, but that of the next step."""
+        """Whether a step was inserted: in reviews it has no number, but that of the next step."""
         with self._lock:
             return self._index.is_inserted(index)
 

@@ -91,7 +91,7 @@ class StepIndex:
         return step + self._shift_to[bisect_right(self._shift_at, step) - 1]
 
     def is_inserted(self, step: int) -> bool:
-        """Whether a step was inserted, and so has no number of its own."""
+        """Whether a step was inserted, and so has no number."""
         following = self._numbers
         if step + 1 < self.step_count:
             following = self.number_of(step + 1)

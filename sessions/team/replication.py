@@ -140,7 +140,7 @@ def portions(
 ) -> Iterator[list[T]]:
     """Yield items in lists of at most `count` items, whose sizes add up to at most `most`.
 
-    An item that is larger than `most` has a list of its own.
+    An item that is larger than `most` has a separate list.
     """
     found: list[T] = []
     total = 0

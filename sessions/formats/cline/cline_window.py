@@ -61,7 +61,7 @@ _RESULT = re.compile(r"^\[(\w{1,60})(?: for '([^\n]{0,1000})')?\] Result:[ \t]*\
 """The heading of a result in a request, with the tool and what it was called for."""
 _SURROUNDINGS = re.compile(r"^<environment_details>$.*", re.M | re.S)
 _ANSWERS = frozenset({"attempt_completion", "ask_followup_question", "plan_mode_respond", "new_task"})
-"""Tools whose results are messages of the user, which have a record of its own."""
+"""Tools whose results are messages of the user, which have a separate record."""
 _READING = ("list", "search", "web", "codebase", "fetch")
 """The beginnings of the names of tools whose `content` is their result, not an argument."""
 

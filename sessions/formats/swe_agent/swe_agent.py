@@ -111,7 +111,7 @@ class _Reader(RunReader):
         )
 
     def _environment(self) -> str:
-        """Return the name of the environment, or of the file if the environment has none of its own."""
+        """Return the name of the environment, or of the file if the environment has none."""
         named = as_str(self.fact("environment"))
         return Path(self.probe.name).stem if named in _UNNAMED and not self._history_only else named
 
