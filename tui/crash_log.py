@@ -1,4 +1,4 @@
-"""Records unexpected exceptions: the traceback in a file of its own, and an event in the open attempt."""
+"""Records unexpected exceptions: the traceback in a separate file, and an event in the open attempt."""
 
 from __future__ import annotations
 

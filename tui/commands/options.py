@@ -127,7 +127,7 @@ def _add(
     request: type[Request],
     table: OptionTable,
 ) -> None:
-    """Add the options of a table in order; if it has a title, in a group of their own.
+    """Add the options of a table in order; if it has a title, in a separate group.
 
     Raises `TypeError` if the table and the request differ in a field, or if two fields have the same name.
     """

@@ -29,7 +29,7 @@ class ReadableTerminal:
 
     def __init__(self, terminal: TextIO) -> None:
         self.terminal = terminal
-        """The stream itself, for code that draws with control characters of its own."""
+        """The stream itself, for code that draws with its own control characters."""
 
     def write(self, text: str) -> int:
         """Write text with visible control characters, except newlines and tabs. Return its length."""
@@ -59,7 +59,7 @@ def readable_terminals() -> Iterator[None]:
 
 
 def drawn_on(stream: TextIO) -> TextIO:
-    """Return the stream for Rich, which draws with control characters of its own."""
+    """Return the stream for Rich, which draws with its own control characters."""
     return stream.terminal if isinstance(stream, ReadableTerminal) else stream
 
 

@@ -98,7 +98,7 @@ class TextSeal:
         return text.translate(self._open) if self.needed else text
 
     def shown(self, text: str) -> str:
-        """Return a sealed text for display, with one character for each of its own."""
+        """Return a sealed text for display, with one character for each of the original's."""
         return visible(text.translate(self._show) if self.needed else text)
 
 
