@@ -222,7 +222,7 @@ def apply(before: str, diff: FileDiff) -> str:
     for hunk in diff.hunks:
         start = hunk.old_start - (1 if hunk.old_count else 0)
         if start < at or start > len(old):
-            raise DiffError(f"{hunk.header} does not match a text of {len(old)} lines.")
+            raise DiffError(f"{hunk.header} does not match a file of {len(old)} lines.")
         parts += old[at:start]
         at = start
         for line in hunk.lines:

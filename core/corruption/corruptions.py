@@ -146,7 +146,7 @@ def replay(record: Mapping[str, Any], tree: SourceTree) -> Target:
         raise CorruptionReplayError(f"The record of the corruption is damaged: {error!r}.") from error
     if not known:
         raise CorruptionReplayError(
-            f"The record has the schema {record['schema']!r}; {SCHEMA} is the one that is known."
+            f"The record has the schema {record['schema']!r}; {SCHEMA} is the only known schema."
         )
     try:
         original = index_source(ref.path, tree.read(ref.path)).get(ref.qualname).dedented

@@ -288,7 +288,7 @@ class ModelLoop:
         text = again_text(earlier, self._repeats, self.settings)
         if self._repeats < MOST_REPEATS:
             return text, None
-        return text, (End.SENT_AGAIN, f"{self._repeats} submissions had a text that was sent before.")
+        return text, (End.SENT_AGAIN, f"{self._repeats} submissions repeated code that was sent before.")
 
     def _judged(self, code: str) -> Round:
         number = len(self._rounds) + 1

@@ -33,7 +33,7 @@ def scene_of(task: Task) -> Scene:
     scene = kind_of(task).simulated(task, read_answer(task))
     if not scene.right:
         raise StudyError(
-            f"The task {task.short_id} can't be simulated: its answer contains no text that solves it.",
+            f"The task {task.short_id} can't be simulated: its answer contains no code that solves it.",
             hint="Repairs can be simulated, and gists that have a reference gist.",
         )
     return scene

@@ -169,7 +169,7 @@ def _text(folder: Path, name: str) -> str:
     is_below = name != "" and not leads_out
     if not is_below or not is_spelled_well:
         raise StudyError(
-            f"{name[:80]!r} is not a valid name of a text in {TEXTS}/.", hint=f"Put the text into {TEXTS}/."
+            f"{name[:80]!r} is not a valid file name in {TEXTS}/.", hint=f"Put the text into {TEXTS}/."
         )
     path = folder / place
     if not lies_in(path, folder):

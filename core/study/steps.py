@@ -348,10 +348,10 @@ class _Session:
         amended = self.ledger.amended_ms is not None
         first = set(opened.tasks) if opened and not amended else set()
         if first and first != set(self.tasks):
-            words = "The tasks here are not the ones with which the study was opened."
+            words = "The tasks here differ from those with which the study was opened."
             yield _refusal(RefusalReason.TASKS_CHANGED, words)
         if protocol_sha256(self.study, self.tasks) != self.ledger.protocol:
-            words = "The study's files here are not the ones in force."
+            words = "The study's files here differ from those in force."
             yield _refusal(RefusalReason.PROTOCOL_CHANGED, words)
         yield from self._upgraded()
 
