@@ -49,7 +49,7 @@ class ForgeryTrial:
         true = self._run(original, ())
         if true.failing(tests):
             raise InfrastructureError(
-                f"The true function does not answer in a process of its own on {backend.name}.",
+                f"The true function does not answer in a separate process on {backend.name}.",
                 hint=true.output[-1000:],
             )
         self._learned = true.learned

@@ -45,7 +45,7 @@ def asked_verdict(url: str, task: str) -> AttemptVerdict | None:
             f"The server of the tools refuses its verdict with status {error.code}: {said}"
         ) from error
     except OSError as error:
-        raise ValueError(f"The server of the tools can't be reached at {url}: {error}.") from error
+        raise ValueError(f"The tool server can't be reached at {url}: {error}.") from error
     return _read(found, task)
 
 
@@ -57,4 +57,4 @@ def _read(found: Any, task: str) -> AttemptVerdict | None:
         return None
     if isinstance(attempt, str) and isinstance(solved, bool) and isinstance(score, (int, float)):
         return AttemptVerdict(attempt, solved, float(score))
-    raise ValueError("The answer of the server of the tools is not a verdict.")
+    raise ValueError("The tool server's answer is not a verdict.")
