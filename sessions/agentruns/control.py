@@ -110,7 +110,7 @@ def run_to_take_from(state: AttemptState, runs: AgentRunStore, *, live: bool) ->
             hint="`gistpoint solve` continues a person's own attempt.",
         )
     if solver.get("scaffold"):
-        raise AttemptError("A scaffold's attempt can't be taken over: it could not go on afterwards.")
+        raise AttemptError("A scaffold's attempt can't be taken over: it could not continue afterwards.")
     if solver.get("setting") == "static":
         raise AttemptError("A static attempt is a single reply: it can't be continued.")
     try:

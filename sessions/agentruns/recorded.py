@@ -29,7 +29,7 @@ RECORDED_RUN = "recorded"
 ABOUT = (
     "A recorded attempt of a real model at the task seats-together: Qwen2.5-Coder-1.5B-Instruct (4 bits,"
     " licence Apache-2.0), behind llama.cpp's server, with calls as text and at most 6,000 tokens. It was not"
-    " chosen for its result: of five planned tries, it is the one that had ended."
+    " chosen for its result: of five planned tries, it is the only one that had ended."
 )
 """A description of the recorded run for the user."""
 

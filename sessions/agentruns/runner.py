@@ -351,7 +351,7 @@ class AgentRunner:
         state = attempt.state
         if state.ended or not state.turns:
             return False
-        attempt.end(EndReason.INFRASTRUCTURE, "The scaffold was interrupted and can't go on.")
+        attempt.end(EndReason.INFRASTRUCTURE, "The scaffold was interrupted and can't continue.")
         opened.close()
         usage = state.spent.usage
         self.note(JobLost(job=job.key, tokens=usage.tokens, cost_usd=usage.cost_usd))

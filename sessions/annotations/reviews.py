@@ -403,7 +403,7 @@ _EXPECTED: Mapping[str, tuple[Any, str]] = {
     "key": (Annotated[str, Meta(min_length=1, max_length=1)], "one character"),
     "words": (Annotated[str, Meta(min_length=1, max_length=60)], "a text of 1 to 60 characters"),
     "means": (RunVerdict, f"one of {', '.join(RunVerdict)}"),
-    "reasons": (tuple[str, ...], 'a list of texts, such as ["shortcut"]'),
+    "reasons": (tuple[str, ...], 'a list of strings, such as ["shortcut"]'),
 }
 """The keys of a `[[verdict]]` table with their types, and the types in words."""
 

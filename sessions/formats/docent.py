@@ -85,7 +85,7 @@ class Docent(Format):
     name = "docent"
     texts_in_records = True
     not_shown: Sequence[NotShown] = (
-        NotShown(("citations",), "which other runs a text of Docent's refers to"),
+        NotShown(("citations",), "the other runs to which Docent's text refers"),
         NotShown(("transcript_groups",), "how the transcripts of a run are grouped", of_run=True),
     )
 

@@ -30,7 +30,7 @@ def copy_for(study: StudyFolder, code: str = "") -> str:
         current = consent.text_sha256 == sha256_of_text(study.study.texts.consent)
     if not current:
         raise StudyError(
-            "The text here is not the one that this person agreed to: it was changed since.",
+            "The text here differs from the one that this person agreed to: it has changed since.",
             hint="Use a copy of the folder from before the change, or ask for the consent again.",
         )
     return consent_copy(study.study, consent.items, consent.utc_ms, __version__)

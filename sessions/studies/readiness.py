@@ -75,7 +75,7 @@ def _consent(study: Study) -> CheckFinding:
             "an item of texts.consent_items with [tasks], without which no submission may become a task"
         )
     detail = (
-        f"study.toml says nothing of: {', '.join(names)}"
+        f"study.toml does not state: {', '.join(names)}"
         if names
         else "version, controller and retention are stated"
     )

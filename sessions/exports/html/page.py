@@ -485,8 +485,8 @@ _KEYS = (
     ("x X", "next and previous error"),
     ("/", "search; Enter goes to the next hit, Esc ends it"),
     ("n N", "next and previous hit"),
-    ("o", "expand or collapse the long texts of the step"),
-    ("O", "expand or collapse the long texts of all steps"),
+    ("o", "expand or collapse the step's long text"),
+    ("O", "expand or collapse the long text of all steps"),
     ("?", "these keys"),
 )
 

@@ -275,7 +275,7 @@ class ClaudeCode(SingleRun):
             ("data.output", "data.fullOutput"),
             "what a command had printed so far: its result has it, or the file that the result names",
         ),
-        NotShown(("subtype", "operation", "level"), "what kind of a record of the program's it is"),
+        NotShown(("subtype", "operation", "level"), "the kind of the program's record"),
     )
 
     def sniff(self, probe: FileProbe) -> float:

@@ -330,7 +330,7 @@ class ClaudeStream(Format):
             "files and lists as they were before, and as a result has them with line numbers",
         ),
         NotShown(("event",), "pieces of a reply as they came; the reply has them whole"),
-        NotShown(("subtype", "session_id"), "what kind of a record of the program's it is"),
+        NotShown(("subtype", "session_id"), "the kind of the program's record"),
     )
 
     def sniff(self, probe: FileProbe) -> float:

@@ -282,7 +282,7 @@ class Cline(SingleRun):
     not_shown: Sequence[NotShown] = (
         NotShown(
             ("modelInfo", "metrics", "content.cache_control", "content.tool_use_id"),
-            "counts and settings of the provider; the model and the tokens are shown",
+            "the provider's counts and settings; the model and the tokens are shown",
         ),
         NotShown(
             ("conversationHistoryIndex", "origin_dir", "updated_at"), "where a session came from", of_run=True

@@ -331,7 +331,7 @@ class Codex(SingleRun):
         NotShown(("payload.dynamic_tools",), "what the model could call, not what it called"),
         NotShown(
             ("payload.replacement_history.role", "payload.replacement_history.phase"),
-            "the roles of the messages that replaced the context; their texts are shown",
+            "the roles of the messages that replaced the context; their text is shown",
         ),
     )
 

@@ -394,7 +394,7 @@ def _shell(blob: Blob, warnings: list[str]) -> dict[str, Json]:
 def _chunk_records(blob: Blob, warnings: list[str], member: int) -> Iterator[RawRecord]:
     """Yield the items of a chunk; add a warning with its name if it is missing or cut off."""
     if not blob.read(0, 1):
-        warnings.append(f"{blob.name} is cut off or lost: nothing of it can be read.")
+        warnings.append(f"{blob.name} is cut off or lost: it can't be read.")
         return
     problems: list[str] = []
     yield from guarded(array_records(blob, 0, None), blob, problems, member)
@@ -487,9 +487,7 @@ class InspectLog(Format):
 
     name = "inspect"
     not_shown: Sequence[NotShown] = (
-        NotShown(
-            ("input", "input_refs"), "what the model was sent; what is new in it are steps of their own"
-        ),
+        NotShown(("input", "input_refs"), "the messages sent to the model; new ones are separate steps"),
         NotShown(
             (
                 "call",

@@ -253,7 +253,7 @@ class Opencode(SingleRun):
                 "parts.sessionID",
                 "parts.messageID",
             ),
-            "counts of a step, which the message has too, and where in the text a file is named",
+            "a step's counts, which the message also has, and the places in the text where a file is named",
         ),
         NotShown(
             (

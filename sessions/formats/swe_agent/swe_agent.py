@@ -255,7 +255,7 @@ class SweAgent(SingleRun):
             "parts of the files that the submission changed",
             of_run=True,
         ),
-        NotShown(("attempts",), "runs of their own, where a run was tried several times", of_run=True),
+        NotShown(("attempts",), "separate runs, if a run was tried several times", of_run=True),
     )
 
     def sniff(self, probe: FileProbe) -> float:

@@ -149,7 +149,7 @@ class Langfuse(SingleRun):
     words_in_records = True
     not_shown: Sequence[NotShown] = (
         NotShown(
-            ("input",), "what each call of a model sends again; a message that is new is a step of its own"
+            ("input",), "the messages that each call of a model repeats; a new message is a separate step"
         ),
         NotShown(
             (

@@ -243,7 +243,7 @@ class LangSmith(TraceFormat):
     words_in_records = True
     not_shown: Sequence[NotShown] = (
         NotShown(
-            ("inputs",), "what each call of a model sends again; a message that is new is a step of its own"
+            ("inputs",), "the messages that each call of a model repeats; a new message is a separate step"
         ),
         NotShown(
             ("events", "outputs.generations", "outputs.llm_output"),

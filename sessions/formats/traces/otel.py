@@ -481,7 +481,7 @@ class Otel(TraceFormat):
                 "attributes.input",
                 "attributes.llm.prompts",
             ),
-            "what each call of a model sends again; a message that is new is a step of its own",
+            "the messages that each call of a model repeats; a new message is a separate step",
         ),
         NotShown(
             ("attributes.output", "attributes.ai.response", "attributes.gen_ai.completion"),
