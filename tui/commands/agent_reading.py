@@ -180,7 +180,7 @@ def _framework_words(settings: RunSettings) -> str:
     scaffold = settings.scaffold
     if scaffold is None:
         return settings.framework
-    own = "" if scaffold.client_tools == NO_TOOLS else f"; has tools of its own: {scaffold.client_tools}"
+    own = "" if scaffold.client_tools == NO_TOOLS else f"; has its own tools: {scaffold.client_tools}"
     return visible(f"{scaffold.name} {scaffold.version}{own}")
 
 

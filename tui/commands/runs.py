@@ -558,7 +558,7 @@ SEARCH = CliCommand(
     SearchRuns,
     search,
     {
-        "pattern": argument("PATTERN", "a text, or with --regex a regular expression"),
+        "pattern": argument("PATTERN", "a string, or with --regex a regular expression"),
         "paths": argument("PATH", "a file, a folder, an archive, FILE#ID or the id of an attempt"),
         "regex": option("PATTERN is a regular expression"),
         "scope": option("where to search; may be given several times (default: everywhere)"),

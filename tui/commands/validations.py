@@ -69,7 +69,7 @@ def validate(request: ValidateTasks) -> int:
         live_annotations(services.locations, "validations", reviewer),
         adjudicates=request.adjudicate,
     )
-    styles, kept = "screens/validate/validate.tcss", " Your answers and texts are kept."
+    styles, kept = "screens/validate/validate.tcss", " Your answers and text are kept."
     return OneScreenApp(
         services.locations, styles, lambda: ValidateScreen(session), kept=kept
     ).run_to_exit_code()
