@@ -63,7 +63,7 @@ def key_for_writing() -> bytes | None:
 def with_tag(document: Mapping[str, Any], basis: str | None) -> dict[str, Any]:
     """Return a document with the tag of this machine; without one if no key can be stored.
 
-    `basis` identifies what the document is about, so that its tag does not fit another task. Without a basis,
+    `basis` identifies what the document is about, so its tag does not fit another task. Without a basis,
     there is no tag.
     """
     plain = {name: value for name, value in document.items() if name != _MADE_HERE}

@@ -69,7 +69,7 @@ class PowerDesign(msgspec.Struct, frozen=True, kw_only=True):
     """Whether two conditions, or people and a model, are compared."""
     with_model: bool = False
     models: bool = False
-    """Whether both sides are models, so that no people are compared."""
+    """Whether both sides are models, so no people are compared."""
     repeats: int = 1
     """The runs of each model at each task."""
     between: bool = False

@@ -141,7 +141,7 @@ def standard_scores(data: StudyData, metric: str) -> StandardScores:
     }
     if not values:
         return StandardScores(metric, 0.0, 0.0, {})
-    # The scale is over all tasks, attempted or not, so that a slope has the same unit in each group and mode
+    # The scale is over all tasks, attempted or not, so a slope has the same unit in each group and mode
     # (decision 86).
     mean, sd = fmean(values.values()), pstdev(values.values())
     scores = {task: (value - mean) / sd for task, value in values.items()} if sd > 0 else {}

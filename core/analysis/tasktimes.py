@@ -37,7 +37,7 @@ class Minutes(StrEnum):
     GEOMETRIC_MEAN = "geometric mean of the solved"
     """METR's choice; biased downwards where some attempts fail."""
     LOG_NORMAL = "censored log-normal median"
-    """One regression of ln t on tasks with a common sigma, so that one solved attempt suffices for a task."""
+    """One regression of ln t on tasks with a common sigma, so one solved attempt suffices for a task."""
     KAPLAN_MEIER = "Kaplan-Meier median"
 
 

@@ -225,7 +225,7 @@ class AttemptState(Struct, frozen=True):
 
     @property
     def settled(self) -> bool:
-        """Whether the attempt halted and was settled, so that its end can be withdrawn (decision 150)."""
+        """Whether the attempt halted and was settled, so its end can be withdrawn (decision 150)."""
         return self.ending is not None and self.ending.settled_by is not None
 
     @property

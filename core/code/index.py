@@ -96,7 +96,7 @@ class Definition:
 
     @property
     def label(self) -> str:
-        """The qualname, with `#1` on the first of several, so that it names exactly this one."""
+        """The qualname, with `#1` on the first of several, so it names exactly this one."""
         repeated = self.duplicates > 1 and split_number(self.qualname)[1] is None
         return f"{self.qualname}#1" if repeated else self.qualname
 

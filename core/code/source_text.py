@@ -160,7 +160,7 @@ class CodeLine:
     """The line's ending in the file; empty for a last line without an ending."""
     shown: str
     in_string: bool
-    """Whether it starts inside a string, so that its whitespace is text."""
+    """Whether it starts inside a string, so its whitespace is text."""
     level: int | None
     """Its depth in blocks below the definition if it starts a statement; otherwise None."""
 

@@ -91,7 +91,7 @@ def _ochiai(entering: frozenset[str], failing: frozenset[str]) -> float:
 
 
 def is_own_test(function: str, test_id: str) -> bool:
-    """Return whether a test is named after a function, so that its name reveals where to look.
+    """Return whether a test is named after a function, so its name reveals where to look.
 
     It is if the name of the test contains all words of the function's name or, for a special method, of
     the name of its class.

@@ -329,7 +329,7 @@ _OPPOSITE: dict[type[ast.cmpop], type[ast.cmpop]] = {
 
 
 def _is_negated(before: tuple[ast.expr, ...], after: tuple[ast.expr, ...]) -> bool:
-    """Whether the only condition is negated, so that the whole function does the opposite."""
+    """Whether the only condition is negated, so the whole function does the opposite."""
     if len(before) != 1 or len(after) != 1:
         return False
     (was, sign), (now, other) = _without_negation(before[0]), _without_negation(after[0])

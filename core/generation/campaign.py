@@ -163,7 +163,7 @@ class CandidateVerdicts:
         return sum(verdict.kept is not None for verdict in self._waiting.values()) >= self.pool
 
     def wants(self, stratum: str) -> bool:
-        """Whether another task of this stratum may be accepted, so that its candidates are worth trying."""
+        """Whether another task of this stratum may be accepted, so its candidates are worth trying."""
         return not self.is_decided and self._has_room(stratum)
 
     def _has_room(self, stratum: str) -> bool:

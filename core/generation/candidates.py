@@ -123,7 +123,7 @@ class Strata:
     def has_room(
         self, stratum: str, count: int, kept: Mapping[str, int], exhausted: Collection[str] = ()
     ) -> bool:
-        """Whether another task of this stratum may be kept, so that its candidates are worth trying."""
+        """Whether another task of this stratum may be kept, so its candidates are worth trying."""
         return kept.get(stratum, 0) < self.share(stratum, count, kept, exhausted)
 
 

@@ -50,7 +50,7 @@ class _Ended(msgspec.Struct, tag="ended", tag_field="type"):
 
 
 class _Stopped(msgspec.Struct, tag="stopped", tag_field="type"):
-    """A stop by a worker that can't ask the model any more, so that other workers need not try."""
+    """A stop by a worker that can't ask the model any more, so other workers need not try."""
 
     message: str
     hint: str

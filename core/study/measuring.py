@@ -158,7 +158,7 @@ def exclusion_of(evidence: AttemptEvidence, flags: Iterable[FlagRow]) -> str:
 
 
 def excluded_by_design(exclusion: str) -> bool:
-    """Return whether an exclusion follows from the design, so that no rule or person can overturn it."""
+    """Return whether an exclusion follows from the design, so no rule or person can overturn it."""
     return exclusion in _DESIGN or exclusion in NO_ROW or exclusion.startswith((ROLE, ACTOR))
 
 

@@ -155,13 +155,13 @@ class Tool:
     run: Callable[[ToolContext, Mapping[str, str]], ToolOutput] | None
     """Answers a call; None if the harness does that itself, such as for text that it already has."""
     runs_code: bool = False
-    """Whether a call may run code in the sandbox, so that it can take long and be cancelled."""
+    """Whether a call may run code in the sandbox, so it can take long and be cancelled."""
     runs_gist: bool = False
     """Whether a call may run an unsubmitted gist; offered only by tasks that allow execution."""
     rewrite: Rewrite | None = None
     """Returns the new text of the gist; None for a tool that does not write the gist."""
     replaces_text: bool = False
-    """Whether a call writes the whole gist, so that unsaved typing is dropped, not saved."""
+    """Whether a call writes the whole gist, so unsaved typing is dropped, not saved."""
 
     @property
     def submits(self) -> bool:

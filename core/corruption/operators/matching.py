@@ -92,7 +92,7 @@ def _is_value(item: ast.expr) -> bool:
 
 
 def _is_pair(items: Sequence[ast.expr]) -> bool:
-    """Whether these are two names that share a word, so that one alone looks incomplete."""
+    """Whether these are two names that share a word, so one alone looks incomplete."""
     match items:
         case [one, other]:
             return not set(words(name_of(one))).isdisjoint(words(name_of(other)))

@@ -39,7 +39,7 @@ def _is_short(node: ast.stmt) -> bool:
 
 
 def _is_only_effect(subject: CorruptionTarget, block: StatementBlock, node: ast.stmt) -> bool:
-    """Whether the function has nothing else but expressions, so that without this step it does nothing."""
+    """Whether the function has nothing else but expressions, so without this step it does nothing."""
     others = (isinstance(other, ast.Expr) for other in block.statements if other is not node)
     return block.owner is subject.node and all(others)
 

@@ -121,7 +121,7 @@ def _is_simple(
 
 
 def _is_private(subject: CorruptionTarget, value: ast.expr, bound: frozenset[str]) -> bool:
-    """Whether names occur only in an expression, so that a loop does not change other variables."""
+    """Whether names occur only in an expression, so a loop does not change other variables."""
     inside_it = Counter(item.id for item in inside(ast.Name, value) if item.id in bound)
     everywhere = Counter(item.id for item in subject.of(ast.Name) if item.id in bound)
     return inside_it == everywhere and bound.isdisjoint(parameters(subject.node))

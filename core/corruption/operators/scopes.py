@@ -114,7 +114,7 @@ def _is_start(value: ast.expr) -> bool:
 
 @at_each(ast.Break)
 def lost_break(subject: CorruptionTarget, node: ast.Break) -> Iterator[Edits]:
-    """Yield edits that leave out a `break`, so that a loop finds the last match instead of the first."""
+    """Yield edits that leave out a `break`, so a loop finds the last match instead of the first."""
     match subject.parent(node), subject.nearest(node, LOOPS):
         # Without its `break`, a loop with an `else` would always enter the `else`.
         case ast.If(body=[_, *_, last]), (
