@@ -70,7 +70,7 @@ class Asked:
     unmade: bool = False
     """Whether an answer contained a change that the true function was never seen to make."""
     unkept: bool = False
-    """Whether calls were too large to be kept, so that they can't be repeated."""
+    """Whether calls were too large to be kept, so they can't be repeated."""
     functions: set[int] = field(default_factory=set)
     """The functions that the test called, by their place in the order."""
     raised: set[str] = field(default_factory=set)

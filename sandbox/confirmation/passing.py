@@ -62,7 +62,7 @@ _ASKS_OTHERWISE = "asks functions of a test otherwise than the true function"
 _NOT_ANSWERED = "does not answer in a separate process, although the true function does"
 
 
-# Loops and `getattr` swallow some exceptions, so that a test passes without an answer. What a test compares
+# Loops and `getattr` swallow some exceptions, so a test passes without an answer. What a test compares
 # with may be an argument, so that it passes after that was changed.
 _DETAILS = {
     RAISES: "raises where the true function answers with a value",

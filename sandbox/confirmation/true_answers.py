@@ -53,7 +53,7 @@ class _Answered(NamedTuple):
     first: tuple[Exchange, Exchange] | None
     """The first exchange with other data, as recorded and with the true function's answer."""
     is_whole: bool
-    """Whether the true function asks what the submission asked, so that all of the call could be repeated."""
+    """Whether the true function asks what the submission asked, so all of the call could be repeated."""
     mark: str
 
 

@@ -50,7 +50,7 @@ class StreamedCalls:
         """Return the call that a piece continues; None if it begins another.
 
         The index names the call. vLLM, SGLang and Gemini have sent several calls with the same index, and
-        others a new id with each piece, so that only a new id with a name begins another call.
+        others a new id with each piece, so only a new id with a name begins another call.
         """
         index, id = delta.get("index"), delta.get("id")
         if isinstance(index, int):

@@ -77,7 +77,7 @@ class Way:
 
 @dataclass(frozen=True, slots=True)
 class AskAgain:
-    """A refusal that names streaming, so that the request is sent another way."""
+    """A refusal that names streaming, so the request is sent another way."""
 
     way: Way
 

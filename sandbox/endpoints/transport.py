@@ -29,7 +29,7 @@ They are counted by their brackets and commas, including those within strings.
 
 
 class EndlessReplyError(Exception):
-    """A body exceeds its limit, or is compressed, so that its length is unknown."""
+    """A body exceeds its limit, or is compressed, so its length is unknown."""
 
 
 def bounded_client(timeout_s: float, abandoned: Event, connection: Connection | None = None) -> httpx2.Client:

@@ -193,7 +193,7 @@ class CodeWatch:
     def _is_generated(self, code: CodeType, caller: FrameType) -> bool:
         """Whether the standard library executes its own string, made of names alone, to make a class.
 
-        `namedtuple` checks its names. `dataclass` does not check those of annotations, so that any text can
+        `namedtuple` checks its names. `dataclass` does not check those of annotations, so any text can
         be one.
         """
         if not _is_text_of(code, caller):
