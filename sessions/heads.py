@@ -45,7 +45,7 @@ class HeadOrigin(StrEnum):
     UNSIGNED = "unsigned"
     """An earlier version, or a machine that could not store a key; anybody can create such a head."""
     OTHER = "another machine"
-    """A machine with another key, so that the tag proves nothing on this one."""
+    """A machine with another key, so the tag proves nothing on this one."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -87,7 +87,7 @@ class FollowedJob:
     figures: AttemptFigures = field(default_factory=lambda: AttemptFigures(task="", repeat=0, status=""))
     """The row of the job in the figures of the run, without the time spent waiting for the endpoint."""
     settled: bool = False
-    """Whether the attempt has ended and no confirmation is expected, so that its journal stays as it is."""
+    """Whether the attempt has ended and no confirmation is expected, so its journal stays as it is."""
 
 
 class RunFollower:

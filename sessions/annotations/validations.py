@@ -188,7 +188,7 @@ class TrialMade(TrialData, frozen=True, kw_only=True):
 
     @property
     def finished(self) -> bool:
-        """Whether the run was completed, so that its result counts."""
+        """Whether the run was completed, so its result counts."""
         return self.status == RunStatus.FINISHED
 
 

@@ -131,7 +131,7 @@ class _Reader(RunReader):
             )
         else:
             yield from object_records(self.probe.blob, self.probe.start, _ARRAYS, self.facts, None)
-        # A step shows this member, so that it is no longer a fact of the run.
+        # A step shows this member, so it is no longer a fact of the run.
         for key in shown:
             self.facts.pop(key, None)
 

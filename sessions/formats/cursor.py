@@ -1,6 +1,6 @@
 """Sessions of Cursor's agent: its transcripts, and its command line's `--output-format stream-json`.
 
-Calls of a transcript have no ids, so that results answer the calls in their order. The stream resembles
+Calls of a transcript have no ids, so results answer the calls in their order. The stream resembles
 Claude Code's, but calls and results are `tool_call` records, and text may be printed in pieces first and
 then whole.
 """

@@ -305,7 +305,7 @@ def _was_refused_by_window(step: Step) -> bool:
 
 
 def has_failed(step: Step) -> bool:
-    """Whether all calls of a step were refused or failed, so that nothing changed."""
+    """Whether all calls of a step were refused or failed, so nothing changed."""
     if "refused" in step.flags:
         return True
     return bool(step.results) and all(_errors(step.results))

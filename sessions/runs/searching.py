@@ -36,7 +36,7 @@ _WRITTEN = (
     " call calls attributes decoded status more request response finish_reason usage_metadata notice reply"
     " turn"
 )
-"""Words that readers write into text, so that a step may contain them although its file does not."""
+"""Words that readers write into text, so a step may contain them although its file does not."""
 _LATEST_RESULT = 64
 """The number of steps that the index is ahead of a search, because a result may follow its call late."""
 

@@ -100,7 +100,7 @@ def _log(study: StudyFolder) -> Iterator[AuditFinding]:
                 continue
             if operation is not None:
                 yield from _operation(operation, writer, place, where, owners)
-                # Only the first operation with a uuid counts, so that another could hide it.
+                # Only the first operation with a uuid counts, so another could hide it.
                 if known.setdefault(operation.op, operation) != operation:
                     words = f"{place} has the uuid of a different operation, of which only the first counts."
                     yield AuditFinding("uuid_repeated", words, where)

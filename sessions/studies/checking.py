@@ -324,7 +324,7 @@ def _metrics(study: StudyFolder) -> CheckFinding:
 
 
 def _is_repair(task: StudyTask) -> bool:
-    """Whether a task is a repair of functions, so that it has metrics and can be shown with a gist."""
+    """Whether a task is a repair of functions, so it has metrics and can be shown with a gist."""
     kind = kind_named(task.mode)
     return kind is not None and kind.has_targets
 

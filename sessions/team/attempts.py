@@ -347,7 +347,7 @@ def _place(connection: Connection, machine: str, batch: Sequence[ToPush]) -> Non
         fence, *counted = claims.get(each.target, (0, *_last(known)))
         if tuple(counted) == _last(known):
             each.claimed(fence, len(known))
-        else:  # another process of this machine was faster, so that nothing will be added
+        else:  # another process of this machine was faster, so nothing will be added
             each.pushed = PushResult(each.target, fence=fence)
 
 
@@ -380,7 +380,7 @@ def _miscounted(attempt: str, seq: int) -> Conflict:
 class AttemptElsewhereError(TeamStoreError, AttemptError):
     """Another machine is continuing an attempt.
 
-    It is an `AttemptError`, so that a caller that reports why an attempt can't be opened also reports this.
+    It is an `AttemptError`, so a caller that reports why an attempt can't be opened also reports this.
     """
 
 

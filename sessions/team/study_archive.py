@@ -29,7 +29,7 @@ _LEVEL = 9
 def files_of(study: StudyFolder) -> dict[str, Path]:
     """Return the files of a study's declaration and of its models' runs, by their paths in its folder.
 
-    Raises `StudyError` if a task or a run is outside the folder, so that other machines would not have it,
+    Raises `StudyError` if a task or a run is outside the folder, so other machines would not have it,
     or if a file is a link.
     """
     root, tasks = study.root.resolve(), (study.root / study.study.tasks).resolve()

@@ -185,7 +185,7 @@ class _Reader(RunReader):
         if of_type(records, "assistant"):
             step = reply_step(index, own, records)
             links = tuple(f"#{call.id}" for call in step.calls if call.id in self._started(step))
-            # The stream records a reply's usage before the reply is complete, so that its completion tokens
+            # The stream records a reply's usage before the reply is complete, so its completion tokens
             # are unknown.
             return replace(step, tokens=replace(step.tokens, completion=None), links=links)
         if records[0].get("type") == "stream_event":

@@ -1,4 +1,4 @@
-"""Sessions of Qwen Code: each line names its parent, so that a rewind leaves a branch behind."""
+"""Sessions of Qwen Code: each line names its parent, so a rewind leaves a branch behind."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Sessions that opencode exported as Markdown: a heading begins each turn, which contains calls and results.
 
-The end of a thought is not marked, so that it stays in the text, below opencode's own `_Thinking:_`.
+The end of a thought is not marked, so it stays in the text, below opencode's own `_Thinking:_`.
 """
 
 from __future__ import annotations

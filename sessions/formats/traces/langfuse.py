@@ -175,7 +175,7 @@ class Langfuse(SingleRun):
         """Return the confidence that the file is in this format."""
         whole = Record(probe.object)
         if not isinstance(whole.get("observations"), list):
-            # A trace may be longer than the head of the file, so that no observation is in it.
+            # A trace may be longer than the head of the file, so no observation is in it.
             trace = whole.inner("trace")
             return 0.95 if trace.has_all("id", "projectId") and trace.has("latency", "timestamp") else 0.0
         known = whole.has("trace") or any(item.has("traceId") for item in whole.objects("observations")[:1])
