@@ -123,7 +123,7 @@ def _over(job: JobState) -> str:
 def job_sentence(row: JobRow, run: str, room: int = _UNBOUNDED) -> str:
     """Return what became of a job, or what is to be done about it, for the person who watches the run.
 
-    Of a message that is too long for `room` characters, the middle is left out, so that the command remains.
+    Of a message that is too long for `room` characters, the middle is left out, so the command remains.
     """
     status, shown = row.job.status, row.shown
     if row.halted:

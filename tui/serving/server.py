@@ -462,7 +462,7 @@ class ParticipantServer(Server):
 def _bounds(place: ServedPlace) -> ConnectionBounds:
     """Return the limits of connections.
 
-    Behind a proxy, all clients have the same address, so that it does not distinguish them.
+    Behind a proxy, all clients have the same address, so it does not distinguish them.
     """
     usual = within_files(ConnectionBounds())
     return replace(usual, most_of_address=0) if place.behind_proxy else usual

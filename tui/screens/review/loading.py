@@ -308,7 +308,7 @@ class RunLoader:
 
     @property
     def must_load_first(self) -> bool:
-        """Whether the run is being opened, counted or stepped through, so that other runs must wait."""
+        """Whether the run is being opened, counted or stepped through, so other runs must wait."""
         if self.failed:
             return False
         counting = self.document is None or not self.document.finished

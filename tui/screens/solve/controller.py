@@ -383,7 +383,7 @@ class AttemptController:
     def close(self) -> None:
         """Record everything pending, and post no more messages.
 
-        A call under way is stopped without an answer, so that the next process repeats it: nobody has
+        A call under way is stopped without an answer, so the next process repeats it: nobody has
         cancelled it.
         """
         if self._closed:
