@@ -24,7 +24,7 @@ KEY = "key"
 _KEY_TEXT = re.compile(r"[0-9a-f]{64}\n?")
 _KEY_ID_CHARACTERS = 16
 _MADE_HERE = "made_here"
-"""The member of a document with the id of the key and the tag."""
+"""The member of a document that contains the key's id and the tag."""
 
 
 def key_id(key: bytes) -> str:

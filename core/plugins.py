@@ -119,7 +119,7 @@ def instance_of(kind: type) -> Check:
 
 
 def is_callable(loaded: Any) -> str:
-    """Return that an object can't be called, in a few words; empty if it can."""
+    """Return a note that an object can't be called; empty if it can."""
     return "" if callable(loaded) else f"it is a {type(loaded).__name__}, which can't be called"
 
 

@@ -305,7 +305,7 @@ class _Batch:
         )
 
     def changes(self, at: Floats) -> Floats:
-        """Return the change of the columns' effects of a single fit without each attempt, by one Newton step.
+        """Return how a single fit's column effects change if each attempt is left out, by one Newton step.
 
         Sigma stays as it is. Without censoring the changes are exact. The shape is (attempts, columns).
         """

@@ -125,7 +125,7 @@ def _add_conditions(found: FindingsBuilder, data: StudyData, people: Iterable[Pe
 
 _BY_TESTS = ("by the tests alone", "of these not asked")
 _MISSING = ("without an outcome", "solved if these had failed", "solved if these had solved")
-"""The columns of the runs that a model did not end alone: the bounds of its rate (decision 150)."""
+"""The columns of runs that did not end because of the model: the bounds of its rate (decision 150)."""
 _WITHOUT_OUTCOME = ("unfinished", "mixed")
 
 

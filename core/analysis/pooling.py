@@ -69,7 +69,7 @@ class PooledRows:
 
     @property
     def tasks(self) -> frozenset[str]:
-        """The ids of the tasks of the group's rows."""
+        """The task ids of the group's rows."""
         return frozenset(row.task for row in self.rows)
 
     @property

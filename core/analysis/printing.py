@@ -119,7 +119,7 @@ def extent_of_table(table: FindingsTable, findings: Findings, of_study: Extent) 
 
 
 def extent_of_plot(plot: Plot, findings: Findings, of_study: Extent) -> Extent:
-    """Return the extent of the numbers of a plot's own series; if none can be found, that of the analysis.
+    """Return the range of the numbers in a plot's own series, or else in the analysis.
 
     The key of a number begins with the name of its series; a part of it can be the mode, with which the id of
     the plot ends.

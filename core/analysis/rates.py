@@ -97,7 +97,7 @@ def add_share(
 
 
 def _by_exposure(data: StudyData, group: PooledRows) -> dict[str, list[AttemptRow]]:
-    """Return the rows of a group by the origin of the fault and by the time of the release.
+    """Return a group's rows by the origin of the fault and by the release date.
 
     A split is left out if one of its sides is empty; tasks of unknown release are in neither side.
     """

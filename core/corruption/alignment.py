@@ -285,7 +285,7 @@ def _opcodes(now: list[str], then: list[str]) -> Sequence[tuple[str, int, int, i
 
 
 def _kind(node: ast.stmt) -> str:
-    """Return a string that is equal for statements of which one may be an earlier version of the other."""
+    """Return a key that two statements share if one may be an earlier version of the other."""
     match node:
         case ast.Assign(targets=targets):
             return f"assign {' '.join(map(ast.unparse, targets))}"

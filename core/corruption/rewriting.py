@@ -22,7 +22,7 @@ from gistpoint.core.trees import SourceTree
 MOST_CHARACTERS = 60_000
 """The length of the longest file that is shown whole."""
 _BEGINNING = 10_000
-"""The characters of the beginning of a longer file that are shown: its imports and constants."""
+"""The number of characters shown from the start of a longer file: its imports and constants."""
 _BLOCK = re.compile(r"^[ \t]*```[^\n`]*\n(.*?)^[ \t]*```", re.DOTALL | re.MULTILINE)
 _AGAIN = (
     "Your reply has no complete definition of {name} in a Python code block. {why}Send it whole, in one"

@@ -29,7 +29,7 @@ RECORDED_MODEL = "seats-together.model.jsonl"
 
 @dataclass(frozen=True, slots=True)
 class DemoTarget:
-    """A function of a demo task; `corrupted` is its corrupted text, or None if its body is removed."""
+    """A function of a demo task; `corrupted` is its corrupted source, or None if its body is removed."""
 
     function: str
     corrupted: str | None = None

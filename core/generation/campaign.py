@@ -212,7 +212,7 @@ class CandidateVerdicts:
         self._accept_waiting(at_last=False)
 
     def read_again(self, read: Callable[[CandidateVerdict], CandidateVerdict]) -> None:
-        """Give the waiting verdicts what their blind readings showed."""
+        """Update the waiting verdicts with the results of their blind readings."""
         self._waiting = {place: read(verdict) for place, verdict in self._waiting.items()}
 
     def fill(self) -> None:

@@ -166,7 +166,7 @@ class Context:
 
     @cached_property
     def scorer(self) -> CorruptionScorer:
-        """The scorer, which predicts whether a corruption of the library is seen at a glance."""
+        """The scorer, which predicts whether a reader notices a corruption of the library at a glance."""
         return self.harness.scorer(self.library.intake)
 
     @cached_property

@@ -45,7 +45,7 @@ _OWN_OPTIONS: dict[Reason, tuple[tuple[str, ...], tuple[str, ...]]] = {
     Reason.MISSING_FEATURE: (("--missing-features",), ()),
     Reason.NOT_CONFIRMABLE: ((), ("--confirmable",)),
 }
-"""Options to add, and to leave out, where a reason follows from a single option."""
+"""Options to add and to leave out, for reasons that follow from a single option."""
 _FEW_FAIL = frozenset(
     {
         Reason.TOO_FEW_FAILING,

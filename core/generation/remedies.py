@@ -83,7 +83,7 @@ def remedy_for_collection(report: SuiteReport) -> Remedy:
 
 
 def remedy_for_failures(failing: Collection[str], of: int) -> Remedy | None:
-    """Return a remedy that deselects the failing tests; None if they are more than a tenth of all."""
+    """Return a remedy that deselects the failing tests; None if more than a tenth of all tests fail."""
     if len(failing) > max(1, _MOST_LEFT_OUT * of):
         return None
     functions = sorted({id.partition("[")[0] for id in failing})

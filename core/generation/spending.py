@@ -23,7 +23,7 @@ _DETAIL_CHARACTERS = 300
 
 
 class SetStoppedError(EndpointError):
-    """A set stopped: a cap was reached, or the model is of no use. Earlier decisions are kept."""
+    """A set stopped: a cap was reached, or the model is useless. Earlier decisions are kept."""
 
 
 class _Begun(msgspec.Struct, tag="begun", tag_field="type"):

@@ -51,7 +51,7 @@ class FailedSubmission:
     by: str
     """Who drove the attempt: `person`, `model`, or `mixed`."""
     study: str = ""
-    """The id of the study of the attempt; empty if there is none."""
+    """The id of the attempt's study; empty if there is none."""
 
     @property
     def origin(self) -> dict[str, Any]:

@@ -160,7 +160,7 @@ def glance_of(verdict: CandidateVerdict) -> float | None:
 
 
 READER = "reader"
-"""The key of a blind reader's results in the provenance of a task."""
+"""The key of a blind reader's results in a task's provenance."""
 
 
 def reader_record(verdict: CandidateVerdict) -> Mapping[str, Any] | None:

@@ -187,7 +187,7 @@ class Scene:
     def wrong(self, number: int, *, finds: bool) -> tuple[str, str]:
         """Return the name and text of a failing submission, which differs from the others.
 
-        With `finds`, the submission is at least about the part that is to be changed.
+        With `finds`, the submission at least targets the part to be changed.
         """
         if (finds, number) not in self._wrong_texts:
             self._wrong_texts[finds, number] = self._wrong(number, finds=finds)

@@ -9,7 +9,7 @@ from gistpoint.core.attempts.reasons import EndReason
 from gistpoint.core.study.flags import FLAGS
 
 ROLE, ACTOR = "role_", "actor_"
-"""The beginnings of the codes that end with the role or the actor of an attempt."""
+"""The prefixes of codes that end with an attempt's role or actor."""
 _WORDS: Mapping[str, str] = {
     "unfinished": "it has not ended",
     "mixed": "both a person and a model worked on it",

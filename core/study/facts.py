@@ -270,7 +270,7 @@ def prereg_template() -> str:
 
 
 def power_facts(power: PowerRecorded | None) -> dict[str, FactValue]:
-    """Return the facts of the last computation of the study's power; empty strings without one."""
+    """Return the facts of the study's last power analysis; empty strings without one."""
     if power is None:
         return {"power/what": "", "power/assumed": ""}
     assumed = ", ".join(f"{_plain(name)} {_number(value)}" for name, value in power.assumed.items() if value)

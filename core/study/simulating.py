@@ -54,7 +54,7 @@ class Behaviour(msgspec.Struct, frozen=True, kw_only=True):
     assist_ratio: float = 0.7
     """The ratio of the time with assistance to the time without."""
     give_up: float = 0.1
-    """The share of attempts with a patience that ends before the limit, at a time independent of T."""
+    """The share of attempts that would be given up before the limit, at a time independent of T."""
     limit_minutes: float = 60.0
     """The end of patience, in minutes, where neither the condition nor the task sets a limit."""
     optimism: float = 0.8

@@ -208,7 +208,7 @@ def _bound(node: ast.AST, given: dict[int, list[ast.expr]]) -> Iterator[tuple[st
 
 
 def _bound_module(item: ast.alias) -> tuple[str, Binding]:
-    """Return the name that an `import` binds: `a` for `import a.b`; `c`, to `a.b`, for `import a.b as c`."""
+    """Return the name that an `import` binds: `a` for `import a.b`; for `import a.b as c`, `c` with `a.b`."""
     first = item.name.partition(".")[0]
     if item.asname:
         return item.asname, Binding(canonical(item.name))

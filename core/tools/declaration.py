@@ -35,7 +35,7 @@ class Activity(StrEnum):
 
 
 Step = Literal["view", "search", "edit", "execute", "test", "submit"]
-"""The kind of a step of a run, equal for all formats of recorded runs."""
+"""The kind of a run's step, the same for all formats of recorded runs."""
 Rewrite = Callable[[str, Mapping[str, Any]], str]
 """Returns the text of a gist after a call, from the previous text and the arguments.
 

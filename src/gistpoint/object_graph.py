@@ -227,7 +227,7 @@ def build_worker_services(isolation: IsolationChoice, consented: bool) -> Servic
 
 
 def runs_as_user(isolation: IsolationChoice, probed: ProbedBackends | None = None) -> bool:
-    """Return whether runs would not be isolated, so that the code in them can read the user's files."""
+    """Return whether runs would not be isolated, so the code in them can read the user's files."""
     from gistpoint.core.errors import UserError
     from gistpoint.sandbox.ladder import UNSANDBOXED
 

@@ -172,7 +172,7 @@ def _lost(change: Change, mentioned: frozenset[str]) -> Mapping[str, float]:
 
 
 def _place(change: Change) -> Mapping[str, float]:
-    """Return the features of the place of the change, its size and the size of the function."""
+    """Return the features of the change's place and size, and of the function's size."""
     after = change.after
     size = len(change.before.code_lines)
     statements = after.statements(change.seen)

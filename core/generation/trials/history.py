@@ -138,7 +138,7 @@ class _Search:
     band: tuple[int, int]
     """The minimum and maximum numbers of failing tests."""
     family: str = ""
-    """The kind of the origin of the body that is being reduced."""
+    """The kind of origin of the body being reduced."""
     good: dict[str, RatedHistory] = field(default_factory=dict)
     """The good corruptions that were found, by their text."""
     _probed: dict[str, ProbeReport] = field(default_factory=dict)

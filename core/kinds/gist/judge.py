@@ -441,7 +441,7 @@ class GistJudge(GistJudging):
         return tuple(found)
 
     def watched(self, text: str) -> Watched:
-        """Return the observations of a run of a gist."""
+        """Return the observations of a gist's run."""
         test = self.answer.test
         existence = existence_of(text, self._originals(), test.qualname if test else "")
         if existence is None:

@@ -111,7 +111,7 @@ class TestScore:
     recall: float
     """The share of the original test's lines that are in the gist's version: Gistify's table 6."""
     precision: float
-    """The share of the lines of the gist's version that are in the original test."""
+    """The share of lines in the gist's version that are in the original test."""
 
     @property
     def f1(self) -> float:

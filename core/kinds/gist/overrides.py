@@ -221,7 +221,7 @@ def _require_among(fields: Fields, key: str, names: Iterable[str], known: Sequen
 
 
 def differing(task: Task, default: Task) -> dict[str, Any]:
-    """Return the settings in which `task` differs from `default`, by their keys in a file of settings."""
+    """Return the settings in which `task` differs from `default`, by their keys in a settings file."""
     values = {**settings_data(task), "steps": task.budgets.tool_uses}
     others = {**settings_data(default), "steps": default.budgets.tool_uses}
     # The parameter is recorded only if there is one, so that earlier records stay comparable.
@@ -229,7 +229,7 @@ def differing(task: Task, default: Task) -> dict[str, Any]:
 
 
 def overrides_data(given: GistOverrides) -> dict[str, Any]:
-    """Return the settings that are not `UNSET`, by their keys in a file of settings."""
+    """Return the settings that are not `UNSET`, by their keys in a settings file."""
     return {key: value for key, value in msgspec.structs.asdict(given).items() if value is not UNSET}
 
 

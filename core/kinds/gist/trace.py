@@ -40,7 +40,7 @@ class Trace:
     functions: tuple[TracedFunction, ...]
     lines: Mapping[str, frozenset[int]]
     order: Mapping[tuple[str, int], int] = field(repr=False)
-    """The rank of the first execution of each (path, line) at the top level of modules.
+    """The rank at which each (path, line) at the top level of modules first ran.
 
     Line 0 is the end of a module.
     """

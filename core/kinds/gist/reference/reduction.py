@@ -354,7 +354,7 @@ class CutFinder:
         return not is_compound and self._whole(statement)
 
     def _branch_cut(self, statement: ast.If, prefix: str) -> Cut | None:
-        """Return the cut of the arm of an `if` that never ran; None if there is none."""
+        """Return the cut of an `if` branch that never ran; None if there is none."""
         label = f"{prefix}if {ast.unparse(statement)}"
         other = statement.orelse
         if self._ran(*statement.body):
