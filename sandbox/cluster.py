@@ -156,7 +156,7 @@ class ClusterWorkerPool:
     _stop: int = 0
     """1 after workers have been asked to finish their jobs, 2 after they have been asked to abandon them."""
     _stop_sent: int = 0
-    """The value of `_stop` that the workers know."""
+    """The last value of `_stop` that was sent to the workers."""
     _ends_at: float = float("inf")
 
     def carry_out(

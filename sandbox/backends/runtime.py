@@ -472,7 +472,7 @@ def _interpreter(environment: Environment) -> Iterator[RuntimePath]:
 
 
 def _answer_of(interpreter: Path) -> dict[str, Any]:
-    """Return the answer of an interpreter to `_ASK`. Raises `EnvironmentBuildError` if there is none."""
+    """Return an interpreter's answer to `_ASK`. Raises `EnvironmentBuildError` if there is none."""
     try:
         asked = run_host_program([interpreter, "-I", "-S", "-c", _ASK], timeout_s=60)
         answer: dict[str, Any] = json.loads(asked.stdout)

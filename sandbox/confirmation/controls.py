@@ -34,7 +34,7 @@ _CONTROL_S = 300.0
 _MOST_REPEATS = 2
 """The maximum number of times that a call is repeated if it is late."""
 _SHARE = 0.5
-"""The share of the suite's time that the tests of a confirmation may take."""
+"""The share of the suite's time that a confirmation's tests may take."""
 
 
 @dataclass(frozen=True, slots=True)

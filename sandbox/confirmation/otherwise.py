@@ -197,7 +197,7 @@ def same_request(own: Exchange, true: Exchange) -> bool:
 
 
 def _request_key(request: Message) -> str:
-    # By the first place at which they occur: a run that leaves tests out counts otherwise.
+    # Numbered by first occurrence, because a run that leaves tests out counts differently.
     return numbered_by_place(json.dumps({**request, "call": 0}, sort_keys=True))
 
 

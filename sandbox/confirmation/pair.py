@@ -59,7 +59,7 @@ class Exchange:
 
 @dataclass(slots=True)
 class Asked:
-    """The calls of one test, and the problem because of which the test can't count, if any."""
+    """The calls of one test, and the reason why the test can't count, if any."""
 
     exchanges: list[Exchange] = field(default_factory=list)
     calls: int = 0

@@ -72,7 +72,7 @@ class TrueAnswers:
     """The numbers of the calls that were repeated to their end."""
 
     def judged(self, report: PairReport, tests: Collection[str]) -> OtherAnswer | None:
-        """Return the first call of tests that pass which the true function answers with other data, if any.
+        """Return the first call of a passing test that the true function answers differently, if any.
 
         A call because of which the pass is not confirmed comes first, also if it can't be repeated.
         """

@@ -1,4 +1,4 @@
-"""What the bodies of vendors' own APIs have in common: members of any type, and parts that are kept."""
+"""The common parts of the bodies of vendors' own APIs: members of any type, and parts that are kept."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def blocks_of(value: object) -> list[Block]:
 
 
 def table_of(value: object) -> Block:
-    """Return a JSON object; an empty one for any other value."""
+    """Return the value if it is a JSON object; otherwise an empty object."""
     return value if isinstance(value, dict) else {}
 
 

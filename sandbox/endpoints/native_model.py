@@ -1,4 +1,4 @@
-"""What the models behind vendors' own APIs have in common: a name, and one bounded request for each call."""
+"""The base of models behind vendors' own APIs: a name, and one bounded request for each call."""
 
 from __future__ import annotations
 

@@ -200,7 +200,7 @@ def _generation_in(body: object) -> str:
 def _with_unread_call(message: ChatMessage, text: str) -> ChatMessage:
     """Return a message with a call whose arguments are a string that the server could not read as one.
 
-    It has the name that the text has. A text in JSON without one could be carried out by mistake, so its
+    It has the name in that string. JSON without a name could be carried out by mistake, so its
     call has none.
     """
     try:

@@ -207,7 +207,7 @@ class ProgramTranscript:
         if raised_in(ends[0]) is not None and self.status != 1:
             reason = f"The program reported an exception and left with status {self.status}."
             return Conclusion(RunStatus.INVALID, reason)
-        # A run that crashed, of which this is none, may have been in the middle of a note.
+        # A run that crashed, unlike this one, may have been in the middle of a note.
         odd = odd_note(self.notes)
         return Conclusion(RunStatus.INVALID, odd) if odd else Conclusion(RunStatus.FINISHED)
 

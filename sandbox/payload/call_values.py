@@ -54,7 +54,7 @@ class _ByValue(pickle.Pickler):
 
 
 def _without_methods(value: Any) -> Any:
-    """Return how to rebuild an object whose class extends `list` or `dict`; `NotImplemented` for others.
+    """Return how to rebuild an object of a subclass of `list` or `dict`; `NotImplemented` for others.
 
     A pickle would call methods of the class for each member, which may need attributes that come later.
     """

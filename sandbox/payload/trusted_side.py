@@ -92,7 +92,7 @@ class Learned:
     def does(self, effect: str) -> bool:
         """Whether an effect of a call, such as output, is repeated; while learning, it is recorded.
 
-        What the true function never does stays undone like a change that it never makes: a test may look at
+        Effects that the true function never has are not repeated, nor are such changes: a test may look at
         the output, the warnings or the log records of something else (decision 135).
         """
         if self.learning:

@@ -124,7 +124,7 @@ class McpProgram:
 
 
 def _await_end(process: subprocess.Popen[bytes], seat: Seat) -> None:
-    """Wait until a program ends, or until shortly after the seat is over."""
+    """Wait until a program ends, or until shortly after the seat ends."""
     over_at: float | None = None
     while process.poll() is None:
         if seat.over and over_at is None:

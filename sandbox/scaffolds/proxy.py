@@ -62,7 +62,7 @@ _OF_REPLY = ("content-type", "retry-after", "request-id", "x-request-id")
 
 @contextmanager
 def proxied(seat: Seat, endpoint: EndpointSettings, path: Path) -> Iterator[None]:
-    """Pass on requests at a Unix socket to the endpoint's host while the context lasts.
+    """Forward requests from a Unix socket to the endpoint's host for the duration of the context.
 
     Raises `ScaffoldError` if the package that sends requests is not installed.
     """
@@ -139,7 +139,7 @@ class _Handler(BaseHTTPRequestHandler):
         self._pass_on(body, request)
 
     def _pass_on(self, body: bytes, request: Mapping[str, Any]) -> None:
-        if not self.path.startswith("/"):  # after the host's name, it could make another host's
+        if not self.path.startswith("/"):  # appended to the host's name, it could name another host
             return self._refuse(400, "The path is not a path.")
         with self.server.seat.request_under_way() as before_ms:
             received = self._exchanged(body, request, before_ms)

@@ -301,7 +301,7 @@ def find_python(inside: Opened, image: Image) -> str:
 
 
 def prepared_image(engine: Engine, pins: ImagePins) -> str:
-    """Return the id of the image that runs of a task start from, built if necessary.
+    """Return the id of the image from which a task's runs start, built if necessary.
 
     It is the pinned image with an additional layer: this adds a user and gistpoint's first process, empties
     the workdir, and removes the installations that lead into it. Raises `EngineError` if the pinned image is
