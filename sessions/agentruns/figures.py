@@ -81,7 +81,7 @@ class AttemptFigures(msgspec.Struct, frozen=True, kw_only=True):
     """Whether some tokens were estimated from the length of text."""
     cost_usd: float | None = None
     lost_tokens: int = 0
-    """The mostly estimated tokens of requests without a reply, also of those that were then sent again."""
+    """The tokens, mostly estimated, of requests without a reply, including those sent again later."""
     lost_usd: float | None = None
     lost_s: float = 0.0
     """How long the requests without a reply were under way."""

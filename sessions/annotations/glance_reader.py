@@ -177,7 +177,7 @@ def read_by_model(
 
 
 IN_A_SET = " (in a set)"
-"""The end of a model's name as a reader of packets: it read other texts than the model that reads alone."""
+"""The suffix of a model's name if it reads packets, whose instructions differ from those for one function."""
 
 
 def record_packet_readings(store: GlanceStore, task: Task, answer: Answer) -> None:

@@ -16,7 +16,7 @@ _TAIL = 1 << 20
 
 
 def says_cut(warning: str) -> bool:
-    """Return whether a warning about a file says that the file was cut off."""
+    """Return whether a warning reports that the file was cut off."""
     return warning.startswith("The file ends") or "cut off" in warning
 
 

@@ -141,7 +141,7 @@ class Goal:
         return plain == self.ref.plain or self.ref.plain.endswith("." + plain)
 
     def _holds(self, lines: list[str]) -> bool:
-        """Whether at least one distinctive line, and half of the distinctive lines, are the function's."""
+        """Whether at least one distinctive line, and at least half of them, belong to the function."""
         stripped = (line.strip() for line in lines)
         distinctive = [text for text in stripped if len(text) >= _DISTINCTIVE]
         own = sum(text in self._lines for text in distinctive)
@@ -521,7 +521,7 @@ class Waste:
             self._views[name] = [(view, at) for view, at in views if not is_among(view.path, changed)]
 
     def _reverted(self, step: Step, changes: tuple[Change, ...]) -> int | None:
-        """Return the first of the steps that the changes of a step undo; None if they undo none."""
+        """Return the first step that a step's changes undo; None if they undo none."""
         found = [self._undone(step.index, change) for change in changes]
         if step.diff_so_far is not None:
             digest = sha256_of_text(step.diff_so_far.strip())

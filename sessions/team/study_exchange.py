@@ -276,7 +276,7 @@ class StudyExchange:
 
     def send_journals(self) -> None:
         """Send the journals missing from the store, and delete journals of erased people there."""
-        serialise(self.connection, self._file(ATTEMPTS))  # two journals that claim one place must not mix
+        serialise(self.connection, self._file(ATTEMPTS))  # two journals for one place must not mix
         gone, there = self.erased(), self._heads(ATTEMPTS)
         self._drop(ATTEMPTS, [place for place, head in there.items() if is_of(head.subject, gone)])
         known = {(_identity(place), head.sha256) for place, head in there.items()}
