@@ -29,7 +29,7 @@ class JobRow:
     live: bool = False
     """Whether a process is working on the run."""
     title: str = ""
-    """The title of the task, for the person who runs the model."""
+    """The title of the task, for the user who runs the model."""
     sent: bool = False
     """Whether a worker of a cluster has the job."""
 
@@ -121,7 +121,7 @@ def _over(job: JobState) -> str:
 
 
 def job_sentence(row: JobRow, run: str, room: int = _UNBOUNDED) -> str:
-    """Return what became of a job, or what is to be done about it, for the person who watches the run.
+    """Return what became of a job, or what is to be done about it, for the user who watches the run.
 
     Of a message that is too long for `room` characters, the middle is left out, so the command remains.
     """

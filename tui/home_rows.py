@@ -1,4 +1,4 @@
-"""The rows and columns of the home screen: tasks with the person's own attempts, and all attempts."""
+"""The rows and columns of the home screen: tasks with the user's own attempts, and all attempts."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ class HomeRow:
 
 @dataclass(frozen=True, slots=True)
 class TaskRow(HomeRow):
-    """A task with the person's own attempts, newest first. A played recording is not an own attempt."""
+    """A task with the user's own attempts, newest first. A played recording is not one of them."""
 
     task: Task
     title: str
@@ -87,12 +87,12 @@ class TaskRow(HomeRow):
 
     @property
     def last(self) -> AttemptSummary | None:
-        """The newest of the person's attempts; None if there is none."""
+        """The newest of the user's attempts; None if there is none."""
         return self.mine[0] if self.mine else None
 
     @property
     def unfinished(self) -> AttemptSummary | None:
-        """The newest of the person's attempts that can be resumed; None if there is none."""
+        """The newest of the user's attempts that can be resumed; None if there is none."""
         return next((summary for summary in self.mine if can_go_on(summary)), None)
 
     @property
@@ -107,12 +107,12 @@ class TaskRow(HomeRow):
 
     @property
     def readable(self) -> tuple[AttemptSummary, ...]:
-        """The person's attempts that can't be resumed, so only their records can be opened; newest first."""
+        """The user's attempts that can't be resumed, so only their records can be opened; newest first."""
         return tuple(summary for summary in self.mine if not can_go_on(summary))
 
     @property
     def sign(self) -> str:
-        """The symbol for the best result or state of the person's attempts; `NEW` if there are none."""
+        """The symbol for the best result or state of the user's attempts; `NEW` if there are none."""
         found = {sign_of(summary) for summary in self.mine}
         return next((sign for sign in (SOLVED, TO_READ, OPEN, PAUSED, FAILED, DAMAGED) if sign in found), NEW)
 
@@ -208,7 +208,7 @@ def _words(count: int, rows: Sequence[TaskRow]) -> str:
 
 
 _FUNCTIONS: dict[str, tuple[str, ...]] = {}
-"""The functions of tasks that the person has attempted to the end, by the task's id.
+"""The functions of tasks that the user has attempted to the end, by the task's id.
 
 An id identifies the content, so entries never change.
 """
@@ -276,7 +276,7 @@ class HomeReader:
         return self._shown(complete=True) if changed else None
 
     def _add(self, summary: AttemptSummary) -> None:
-        """Add an attempt. If it is the person's own and has ended, its task's title shows the function."""
+        """Add an attempt. If it is the user's own and has ended, its task's title shows the function."""
         self._summaries[summary.attempt_id] = summary
         self._tried[summary.task_id][summary.attempt_id] = summary
         task = self._tasks.get(summary.task_id)

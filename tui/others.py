@@ -48,7 +48,7 @@ class OthersWatch:
         jobs.repeat(_LOOK_S, lambda _job: self._look(), lambda others: others is not None and take(others))
 
     def changed(self) -> None:
-        """Compare the verdicts again, after the person added or removed one."""
+        """Compare the verdicts again, after the user added or removed one."""
         self._stale = True
 
     def _look(self) -> Others | None:

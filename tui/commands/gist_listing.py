@@ -166,8 +166,8 @@ def find_gist(name: str) -> Task:
 def conditions(request: WriteConditions) -> int:
     """Write a file with the settings of each condition in the paper.
 
-    Raises `UserError` if one of the files already exists with other settings, or if the task can't have a
-    condition.
+    Raises `UserError` if one of the files already exists with other settings, or if a condition
+    does not apply.
     """
     task, folder = find_gist(request.task), request.output
     make_folder(folder)

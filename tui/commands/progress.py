@@ -163,7 +163,7 @@ def _words(name: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class LongWork:
-    """Work that a person waits for: its progress, and the token that Ctrl+C sets."""
+    """Work that a user waits for: its progress, and the token that Ctrl+C sets."""
 
     progress: ProgressLine
     cancel: CancelToken

@@ -188,7 +188,7 @@ def _write(path: Path, content: bytes) -> None:
 
 
 def _position(text: str) -> int:
-    """Return the milliseconds of a time on an attempt's timeline.
+    """Parse a time on an attempt's timeline, and return it in milliseconds.
 
     Raises `argparse.ArgumentTypeError` if the text is not such a time.
     """

@@ -132,7 +132,7 @@ class CopyConsent(Request):
 
 
 def consent(study: StudyFolder, request: CopyConsent, as_json: bool) -> int:
-    """Print or write a copy of the consent, to keep or to print."""
+    """Print a copy of the consent, or write it to a file."""
     text = copy_for(study, request.code)
     if as_json:
         values = {"id": study.study.id, "version": study.study.texts.consent_version, "text": text}

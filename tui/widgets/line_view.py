@@ -98,7 +98,7 @@ class LineView(LineCanvas):
     cursor_line: reactive[int] = reactive(1, init=False, repaint=False)
     """The number of the line with the cursor."""
     cursor_column: reactive[int] = reactive(0, init=False, repaint=False)
-    """The character of the raw line at the cursor."""
+    """The position of the cursor in the raw line, in characters."""
     wrap: reactive[bool] = reactive(False, init=False, repaint=False)
     """Whether lines that are wider than the view are wrapped, rather than scrolled."""
 

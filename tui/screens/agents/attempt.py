@@ -197,7 +197,7 @@ class AttemptWatchScreen(BaseScreen[None]):
         *,
         ask_back: bool = False,
     ) -> None:
-        """Watch the attempt of `follower`. `titled` returns the title of its task for the person who watches.
+        """Watch the attempt of `follower`. `titled` returns the title of its task for the user who watches.
 
         `ask_back` is set if a person has just left the attempt: the screen then asks whether to give it back.
         """

@@ -216,7 +216,7 @@ class RunWatchScreen(BaseScreen[None]):
         )
 
     def _spent_ms(self, row: JobRow) -> int:
-        """Return the time of an attempt so far; it goes on while the attempt is being made."""
+        """Return the time that an attempt has taken, up to now if it is still running."""
         clock = row.shown.clock
         if row.at_work:
             clock = clock.at(self._clock.mono_ms(), self._clock.utc_ms())

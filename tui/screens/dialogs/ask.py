@@ -323,7 +323,7 @@ class TextDialog(Dialog[str]):
 
 @dataclass(frozen=True, slots=True)
 class Reasoned:
-    """A choice from a closed set, with an explanation in the person's own words."""
+    """A choice from a closed set, with an explanation in the user's own words."""
 
     code: str
     text: str

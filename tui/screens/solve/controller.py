@@ -187,7 +187,7 @@ class AttemptController:
 
     @property
     def _back_soon(self) -> bool:
-        """Whether the call under way will return soon: it runs no code, or its answer is already recorded."""
+        """Whether the current call will return soon: it runs no code, or its answer is already recorded."""
         state = self.attempt.state
         answered = state.pending is None and len(state.calls) > self._calls_before
         return self.calling and (answered or not self._runs_code)

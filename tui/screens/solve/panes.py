@@ -126,7 +126,7 @@ class RoomNeeded(Message):
 class PaneArea(Splits):
     """The regions of the solve screen, arranged for reading or for writing (decision 127).
 
-    The files are at the left. Of the rest, the upper part shows the text being read, and the lower part
+    The files are on the left. Of the rest, the upper part shows the text being read, and the lower part
     shows the results or the editor, whichever was used last. Both parts have the whole width, so that no line
     is wrapped again when one of them opens or closes. In a small terminal, one pane is shown at a time. On
     request, the editor is next to the code. A pane is mounted when it is first shown.
