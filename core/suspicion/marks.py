@@ -1,4 +1,4 @@
-"""The marks of a piece of a module: reasons to read it, found in the names that it uses (decision 115)."""
+"""The marks of one piece of a module: reasons to read it, found in the names that it uses (decision 115)."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ _SEARCHES = ("get", "index", "count")
 _CLASS_CALL = 3
 """Number of arguments with which `type` makes a class: its name, its bases and its namespace."""
 _SHOWN = 60
-"""Maximum number of characters of code that are quoted in a mark."""
+"""Maximum length, in characters, of the code quoted in a mark."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -374,7 +374,7 @@ class _Piece:
         """Yield marks for a string whose `format` can get attributes that a reader does not see."""
         texts = self.meaning.texts(node)
         if texts is None:
-            yield SuspicionMark("format by a text that is made up")
+            yield SuspicionMark("format by a string that is made up")
         for text in texts or ():
             yield from self._parts(_formatted(text))
 

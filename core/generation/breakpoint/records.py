@@ -166,7 +166,7 @@ def _table(value: object, name: str) -> dict[str, object]:
 def _text(table: Mapping[str, object], name: str) -> str:
     value = table.get(name.rpartition(".")[2])
     if not isinstance(value, str) or not value:
-        raise DamageError(f"{name} is missing." if value in (None, "") else f"{name} is not a text.")
+        raise DamageError(f"{name} is missing." if value in (None, "") else f"{name} is not a string.")
     if any("\ud800" <= character <= "\udfff" for character in value):
         raise DamageError(f"{name} contains bytes that are not text.")
     return value

@@ -133,7 +133,7 @@ def test_an_id_is_the_same_for_all_spellings_of_an_address_and_differs_with_what
         ("repo", None, "repo is missing"),
         ("repo", [], "repo is not an object"),
         ("repo.url", "", "repo.url is missing"),
-        ("repo.url", 3, "repo.url is not a text"),
+        ("repo.url", 3, "repo.url is not a string"),
         ("repo.commit", None, "repo.commit is missing"),
         ("repo.commit", "main", "not a commit"),
         ("repo.commit", "--upload-pack=x", "not a commit"),
