@@ -75,7 +75,7 @@ class BrokenHeadError(ValueError):
 
 
 def head_path(folder: Path) -> Path:
-    """Return the path of the head of the attempt in `folder`."""
+    """Return the path of the head for the attempt in `folder`."""
     return folder.parent / HEADS / folder.name
 
 
@@ -162,7 +162,7 @@ class HeadFile:
 
 
 def _places(folder: Path) -> list[Path]:
-    """Return the paths of the head of the attempt in `folder` and of its copy, if there is to be one."""
+    """Return the paths of the head for the attempt in `folder` and of its copy, if there is to be one."""
     copy = _copy_path(folder)
     return [head_path(folder)] if copy is None else [head_path(folder), copy]
 

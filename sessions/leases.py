@@ -26,7 +26,7 @@ from gistpoint.core.text import plural, visible
 from gistpoint.sessions.attempts import AttemptStore, AttemptSummary
 
 FOLDER = "leases"
-"""The name of the folder of leases, next to that of the attempts."""
+"""The name of the lease folder, next to that of the attempts."""
 WAIT_S = 30.0
 """The seconds for which a call waits for another process that holds the lease."""
 PILE, PILE_CALLS, PILE_MS = 3, 3, 10 * 60_000

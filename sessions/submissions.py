@@ -45,7 +45,7 @@ def is_from(task: Task, source: Source) -> bool:
 
 
 def attempts_of_home(attempts: AttemptStore, tasks: TaskStore) -> AttemptsAt:
-    """Return the supplier of the attempts of this home that do not belong to a study.
+    """Return the supplier of this home's attempts that do not belong to a study.
 
     People who worked on another machine did so for themselves, and nobody asked them, so theirs are left out.
     """

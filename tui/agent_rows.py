@@ -191,7 +191,7 @@ def _short(value: object) -> str:
 
 
 _LONGEST = 300
-"""The number of characters of an argument of which a line is made. No terminal is wider."""
+"""The number of characters in an argument of which a line is made. No terminal is wider."""
 
 
 def result_bar(shown: ShownAttempt, width: int) -> tuple[str, str]:

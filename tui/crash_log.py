@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from gistpoint.core.attempts.events import Crashed
 
 _LONGEST = 2_000
-"""The maximum number of characters of an exception's message in a journal."""
+"""The maximum number of characters in an exception's message in a journal."""
 
 
 def write_crash(logs: Path, error: BaseException, *, attempt_id: str = "") -> Path:

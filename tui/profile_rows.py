@@ -68,7 +68,7 @@ ORDERS: dict[str, Callable[[ProfiledRun], float]] = {
     "steps": lambda found: float(found.profile.steps),
     "cost": _cost,
 }
-"""The orders of the runs of a task: solved runs first, shortest first, or cheapest first."""
+"""The orders of a task's runs: solved runs first, shortest first, or cheapest first."""
 
 
 def by_task(runs: Iterable[ProfiledRun], order: str) -> dict[str, list[ProfiledRun]]:

@@ -173,7 +173,7 @@ def _least_of(laid: Laid[Row]) -> int:
 def _shared(laid: Sequence[Laid[Row]], least: Sequence[int], room: int) -> list[int]:
     """Return the widths of columns that share the room, in their order; each has its `least` width.
 
-    Of the remaining width, each column gets an equal share, the narrowest first; the excess
+    Of the remaining width, each column gets an equal share, starting with the narrowest; the excess
     goes to the wider ones.
     """
     order = sorted(range(len(laid)), key=lambda n: (bool(laid[n][0].least), laid[n][1]))

@@ -14,7 +14,7 @@ from gistpoint.core.text import plural
 from gistpoint.sessions.agentruns.store import RunSettings
 
 _SHOWN = 200
-"""The maximum number of characters of a setting."""
+"""The maximum number of characters in a setting."""
 
 _HANDLED = frozenset(
     ("setting", "system", "context_tokens", "attempt_tokens", "sampling", "price", "prompts", "loop_version")

@@ -24,11 +24,11 @@ from gistpoint.sessions.exports.html.marking import code_lines, text_lines
 from gistpoint.sessions.exports.html.skeleton import content_hash, line, packaged, page_head
 
 LONGEST = 40_000
-"""The maximum number of characters of a string on the page; the middle of a longer one is left out."""
+"""The maximum number of characters in a string on the page; the middle of a longer one is left out."""
 LARGE, LONGEST_IN_LARGE = 24_000_000, 2_000
 """The length of a page, in characters, after which text is cut earlier, and their maximum length then."""
 _LINE = 300
-"""The maximum number of characters of a line."""
+"""The maximum number of characters in a line."""
 _BAR = 1_000
 """The length of a bar in the units of its drawing."""
 

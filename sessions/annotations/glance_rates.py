@@ -115,7 +115,7 @@ def task_rates(book: GlanceBook) -> dict[str, float]:
 
 @dataclass(frozen=True, slots=True)
 class RateRow:
-    """A row of the table of rates."""
+    """A row in the table of rates."""
 
     readers: str
     """`people`, which means all of them together, or the name of a model."""
@@ -173,7 +173,7 @@ RATE_COLUMNS = (
 
 
 def rate_values(row: RateRow) -> dict[str, Any]:
-    """Return the cells of a row of the CSV, by column."""
+    """Return the cells of a CSV row by column."""
     values = row.rate.to_json()
     low, high = values.pop("interval")
     alarm_low, alarm_high = values.pop("false_alarm_interval")

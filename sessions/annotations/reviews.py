@@ -401,7 +401,7 @@ def read_verdict_words(
 
 _EXPECTED: Mapping[str, tuple[Any, str]] = {
     "key": (Annotated[str, Meta(min_length=1, max_length=1)], "one character"),
-    "words": (Annotated[str, Meta(min_length=1, max_length=60)], "a text of 1 to 60 characters"),
+    "words": (Annotated[str, Meta(min_length=1, max_length=60)], "a string of 1 to 60 characters"),
     "means": (RunVerdict, f"one of {', '.join(RunVerdict)}"),
     "reasons": (tuple[str, ...], 'a list of strings, such as ["shortcut"]'),
 }

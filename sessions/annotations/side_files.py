@@ -98,7 +98,7 @@ class Codec(Generic[Op]):
             if isinstance(text, str):
                 known[name] = parse(text)
             elif text is not None:
-                raise ValueError(f"Its {name} is not a text.")
+                raise ValueError(f"Its {name} is not a string.")
         extra = {name: item for name, item in value.items() if name not in names}
         return msgspec.convert(known | {"extra": extra}, self.operation)
 
@@ -183,7 +183,7 @@ class Book(Generic[Op, State]):
 BookT = TypeVar("BookT", bound=Book[Any, Any])
 _SUFFIX = ".jsonl"
 _MOST_PROBLEMS = 100
-"""The maximum number of unreadable lines of a file that are reported individually."""
+"""The maximum number of unreadable lines in a file that are reported individually."""
 _LONGEST_NAMED_UUID = 100
 _MOST_UNREAD = 10_000
 """The number of unreadable lines after which a file is given up, because it must be something else."""

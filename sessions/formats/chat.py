@@ -56,7 +56,7 @@ def _messages(value: dict[str, Json]) -> list[Json] | None:
 
 
 def _in_order(records: Iterator[RawRecord]) -> list[RawRecord]:
-    """Return the items of a list of OpenAI's API from the oldest to the newest.
+    """Return the items of an OpenAI list from the oldest to the newest.
 
     The API returns the newest first, unless another order is requested.
     """

@@ -91,7 +91,7 @@ class _Reader(RunReader):
         return step_count
 
     def _message(self, record: dict[str, Json], step_count: int) -> int:
-        """Return the step of a message of a transcript, in which calls may have no ids."""
+        """Return the step for a message in a transcript, in which calls may have no ids."""
         blocks = objects(as_dict(record.get("message")).get("content"))
         if record.get("role") == "assistant":
             for block in blocks:
@@ -167,7 +167,7 @@ def _text_of(record: Record) -> str:
 
 
 def _turn(index: int, raws: Sequence[Raw], records: list[Record]) -> Step:
-    """Return the step of a message of a transcript, with the results of its calls."""
+    """Return the step for a message in a transcript, with the results of its calls."""
     head, *answers = map(_parts, records)
     role = records[0].word("role")
     if role != "assistant":
@@ -195,7 +195,7 @@ def _turn(index: int, raws: Sequence[Raw], records: list[Record]) -> Step:
 
 
 def _streamed(index: int, raws: Sequence[Raw], records: list[Record]) -> Step:
-    """Return the step of a reply of the stream, without text that repeats the preceding pieces."""
+    """Return the step for a reply in the stream, without text that repeats the preceding pieces."""
     text = ""
     calls: dict[str, RunCall] = {}
     results: list[Result] = []

@@ -1,4 +1,4 @@
-"""The base classes of formats of recorded runs, and of the readers that yield a run's records and steps."""
+"""The base classes for formats of recorded runs, and for the readers that yield a run's records and steps."""
 
 from __future__ import annotations
 

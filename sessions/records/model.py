@@ -230,7 +230,7 @@ class Step:
     diff: str | None = None
     """A diff of this step's own changes, if recorded."""
     diff_so_far: str | None = None
-    """A diff of the changes of all steps up to this one, if recorded."""
+    """A diff of all changes up to this step, if recorded."""
     edits: tuple[FileEdit, ...] = ()
     flags: frozenset[str] = frozenset()
     derived: frozenset[str] = frozenset()
@@ -264,7 +264,7 @@ class Run:
     suspicious: tuple[str, ...] = ()
     """The reasons why a pass has to be read before it counts as solved."""
     confirmation: str = ""
-    """The outcome of the confirmation of a pass, in a few words; empty without a confirmation."""
+    """The outcome of confirming a pass, in a few words; empty without a confirmation."""
     score: float | None = None
     exit_status: str = ""
     submission: str = ""

@@ -217,7 +217,7 @@ class FileProbe:
         return False
 
     def late(self, key: str) -> Json:
-        """Return the value of a key of the top object near the end of the text; None if it is not found.
+        """Return the value of a top-level key near the end of the text; None if it is not found.
 
         This is a cheap guess, which the index replaces with the real value.
         """
@@ -270,7 +270,7 @@ class FileProbe:
         return keys_found if whole or opening < 0 else {}
 
     def early(self, key: str) -> Json:
-        """Return the value of a key of the top object if it is near either end of the file, else None."""
+        """Return the value of a top-level key if it is near either end of the file, else None."""
         value = self.object.get(key)
         return self.late(key) if value is None else value
 

@@ -517,7 +517,7 @@ def _line(
     except (ValueError, RecursionError):
         yield RawRecord(start, end, None, "is cut off" if last else "can't be decoded")
         return
-    plain = "null" if fields is None else "a text" if isinstance(fields, str) else "a number, true or false"
+    plain = "null" if fields is None else "a string" if isinstance(fields, str) else "a number, true or false"
     yield RawRecord(
         start, end, fields, "" if isinstance(fields, dict | list) else f"is {plain} and not an object"
     )

@@ -51,7 +51,7 @@ class FileChange:
     path: str
 
     def part(self, path: str) -> FileDiff | None:
-        """Return a diff of the part of the file `path` that the change shows; None if it shows none."""
+        """Return a diff of the shown part of the file `path`; None if it shows none."""
         return None
 
     def applied(self, path: str, before: bytes) -> bytes:
@@ -485,7 +485,7 @@ def _text(value: Json) -> str:
 
 
 def _line_count(lines: list[str]) -> int:
-    """Return the number of lines of a string split at newlines; an empty last item does not count."""
+    """Return the number of lines in a string split at newlines; an empty last item does not count."""
     ends_with_newline = not lines[-1]
     return len(lines) - ends_with_newline
 

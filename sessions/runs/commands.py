@@ -14,7 +14,7 @@ from gistpoint.sessions.formats.shared.calls import command_in
 from gistpoint.sessions.records.model import Json, RunCall, Step
 
 _LONGEST = 20_000
-"""The maximum number of characters of a command that are parsed."""
+"""The maximum number of characters in a command that are parsed."""
 _READERS = frozenset({"cat", "nl", "head", "tail", "less", "more", "sed", "open", "view", "bat", "batcat"})
 _WHOLE_READERS = _READERS - {"head", "tail", "sed", "open"}
 _PATH = re.compile(r"(?![-<>])(?=.*[/.])[^*?$(){}\\ ]+", re.DOTALL)

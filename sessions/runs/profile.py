@@ -104,7 +104,7 @@ class Counted:
 
 @dataclass(slots=True)
 class WorkShare:
-    """The number of steps of a kind of work, and the seconds they took."""
+    """The number of steps in one kind of work, and the seconds they took."""
 
     steps: int = 0
     seconds: float = 0.0

@@ -352,7 +352,7 @@ def unanswered(step: Step) -> frozenset[int]:
 
 
 def title_of(step: Step, scope: TextScope, number: int) -> str:
-    """Return the heading of a part of a step: its scope, and facts about a call or result."""
+    """Return the heading of one part of a step: its scope, and facts about a call or result."""
     match scope:
         case TextScope.CALL:
             call = step.calls[number]

@@ -21,7 +21,7 @@ from gistpoint.sessions.runs.rendering import header_texts
 _TIMEOUT_S = 2.0
 _AROUND = 80
 _OVERLAP = 4096
-"""The number of characters of a piece that are searched again with the next one, where a match may end."""
+"""The number of characters in a piece that are searched again with the next one, where a match may end."""
 _TRACEBACK = "Traceback (most recent call last)"
 _LONGEST_TRACEBACK = 20_000
 """The number of characters in which the head and the end of a traceback are searched for."""

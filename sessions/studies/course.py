@@ -25,7 +25,7 @@ from gistpoint.sessions.studies.folder import StudyFolder, StudyTemplate, create
 from gistpoint.sessions.tasks import TaskStore, read_set
 
 DEMO = "demo"
-"""The name of the set of tasks that gistpoint contains."""
+"""The name of the task set that gistpoint contains."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

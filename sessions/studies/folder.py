@@ -191,7 +191,7 @@ class StudyFolder:
         return operation
 
     def basis(self) -> Mapping[str, int]:
-        """Return the number of lines of each log file in `ledger`, by the hash of the file's writer."""
+        """Return the number of lines in each log file in `ledger`, by the hash of the file's writer."""
         return self.store.basis()
 
     def publish(self, folder: Path) -> Publication:

@@ -36,7 +36,7 @@ _KINDS: Mapping[StepKind, str] = {
 def foreign_row(
     document: RunDocument, key: str, study: Study, solver: DeclaredSolver, task: StudyTask, full: Task
 ) -> AttemptRow:
-    """Return the row of a run of another program; facts that its file does not record are None.
+    """Return the row of another program's run; facts that its file does not record are None.
 
     A run with a suspicious pass does not count as solved before it has been reviewed. Which functions were
     found is inferred from the edits in the steps.

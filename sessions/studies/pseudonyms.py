@@ -109,7 +109,7 @@ class Pseudonyms:
 
 
 def monday(utc_ms: int) -> int:
-    """Return the start of the week of a time, Monday 0:00 UTC, in milliseconds since 1970; 0 for 0."""
+    """Return the start of a time's week, Monday 0:00 UTC, in milliseconds since 1970; 0 for 0."""
     if not utc_ms:
         return 0
     day = utc_datetime(utc_ms).replace(hour=0, minute=0, second=0, microsecond=0)

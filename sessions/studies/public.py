@@ -63,7 +63,7 @@ def _order(row: AttemptRow) -> tuple[str, str, int, str]:
 
 
 def public_week(utc: str) -> str:
-    """Return the Monday of the week of a time, in ISO 8601; empty for an empty string."""
+    """Return the Monday of a time's week, in ISO 8601; empty for an empty string."""
     return utc_text(monday(round(datetime.fromisoformat(utc).timestamp() * 1000))) if utc else ""
 
 

@@ -141,7 +141,7 @@ def _add_operation(secrets: Secrets, study: Study, operation: StudyOperation) ->
 
 
 _IDENTITIES = {"person": "a code", "attempt": "the id of an attempt"}
-"""The description of the identity of each kind of subject."""
+"""The identifying description of each kind of subject."""
 
 
 def _add_journal(secrets: Secrets, study: Study, published: PublishedAttempt) -> None:

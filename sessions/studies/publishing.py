@@ -45,7 +45,7 @@ def header_of(journal: bytes) -> AttemptStarted | None:
 
 
 def head_at(journal: bytes, size: int) -> str:
-    """Return the hash of the line of a journal that ends after `size` bytes; empty if none ends there."""
+    """Return the hash of a journal's line that ends after `size` bytes; empty if none ends there."""
     if not 0 < size <= len(journal) or journal[size - 1 : size] != b"\n":
         return ""
     return line_hash(journal[journal.rfind(b"\n", 0, size - 1) + 1 : size])

@@ -38,7 +38,7 @@ _IDENTITIES = {
 
 @dataclass(frozen=True, slots=True)
 class Recruit:
-    """A row of a table of people to enrol."""
+    """A row in a table of people to enrol."""
 
     external: str = ""
     """The recruiter's identifier; the code is then random."""

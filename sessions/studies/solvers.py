@@ -79,7 +79,7 @@ class _TakenRuns:
     """The runs that were already read, so that none counts twice."""
 
     solvers: dict[str, str] = field(default_factory=dict)
-    """The name of the solver of each run, by the run's name."""
+    """The solver's name for each run, by the run's name."""
     names: dict[str, str] = field(default_factory=dict)
     """The name of each run, by the key of its attempt."""
 

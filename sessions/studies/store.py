@@ -161,7 +161,7 @@ class StudyLog(SideFileStore[StudyOperation, StudyBook]):
         return found
 
     def at(self, basis: Mapping[str, int]) -> tuple[StudyOperation, ...]:
-        """Return the operations in the first lines of each file; `basis` is the number of lines of each."""
+        """Return the operations in the first lines of each file; `basis` is the number of those lines."""
         found: dict[str, StudyOperation] = {}
         for path in self.files():
             count = basis.get(writer_sha8(writer_of(path)), 0)

@@ -23,7 +23,7 @@ def checked_code(code: str) -> str:
 
 
 def writer_of(path: Path) -> str:
-    """Return the writer of a file of operations, from the file's name."""
+    """Return the writer of an operations file, from the file's name."""
     return unquote(path.stem)
 
 

@@ -575,5 +575,5 @@ def miscounted(connection: Connection, folders: Iterable[Path]) -> dict[str, Con
 
 
 def ends_there(connection: Connection) -> dict[str, tuple[int, str]]:
-    """Return the number of lines of each attempt in the store and the hash of the last line, by its id."""
+    """Return the number of lines in each attempt in the store and the hash of the last line, by its id."""
     return {row.id: (row.seq, row.head) for row in connection.execute(_ALL)}

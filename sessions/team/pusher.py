@@ -43,7 +43,7 @@ _LOG = logging.getLogger(__name__)
 
 
 class MirrorPhase(StrEnum):
-    """The phase of the mirror of this program's attempts."""
+    """The phase in which this program's attempts are mirrored."""
 
     IDLE = "idle"
     """No attempt has been opened yet."""

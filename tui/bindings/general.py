@@ -136,7 +136,7 @@ STUDY_KEYS: tuple[Key, ...] = (
         "Stop taking part for good; your data are kept or erased",
         show=True,
     ),
-    # Consent texts of earlier studies name Ctrl+G, so between tasks it explains what to press instead.
+    # Earlier studies' consent texts name Ctrl+G, so between tasks it explains what to press instead.
     _study("study.no_task", "ctrl+g", "no_task", "Give up this task", "Only while a task is open"),
     _assigned("assigned.open", "enter", "open", "Open", "Begin the task, or continue it", show=True),
 )

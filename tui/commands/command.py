@@ -157,7 +157,7 @@ class CommandParser(argparse.ArgumentParser):
                 group.description = description
 
     def _group_help(self) -> str:
-        """Return the help of a group of commands: the common ones explained, the rare ones by name only."""
+        """Return the help for a group of commands: the common ones explained, the rare ones by name only."""
         explained = {name: text for name, text in self.commands().items() if name not in self.rare}
         width = max(map(len, explained))
         named = textwrap.fill(", ".join(self.rare), shutil.get_terminal_size().columns - 2)
@@ -196,7 +196,7 @@ class CommandParser(argparse.ArgumentParser):
         return None if found is None else found.choices.get(name)
 
     def commands(self) -> dict[str, str]:
-        """Return the line of help of each listed subcommand, by its name."""
+        """Return the help line of each listed subcommand, by its name."""
         return {
             choice.dest: choice.help or ""
             for action in self._actions

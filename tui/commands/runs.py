@@ -274,7 +274,7 @@ def show(request: ShowRun) -> int:
             "--profile shows the whole run, but --step shows one step.", hint="Give one of the two."
         )
     if request.whole and (request.step is None or request.json):
-        raise UserError("--whole is about the texts of one step.", hint="Give --step too, and not --json.")
+        raise UserError("--whole is about the text of one step.", hint="Give --step too, and not --json.")
     document = open_named(request.recorded)
     if request.step is None:
         _settled(document)
@@ -550,7 +550,7 @@ SHOW = CliCommand(
         "step": option("everything in step N, counted from 1", metavar="N", read=_step_number),
         "json": option("the run, or the step, as ATIF; a profile as JSON"),
         "profile": option("the work by time, waste, test runs and context"),
-        "whole": option("with --step, all of each text, however long"),
+        "whole": option("with --step, all text, however long"),
         "read_as": READ_AS,
     },
 )

@@ -98,7 +98,7 @@ class TextSeal:
         return text.translate(self._open) if self.needed else text
 
     def shown(self, text: str) -> str:
-        """Return a sealed text for display, with one character for each of the original's."""
+        """Return sealed text for display, with one character for each of the original's."""
         return visible(text.translate(self._show) if self.needed else text)
 
 
@@ -455,7 +455,7 @@ class FunctionEditor(WritingArea):
         """Do nothing: lines are highlighted when they are drawn."""
 
     def find_matching_bracket(self, bracket: str, search_from: Location) -> Location | None:
-        """Return the place of the match of the bracket at or before `search_from`; None if there is none."""
+        """Return the place of the bracket that matches the one at or before `search_from`, if any."""
         row, column = search_from
         for place in ((row, column), (row, column - 1)):
             partner = self._python.partner(place) if place[1] >= 0 else None

@@ -38,7 +38,7 @@ _HEAD = 3
 _BEGINS = re.compile(r"\s*(?:[-*+\N{BULLET}:@>#|=~]|\d+[.)]\s|\w[\w ,*]*:(?:\s|$))")
 """Matches a line that begins an entry of a list, a field or a table."""
 _FULL_LINE = 50
-"""The minimum number of characters of a line that was wrapped, rather than ended."""
+"""The minimum number of characters in a line that was wrapped, rather than ended."""
 _PROSE = "italic"
 _HEADINGS = ("bold underline $text-primary", "bold $text-primary")
 _LOOKS = {"code": "$text-accent", "bold": "bold"}
@@ -182,7 +182,7 @@ class MarkdownText(TextView):
         return marked + super().spans(line, start, end)
 
     def line_tokens(self, line: int) -> LineTokens | None:
-        """Return the tokens of a line of code; None for other lines, and until the code is highlighted."""
+        """Return the tokens in a line of code; None for other lines, and until the code is highlighted."""
         return super().line_tokens(line) if self.as_source else self._blocks.get(line)
 
     def _colour_blocks(self) -> None:

@@ -15,7 +15,7 @@ from textual.css.scalar import Unit
 from textual.widget import Widget
 
 _LEAST = {"horizontal": 16, "vertical": 4}
-"""The minimum number of cells of a pane, by direction."""
+"""The minimum number of cells in a pane, by direction."""
 _STEP = {"horizontal": 4, "vertical": 2}
 """The number of cells by which a key moves a frame, by direction."""
 _SIZES: WeakKeyDictionary[App[object], dict[str, int]] = WeakKeyDictionary()

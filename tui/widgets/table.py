@@ -33,11 +33,11 @@ from gistpoint.tui.widgets.fitted import Fitted
 from gistpoint.tui.widgets.record_list import Piece, RecordList, fitted_cells
 
 _LONGEST = 500
-"""The number of characters of a cell that are measured. No terminal is wider."""
+"""The number of characters in a cell that are measured. No terminal is wider."""
 _MARK = "bold underline $text-warning"
-"""The style of emphasised parts of a cell, which is visible without colours."""
+"""The style of emphasised parts in a cell, which is visible without colours."""
 _LONGEST_WORD = 24
-"""The maximum number of characters of a word that is left out as a whole where an excerpt is cut."""
+"""The maximum number of characters in a word that is left out as a whole where an excerpt is cut."""
 _INDENT = "  "
 """The indent of the rows below the heading of a group. A row that is alone in its group has none."""
 

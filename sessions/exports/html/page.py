@@ -48,9 +48,9 @@ from gistpoint.sessions.runs.rendering import (
 )
 
 KEPT, KEPT_OF_DIFF = 12, 60
-"""The number of lines of a folded text, and of a folded diff, that stay visible; see `_folded`."""
+"""The number of lines in folded text, and in a folded diff, that stay visible; see `_folded`."""
 WIDTH = 160
-"""The number of characters of a line beyond which it counts as several."""
+"""The number of characters in a line beyond which it counts as several."""
 LONGEST = 100_000
 """The maximum number of characters in a string on the page; a longer one is cut in the middle."""
 LARGE, LONGEST_IN_LARGE = 24_000_000, 4_000

@@ -24,7 +24,7 @@ def page_head(title: str, policy: str, style: str, *, links: str = "", styles: s
 
 
 def packaged(*names: str) -> str:
-    """Return the text of files of this package, such as style sheets, one after another."""
+    """Return the contents of this package's files, such as style sheets, one after another."""
     folder = files("gistpoint.sessions.exports.html")
     return "".join(folder.joinpath(name).read_text("utf-8") for name in names)
 

@@ -36,7 +36,7 @@ _VERSION = 2
 _SCORER = "gistpoint"
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _WRITTEN = (1980, 1, 1, 0, 0, 0)
-"""The time of all members of an archive, so that equal data result in equal bytes."""
+"""The modification time of all archive members, so that equal data result in equal bytes."""
 
 
 def inspect_files(export: StudyExport) -> Iterator[tuple[str, bytes]]:

@@ -22,7 +22,7 @@ REPOSITORY, GIST_FOLDER = "/repo", "/gist"
 
 MCP_URL = "http://host.docker.internal:8765/mcp"
 VERDICT_TOKEN = "GISTPOINT_VERDICT_TOKEN"
-"""The variable with the verifier's token for the server of the tools."""
+"""The variable with the verifier's token for the tool server."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,7 +80,7 @@ class TaskExportSettings:
 
     @property
     def verdict_url(self) -> str:
-        """The address at which the server of the tools gives its verdict; empty without a server."""
+        """The address at which the tool server gives its verdict; empty without a server."""
         return urlunsplit(urlsplit(self.mcp_url)._replace(path="/verdict", query="")) if self.mcp_url else ""
 
 

@@ -98,7 +98,7 @@ def requirements(one: ExportedTask) -> str:
 def verifying_script(one: ExportedTask, served: str = "") -> str:
     """Return the script that judges a solver's work; it writes no reward if there is no verdict.
 
-    `served` is the address at which the server of the tools gives its verdict; empty if there is no server.
+    `served` is the address at which the tool server gives its verdict; empty if there is no server.
     """
     place = one.gist_path or REPOSITORY
     gone = f"rm -rf {REPOSITORY}\n" if one.gist_path else ""

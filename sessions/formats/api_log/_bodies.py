@@ -58,7 +58,7 @@ _OF_REPLY = (
 )
 """The members that describe a reply; its other members are settings of the request."""
 _OF_REQUEST = ("input", "instructions", "previous_response_id")
-"""The members of a response of OpenAI's API that describe its request."""
+"""The members of an OpenAI response that describe its request."""
 
 
 def sides_of(exchange: Json) -> tuple[dict[str, Json], dict[str, Json]]:

@@ -234,7 +234,7 @@ def _outcome(index: int, raws: Sequence[Raw]) -> Step:
 
 
 def _recognised(probe: FileProbe) -> tuple[Format, RunEntry]:
-    """Return the format of a file of the agent, and its first run. Raises `RunFileError` if it has none."""
+    """Return the format of an agent's file, with its first run. Raises `RunFileError` if it has none."""
     from gistpoint.sessions.formats.registry import recognise
 
     known = recognise(probe)

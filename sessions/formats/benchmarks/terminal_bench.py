@@ -158,7 +158,7 @@ def _verdict(trial: dict[str, Json]) -> str:
 
 
 def _episode(index: int, raws: Sequence[Raw], name: str) -> Step:
-    """Return the step of one reply of the harness's own agent, with what the terminal showed afterwards."""
+    """Return the step of one reply by the harness's own agent, with what the terminal showed afterwards."""
     text = as_str(raws[0].value)
     answer = _json_in(text)
     commands = [as_text(first(item, "keystrokes", "command")) for item in objects(answer.get("commands"))]

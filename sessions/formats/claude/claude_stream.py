@@ -127,7 +127,7 @@ class _Reader(RunReader):
         return self._replies.setdefault(name, step_count) if name else step_count
 
     def _of_event(self, event: dict[str, Json], step_count: int) -> int:
-        """Return the step of a piece of a reply, which is that of the message named by the first piece."""
+        """Return the step of one piece of a reply, which is that of the message named by the first piece."""
         if event.get("type") == "message_start" or self._streamed < 0:
             self._streamed = self._of_reply(as_str(as_dict(event.get("message")).get("id")), step_count)
         return self._streamed

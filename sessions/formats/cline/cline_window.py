@@ -63,7 +63,7 @@ _SURROUNDINGS = re.compile(r"^<environment_details>$.*", re.M | re.S)
 _ANSWERS = frozenset({"attempt_completion", "ask_followup_question", "plan_mode_respond", "new_task"})
 """Tools whose results are messages of the user, which have a separate record."""
 _READING = ("list", "search", "web", "codebase", "fetch")
-"""The beginnings of the names of tools whose `content` is their result, not an argument."""
+"""The prefixes of tool names whose `content` is their result, not an argument."""
 
 
 class _SentBack(NamedTuple):

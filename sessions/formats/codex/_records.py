@@ -65,7 +65,7 @@ def reports(kind: str) -> bool:
 
 
 def item_type(item: dict[str, Json]) -> str:
-    """Return the type of an item of a paginated history, capitalised as only some versions write it."""
+    """Return the type of an item in a paginated history, capitalised as only some versions write it."""
     kind = as_str(item.get("type"))
     return kind[:1].upper() + kind[1:]
 
@@ -95,5 +95,5 @@ def tokens_of(usage: dict[str, Json]) -> Tokens:
 
 
 def text_of(item: dict[str, Json]) -> str:
-    """Return the text of an item of a paginated history."""
+    """Return the text of an item in a paginated history."""
     return as_text(first(item, "content", "text", "summary_text", "raw_content", "message"))

@@ -315,7 +315,7 @@ def _leaves(value: Json) -> Iterator[str]:
 
 
 def _group(index: int, raws: Sequence[Raw], value: Record) -> Step:
-    """Return the step of a group of parts of the shown response, if no replies are recorded as rounds."""
+    """Return the step for a group of parts of the shown response, if no replies are recorded as rounds."""
     parts = value.objects("response")
     invoked = _of_kind(parts, "toolInvocationSerialized")
     calls = tuple(map(_invocation, invoked))

@@ -126,7 +126,7 @@ def event_step(index: int, raws: Sequence[Raw]) -> Step:
 
 
 def _quiet(index: int, raws: Sequence[Raw], name: str, head: Record) -> StepBuilder:
-    """Return the builder of a step of bookkeeping; a sample's first event contains its task."""
+    """Return the builder of a bookkeeping step; a sample's first event contains its task."""
     kind = StepKind.TASK if name == "sample_init" else StepKind.STATE
     sample = head.inner("sample")
     if sample:

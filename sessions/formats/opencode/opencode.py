@@ -132,7 +132,7 @@ class _StoredReader(_Reader):
 
 
 def _as_exported(value: Json) -> Json:
-    """Return the file of a message or of a part in the form of an export's message."""
+    """Return a message's or part's file in the form of an export's message."""
     return {"parts": [value]} if "messageID" in as_dict(value) else {"info": value}
 
 
@@ -144,7 +144,7 @@ def _tokens(info: Record) -> Tokens:
 
 
 def _links(parts: list[Record]) -> list[str]:
-    """Return the names of the exports of sessions that calls started; they may be next to this file."""
+    """Return the names of exports for sessions that calls started; they may be next to this file."""
     return [f"{session}.json" for session in words_of(parts, "state", "metadata", "sessionId") if session]
 
 

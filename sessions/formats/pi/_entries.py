@@ -1,4 +1,4 @@
-"""Makes steps of the entries of a session: replies with their results, and what else happened."""
+"""Makes steps from a session's entries: replies with their results, and what else happened."""
 
 from __future__ import annotations
 

@@ -41,7 +41,7 @@ def first_group(pattern: re.Pattern[str], text: str) -> str:
 
 
 _LONGEST_TEXT = 1 << 20
-"""The maximum number of bytes of a log that are shown."""
+"""The maximum number of bytes in a log that are shown."""
 
 
 def text_of(blob: Blob) -> str:

@@ -215,7 +215,7 @@ def _listed(value: Json) -> Json:
 
 
 def _value(value: Json) -> Json:
-    """Return the value of an attribute of OTLP: an object whose only key is the type of its value."""
+    """Return the value of an OTLP attribute: an object whose only key is the type of its value."""
     holder = as_dict(value)
     if not holder:
         return value

@@ -8,7 +8,7 @@ from __future__ import annotations
 from gistpoint.sessions.records.archives import Archive, Blob, RunFileError
 
 DATABASE = "database"
-"""The kind of the archive of a database's sessions."""
+"""The kind of archive for a database's sessions."""
 _HEAD = b"SQLite format 3\0"
 
 

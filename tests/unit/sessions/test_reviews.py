@@ -393,7 +393,7 @@ def test_one_s_own_labels_come_first_and_faults_are_named(tmp_path: Path) -> Non
         ("verdict = 1", "review.toml: 'verdict' must be a list of tables"),
         (
             '[[verdict]]\nkey = "Z"\nwords = 3\nmeans = "accept"',
-            "verdict 1: 'words' must be a text of 1 to 60",
+            "verdict 1: 'words' must be a string of 1 to 60",
         ),
         (
             '[[verdict]]\nkey = "Z"\nwords = "no"\nmeans = "fine"',

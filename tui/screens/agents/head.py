@@ -18,7 +18,7 @@ from gistpoint.tui.widgets.record_list import fitted_cells
 
 _SEPARATOR = " · "
 _SOLVED = "solved"
-"""The beginning of the names of all rates of solved jobs."""
+"""The prefix of all rates of solved jobs."""
 _PADDING = 2
 TALL = 30
 """The height of a screen, in lines, from which all parts are shown."""

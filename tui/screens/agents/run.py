@@ -41,7 +41,7 @@ _NOTE, _NOTE_LOSS = 3, 10
 """The number of lines about the job under the cursor, and of cells that a line may lose to its margins and
 to a word that does not fit."""
 _FRAME = 2
-"""The number of lines of a frame."""
+"""The number of lines in a frame."""
 
 
 class RunReading(NamedTuple):
@@ -105,7 +105,7 @@ class RunWatchScreen(BaseScreen[None]):
         self._at_work = False
         self._progress = ""
         self._last_utc_ms = 0
-        """The time of the last event of all attempts."""
+        """The time of the last event in any attempt."""
         self._shown = False
         """Whether anything was read yet."""
         self._note_text = ""

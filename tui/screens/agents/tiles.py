@@ -33,7 +33,7 @@ from gistpoint.tui.widgets.record_list import Piece, fitted_cells
 WIDTH = 47
 """The least width of a tile, in cells, if there are several in a row."""
 HEIGHT = 5
-"""The number of lines of a tile."""
+"""The number of lines in a tile."""
 _GAP = 2
 _MARGIN = 2
 """The number of cells before the lines of a tile, in which the cursor is drawn."""
@@ -140,7 +140,7 @@ class AttemptTiles(LineCanvas):
         return self.in_a_row(self.sight.width)
 
     def _span(self, column: int) -> tuple[int, int]:
-        """Return the first cell of a column of tiles, and the one after its last."""
+        """Return the first cell in a column of tiles, and the one after its last."""
         columns, width = self.columns, self.sight.width + _GAP
         return column * width // columns, (column + 1) * width // columns - _GAP
 

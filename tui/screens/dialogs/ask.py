@@ -32,7 +32,7 @@ from gistpoint.tui.widgets.plain import Plain, plain_line
 
 Answer = TypeVar("Answer")
 _FILTER = "0"
-"""The name of the field of a list that is filtered, among the drafts of its dialog."""
+"""The name under which a dialog's drafts contain the filter of a list."""
 ON_THEIR_WAY_S = 1.0
 """The seconds for which a dialog opened unasked ignores keys: they were meant for another screen."""
 

@@ -54,7 +54,7 @@ Answer = TypeVar("Answer")
 
 _FOLLOW_S = 1.0
 _STEPS_SHARE, _FOR_THE_STEP, _LEAST_STEPS = 36, 100, 40
-"""Limits of the width of the list of steps.
+"""Limits on the width of the step list.
 
 It has at most this percentage of the screen's width or, if that is more, all but this many cells; and at
 least this many cells, for the words in its frame.

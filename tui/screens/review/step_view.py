@@ -50,7 +50,7 @@ _COLOUR_S = 0.05
 _READ_S = 20
 """Seconds for which the name of an image's file is shown."""
 _SHORT = 1_500
-"""The maximum number of characters of code that are coloured at once, which takes a millisecond or two."""
+"""The maximum length, in characters, of code to colour at once, which takes a millisecond or two."""
 
 
 class StepPart(NamedTuple):
@@ -364,7 +364,7 @@ class StepView(TextView):
             self.post_message(self._Coloured(tokens, part.first, part.after))
 
     def line_tokens(self, line: int) -> LineTokens | None:
-        """Return the tokens of a line of code; None while the text is drawn as a terminal shows it."""
+        """Return the tokens in a line of code; None while the text is drawn as a terminal shows it."""
         return None if self.terminal else super().line_tokens(line)
 
     def line_style(self, line: int) -> str:

@@ -105,7 +105,7 @@ class GivenVerdict:
 
     @classmethod
     def by_word(cls, word: VerdictWord) -> GivenVerdict:
-        """Return the verdict that a verdict word stands for."""
+        """Return the verdict that a verdict word gives."""
         return cls(word.means, reasons_of(word.means, word.reasons), words=word.words)
 
 

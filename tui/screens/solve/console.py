@@ -180,7 +180,7 @@ class Console(Vertical):
         self._under_way = self._shown_words
 
     def call_ended(self) -> None:
-        """Clear the text about the call, unless another text has replaced it."""
+        """Clear the text about the call, unless other text has replaced it."""
         if self._under_way:
             self.unsay(self._under_way)
         self._under_way = ""

@@ -40,7 +40,7 @@ EMPTY = "Nothing has been read yet: choose a file (F3), or search (S)"
 
 
 _FEWEST_COLUMNS, _MOST_COLUMNS = 24, 40
-"""The bounds of the width of the files, in cells."""
+"""The minimum and maximum width of the file list, in cells."""
 _FRAME = 2
 _ON = {"edit": ("function",), "suspect": ("function",), "list_functions": ("file", "function")}
 """The kinds of rows on which each action is possible."""
@@ -154,7 +154,7 @@ class FilesPane(StatePane):
 
 
 class CodePane(StatePane):
-    """The pane that shows one file or function at a time. The position in each text is kept."""
+    """The pane that shows one file or function at a time. The position in each of them is kept."""
 
     BINDINGS: ClassVar[list[BindingType]] = [*bindings_of(KeyScope.CODE)]
 

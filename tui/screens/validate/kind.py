@@ -17,7 +17,7 @@ class ValidatingKind:
     """
 
     given = TrialSubject.CORRUPTED
-    """The subject of a trial of the task itself."""
+    """The subject of a trial that tests the task itself."""
 
     def overview(self, known: Known, width: int) -> list[Line]:
         """Return the lines of the overview."""

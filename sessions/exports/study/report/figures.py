@@ -183,7 +183,7 @@ def _footer(look: Look) -> float:
 
 
 def _legend_columns(entries: Sequence[str], look: Look) -> int:
-    """Return the number of columns of the legend for which there is room."""
+    """Return the number of columns in the legend for which there is room."""
     longest = max((len(line) for entry in entries for line in entry.split("\n")), default=1)
     room = int(look.width * 72 / (look.font * 0.9 * 0.62))
     return max(1, min(len(entries), room // (longest + 7)))

@@ -89,9 +89,9 @@ def page(report: StudyReport) -> Iterator[str]:
 
 
 _LONG = 30
-"""The number of characters of a word beyond which it may be broken anywhere."""
+"""The number of characters in a word beyond which it may be broken anywhere."""
 _MANY = 9
-"""The number of columns of a matrix beyond which its figure has the whole width."""
+"""The number of columns in a matrix beyond which its figure has the whole width."""
 
 
 class _ReportPage:
@@ -306,7 +306,7 @@ def _note(note: str) -> str:
 
 
 def _of_numbers(findings: Findings) -> FindingsTable:
-    """Return a table of the numbers of an analysis, for one that has no table."""
+    """Return a table of an analysis's numbers, for one that has no table."""
     return FindingsTable("Estimates", ("key", "estimate"), tuple(findings.numbers.items()))
 
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from gistpoint.sessions.runs.searching import Hit
 
 RAW_SHOWN = 2_000_000
-"""The maximum number of bytes of raw records that are shown."""
+"""The maximum number of bytes in raw records that are shown."""
 _SIGNS = {
     signs.SEEN: "not seen yet",
     signs.LABEL: "labelled",
