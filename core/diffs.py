@@ -22,7 +22,7 @@ class DiffError(UserError):
 
 
 class DiffLineKind(StrEnum):
-    """The kind of a line of a hunk."""
+    """The kind of a line in a hunk."""
 
     CONTEXT = " "
     REMOVED = "-"

@@ -71,12 +71,12 @@ class Locations(NamedTuple):
 
     @property
     def reviews(self) -> Path:
-        """The folder of reviews of runs, with a file for each reviewer."""
+        """The folder of run reviews, with a file for each reviewer."""
         return self.data / "reviews"
 
     @property
     def imports(self) -> Path:
-        """The folder of the imported results of public data sets, with a file for each data set."""
+        """The folder of results imported from public data sets, with a file for each data set."""
         return self.data / "imports"
 
     @property
@@ -86,7 +86,7 @@ class Locations(NamedTuple):
 
     @property
     def validations(self) -> Path:
-        """The folder of validations of tasks, with a file for each validator, and of their drafts."""
+        """The folder of task validations, with a file for each validator, and of their drafts."""
         return self.data / "validations"
 
     @property

@@ -21,7 +21,7 @@ from gistpoint import __version__
 from gistpoint.core.running import CancelToken
 
 MOST_BYTES = 64 * 1024**2
-"""The maximum number of bytes of a journal sent in either direction."""
+"""The maximum number of bytes in a journal sent in either direction."""
 
 
 class WorkerIntroduction(msgspec.Struct, frozen=True, kw_only=True):

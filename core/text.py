@@ -141,7 +141,7 @@ _ERROR_LINES = 3
 
 
 def last_lines(message: str) -> str:
-    """Return the last lines of an error of pytest, those that pytest marks with `E` if there are any."""
+    """Return the last lines of pytest's error, those that pytest marks with `E` if there are any."""
     lines = [line.strip() for line in message.splitlines() if line.strip()]
     marked = [line.removeprefix("E").strip() for line in lines if line.startswith("E ")]
     return "\n".join((marked or lines)[-_ERROR_LINES:])

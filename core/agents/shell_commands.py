@@ -15,7 +15,7 @@ from gistpoint.core.tools.declaration import Argument, ArgumentKind, Tool, find_
 
 _HEREDOC = re.compile(r"<<(-?)\s*(['\"]?)([A-Za-z_]\w*)\2")
 _ECHO = 80
-"""The maximum number of characters of a misplaced word that a refusal repeats."""
+"""The maximum number of characters in a misplaced word that a refusal repeats."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -510,7 +510,7 @@ class Attempt:
         saved = self._begin(saving)
         if self._answer(saved, UNATTENDED, ends=False).refused and not last:
             raise AttemptError(
-                "What was typed can't be saved.", hint="The answer to the call gives the reason."
+                "The typed text can't be saved.", hint="The answer to the call gives the reason."
             )
 
     def _complete_automatic(self, run: RunContext) -> None:

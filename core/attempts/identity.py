@@ -11,7 +11,7 @@ from typing import Any
 from gistpoint.core.errors import AttemptError
 
 TIME_CHARACTERS = 10
-"""The number of characters of an attempt's id that encode its start, and sort by it."""
+"""The number of characters in an attempt's id that encode its start, and sort by it."""
 _ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"
 
 PERSON, REPLAY, MODEL, SIMULATED = "person", "replay", "model", "simulated"

@@ -26,7 +26,7 @@ class ShownFunction:
 
 @dataclass(frozen=True, slots=True)
 class Knowledge:
-    """The paths, functions and texts that were shown, with the last call that showed each text."""
+    """The paths and functions that were shown, and the shown contents with their last calls."""
 
     entries: Mapping[str, str] = field(default_factory=dict)
     """The kind of each path, `dir` or `file`."""

@@ -55,7 +55,7 @@ def changes_back(today: str, earlier: str) -> tuple[ChangeBack, ...]:
     """Return the changes that turn the body of `today` into that of `earlier`, in order.
 
     Both are the text of one definition at the left margin. Changes that belong together are joined. Empty if
-    the bodies mean the same, or if they can't be aligned line by line. Raises `CodeError` if a text is not a
+    the bodies mean the same, or if they can't be aligned line by line. Raises `CodeError` if one is not a
     single definition.
     """
     now = read_snippet(today).node

@@ -39,7 +39,7 @@ class LoopSettings:
     """With more failing tests a corruption is too loud; the model is shown the desired range."""
     keep: Keep = Keep.BEST
     max_tokens: int | None = 500_000
-    """Maximum number of tokens of all requests together, sent and received; None for no limit."""
+    """Maximum number of tokens in all requests together, sent and received; None for no limit."""
     max_cost_usd: float | None = None
 
     @property

@@ -63,7 +63,7 @@ class DemoLibrary:
 
     @cached_property
     def rows(self) -> tuple[FunctionMetrics, ...]:
-        """The metrics of all functions of the library without its tests, from its call graph."""
+        """The metrics of all the library's functions without its tests, from its call graph."""
         tests = frozenset(self.suite.suite.test_files)
         own = {path: data for path, data in self.tree.read_all(".py") if not is_protected(path, tests)}
         return tuple(measure_functions(build_call_graph(own), own))
@@ -89,7 +89,7 @@ class DemoLibrary:
 
     @property
     def functions(self) -> list[str]:
-        """The names of the functions of three lines or more that tests enter, in the order of their files."""
+        """The names of functions with three lines or more that tests enter, in file order."""
         found = definitions(self.tree, frozenset(self.suite.suite.test_files))
         return [
             str(one.ref)

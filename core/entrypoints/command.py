@@ -135,7 +135,7 @@ class Entrypoint:
         return f"{self.target}::{self.qualname.replace('.', '::')}"
 
     def instance_id(self, parameter: str) -> str:
-        """Return the node id of one instance of a test."""
+        """Return the node id of one test instance."""
         return f"{self.node_id}[{parameter}]"
 
     @property

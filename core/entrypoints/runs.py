@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from gistpoint.core.trees import SourceTree
 
 DOCTEST = "doctest:"
-"""The prefix of the names of doctests."""
+"""The prefix of doctests' names."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -64,7 +64,7 @@ def hiding_places(library: SourceLibrary, name: str, least: int) -> int:
 LEAST_CODE_LINES = 6
 """Functions with fewer code lines come last, since a fault in them is seen at once."""
 LEAST, MOST = 2, 4
-"""The bounds of the size of a group, if no size is requested."""
+"""The bounds of a group's size if no size is requested."""
 _TRIED_PARTNERS = 8
 _TRIED_A_PLACE = 4
 """Partners tried for each function of a group whose size is requested."""
@@ -396,7 +396,7 @@ def _points(library: SourceLibrary, names: Sequence[str], metrics: Sequence[str]
 
 
 def _cell(point: Sequence[float], edges: Sequence[Sequence[float]], choice: Choice) -> str:
-    """Return the name of the cell of a point, such as `cyclomatic high, degree low`."""
+    """Return the name of a point's cell, such as `cyclomatic high, degree low`."""
     parts = []
     for metric, value, inner in zip(choice.plane, point, edges, strict=True):
         parts.append(f"{metric} {_quantile(sum(value > edge for edge in inner), choice.bins)}")

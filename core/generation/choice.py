@@ -122,7 +122,7 @@ _LISTED = "`gistpoint code SOURCE --names` prints such a list."
 REACH = 4
 """Maximum number of calls, in either direction, between two functions that have to be near each other."""
 SMALLEST, LARGEST = 1, 8
-"""The bounds of a requested size of a group."""
+"""The bounds of a requested group size."""
 
 
 @dataclass(frozen=True, slots=True)

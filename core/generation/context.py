@@ -45,7 +45,7 @@ class CorruptionScorer(Protocol):
         families: Sequence[Sequence[str]] = (),
         on_reading: OnCount = lambda done, total: None,
     ) -> list[GlanceScore]:
-        """Return the scores of corruptions of one function, from their code and known families.
+        """Return the scores of one function's corruptions, from their code and known families.
 
         `on_reading` is called with the number of those read and of all; what it raises is raised.
         """

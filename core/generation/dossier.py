@@ -36,7 +36,7 @@ class Dossier:
         return sum(file.added + file.removed for file in self.diff)
 
     def text(self, path: str, *, corrupted: bool) -> str:
-        """Return the text of a file of the original tree, or of the corrupted one if `corrupted`.
+        """Return the contents of a file in the original tree, or in the corrupted one if `corrupted`.
 
         Bytes that are not UTF-8 are replaced. Raises `FileNotFoundError` if there is no such file.
         """

@@ -256,7 +256,7 @@ def choose(
 
 
 def _planned(context: Context) -> CandidatePlan:
-    """Return the plan of the candidates of a library."""
+    """Return the plan of a library's candidates."""
     library, settings = context.library, context.settings
     if settings.source is not FaultSource.ATTEMPTS:
         return plan(library, settings)

@@ -62,7 +62,7 @@ _Line = _Begun | _Request | _Ended | _Stopped
 
 @dataclass(frozen=True, slots=True)
 class SpentBySet:
-    """The cost of all conversations of a set so far."""
+    """The cost of all the set's conversations so far."""
 
     requests: int
     usage: Usage
@@ -197,7 +197,7 @@ class SetSpending:
 
 
 class RequestMeter:
-    """A counter of the requests of one conversation in the file of its set."""
+    """A counter of one conversation's requests in its set's file."""
 
     def __init__(self, spending: SetSpending) -> None:
         self._spending = spending

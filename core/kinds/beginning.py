@@ -18,7 +18,7 @@ from gistpoint.core.running import UNATTENDED, RunContext
 from gistpoint.core.trees import SourceTree
 
 MOST_GIVEN_BACK = 3
-"""The maximum number of submissions of one attempt that are given back.
+"""The maximum number of submissions that are given back in one attempt.
 
 A failure that recurs can't be distinguished from one that the solver causes.
 """

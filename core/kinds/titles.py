@@ -128,7 +128,7 @@ def _library(task: Task) -> str:
 
 
 def demo_title(task: Task) -> str:
-    """Return the title of one of the demo's tasks; empty for any other task."""
+    """Return the title of a demo task; empty for any other task."""
     if not task.demo or (task.source.kind, task.source.name) != ("demo", DEMO_LIBRARY):
         return ""
     return _demo_titles().get((str(task.mode), task.several), "")

@@ -96,7 +96,7 @@ def planned_data(
 ) -> Planned:
     """Return the data of the operation `planned`.
 
-    `basis` is the number of lines of each log file that the planner had read.
+    `basis` is the number of lines in each log file that the planner had read.
     """
     return Planned(
         slot=slot,

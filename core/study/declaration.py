@@ -141,7 +141,7 @@ class Training(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class BonusFor(StrEnum):
-    """What a bonus is paid for."""
+    """The basis on which a bonus is paid."""
 
     NONE = ""
     TASK = "task"

@@ -263,7 +263,7 @@ class Erased(Fact, frozen=True, kw_only=True):
     residue: tuple[ResidualAssignment, ...] = ()
     """The counts on which other people's plans rest."""
     covered: dict[str, int] = {}
-    """The number of lines of each deleted file that `residue` takes into account."""
+    """The number of lines in each deleted file that `residue` takes into account."""
 
 
 class TakenBack(Fact, frozen=True, kw_only=True):

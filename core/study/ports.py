@@ -108,7 +108,7 @@ class StudyStore(Protocol):
         ...
 
     def basis(self) -> Mapping[str, int]:
-        """Return the number of lines of each writer in `operations`.
+        """Return the number of lines by each writer in `operations`.
 
         The keys are the first 8 hex digits of the sha256 of the writer.
         """

@@ -78,7 +78,7 @@ class Pace:
     people_per_day: float | None = None
     """People a day who have completed the study, since the opening."""
     median_min: float | None = None
-    """The median of the active minutes of the ended attempts; None with fewer than three."""
+    """The median of active minutes over ended attempts; None with fewer than three."""
 
 
 @dataclass(frozen=True, slots=True)

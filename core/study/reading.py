@@ -24,7 +24,7 @@ FILE = "study.toml"
 TEXTS = "texts"
 FROM_FILE = "file:"
 LARGEST_FILE = 1_000_000
-"""The maximum number of bytes in the declaration, and in each text."""
+"""The maximum number of bytes in the declaration, and in each file of `texts`."""
 RULES_FORM = "rules"
 """The id of the form on keeping the rules, added after each task if no form of the study asks it."""
 _PLACE = re.compile(r"at line \d+, column \d+")
@@ -52,7 +52,7 @@ def read_study(folder: Path) -> Study:
 
 
 def parse_study(declaration: str, text_of: Callable[[str], str]) -> Study:
-    """Return the study that a declaration describes; `text_of` reads a text by the name after `file:`.
+    """Return the study that a declaration describes; `text_of` reads a file by the name after `file:`.
 
     Raises `StudyError`, which names the file and the key, if the declaration has a fault.
     """
@@ -114,7 +114,7 @@ def _parsed(declaration: str) -> Mapping[str, Any]:
 
 
 def _filled_in(values: Mapping[str, Any], text_of: Callable[[str], str]) -> dict[str, Any]:
-    """Return the declaration with `file:NAME` replaced by the content of each text."""
+    """Return the declaration with `file:NAME` replaced by the content of that file."""
 
     def put_in(value: Any, key: str) -> Any:
         if isinstance(value, str) and value.startswith(FROM_FILE):

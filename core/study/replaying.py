@@ -32,7 +32,7 @@ from gistpoint.core.study.steps import (
 )
 
 _OWN = (Consented, Answers, Planned, Begun, Finished, Sitting)
-"""What only the person's own program records; an organiser's records come from another machine."""
+"""Operations that only the person's own program records; an organiser's records come from another machine."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -103,7 +103,7 @@ class ModelBehaviour(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     skill: float = 0.0
     discrimination: float = 1.0
-    """The decrease of the log odds of solving per logit of difficulty."""
+    """The decrease in the log odds of solving per logit of difficulty."""
     calls: float = 9.0
     """The median number of calls before its first submission."""
     seconds_per_turn: float = 12.0

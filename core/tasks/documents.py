@@ -20,7 +20,7 @@ from gistpoint.core.tasks.protection import Protection, protection_document, rea
 TASK_FILE = "task.toml"
 ANSWER_FILE = "answer/answer.json"
 PROTECTIONS_FILE = "answer/protections.json"
-"""What this machine found out about the protection of a task's tree; never in an archive."""
+"""This machine's findings about the protection of a task's tree; never in an archive."""
 ANSWER, _BASELINE, _PROTECTIONS = "gistpoint.answer", "gistpoint.baseline", "gistpoint.protections"
 ANSWER_VERSION = 1
 """The version of the answer and of its baselines."""

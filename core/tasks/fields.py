@@ -52,7 +52,7 @@ class Fields:
         self.error = error
 
     def name(self, key: str) -> str:
-        """Return the full name of a key of this table, for messages."""
+        """Return the full name of a key in this table, for messages."""
         return f"{self.key}.{key}".strip(".")
 
     @overload

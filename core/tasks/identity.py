@@ -54,7 +54,7 @@ def task_id(
 
 
 def hash_of_ids(ids: Iterable[str]) -> str:
-    """Return the hash of a set of test ids."""
+    """Return the hash of several test ids."""
     return sha256_of_json(sorted(ids))
 
 

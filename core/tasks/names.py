@@ -21,7 +21,7 @@ _UNWANTED = (
 """Words that the syllables can form and that nobody wants as a name."""
 _REFUSED = frozenset(re.findall(r"\w+", _UNWANTED))
 _LONGEST = 40
-"""The maximum number of characters of a library's or a function's name in a title."""
+"""The maximum number of characters in a library's or a function's name in a title."""
 _WORDS = re.compile(r"\w+")
 _TWO_WORDS = re.compile(
     f"(?:.*[=,])?(?:[{_CONSONANTS}][{_VOWELS}]){{2}}-(?:[{_CONSONANTS}][{_VOWELS}]){{2}}[{_ENDINGS}]",

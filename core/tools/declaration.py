@@ -15,7 +15,7 @@ from gistpoint.core.tasks.model import ToolLimits
 from gistpoint.core.trees import SourceTree
 
 _ECHO = 80
-"""The maximum number of characters of an unknown name that a refusal repeats."""
+"""The maximum number of characters in an unknown name that a refusal repeats."""
 
 
 class Group(StrEnum):

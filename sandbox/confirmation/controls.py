@@ -48,7 +48,7 @@ class ConfirmationCase:
     original: SourceTree
     hidden: tuple[str, ...]
     seconds: float
-    """The duration of a run of the suite."""
+    """The duration of a suite run."""
 
     @property
     def targets(self) -> tuple[FunctionName, ...]:

@@ -391,7 +391,7 @@ def _first_nodes(exchanges: Sequence[Exchange]) -> dict[str, Any]:
 
 
 def _names_by_class(answered: Message, given: Message) -> dict[str, set[str]]:
-    """Return the names of the attributes of new objects by their class, or of given ones if none is new."""
+    """Return the attribute names of new objects by class, or of given ones if none is new."""
     known: dict[str, set[str]] = {}
     for number, node in (*_objects(answered, given), *_objects(given, {})):
         if node[1] not in known or number not in given:

@@ -78,7 +78,7 @@ class Asked:
     swallowed: set[str] = field(default_factory=set)
     """Those of them that did not come out of the call of the function that called back."""
     state: set[str] = field(default_factory=set)
-    """What its calls changed in the other process, or answered with again, in words."""
+    """The changes that its calls made in the other process, or answered with again, in words."""
 
     def enters(self, function: int) -> bool:
         """Return whether the test called a function, or may have: calls that can't be sent have no number."""

@@ -39,7 +39,7 @@ _MOST_SLOWDOWN = 10.0
 _SLOWDOWN_SAMPLE_S = 0.03
 """The processor time over which the machine's slowdown is measured."""
 _BEGIN_S = 30.0
-"""The time limit of the start of the process, and of the import of a function's module."""
+"""The time limit for starting the process, and for importing a function's module."""
 _LIFE_S = 86_400.0
 _RESULTS = 1 << 31
 _TICK_S = 0.05

@@ -19,7 +19,7 @@ from gistpoint.core.chat import ChatProblem
 from gistpoint.core.text import whole_number
 
 MOST_SHOWN = 1_000
-"""The maximum number of characters of an error that are shown."""
+"""The maximum number of characters in an error that are shown."""
 _LONGEST_MESSAGE = 4_000
 """Vendors' sentences are at the beginning of a message; what follows may be quoted from the request."""
 UNKNOWN_STATUS = 0

@@ -47,7 +47,7 @@ class Room:
     values: int = field(default_factory=lambda: MOST_VALUES)
     characters: int = field(default_factory=lambda: MOST_BYTES)
     written: int = 0
-    """The number of characters of strings, other than those around the message."""
+    """The number of characters in strings, other than those around the message."""
 
     def write(self, values: int, text: str) -> None:
         """Take room for a string of the message. Raises `EndlessReplyError` if there is too little."""

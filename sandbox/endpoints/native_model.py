@@ -59,7 +59,7 @@ class NativeModel(ABC):
 
     @abstractmethod
     def _pieces(self) -> PiecedReply:
-        """Return a reader of the events of a stream."""
+        """Return a reader of a stream's events."""
 
     @abstractmethod
     def _usage(self, reported: object, sent: int, received: int) -> Usage:

@@ -11,7 +11,7 @@ from gistpoint.sandbox.endpoints.streamed import StreamedReply
 from gistpoint.sandbox.endpoints.transport import MOST_BYTES, EndlessReplyError, loaded
 
 _FIELDS = (b":", b"data:", b"event:", b"id:", b"retry:", b"error:")
-"""The beginnings of a stream of events. They decide, since servers also send one under another type."""
+"""The possible beginnings of an event stream. They decide, since servers also send one under another type."""
 _LONGEST_FIELD = max(map(len, _FIELDS))
 _SPACE = b" \t\r\n\xef\xbb\xbf"
 

@@ -38,7 +38,7 @@ def collect_history(
     on_line: Callable[[str], None] = lambda line: None,
     cancel: CancelToken = NEVER,
 ) -> EarlierFiles:
-    """Return the earlier versions of the files of a source, newest first, below `scratch`.
+    """Return the earlier versions of a source's files, newest first, below `scratch`.
 
     Empty if no earlier version has one of the files. Raises `SourceError` for a folder, which has no history,
     and if the history can't be fetched; and `CancelledError` if stopped.

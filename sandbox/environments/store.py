@@ -224,7 +224,7 @@ class EnvironmentStore:
         return Environment(folder, interpreter.path, interpreter.prefix, interpreter.version)
 
     def key(self, pins: EnvironmentPins) -> str:
-        """Return the name of the folder of an environment on this machine."""
+        """Return the name of an environment's folder on this machine."""
         return self._key(pins.python, pins.lock)
 
     def _key(self, python: str, lock: tuple[str, ...]) -> str:

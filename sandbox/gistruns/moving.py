@@ -79,7 +79,7 @@ def _with_absolute_imports(tree: SourceTree, path: str, moved: Collection[str]) 
 
 
 def _left_behind(tree: SourceTree, path: str, node: ast.ImportFrom, moved: Collection[str]) -> str:
-    """Return the absolute name of the module of a relative import; empty if it moves along.
+    """Return the absolute name of a relative import's module; empty if it moves along.
 
     Also empty if it leads out of all packages, which fails on the original as well.
     """

@@ -53,7 +53,7 @@ def _is_operand(caller: FrameType | None) -> bool:
 
 
 def _again(frame: FrameType) -> tuple[FunctionType, list[object]]:
-    """Return a copy of the function of a frame, and the positional arguments that it was called with."""
+    """Return a copy of a frame's function, and the positional arguments of its call."""
     code, names = frame.f_code, frame.f_locals
     cells = tuple(CellType(names[name]) if name in names else CellType() for name in code.co_freevars)
     # The cells are copied as well, because calling the function again must not change what the run sees.
@@ -149,7 +149,7 @@ def _from_getattr(module: object, attribute: str) -> object:
 def _kind(found: object, namespace: Mapping[str, object], itself: object) -> str:
     """Return a description of an object in a few words.
 
-    The text is empty for the gist itself and for a namespace of its own definitions.
+    The text is empty for the gist itself and for a namespace with its own definitions.
     """
     if found is itself and type(found) is ModuleType:
         return ""

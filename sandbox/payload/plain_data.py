@@ -217,7 +217,7 @@ class Encoder:
         return parts.BASE_CONTENTS[base](self, value)
 
     def contents(self, name: str, value: Any) -> list[Any]:
-        """Return the contents of a container of a built-in type."""
+        """Return the contents of a built-in container."""
         contents = _CONTENTS.get(name)
         return contents(self, value) if contents is not None else [self.parts(value)]
 

@@ -269,7 +269,7 @@ class StubCalls:
         return elsewhere
 
     def iterator(self, number: int) -> Iterator[Any]:
-        """Return a generator of the items of an iterator in the other process."""
+        """Return a generator over the items of an iterator in the other process."""
         return self.yielded(number, self.asked[-1], self.shared[-1])
 
     def yielded(self, number: int, function: int, shared: Shared) -> Generator[Any, Any, Any]:

@@ -116,7 +116,7 @@ class CallsInProgress(Protocol):
         ...
 
     def iterator(self, number: int) -> Iterator[Any]:
-        """Return a generator of the items of an iterator in the other process."""
+        """Return a generator over the items of an iterator in the other process."""
         ...
 
 
@@ -280,7 +280,7 @@ def _hides(kind: type, name: str, part: object) -> bool:
 
 
 def _bare_name(function: types.FunctionType | types.MethodType) -> str:
-    """Return the own name of a function of the tests, or a neutral one if that could name a test."""
+    """Return the name of one of the tests' functions, or a neutral name if that could name a test."""
     name = function.__qualname__.rpartition(".")[2]
     return "function" if "test" in name.lower() else name
 

@@ -18,7 +18,7 @@ from gistpoint.core.chat import Usage
 from gistpoint.core.estimates import tokens_in
 
 _SHORT: Final = 200
-"""The maximum number of characters of names and ids."""
+"""The maximum number of characters in names and ids."""
 Table = Mapping[str, Any]
 
 

@@ -83,7 +83,7 @@ def bundled_files() -> dict[str, str]:
 
 
 def _closure() -> set[str]:
-    """Return the names of the program and of all modules of gistpoint that it needs.
+    """Return the names of the program and of all gistpoint modules that it needs.
 
     Its imports within functions count too, unlike those of the other modules. Raises `BundleError` if a
     module needs something outside the standard library.

@@ -33,17 +33,15 @@ def asked_verdict(url: str, task: str) -> AttemptVerdict | None:
     """
     token = os.environ.pop(TOKEN, "")
     if not token:
-        raise ValueError(f"{TOKEN} is not set: the server of the tools gives its verdict only for a token.")
+        raise ValueError(f"{TOKEN} is not set: the tool server gives its verdict only for a token.")
     headers = {"Authorization": f"Bearer {token}"}
     request = urllib.request.Request(url, data=b"", headers=headers, method="POST")
     try:
         with urllib.request.urlopen(request, timeout=_LONGEST_S) as answer:
             found = json.loads(answer.read(_MOST))
     except urllib.error.HTTPError as error:
-        said = error.read(500).decode("utf-8", "replace")
-        raise ValueError(
-            f"The server of the tools refuses its verdict with status {error.code}: {said}"
-        ) from error
+        body = error.read(500).decode("utf-8", "replace")
+        raise ValueError(f"The tool server refuses its verdict with status {error.code}: {body}") from error
     except OSError as error:
         raise ValueError(f"The tool server can't be reached at {url}: {error}.") from error
     return _read(found, task)
@@ -51,7 +49,7 @@ def asked_verdict(url: str, task: str) -> AttemptVerdict | None:
 
 def _read(found: Any, task: str) -> AttemptVerdict | None:
     if not isinstance(found, dict) or found.get("task") != task:
-        raise ValueError("The server of the tools has another task.")
+        raise ValueError("The tool server has another task.")
     attempt, solved, score = found.get("attempt"), found.get("solved"), found.get("score")
     if not attempt:
         return None

@@ -14,7 +14,7 @@ _ALIKE = 0.6
 """Similarity from which a reader sees two lines as a pair."""
 _SAME = 0.97
 _LEAST = 4
-"""Minimum number of tokens of a line that is compared."""
+"""Minimum number of tokens in a line that is compared."""
 _MOST_LINES = 60
 """Maximum number of a function's lines that a changed line is compared with."""
 

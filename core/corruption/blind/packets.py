@@ -126,7 +126,7 @@ class Packet:
     def _place_of(self, named: int | str | None) -> tuple[int | None, int]:
         """Return the function and the line in it that an answer names by number or by text, or None and 0.
 
-        A text that occurs in several lines names none of them.
+        Text that occurs in several lines names none of them.
         """
         lines = self._lines()
         number = _number_of(named, [line.strip() for _, _, line in lines])

@@ -41,7 +41,7 @@ def elif_of(subject: CorruptionTarget, choice: ast.If) -> ast.If | None:
 
 
 def lines_of(subject: CorruptionTarget, statements: Sequence[ast.stmt]) -> tuple[int, int] | None:
-    """Return the offsets of the whole lines of consecutive statements, without the last line ending.
+    """Return the offsets of the whole lines that consecutive statements cover, without the last line ending.
 
     None if other code shares their first or last line, or if the lines contain a `#`.
     """

@@ -89,7 +89,7 @@ def lost_entry(subject: CorruptionTarget, node: ast.expr) -> Iterator[Edits]:
 
 
 def _entries(subject: CorruptionTarget, node: ast.expr) -> list[tuple[int, int]]:
-    """Return the offsets of the entries of a collection.
+    """Return the offsets of a collection's entries.
 
     Empty if the collection is a single value, such as a pair or a result.
     """

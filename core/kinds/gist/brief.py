@@ -32,7 +32,7 @@ _ALL_INSTANCES = " If the command names a test, all its instances are run, whate
 
 
 def gist_template(settings: GistSettings, *, like: str = "") -> str:
-    """Return the name of the template of a gist: its parts, joined by `+`.
+    """Return the name of a gist's template: its parts, joined by `+`.
 
     The parts are the newest ones, or no newer than those of the template `like`. Raises `TaskError` for a
     template that this version does not have.

@@ -316,7 +316,7 @@ def _invented(pattern: re.Pattern[str], existence: ExistenceReport) -> Iterator[
             yield one.line.text
 
 
-# Flags of the text alone, and the texts of the vacuity probe
+# Flags of the source alone, and the variants for the vacuity probe
 
 
 def main_guard_added(gist: str, original: str) -> bool:

@@ -5,7 +5,7 @@ which of these belong to the codebase: it must contain the header of the class, 
 name, and all of its methods that can decide a comparison (decision 123).
 
 An answer that is written into a gist has to stand somewhere: as a literal in a line that the codebase does
-not have, or in a text that such a line reads (decision 158).
+not have, or in a string that such a line reads (decision 158).
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ def _exists(line: LineExistence, existence: ExistenceReport) -> bool:
 
 
 def _header(name: str, existence: ExistenceReport) -> LineExistence | None:
-    """Return the header of a class of the codebase; None if there is none.
+    """Return the header of one of the codebase's classes; None if there is none.
 
     The header of a class inside a function is a line of the function.
     """
@@ -183,7 +183,7 @@ _READING = frozenset(
 def baked_in(existence: ExistenceReport, execution: ExecutionReport | None, originals: Originals) -> str:
     """Return the first line with an answer that was written into the gist, after the name of its block.
 
-    Such a line ran, is not in the codebase, and contains a literal or reads a text that no line of the
+    Such a line ran, is not in the codebase, and contains a literal or reads a string that no line of the
     codebase's block of that name does; empty if there is none.
     """
     if execution is None:

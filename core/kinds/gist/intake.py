@@ -86,7 +86,7 @@ class NoGistError(NegativeVerdictError):
 
 @dataclass(frozen=True, slots=True)
 class Examination:
-    """The examination of the entrypoints of one repository."""
+    """The examination of one repository's entrypoints."""
 
     repository: Repository
     runner: EntrypointRunner

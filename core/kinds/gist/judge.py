@@ -461,7 +461,7 @@ class _Trials:
     executed: frozenset[int] = frozenset()
     """The lines of `measured` that ran."""
     seen: list[Isolation] = field(default_factory=list)
-    """The observations of the runs of the text."""
+    """The observations of the gist's runs."""
 
     @property
     def measured(self) -> str:

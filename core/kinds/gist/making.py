@@ -225,7 +225,7 @@ def make_gists(
 
 @dataclass
 class _Making:
-    """A maker of the tasks of one repository."""
+    """A maker of one repository's tasks."""
 
     asked: MakeGists
     examination: Examination
@@ -402,7 +402,7 @@ def store_reference(
 ) -> ReferenceGist:
     """Make the reference gist of the judge's task, reduce it for up to `seconds`, and store it in the answer.
 
-    `on_query` is called before each run, with its number and the number of lines of the text. Raises
+    `on_query` is called before each run, with its number and the number of lines in the text. Raises
     `CancelledError` when cancelled and `InfrastructureError` if the isolation failed; then nothing is stored.
     """
 

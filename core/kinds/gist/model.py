@@ -39,7 +39,7 @@ class GistSettings:
     score_budget: ScoreBudget | None = 0
     """Uses of `score_gist` in a counted attempt; None for any number."""
     output_characters: Positive = 30_000
-    """The maximum number of characters of a command's output that a tool shows."""
+    """The maximum number of characters in a command's output that a tool shows."""
     gist_characters: Positive = 1_000_000
     """The maximum number of characters in a gist that is accepted."""
     parameter: str = ""

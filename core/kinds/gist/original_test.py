@@ -463,7 +463,7 @@ def inheriting_test(test: GistTest) -> str:
 
 
 def unfound_test(test: GistTest) -> str:
-    """Return the name of the first test of a command that its own file does not contain; empty if all do."""
+    """Return the name of a command's first test that its own file does not contain; empty if all do."""
     for one in test.each:
         try:
             tree = parse(one.source)

@@ -37,7 +37,7 @@ class ReferenceMaker:
     clock: Clock
     budget_s: float = 120.0
     on_query: Callable[[int, int], None] | None = None
-    """Called before each run with its number and the number of lines of the text."""
+    """Called before each run with its number and the number of lines in the text."""
     cancel: CancelToken = NEVER
     queries: int = field(default=0)
     _failures: list[str] = field(default_factory=list)
@@ -204,7 +204,7 @@ class _SeveralTests(GistJudge):
         return replace(trial, executed=frozenset(line for line in lines if line is not None))
 
     def fidelity(self, trial: GistTrial) -> Fidelity:
-        """Return the fidelity of a run of the command to the runs of the original."""
+        """Return the fidelity of a run of the command to the original's runs."""
         return self._plain_judge.fidelity(trial)
 
     def judge(self, gist: str, *, run: RunContext = UNATTENDED, thorough: bool = True) -> GistJudgement:

@@ -413,7 +413,7 @@ def read_evidence(rows: Iterable[Sequence[Any]]) -> tuple[LineEvidence, ...]:
 
 
 def gist_run(call_id: str, verdict: GistVerdict, backend: BackendRecord) -> SubmissionRun:
-    """Return the event of the run of a hand-in."""
+    """Return the event of a hand-in's run."""
     found = verdict.score.fidelity if verdict.score else None
     fidelity = found or Fidelity(())
     different = {one.test for one in fidelity.differences} - {""}
@@ -532,7 +532,7 @@ def _flag_texts(flags: Flags) -> list[str]:
     if flags.equal_to_all:
         found.append(f"it has something that equals whatever it is compared with ({flags.equal_to_all})")
     if flags.baked_in:
-        found.append(f"a line that the codebase does not have contains a value of its own ({flags.baked_in})")
+        found.append(f"a line that the codebase does not have contains a new value ({flags.baked_in})")
     return found + [text for name, text in _FLAGS.items() if getattr(flags, name)]
 
 

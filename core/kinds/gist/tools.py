@@ -434,7 +434,7 @@ def _uses(
 
 
 def _imported_names(names: Sequence[ast.alias], module: str) -> list[str]:
-    """Return the parts of the dotted names of an import, then those of the module it imports from."""
+    """Return the parts of an import's dotted names, then those of the module it imports from."""
     parts = dict[str, None]()
     for alias in names:
         parts.update(dict.fromkeys(alias.name.split(".")))

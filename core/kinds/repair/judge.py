@@ -442,7 +442,7 @@ class RepairHarness(TaskHarness):
 
 
 def submission_run(call_id: str, judgement: Judgement, task: Task) -> SubmissionRun:
-    """Return the event of the test run of a submission, with the messages of at most 20 failing tests."""
+    """Return the event of a submission's test run, with the messages of at most 20 failing tests."""
     report = judgement.report
     score = judgement.score
     failures = [

@@ -29,7 +29,7 @@ class Score:
     failing: frozenset[str]
     """B without the ids that pass now: missing, skipped and errored tests count as failing."""
     passing: int
-    """The number of ids of B that pass now."""
+    """The number of ids in B that pass now."""
     valid: bool
     """Whether the run finished; otherwise the value is 0 and proves nothing."""
 

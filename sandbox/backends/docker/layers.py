@@ -110,7 +110,7 @@ def folder_entries(folder: Path, below: str) -> list[Entry]:
 
 PYTHON = "usr/local"
 RECIPE = "3"
-"""The version of the layout of a runtime's parts, to be increased when that changes."""
+"""The version of the layout of runtime parts, to be increased when that changes."""
 _ETC = {
     "etc/passwd": "root:x:0:0::/:/bin/sh\nsolver:x:10001:10001::/sandbox/home:/bin/sh\n",
     "etc/group": "root:x:0:\nsolver:x:10001:\n",

@@ -76,7 +76,7 @@ class ModuleCode:
         return Site(node.id, node.lineno, self.columns(node)[0], stores, in_function, attributes, ends)
 
     def absolute(self, module: str | None, level: int) -> str:
-        """Return the absolute name of the module of a `from` import in this module."""
+        """Return the absolute name of the module that a `from` import in this module names."""
         if not level:
             return module or ""
         parts = self.name.split(".")
