@@ -68,10 +68,16 @@ PHRASES = re.compile(
     r"\bwhite space\b|\blook-ups?\b|\bempty texts?\b|\b(?:file|decision) of yours\b|\bjobs at work\b"
     r"|[,;:] the (?:\w+est|(?:most|least|best) \w+|best)(?: one)? first\b"
     r"|\b\d+ %(?=[.,;:)\"]| (?:interval|of|to|and|less|more)\b)"
-    r"|\b(?:mistake|event|action)s? of the user\b|\bhardly (?:a|fits?)\b|\bat any margin\b",
+    r"|\b(?:mistake|event|action)s? of the user\b|\bhardly (?:a|fits?)\b|\bat any margin\b"
+    r"|\ba text\b(?! (?:area|column|editor|field|file|measure|part|view)\b)|\btexts of\b"
+    r"|\ban? \w+ of (?:its|their) own\b|\b\w+s of their own\b|\bwhat is typed\b"
+    r"|\bnumber of (?:characters|bytes|columns) of\b|\ban own\b",
     re.IGNORECASE,
 )
-"""Phrases that were once used for `whitespace`, `newest first`, `95%`, `a user error` and the like."""
+"""Phrases that were once used for `whitespace`, `newest first`, `95%`, `a user error` and the like.
+
+A text is a string, code, a cell or a gist; a thing of its own is a separate one.
+"""
 
 _WORD = re.compile(r"[A-Z]?[a-z]+")
 _A_KIND = re.compile(r"\bkinds[./](?:gist|repair)\b")

@@ -112,6 +112,22 @@ def test_each_fault_is_found(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("line", "phrase"),
+    [
+        ("Return a text in lower case.", "a text"),
+        ("Return the texts of a step.", "texts of"),
+        ("It runs in a process of its own.", "a process of its own"),
+        ("Hold what is typed until then.", "what is typed"),
+        ("The number of characters of a line.", "number of characters of"),
+        ("Return a text field of a step; texts are drawn in their own pane.", None),
+    ],
+)
+def test_phrases_are_found_within_a_line(line: str, phrase: str | None) -> None:
+    sliding = read_module("one", "core/one.py", f'"""{line}"""\n').sliding
+    assert sliding == (((1, phrase),) if phrase else ())
+
+
+@pytest.mark.parametrize(
     ("number", "doubted"), [("0", "at most 0"), ("1", None), ("6", None), ("7", "only 1, the number is 7")]
 )
 def test_a_number_may_lag_a_little_and_never_be_exceeded(
