@@ -226,7 +226,7 @@ def _require_text_calls(condition: AgentCondition, solver: AgentSolver) -> None:
         )
     if not solver.host:
         raise UserError(
-            "A built-in solver does not write text, so its calls can't be text.", hint="Leave out --calls."
+            "A built-in solver writes no text, so its calls can't be text.", hint="Leave out --calls."
         )
 
 
