@@ -200,7 +200,7 @@ class Runs:
         link: HorizonLink,
         penalty: float,
     ) -> Floats:
-        """Return V_A: what the noise of people's single attempts contributes, by the delta method."""
+        """Return V_A: the contribution of noise in people's single attempts, by the delta method."""
         small = 0.01
         count = len(self.tasks)
         moved = nodes[:1] + small * np.eye(count)[:, :, None]

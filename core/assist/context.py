@@ -1,4 +1,4 @@
-"""Makes the assistant's context from what the person was shown, the editor and the conversation.
+"""Makes the assistant's context from everything shown to the person, the editor and the conversation.
 
 The context is a pure function of the attempt's state, so that an audit can rebuild it from the journal. The
 model gets no tools: it must not know more than the person was shown (decision 85).

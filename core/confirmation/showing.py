@@ -183,7 +183,7 @@ def with_kept_numbers(message: Message, numbers: Mapping[str, str]) -> Message |
 
 
 def answer_key(reply: Message) -> str:
-    """Return a string that is equal for answers with the same data, whatever the numbers of what stays."""
+    """Return a string that answers with the same data share, however objects that stay are numbered."""
     kept = {name: reply.get(name) for name in ("re", "roots", "heap", "do", "of")}
     numbers: dict[str, str] = {}
     text = json.dumps(kept, sort_keys=True)

@@ -335,7 +335,7 @@ _MOST_NAMED = 10
 
 
 def require_defined(choice: Choice, defined: Collection[str]) -> None:
-    """Raise `UserError` if the list names functions that the library does not define, with their lines."""
+    """Raise `UserError` with the lines that name functions that the library does not define."""
     unknown = [(line, name) for name, line in choice.functions.items() if name not in defined]
     if unknown:
         listed = ", ".join(f"line {line}: {name[:200]}" for line, name in unknown[:_MOST_NAMED])

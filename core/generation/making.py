@@ -380,7 +380,7 @@ class WrittenSet:
         return KeptTask(task.id, functions, failing, glance_of(verdict), replaces, title)
 
     def _record_readings(self, id: str, verdict: CandidateVerdict) -> None:
-        """Write what a blind reader's readings showed into the task's answer, and remember it."""
+        """Write the results of a blind reader's readings into the task's answer, and remember it."""
         assert verdict.kept is not None
         record = verdict.kept.provenance.get(READER)
         if record is not None and self.read.get(id) != record:

@@ -215,7 +215,7 @@ class Packets:
 def with_readings(
     settings: CampaignSettings, state: StateFile, verdict: CandidateVerdict
 ) -> CandidateVerdict:
-    """Return the verdict with what the readings of its corruption showed; unchanged without readings."""
+    """Return the verdict with the results of its corruption's readings; unchanged without readings."""
     known = state.readings.get(verdict.key, {})
     made = [known[number] for number in range(settings.readings) if number in known]
     if verdict.kept is None or not settings.reader or not made:

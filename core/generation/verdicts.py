@@ -164,7 +164,7 @@ READER = "reader"
 
 
 def reader_record(verdict: CandidateVerdict) -> Mapping[str, Any] | None:
-    """Return what a blind reader's readings of a corruption showed; None if it was not read."""
+    """Return the results of a blind reader's readings of a corruption; None if it was not read."""
     return None if verdict.kept is None else verdict.kept.provenance.get(READER)
 
 

@@ -47,7 +47,7 @@ def solver_title(task: Task) -> str:
 
 
 def author_title(task: Task) -> str:
-    """Return a task's title for authors, validators and reviewers: its library, and what it is about."""
+    """Return a task's title for authors, validators and reviewers: its library and its subject."""
     return demo_title(task) or f"{_library(task)} · {kind_of(task).subject(task)}"
 
 

@@ -199,7 +199,7 @@ class Crowd:
     difficulty: Mapping[str, float]
 
     def key(self, *about: object) -> tuple[object, ...]:
-        """Return the key of a draw: seed, study, and what the draw is about."""
+        """Return the key of a draw: seed, study, and the subject of the draw."""
         return self.seed, self.study, *about
 
     def ability(self, person: str) -> float:

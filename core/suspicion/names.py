@@ -385,7 +385,7 @@ def kind_of(path: str) -> str:
 
 
 def is_pure(path: str) -> bool:
-    """Whether a path is that of a pure function, class or constant of the standard library."""
+    """Whether a path names a pure function, class or constant of the standard library."""
     if path in PURE:
         return True
     module, _, name = path.rpartition(".")

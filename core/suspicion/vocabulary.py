@@ -52,7 +52,7 @@ class LibraryWords:
         return self._any_file(path, path.rpartition(".")[2], lambda words: path in words.paths)
 
     def is_module(self, path: str) -> bool:
-        """Whether a path, which may be relative, is that of a module of the tree."""
+        """Whether a path, which may be relative, names a module of the tree."""
         place = path.lstrip(".").replace(".", "/")
         if not place:
             return False

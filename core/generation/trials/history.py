@@ -35,7 +35,7 @@ _PROBES_AT_IMPORT = 4
 """The same for a function that runs while modules are imported: each probe is a run in a separate process."""
 _MOST_BODIES = 6
 GONE = frozenset({"NameError", "UnboundLocalError", "AttributeError", "ImportError", "ModuleNotFoundError"})
-"""Errors of a body that uses what the library does not have."""
+"""Errors of a body that uses something missing from the library."""
 
 
 @dataclass(frozen=True, slots=True)

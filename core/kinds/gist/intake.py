@@ -52,7 +52,7 @@ from gistpoint.core.trees import SourceTree, write_tar
 
 _GRACE_SECONDS = 30.0
 _TRACED_TIMES = 3
-"""The factor by which the time limit of a traced run is longer than that of other runs."""
+"""The factor by which the time limit is longer for a traced run than for others."""
 _OF_THE_RUNNER = frozenset(
     {"pytest", "_pytest", "pluggy", "iniconfig", "packaging", "pygments", "exceptiongroup"}
 )

@@ -139,7 +139,7 @@ class Breadth(StrEnum):
     BARE = "bare"
     """The same as `NEEDED`, without statements that act on something needed, which other tests may need."""
     WITH_IMPORTS = "with_imports"
-    """The needed statements and every external import that ran: some are needed for what they load."""
+    """The needed statements and every external import that ran: some are needed for their side effects."""
     WITH_NAMES = "with_names"
     """As `WITH_IMPORTS`; in addition, `__name__` is that of the original module while its statements run.
 

@@ -112,7 +112,7 @@ class Renderer:
         return "\n".join([*self._head(body), *body]) + "\n"
 
     def _ordered(self) -> Iterator[Unit]:
-        """Yield the needed units, and every import: some imports are needed only for what they load."""
+        """Yield the needed units, and every import: some imports are needed only for their side effects."""
         yield from self.selection.units
         for module in self.extractor.modules.values():
             imports = (ast.Import, ast.ImportFrom)
