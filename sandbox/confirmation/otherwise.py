@@ -159,7 +159,7 @@ def _changed_places(exchanges: Sequence[Exchange]) -> Iterator[int]:
 
 
 def _reached(request: Message, places: Collection[int]) -> frozenset[str]:
-    """Return the numbers of what the arguments at these places are and hold."""
+    """Return the numbers of the objects that the arguments at these places are and hold."""
     heap = request.get("heap", {})
     queue = [root for place, root in enumerate(request.get("roots", ())) if place in places]
     found: set[str] = set()
@@ -192,7 +192,7 @@ def _does_more(own: Message, true: Message) -> bool:
 
 
 def same_request(own: Exchange, true: Exchange) -> bool:
-    """Whether two runs made the same request, whatever numbers they gave to what stays in its process."""
+    """Whether two runs made the same request, however they numbered objects that stay in its process."""
     return _request_key(own.request) == _request_key(true.request)
 
 

@@ -91,7 +91,7 @@ def _keeps(chain: Sequence[Exchange]) -> bool:
 
 
 def _key_of(exchanges: Sequence[Exchange]) -> str:
-    """Return a string that is equal for equal exchanges, whatever numbers they give to what stays."""
+    """Return a string that is equal for equal exchanges, whatever numbers they give to objects that stay."""
     parts = [
         ({**exchange.request, "call": 0}, [exchange.answer.get(name) for name in _ANSWERED])
         for exchange in exchanges

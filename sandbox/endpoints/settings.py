@@ -167,7 +167,7 @@ class EndpointSettings:
     api: ChatApi = "openai"
 
     def longest_s(self, *, streamed: bool) -> float:
-        """Return the time limit of one request, which is longer for a reply that shows it is under way."""
+        """Return the time limit of one request, which is longer for a streamed reply."""
         return self.timeout_s or (LONGEST_STREAM_S if streamed else VENDORS[self.api].longest_whole_s)
 
     def paced(self, pace: RequestPace) -> EndpointSettings:

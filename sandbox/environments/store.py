@@ -63,7 +63,7 @@ def compile_below(folder: Path, interpreter: Path, cancel: CancelToken = NEVER) 
 
 _COMPILED = ("pytest", "_pytest", "pluggy", "iniconfig", "packaging")
 _HOST_LAYOUT = "2"
-"""The version of the rules for making pytest's own environment; one of another version is made again."""
+"""The version of the rules for making pytest's own environment; a change of version makes it again."""
 
 
 @cache

@@ -92,7 +92,7 @@ def _can_be_pickled(value: Any) -> bool:
 
 
 def _reduce(value: Any) -> None:
-    """Raise the error of pickling an object itself, if any, apart from the objects that it refers to."""
+    """Raise the error from pickling an object itself, if any, without the objects that it refers to."""
     if type(value) not in copyreg.dispatch_table:
         value.__reduce_ex__(4)
 

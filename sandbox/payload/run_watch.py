@@ -92,7 +92,7 @@ class RunWatch:
         self._before = _definitions()
 
     def hook(self) -> Callable[[str, tuple[Any, ...]], None]:
-        """Return the audit hook, which binds what it needs: replacing a module's names has no effect."""
+        """Return the audit hook, with all that it needs bound: replacing a module's names has no effect."""
         interesting = _ALWAYS | _FILES | {"object.__getattr__", "exec", "compile", "import"}
         getframe, get_ident = sys._getframe, threading.get_ident
         describe, add = self._described, self.found.add
@@ -127,7 +127,7 @@ class RunWatch:
         return False
 
     def _described(self, event: str, arguments: tuple[Any, ...]) -> str:
-        """Return a description of what an event shows the submission doing; empty if it does not count."""
+        """Return a description of the submission's action in an event; empty if it does not count."""
         if event in _FILES:
             return self._of_file(event, arguments)
         if event == "object.__getattr__":

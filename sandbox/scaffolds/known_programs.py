@@ -49,7 +49,7 @@ class AgentProgram:
     """The patterns of its own logs below its home."""
     client_tools: str = NO_TOOLS
     export: Callable[[str], Sequence[str]] | None = None
-    """Returns, from what it printed, the words with which it prints its own log; None if it writes one."""
+    """Returns, from its output, the words with which it prints its own log; None if it writes one."""
 
 
 def _claude_words(model: str) -> list[str]:

@@ -172,7 +172,7 @@ class _Conversation:
         values = {"brief": self.seat.brief, "commands": usage_lines(tools), "example": example_of(tools)}
         return {
             "task": filled(prompt_text(PROMPT), values),
-            # Answers reach the model as everybody reads them.
+            # Answers reach the model unchanged, as everybody reads them.
             "model": {
                 "model_name": self.seat.model,
                 "observation_template": "{{ output.output }}",

@@ -87,7 +87,7 @@ class McpProgram:
                 raise ScaffoldError(f"{self.program.name} failed: {words}")
 
     def _export(self, folder: Path, into: Path) -> None:
-        """Keep what the program printed and, if it has to be asked for its own log, that too."""
+        """Keep the program's output and, if it has to be asked for its own log, the log too."""
         for name in ("output.txt", "errors.txt"):
             shutil.copyfile(folder / name, into / name)
         if self.program.export is None:

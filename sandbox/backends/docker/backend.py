@@ -304,7 +304,7 @@ def _work(command: Command, engine: Engine, stack: ExitStack) -> list[bytes | IO
 
 
 def _shares(command: Command, places: MountPaths) -> dict[str, object]:
-    """Return the parts of the order on what the command may write.
+    """Return the parts of the order on the paths that the command may write.
 
     `own` are the paths that belong to its user, `shared` the folders to which it may add entries, except
     under the names in `reserved`.
