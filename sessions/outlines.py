@@ -72,7 +72,7 @@ class Outline(msgspec.Struct, frozen=True, array_like=True):
 
     @property
     def state(self) -> AttemptState:
-        """The state of the attempt, with defaults for what lists do not show."""
+        """The state of the attempt, with defaults for fields that lists do not show."""
         return AttemptState(
             header=self.header,
             budgets=self.budgets,

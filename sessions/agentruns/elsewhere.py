@@ -134,7 +134,7 @@ def carried_out(
 
 
 def require_true(delivered: DeliveredAttempt, order: AttemptOrder, run: AgentRun, task: Task) -> None:
-    """Raise `DeliveryError` if a delivered result can't be that of the order."""
+    """Raise `DeliveryError` if a delivered result can't be the result of the order."""
     if not delivered.journal:
         if order.journal:
             raise DeliveryError("it did not return the journal that was sent to it")

@@ -40,7 +40,7 @@ from gistpoint.sessions.attempts import AttemptStore, AttemptSummary
 from gistpoint.sessions.journal import JOURNAL, read_journal
 
 UNREADABLE = "unreadable"
-"""The reason in the row of a job whose journal can't be read, or is that of another job."""
+"""The reason in the row of a job whose journal can't be read, or belongs to another job."""
 _SILENT = f"{EndReason.GAVE_UP}: {GiveUpCode.NO_TOOL_CALL}"
 
 
@@ -328,7 +328,7 @@ def _row(state: JobState, attempts: AttemptStore, *, at_work: bool) -> AttemptFi
 
 
 def _is_of(attempt: AttemptState, job: JobState) -> bool:
-    """Return whether an attempt is that of a job, which its header names."""
+    """Return whether an attempt belongs to a job, which its header names."""
     return (attempt.header.solver or {}).get("job") == job.job.key
 
 

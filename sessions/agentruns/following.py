@@ -183,7 +183,7 @@ def _after_job(before: FollowedJob, job: JobState) -> FollowedJob:
         status=kept.status if ended else own.status,
         reason=kept.reason if ended else own.reason,
         message=own.message,
-        # What the attempt itself has lost was added to what the job had lost then.
+        # The attempt's own losses were added to those that the job had at that time.
         lost_tokens=kept.lost_tokens + own.lost_tokens - earlier.lost_tokens,
         lost_usd=kept.lost_usd if own.lost_usd == earlier.lost_usd else _grown(kept, own, earlier),
         lost_s=own.lost_s,

@@ -574,7 +574,7 @@ def _solver(first: JournalEvent | None) -> Mapping[str, Any]:
 
 
 def is_of_job(first: JournalEvent | None, job: AgentJob) -> bool:
-    """Whether a journal with this first event is that of a job's attempt."""
+    """Whether a journal with this first event belongs to a job's attempt."""
     return _solver(first).get("job") == job.key
 
 

@@ -41,7 +41,7 @@ _LISTED_NAMES = 8
 
 
 def looks_like(probe: FileProbe) -> tuple[str, str]:
-    """Return what a file appears to contain, and a hint for the user; the hint may be empty."""
+    """Return the apparent content of a file, and a hint for the user; the hint may be empty."""
     if not probe.blob.size:
         return "an empty file", "Whatever writes it has not begun, or did not end well."
     for beginning, name, hint in _BEGINNINGS:

@@ -66,7 +66,7 @@ class InstalledFormat(Format):
 
 Guard = Callable[[Callable[[], Any]], Any]
 _GIVEN: Mapping[str, type[Any]] = {"header": Run, "step": Step, "place": int}
-"""The types of what the methods of a reader return, by method; only of those that every format has."""
+"""The return types of a reader's methods, by method; only of those that every format has."""
 
 
 class InstalledReader(RunReader):

@@ -98,7 +98,7 @@ def in_utf8(blob: Blob) -> Blob:
 
 
 def _recoded(blob: Blob, encoding: str) -> Iterator[bytes]:
-    """Yield text in UTF-8, with U+FFFD for what is not valid in its encoding."""
+    """Yield text in UTF-8, with U+FFFD for bytes that are invalid in its encoding."""
     decoder = codecs.getincrementaldecoder(encoding)("replace")
     for chunk in _chunks(blob, 0, blob.size):
         yield decoder.decode(chunk).encode()

@@ -216,7 +216,7 @@ def seconds_of(run: Run, profile: Profile) -> float | None:
 
 
 def missing_in(run: Run, profile: Profile) -> tuple[str, ...]:
-    """Return what a profile does not show because the run does not record it, a few words each."""
+    """Return the facts missing from a profile because the run does not record them, a few words each."""
     uncounted = sum(found.passed is None for found in profile.test_runs)
     found = (
         (not profile.worked, "what was done (no step of the solver calls a tool)"),

@@ -113,7 +113,7 @@ def _names_of(task: Task) -> tuple[str, ...]:
 
 
 def _parts(answer: Answer) -> Iterator[Mapping[str, object]]:
-    """Yield what a task's answer says about the origin of each corruption."""
+    """Yield the origin of each corruption according to a task's answer."""
     parts = answer.provenance.get("parts")
     for part in parts if isinstance(parts, list | tuple) else ():
         if isinstance(part, Mapping):

@@ -185,7 +185,7 @@ _SHOWN_ELSEWHERE = (
 def _remaining_members(request: Record, rounds: bool) -> dict[str, Json]:
     """Return the members of a request that are not in its question, its rounds or its end.
 
-    The step of the last reply shows them. `rounds` means that the replies are recorded as rounds, whose texts
+    The step of the last reply shows them. `rounds` means that the replies are recorded as rounds, whose text
     the response repeats.
     """
     others = _metadata(request).without(*_RENDERED)

@@ -88,7 +88,7 @@ def _exit_code(output: str) -> int | None:
 
 
 def shown_diff(display: Json) -> tuple[str, tuple[FileEdit, ...]]:
-    """Return the diff and the edit in what a file tool displays; both are empty for any other tool."""
+    """Return the diff and the edit in a file tool's output; both are empty for any other tool."""
     shown = as_dict(display)
     diff, path = as_str(shown.get("fileDiff")), as_str(first(shown, "filePath", "fileName"))
     if not diff:

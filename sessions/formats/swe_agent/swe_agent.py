@@ -116,7 +116,7 @@ class _Reader(RunReader):
         return Path(self.probe.name).stem if named in _UNNAMED and not self._history_only else named
 
     def _sent(self) -> list[dict[str, Json]]:
-        """Return what the model was sent for the first step; empty if the steps do not record it."""
+        """Return the input that the model got for the first step; empty if the steps do not record it."""
         return objects(first(self._first_step(), "query", "messages"))
 
     def _first_step(self) -> dict[str, Json]:
