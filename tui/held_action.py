@@ -1,4 +1,4 @@
-"""An action of a key that has to wait for what a thread is reading, with the keys typed after it held."""
+"""A key's action that has to wait for data that a thread is reading; keys typed after it are held."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class HeldAction:
         self._do, self._let_go = do, self._screen.hold_keys(self.give_up)
 
     async def ready(self) -> None:
-        """Do the waiting action, if there is one, and release the keys for what it has opened."""
+        """Do the waiting action, if there is one, and release the keys for the screen that it has opened."""
         do, self._do = self._do, None
         try:
             if do is not None and isawaitable(done := do()):

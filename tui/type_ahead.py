@@ -55,7 +55,7 @@ class Followed(Message):
 
 @dataclass(eq=False)
 class _Wait:
-    """The wait for what a thread is about to open."""
+    """The wait for a screen that a thread is about to open."""
 
     screen: Screen[Any] | None
     """The screen on top when the wait began; keys typed while it stays there belong to the next one."""
@@ -166,7 +166,7 @@ class TypeAhead:
     def _next_held(self) -> UserInput | None:
         """Take the first held event that can be delivered now; None if there is none.
 
-        While an action waits for a thread, Escape overtakes the events that are for what comes.
+        While an action waits for a thread, Escape overtakes the events meant for the next screen.
         """
         event = next((event for event in self._held if not self._is_for_later(event)), None)
         if event is not None:
@@ -254,7 +254,7 @@ def _may_open(event: UserInput, source: Widget | None) -> bool:
 
 
 def _belongs_to_what_comes(event: UserInput, wait: _Wait, top: Screen[Any] | None) -> bool:
-    """Return whether an event has to wait for what an action is about to open."""
+    """Return whether an event has to wait for a screen that an action is about to open."""
     if isinstance(top, BaseScreen) and top is not wait.screen and top.opened_at > wait.since:
         # If the action had opened it, the wait would be over: it is, for example, the question whether code
         # may run without isolation. Later events answer it; earlier ones still wait.

@@ -79,7 +79,7 @@ SUITE = OptionTable(
         "max_suite_seconds": option("refuse a suite that takes longer (default: {default})", metavar="S"),
     }
 )
-"""The options for what the test suite of a library needs."""
+"""The options for the needs of a library's test suite."""
 
 
 def settled_source(source: str, called: Sequence[str]) -> str:

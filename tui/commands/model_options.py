@@ -80,7 +80,7 @@ def fetched_trees() -> Iterator[TreeOf]:
 
 
 def _limits(subject: str) -> dict[str, Option | OptionTable]:
-    """Return the declarations of the limits; `subject` describes what they apply to."""
+    """Return the declarations of the limits; `subject` describes their scope."""
     return {
         "max_tokens": option(f"{subject}, sent and received", metavar="N"),
         "max_cost": option(f"{subject}; needs a price, see the guide", metavar="USD"),

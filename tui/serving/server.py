@@ -88,7 +88,7 @@ Further requests with a wrong link or cookie must wait.
 WATCH_S = 2.0
 """Seconds between two checks of whether a link was revoked."""
 MOST_INPUT_BYTES = 256 * 1024
-"""The size limit of a message from a browser, such as a pasted text."""
+"""The size limit of a message from a browser, such as pasted text."""
 FAREWELL_S = 2.0
 """Seconds after which a window is closed even if it has not received its last message."""
 _MOST_ADDRESSES = 10_000

@@ -44,7 +44,7 @@ class HeaderBar(OneLine):
     ALLOW_SELECT = False
 
     def __init__(self, name: str, words: str | Content = "", fields: Sequence[HeaderField] = ()) -> None:
-        """`name` is the text of the badge: the program, or the title of what is shown."""
+        """`name` is the text of the badge: the program, or the title of the displayed content."""
         super().__init__()
         self._badge, self._words, self._fields = name, words, tuple(fields)
 

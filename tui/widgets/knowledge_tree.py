@@ -1,4 +1,4 @@
-"""The tree of what the results of an attempt have shown of the repository, and nothing else."""
+"""The tree of the parts of the repository that an attempt's results have shown, and nothing else."""
 
 from __future__ import annotations
 

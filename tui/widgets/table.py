@@ -435,9 +435,9 @@ def _marked(text: str, spans: Sequence[tuple[int, int]], cells: int, style: str)
 
 
 def _excerpt(text: str, span: tuple[int, int], cells: int) -> tuple[str, int]:
-    """Return a part of text around a span, in `cells` cells, and by how much it moves what is in it.
+    """Return a part of text around a span, in `cells` cells, and the distance by which its content moves.
 
-    It is cut between words, if there is a gap between words near the cut. An ellipsis is at each cut.
+    It is cut between words, if there is a gap between words near the cut. An ellipsis marks each cut.
     """
     if cell_len(text) <= cells:
         return fitted_cells(text, cells), 0

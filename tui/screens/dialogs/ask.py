@@ -249,7 +249,7 @@ class MessageDialog(Dialog[bool]):
     """A message with an optional hint."""
 
     def __init__(self, title: str, text: str, *, hint: str = "", instead: bool = False) -> None:
-        """`instead` means that it is shown in place of what a key was to open.
+        """`instead` means that it replaces the screen that a key was to open.
 
         Keys typed for that must not close the dialog unread.
         """

@@ -301,7 +301,7 @@ class Search(Container):
             self._take(self.wanted, [])
 
     def run_opened(self) -> None:
-        """Search the run that is visible now for what the previous one was searched for.
+        """Search the run that is visible now for the same pattern as the previous one.
 
         If all runs were searched, or nothing, only show the hits.
         """

@@ -137,7 +137,7 @@ class AttemptController:
         self._yields = False
         self._waiting: Callable[[], None] | None = None
         self._holding: set[Callable[[], None]] = set()
-        """Functions that release the user's keys, which are held for what an action is about to open."""
+        """Functions that release the user's keys, held for a screen that an action is about to open."""
         self._failing = Failing()
         self._progress_at = 0.0
         self._affordances: dict[str, int] = {}
@@ -230,7 +230,7 @@ class AttemptController:
     def _before_keys(self, do: Callable[[], object]) -> Callable[[], None]:
         """Hold the keys, and return a function that calls `do` and then releases them.
 
-        The keys are meant for what `do` opens. Once the controller is closed, nothing is held, and the
+        The keys are meant for the screen that `do` opens. After the controller closes, none are held, and the
         returned function does nothing.
         """
         if self._closed:

@@ -541,7 +541,7 @@ class ValidateScreen(BaseScreen[None]):
             await self.run_action(f"screen.{link}")
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Leave Escape to the editor, unless a run can be stopped; offer the one of two pages that exists."""
+        """Leave Escape to the editor, unless a run can be stopped; offer whichever of two pages exists."""
         if action == "page" and parameters and parameters[0] in ("fix", "gist"):
             return self.dossier is None or self.pages.applies(str(parameters[0]))
         if action == "back" and not self.trial_queue.busy:
