@@ -455,7 +455,7 @@ def _read(job: ClusterJob, data: object) -> WorkReply:
     try:
         reply: WorkReply = msgspec.json.decode(data, type=WorkReply)  # type: ignore[call-overload]
     except (TypeError, msgspec.MsgspecError, RecursionError) as error:
-        raise ClusterLieError(f"what it returned is not a reply ({bounded(str(error), 200)})") from error
+        raise ClusterLieError(f"its answer is not a reply ({bounded(str(error), 200)})") from error
     if reply.job != job.key:
         raise ClusterLieError("it returned the reply to another job")
     if reply.kind is WorkStatus.DONE and sha256(bytes(reply.result)).hexdigest() != reply.sha256:

@@ -339,7 +339,7 @@ def _body_at(unit: str, new: Snippet) -> list[str]:
     _, header_end = found.header_range
     above = found.layout.docstring[2] if found.layout.docstring else _line_of(found.document, header_end)
     if statements[0].lineno == above:
-        raise CodeError("The body is on the same line as what is above it.", hint="Put it below.")
+        raise CodeError("The body is on the same line as the code above it.", hint="Put it below.")
     body = lines[above + 1 - found.start_line :]
     margin = leading_space(body[statements[0].lineno - above - 1].shown)
     return [_reindented(line, margin, unit) for line in body]

@@ -170,7 +170,7 @@ def kept_numbers(reply: Message) -> list[str]:
 
 
 def with_kept_numbers(message: Message, numbers: Mapping[str, str]) -> Message | None:
-    """Return a message with other numbers of the objects that the submission keeps; None if one has none."""
+    """Return a message with the objects that the submission keeps renumbered; None if one has none."""
     given = str(message.get("of", ""))
     text = json.dumps(message)
     known = {*_KEPT.findall(text), *([given] if given.startswith("-") else [])}
@@ -195,7 +195,7 @@ _STAYING = re.compile(r'(?<=\["[#a]", )-?\d{10,}(?=[],])|(?<=")-?\d{10,}(?=": )|
 
 
 def numbered_by_place(text: str) -> str:
-    """Return the JSON text of messages, in which what stays is numbered by the first place of each object."""
+    """Return the JSON text of messages, in which objects that stay are numbered by first occurrence."""
     numbers: dict[str, str] = {}
     return _STAYING.sub(lambda found: numbers.setdefault(found[0], str(len(numbers))), text)
 

@@ -16,7 +16,7 @@ CONTAINERS = "ltezc"
 _PLAIN_OBJECT = 4
 """The length of an encoded object without its attributes."""
 _VARIED_OBJECT = 6
-"""The length of an object of an input that serves as an example: its attributes, and those that are set."""
+"""The length of an encoded input object that serves as an example: with its attributes, and those set."""
 _BRACKETS = {"l": ("[", "]"), "t": ("(", ")"), "e": ("{", "}"), "z": ("frozenset({", "})")}
 _EMPTY = {"e": "set()", "z": "frozenset()"}
 """The notation of empty containers whose brackets alone mean another type: `{}` is a dictionary."""

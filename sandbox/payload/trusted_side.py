@@ -183,7 +183,7 @@ class TestSide(ProcessSide):
         raise Unseen(f"it raises {name}")
 
     def warning_named(self, name: str) -> type[Warning] | None:
-        """Return the category of a warning; None if it belongs to the tools, or is no such category.
+        """Return the category of a warning; None if it belongs to the tools, or is not a category.
 
         Raises `Unseen` for a name outside of the builtins that no answer of the true function contained;
         nothing is imported for it.

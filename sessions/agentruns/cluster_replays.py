@@ -96,7 +96,7 @@ class ReplaysElsewhere:
         try:
             report = msgspec.json.decode(result, type=ReplayReport)
         except (msgspec.MsgspecError, RecursionError) as error:
-            raise ClusterLieError(f"what it returned is not a report ({str(error)[:200]})") from error
+            raise ClusterLieError(f"its answer is not a report ({str(error)[:200]})") from error
         document = open_run(self._services.attempts.folder(job.key))
         if fault := fault_in_report(report, document, name=job.key, task=self._task_of(job.key).id):
             raise ClusterLieError(fault)

@@ -219,7 +219,7 @@ class ClusterRunner:
             delivered = msgspec.json.decode(result, type=DeliveredAttempt)
             require_true(delivered, order, self.run, self._tasks[order.job.task])
         except (msgspec.MsgspecError, RecursionError) as error:
-            raise ClusterLieError(f"what it returned is not a result ({str(error)[:200]})") from error
+            raise ClusterLieError(f"its answer is not a result ({str(error)[:200]})") from error
         except DeliveryError as error:
             raise ClusterLieError(error.message) from error
         return delivered

@@ -80,7 +80,7 @@ def _text_like(text: str) -> tuple[str, str]:
             names = [name.strip().strip('"') for name in lines[0].split(separator)]
             return f"a table with the columns {_listed(names)}", _ROWS
     if _YAML.match(text):
-        return "YAML", "Convert it to JSON: most of what is in it may be read then."
+        return "YAML", "Convert it to JSON: most of its content can then be read."
     if _MARKDOWN.search(text[:4096]):
         return "Markdown", ""
     return f"text that begins with {lines[0].strip()[:_QUOTED_CHARACTERS]!r}" if lines else "whitespace", ""

@@ -268,7 +268,7 @@ class Atif(Format):
             ("extra.gistpoint", "tool_calls.extra.gistpoint", "observation.results.extra.gistpoint"),
             "what gistpoint added to a step; the step is made of it",
         ),
-        NotShown(("agent.tool_definitions",), "what the model could call, not what it called", of_run=True),
+        NotShown(("agent.tool_definitions",), "the tools offered to the model, not its calls", of_run=True),
         NotShown(("subagent_trajectories",), "separate runs, listed with this one", of_run=True),
         NotShown(
             ("extra.gistpoint",), "what gistpoint added to the run; the header is made of it", of_run=True

@@ -157,7 +157,7 @@ class Continue(SingleRun):
     unique_ids = True
     texts_in_records = True
     not_shown: Sequence[NotShown] = (
-        NotShown(("promptLogs",), "what the model was sent for a reply, and the reply as text"),
+        NotShown(("promptLogs",), "the messages sent to the model for a reply, and the reply as text"),
         NotShown(("editorState",), "the message as the editor had it"),
         NotShown(("toolCallStates.tool", "toolCallState.tool"), "what the model could call"),
         NotShown(

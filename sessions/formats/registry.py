@@ -397,7 +397,5 @@ _KINDS = (
         "Export it as OTLP, which is read, or to chat messages.",
         _any(lambda record: "spans" in as_dict(record.get("data")) and "info" in record),
     ),
-    Foreign(
-        "a terminal recording of asciinema", "It holds what a terminal showed, and no steps.", _is_terminal
-    ),
+    Foreign("a terminal recording of asciinema", "It contains terminal output, not steps.", _is_terminal),
 )

@@ -135,5 +135,5 @@ def test_what_is_not_shown_is_printed_with_the_run(
 ) -> None:
     assert main(["show", str(made["a-1.1"].path)]) == 0
     out = capsys.readouterr().out
-    assert "not shown    query, messages: what the model was sent for a step" in out
+    assert "not shown    query, messages: the messages sent to the model for a step" in out
     assert "not shown    ids, types, roles" in out

@@ -334,7 +334,7 @@ FLAGS = TidyTable(
         _text("flag", "The flag's name.", required=True),
         _yes_no("excludes", "Whether the study declares that the flag excludes attempts."),
         TidyColumn("events", "Numbers of the events that show the flag's reason.", CellType.LIST),
-        _text("words", "A description of what was found."),
+        _text("words", "A description of the finding."),
     ),
     ("attempt", "flag"),
     (_OF_ATTEMPT,),

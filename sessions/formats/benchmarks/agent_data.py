@@ -101,7 +101,7 @@ class AgentData(Format):
         NotShown(("image_observation", "viewport_size"), "the picture of a page, and its size"),
         NotShown(
             ("available_apis", "available_custom_tools", "available_code_languages"),
-            "what the model could call",
+            "the tools offered to the model",
             of_run=True,
         ),
     )

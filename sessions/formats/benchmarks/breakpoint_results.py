@@ -152,7 +152,7 @@ class BreakpointResults(Format):
     not_shown: Sequence[NotShown] = (
         NotShown(
             ("problem", "config", "metadata.file_path", "metadata.repo_path"),
-            "what the run is of, which heads it",
+            "the subject of the run, which is its heading",
         ),
         NotShown(("metadata.tool_usage",), "the calls, which are the steps before the verdict"),
     )

@@ -263,7 +263,7 @@ class DatasetRows(Format):
     not_shown: Sequence[NotShown] = (
         NotShown(("tools", "functions"), "what the model could call", of_run=True),
         NotShown(("from",), "ShareGPT's name of who speaks, which is shown in our words"),
-        NotShown(("cutoff_date", "mask"), "what a training on the row heeds"),
+        NotShown(("cutoff_date", "mask"), "settings for training on the row"),
     )
 
     def sniff(self, probe: FileProbe) -> float:

@@ -85,9 +85,10 @@ class DebugGym(SingleRun):
     texts_in_records = True
     not_shown: Sequence[NotShown] = (
         NotShown(
-            ("prompt_response_pairs",), "what the model was sent, and its reply in the provider's own form"
+            ("prompt_response_pairs",),
+            "the messages sent to the model, and its reply in the provider's own form",
         ),
-        NotShown(("tools", "config", "logger"), "settings, and what the model could call", of_run=True),
+        NotShown(("tools", "config", "logger"), "settings, and the tools offered to the model", of_run=True),
     )
 
     def sniff(self, probe: FileProbe) -> float:

@@ -205,7 +205,7 @@ class TerminalBench(Format):
     not_shown: Sequence[NotShown] = (
         NotShown(
             ("recording_path", "task_id", "failure_mode", "trial_name"),
-            "what the header has, and the recording",
+            "facts that the header shows, and the recording",
         ),
         NotShown(
             ("trial_started_at", "trial_ended_at", "agent_started_at", "agent_ended_at"), "times of the trial"

@@ -269,7 +269,7 @@ class ClaudeCode(SingleRun):
         ),
         NotShown(
             ("data.message", "data.normalizedMessages", "data.prompt"),
-            "what a side agent did while its call ran: its own session has it",
+            "the work of a side agent while its call ran, which its own session contains",
         ),
         NotShown(
             ("data.output", "data.fullOutput"),

@@ -286,7 +286,7 @@ class ClineWindow(SingleRun):
     not_shown: Sequence[NotShown] = (
         NotShown(
             ("text.request",),
-            "what the model was sent: its surroundings, and results and requests that other records show;"
+            "the input of the model: its surroundings, and results and requests that other records show;"
             " results of other calls are shown with these",
         ),
         NotShown(

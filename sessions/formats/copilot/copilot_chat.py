@@ -405,7 +405,7 @@ class CopilotChat(SingleRun):
         ),
         NotShown(
             ("agent", "slashCommand", "result.details", "result.metadata.agentId", "modelState", "followups"),
-            "the extension that answered, and what it suggested to ask next",
+            "the extension that answered, and the questions that it suggested",
         ),
         NotShown(
             ("result.metadata.codeBlocks", "result.metadata.summary"), "copies of code and text in the answer"

@@ -230,7 +230,8 @@ class QwenCode(SingleRun):
     texts_in_records = True
     not_shown: Sequence[NotShown] = (
         NotShown(
-            ("cwd", "version", "gitBranch", "subtype"), "where and how the program ran, and what a record is"
+            ("cwd", "version", "gitBranch", "subtype"),
+            "where and how the program ran, and the kind of each record",
         ),
         NotShown(("usageMetadata",), "counts of the provider; the tokens are shown"),
         NotShown(("toolCallResult.status",), "how a call went; the result's flag says it"),

@@ -502,7 +502,7 @@ class InspectLog(Format):
         ),
         NotShown(
             ("tools", "tool_choice", "view", "output.choices.message.tool_calls.view"),
-            "what the model could call, and how Inspect's viewer draws it",
+            "the tools offered to the model, and how Inspect's viewer draws them",
         ),
         NotShown(
             (
@@ -520,7 +520,7 @@ class InspectLog(Format):
         ),
         NotShown(
             ("input", "messages", "output", "attachments", "events_data"),
-            "what the steps are made of",
+            "the content of the steps",
             of_run=True,
         ),
         NotShown(

@@ -201,9 +201,7 @@ class JournalReader(RunReader):
         """
         self._fault = _fault_of(self.probe.blob)
         if self._fault:
-            self.warnings.append(
-                f"This journal is damaged, and what it came to does not count: {self._fault}"
-            )
+            self.warnings.append(f"This journal is damaged, so its result does not count: {self._fault}")
 
     def place(self, fields: Json, step_count: int) -> int:
         line = _line(fields)

@@ -20,7 +20,7 @@ class Journal(SingleRun):
         NotShown(("prev",), "the hash of the line before, which shows tampering"),
         NotShown(
             ("data.tool_calls", "data.unmade"),
-            "what a model's reply asked for: each call that was made is a separate step",
+            "the requests in a model's reply: each call that was made is a separate step",
         ),
     )
 

@@ -272,7 +272,9 @@ class Opencode(SingleRun):
             ),
             "settings of a message, and the changes up to it, which its steps have",
         ),
-        NotShown(("info",), "what the header has: name, folder and times of the session", of_run=True),
+        NotShown(
+            ("info",), "facts that the header shows: name, folder and times of the session", of_run=True
+        ),
     )
 
     def sniff(self, probe: FileProbe) -> float:

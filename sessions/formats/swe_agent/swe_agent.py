@@ -239,7 +239,8 @@ class SweAgent(SingleRun):
     texts_in_records = True
     not_shown: Sequence[NotShown] = (
         NotShown(
-            ("query", "messages"), "what the model was sent for a step: the prompts and the steps before it"
+            ("query", "messages"),
+            "the messages sent to the model for a step: the prompts and the steps before it",
         ),
         NotShown(("response",), "the whole reply; its thought, its call and its other text are shown"),
         NotShown(

@@ -161,12 +161,12 @@ class Langfuse(SingleRun):
                 "projectId",
                 "internalModel",
             ),
-            "settings, what the model could call, and counts of Langfuse; tokens and cost are shown",
+            "settings, the tools offered to the model, and Langfuse's counts; tokens and cost are shown",
         ),
         NotShown(("startTime", "endTime", "completionStartTime"), "times, which head the step"),
         NotShown(
             ("trace.input", "trace.output", "trace.metadata", "trace.environment", "trace.projectId"),
-            "what the outermost observation was given and gave back, which is in the steps",
+            "the input and output of the outermost observation, which are in the steps",
             of_run=True,
         ),
     )

@@ -496,7 +496,7 @@ class Otel(TraceFormat):
                 "attributes.gen_ai.request",
                 "attributes.ai.settings",
             ),
-            "settings of the request, and what the model could call",
+            "settings of the request, and the tools offered to the model",
         ),
         NotShown(
             (
