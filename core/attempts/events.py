@@ -144,7 +144,7 @@ class CallMade(EventData, frozen=True, kw_only=True):
     typed: bool | UnsetType = UNSET
     """Set for a step added by the program to save typing."""
     automatic: str | UnsetType = UNSET
-    """The limit, or the `EndReason`, that made the program call."""
+    """The limit, or the `EndReason`, because of which the program made the call."""
     code: str | UnsetType = UNSET
     """The `GiveUpCode` of a hand-in by which a solver gives up."""
     call_id: str

@@ -38,7 +38,7 @@ class RewriteLoop(ModelLoop):
     """One conversation in which a model writes a function: it ends with the first definition that comes.
 
     The model has no tools, since they would show it the body, and gets no result of a test: it would
-    repair what is to be found.
+    repair the fault that has to be found.
     """
 
     _asked_again: ClassVar[str] = "Your reply was stopped before it was complete. Send the definition again."

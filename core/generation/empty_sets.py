@@ -81,7 +81,7 @@ def retry_of_empty_set(
 
 
 def _of_edits(why: str, reason: Reason, settings: CampaignSettings, has_history: bool) -> Retry | None:
-    """Return the call that tries more corruptions of functions, or those of another source."""
+    """Return a call that tries more corruptions of these functions, or functions of another source."""
     most = settings.max_glance or 0.0
     if reason is Reason.AT_A_GLANCE and most < 1:
         return Retry(why, ("--max-glance", "0.5" if most < 0.5 else "1"))

@@ -153,7 +153,7 @@ class CampaignMeter:
         if waiting and decided < _MEASURED:
             return None
         left = waiting * elapsed / decided if waiting else 0.0
-        # Of a candidate that has already taken a minute, another minute is to be expected, not the average.
+        # A candidate that has already taken a minute is expected to take another minute, not the average.
         only_running = waiting <= len(trials)
         if only_running:
             left = max([left, *(trial.seconds for trial in trials)])

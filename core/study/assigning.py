@@ -297,7 +297,7 @@ class _Planning:
 
 @dataclass
 class _Choice:
-    """The tasks chosen so far, and the test whether another task fits."""
+    """The tasks chosen so far, which decide whether another task fits."""
 
     planning: _Planning
     tasks: list[str] = field(default_factory=list)

@@ -1,7 +1,7 @@
 """Replays a person's steps from the log, and finds those that must have been recorded but are missing.
 
-A task is begun only after the consent, the forms, and the rules: a log with a start but without what comes
-before it has lost lines (decision 165).
+A task is begun only after the consent, the forms, and the rules: a log with a start but without these
+steps has lost lines (decision 165).
 """
 
 from __future__ import annotations

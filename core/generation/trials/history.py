@@ -229,7 +229,7 @@ _REFUSED = (*_UNUSABLE, GateRefusal.TOO_MANY_LINES)
 
 
 def _beginnings(changes: Sequence[ChangeBack], most: int) -> Iterator[Sequence[ChangeBack]]:
-    """Yield the parts of which one has to fail: all changes, then each alone."""
+    """Yield the sets of changes to try first: all changes, then each alone; one has to fail."""
     yield changes
     if len(changes) > 1:
         yield from ([change] for change in changes[: most - 1])

@@ -87,7 +87,7 @@ class CandidateTrial:
     def reading(self, what: str) -> Iterator[OnCount]:
         """Count the seconds of a block that reads corruptions without running tests.
 
-        Yield a function that reports how many of how many are read, and raises `CancelledError` when stopped.
+        Yield a function that reports how many of all are read, and raises `CancelledError` when stopped.
         """
         began = time.monotonic()
         reported = float("-inf")
@@ -217,8 +217,8 @@ class CandidateTrial:
 def require_proof_by_one(trial: CandidateTrial, verdict: CandidateVerdict) -> None:
     """Raise `CandidateDropped` if a kept corruption makes one test fail, and that does not prove it.
 
-    The test has to enter a corrupted function, and to fail alone in every one of several runs. Whether passes
-    can be confirmed, which it needs too, is found out later.
+    The test has to enter a corrupted function, and to fail alone in every one of several runs. Its passes
+    must also be confirmable, which is checked later.
     """
     kept = verdict.kept
     if kept is None or len(kept.failing_ids) > 1:
