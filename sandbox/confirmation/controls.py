@@ -290,8 +290,8 @@ def uncontrolled(
     for place, function in enumerate(functions):
         own = case.tests_of(function, tests)
         for number, wrong in enumerate(case.wrong_alone(function)):
-            # A test that called nothing else also fails if the others are right: nothing that is wrong
-            # calls another function here. So it needs no separate run.
+            # If a test called only this function, it also fails when the other functions are right, so it
+            # needs no separate run.
             is_known = number == 0 and any(nothing.asked[id].functions == {place} for id in failing)
             if not is_known and not ran(case, functions, own, wrong, learned, run).failing(own):
                 return function

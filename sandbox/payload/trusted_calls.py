@@ -297,7 +297,7 @@ class StubCalls:
         except (CannotTravelError, Unseen):
             raise
         except BaseException as error:
-            # A filter makes an exception of a warning, which is then no exception of the answer.
+            # A filter turns a warning into an exception, which is not an exception of the answer.
             self.checks.report_once(f"an effect raises {type_name(type(error))}")
             raise
 

@@ -1,7 +1,7 @@
 """Runs mini-swe-agent's own loop in its own environment, with gistpoint as its model and its shell.
 
-Started as a script, without gistpoint. It reads and writes lines of JSON: what the model is asked, what is to
-be run, and the answers. Its prompts are given, everything else is mini-swe-agent's.
+Started as a script, without gistpoint. It reads and writes lines of JSON: requests to the model, commands to
+run, and the answers. Its prompts are given; everything else is mini-swe-agent's.
 """
 
 # The imports are those of mini-swe-agent's own environment.
