@@ -314,7 +314,7 @@ _KINDS = (
         "Export it as JSON: opencode export ID.",
         _begins_line("- Session ID: ses_"),
     ),
-    Foreign("messages in parts, as of the Vercel AI SDK or of Gemini's API", _CONVERT, _any(_has_parts)),
+    Foreign("messages in parts, like those of the Vercel AI SDK or Gemini's API", _CONVERT, _any(_has_parts)),
     Foreign("a result of the Vercel AI SDK", _CONVERT, _any(_is_vercel)),
     Foreign(
         "Cline's description of a session",
