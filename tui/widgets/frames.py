@@ -18,7 +18,7 @@ Framed = TypeVar("Framed", bound=Widget)
 def framed(widget: Framed, title: str | Content = "", note: str | Content = "") -> Framed:
     """Frame a widget, with a title at the top and a note at the bottom right. Return the widget.
 
-    A string is shown literally. Call this again to change title and note; what is unchanged is not drawn
+    A string is shown literally. Call this again to change title and note; unchanged parts are not drawn
     again.
     """
     widget.add_class(PANE)
