@@ -90,7 +90,7 @@ def _log(study: StudyFolder) -> Iterator[AuditFinding]:
             place = f"{where}, line {number}"
             if links.is_broken_by(line):
                 words = (
-                    f"{place} does not follow the line before it: lines between them were removed or added."
+                    f"{place} does not follow the line before it: lines between them were removed or put in."
                 )
                 yield AuditFinding("line_missing", words, where)
             try:
