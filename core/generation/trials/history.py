@@ -1,4 +1,4 @@
-"""Searches the earlier bodies of a function for the smallest change that makes a test fail (decision 137).
+"""Searches the earlier bodies of a function for changes that make a test fail (decisions 137 and 181).
 
 Bodies of earlier versions and of failed submissions are searched alike (decision 141).
 """
@@ -45,12 +45,14 @@ class RatedHistory(Rated):
     body: EarlierBody
     changes: int
     """The number of changes that the earlier body has in all."""
+    taken: int
+    """The number of these changes that the corruption makes."""
     signs: tuple[str, ...]
     """Descriptions of what a reader may notice in the text."""
 
     def provenance(self) -> dict[str, Any]:
         """Return the provenance that a task stores."""
-        origin = {**self.body.origin, "changes": self.changes}
+        origin = {**self.body.origin, "changes": self.changes, "taken": self.taken}
         return {**super(RatedHistory, self).provenance(), self.body.family: origin, "signs": list(self.signs)}
 
 
@@ -101,7 +103,7 @@ def good_earlier(
         changes = _changes(definition.dedented, body)
         different += bool(changes)
         if changes:
-            search.reduce(body, changes)
+            search.search(body, changes)
     if not different:
         raise CandidateDropped(Reason.NO_EARLIER_BODY)
     return good_first(search.good.values())
@@ -128,7 +130,7 @@ def _place_and_text(edit: LineEdit) -> tuple[int, int, tuple[str, ...]]:
 
 @dataclass
 class _Search:
-    """The search for the smallest failing parts of the earlier bodies of one function."""
+    """The search for failing parts of the earlier bodies of one function."""
 
     trial: CandidateTrial
     path: str
@@ -148,8 +150,12 @@ class _Search:
         at_import = f"{self.path}::{self.qualname}" in self.trial.library.test_map.at_import
         return _PROBES_AT_IMPORT if at_import else MOST_PROBES
 
-    def reduce(self, body: EarlierBody, changes: Sequence[ChangeBack]) -> None:
-        """Find the smallest part of the changes with which a test fails, and rate it."""
+    def search(self, body: EarlierBody, changes: Sequence[ChangeBack]) -> None:
+        """Rate all changes together, and if they make no good corruption, the smallest part that fails.
+
+        A body that is earlier throughout hides its fault better than one line of it among today's, which its
+        neighbours contradict (decision 181).
+        """
         self.family = body.family
         most = self._most_probes
         beginnings = enumerate(_beginnings(changes, most), start=1)
@@ -157,10 +163,9 @@ class _Search:
         if whole is None:
             self.trial.fates["earlier body: no test fails"] += 1
             return
-        part = smallest(whole, self._fails, most - tried)
-        text = with_changes(self.today, part)
-        if text not in self.good:
-            self._rate(body, text, len(changes))
+        if not self._keep_if_good(body, whole, len(changes)) and len(whole) > 1:
+            part = smallest(whole, self._fails, most - tried)
+            self._keep_if_good(body, part, len(changes))
 
     def _fails(self, part: Sequence[ChangeBack]) -> bool:
         """Whether tests fail with these changes, and not because of names that are gone."""
@@ -181,29 +186,32 @@ class _Search:
     def _target(self, text: str) -> Target:
         return Target(self.path, self.qualname, self.today, text)
 
-    def _rate(self, body: EarlierBody, text: str, changes: int) -> None:
-        """Keep a smallest part if it is good, and not refused because a reader may notice it."""
+    def _keep_if_good(self, body: EarlierBody, part: Sequence[ChangeBack], changes: int) -> bool:
+        """Keep a part that fails if it is good and not refused; return whether it is kept."""
+        text = with_changes(self.today, part)
+        if text in self.good:
+            return True
         trial, target, report = self.trial, self._target(text), self._report(text)
         refusal = self.gate.check(text)
         if refusal in _REFUSED:
             trial.count_outcome(f"gate: {refusal}")
-            return
+            return False
         if report.status is not RunStatus.FINISHED:
             trial.count_outcome(STOPPED.get(report.status, Reason.NO_RESULT).value)
-            return
+            return False
         errors = [failure.error_type for failure in report.failed.values()]
         tests = code_of_tests(trial.library.intake.repository.tree, report.failed)
         feature = missing_feature(self.today, body.file, tests, errors)
         if feature and not trial.settings.missing_features:
             trial.count_outcome(Reason.MISSING_FEATURE.value)
-            return
+            return False
         glance = trial.context.scorer.scores([target])[0]
         # The score was fitted to deliberate edits. Here it only ranks proven faults, unless the user sets a
         # maximum (decision 137).
         most = trial.settings.max_glance
         if most is not None and glance.value > most:
             trial.count_outcome(Reason.AT_A_GLANCE.value)
-            return
+            return False
         evidence, band = evidence_of(report, target, trial.library), self.band
         is_about_it = all(id in trial.library.entering(target.name) for id in report.failed)
         good = is_good(evidence, *band) and is_about_it
@@ -213,8 +221,9 @@ class _Search:
             rated = subtlety(evidence, *band)
             signs = self.gate.broken(text)
             self.good[text] = RatedHistory(
-                corruption, report, evidence, rated, glance, good, body, changes, signs
+                corruption, report, evidence, rated, glance, good, body, changes, len(part), signs
             )
+        return good
 
 
 _UNUSABLE = (

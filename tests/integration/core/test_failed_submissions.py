@@ -63,7 +63,7 @@ def test_a_failed_submission_becomes_a_task_and_its_origin_is_in_the_answer_alon
     task = write_kept(Shop(tmp_path).library(), SETTINGS, verdict.kept, tmp_path / "tasks")
     provenance = read_answer(task).provenance
     assert provenance["parts"][0]["attempt"] == {
-        "id": "01A", "submission": 2, "by": "person", "study": "secret-study", "changes": 1,
+        "id": "01A", "submission": 2, "by": "person", "study": "secret-study", "changes": 1, "taken": 1,
     }  # fmt: skip
     assert origins_in(provenance) == {("secret-study", "01A")}
     public = [path for path in task.folder.rglob("*") if path.is_file() and "answer" not in path.parts]

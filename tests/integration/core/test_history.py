@@ -67,16 +67,39 @@ def test_the_part_of_an_earlier_body_that_breaks_tests_becomes_a_task(tmp_path: 
     assert target.corrupted == target.original.replace(
         "sorted(stock(orders).items())", "stock(orders).items()"
     )
-    assert part["history"] == {"version": "1" * 40, "date": "2024-01-01", "changes": 1}
+    assert part["history"] == {"version": "1" * 40, "date": "2024-01-01", "changes": 1, "taken": 1}
     assert part["families"] == ["history"]
     assert counts.reasons == {Reason.NO_EARLIER_BODY: 2}
 
 
-def test_changes_that_break_nothing_are_left_out(tmp_path: Path) -> None:
-    version = earlier(("if count >= 1:", "if count >= -5:"), ("price(count, rate)", "price(count, rate + 1)"))
-    _, kept = campaign(tmp_path, version)
+TWO_CHANGES = (("if count >= 1:", "if count >= -5:"), ("price(count, rate)", "price(count, rate + 1)"))
+
+
+def test_an_earlier_body_is_taken_whole_if_it_makes_a_good_task(tmp_path: Path) -> None:
+    """Changes that break nothing belong to the earlier body and hide the one that does (decision 181)."""
+    _, kept = campaign(tmp_path, earlier(*TWO_CHANGES))
     target, part = the_one(kept)
-    assert target.corrupted == target.original.replace("price(count, rate)", "price(count, rate + 1)")
+    whole = target.original
+    for now, then in TWO_CHANGES:
+        whole = whole.replace(now, then)
+    assert target.corrupted == whole
+    assert part["history"]["changes"] == part["history"]["taken"] == 2  # type: ignore[index]
+
+
+def test_of_a_body_that_is_no_good_task_the_smallest_part_is_taken(tmp_path: Path) -> None:
+    def too_much_together(targets: tuple[Target, ...]) -> ProbeReport | None:
+        (target,) = targets
+        failed = {
+            f"tests/test_shop.py::test_bill[{n}]": ProbeFailure("a", True, False, "AssertionError")
+            for n in range(50)
+        }
+        is_whole = all(then in target.corrupted for _, then in TWO_CHANGES)
+        return ProbeReport(RunStatus.FINISHED, failed, 60, 0.001) if is_whole else None
+
+    _, kept = campaign(tmp_path, earlier(*TWO_CHANGES), bench=FakeBench(wish=too_much_together))
+    target, part = the_one(kept)
+    assert target.corrupted == target.original.replace(*TWO_CHANGES[1])
+    assert part["history"]["taken"] == 1  # type: ignore[index]
     assert part["history"]["changes"] == 2  # type: ignore[index]
 
 

@@ -17,10 +17,10 @@ from gistpoint.core.corruption.subject import read_vocabulary
 from gistpoint.core.generation import campaign, candidates, choice
 from gistpoint.core.generation.intake import RUNS_OF_ONE
 from gistpoint.core.generation.settings import RECIPE
-from gistpoint.core.generation.trials import discovery
+from gistpoint.core.generation.trials import discovery, history
 from gistpoint.core.trees import SourceTree, write_tree
 
-DIGESTS = {12: "a44fdfff7684c603"}
+DIGESTS = {13: "dc58ee5915530540"}
 """Hashes of the rules, the operators with priors, and their results on a small library, by recipe."""
 
 
@@ -31,6 +31,7 @@ def rules() -> str:
         [ANY_FAILING, FEW_FAILING, MORE_FAILING, RUNS_OF_ONE, sorted(WEIGHTS.items())],
         [(operator.family, operator.prior) for operator in BUILT_IN],
         msgspec.to_builtins(glance_weights()),
+        [history.MOST_CHANGED_LINES, history.MOST_PROBES, sorted(history.GONE)],
     )
     return repr(numbers)
 
