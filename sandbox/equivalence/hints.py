@@ -30,6 +30,16 @@ _KINDS = {
     "frozenset": "z",
     "dict": "d",
 }
+_ABSTRACT = {
+    **dict.fromkeys(("Sequence", "Reversible"), "slty"),
+    "MutableSequence": "l",
+    **dict.fromkeys(("Mapping", "MutableMapping"), "d"),
+    **dict.fromkeys(("Set", "AbstractSet", "MutableSet"), "ez"),
+    **dict.fromkeys(("Iterable", "Collection", "Container", "Sized"), "sltyezd"),
+    **dict.fromkeys(("Number", "Complex", "Real", "Rational", "Integral"), "if"),
+    **dict.fromkeys(("basestring", "string_types", "text_type"), "s"),
+}
+"""The tags of the built-in types that belong to an abstract class, or to a name for several types."""
 _QUESTIONS = frozenset(("isinstance", "issubclass", "type"))
 """Built-in functions whose answer may be different for an object of a subclass."""
 
@@ -90,6 +100,7 @@ def hints_of(trees: Iterable[SourceTree], path: str, qualname: str) -> Hints:
         used = {node.id for node in ast.walk(function) if isinstance(node, ast.Name)}
         names |= _with_properties(module, _attributes_in(function))
         kinds |= {_KINDS[name] for name in used if name in _KINDS}
+        kinds |= {tag for name in used | _attributes_in(function) for tag in _ABSTRACT.get(name, "")}
         asks = asks or not used.isdisjoint(_QUESTIONS)
         conversions.append(any(map(_converts, ast.walk(function))))
         raised.append(_raised(function))

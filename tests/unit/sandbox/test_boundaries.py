@@ -234,3 +234,21 @@ def test_the_attributes_behind_a_property_are_used_too(tmp_path: Path) -> None:
     names = hints_of([tree], "mod.py", "Table.reset").names
     assert names >= {"area", "style", "width", "_width", "_height"}
     assert "_checked" not in names
+
+
+@pytest.mark.parametrize(
+    ("test", "values"),
+    [
+        ("isinstance(x, Sequence)", ["''", "()", "[]"]),
+        ("isinstance(x, collections.abc.Mapping)", ["{}"]),
+        ("isinstance(x, Set)", ["set()", "frozenset()"]),
+        ("isinstance(x, numbers.Real)", ["0", "0.0"]),
+    ],
+)
+def test_a_function_that_asks_for_an_abstract_class_is_given_what_belongs_to_it(
+    tmp_path: Path, test: str, values: list[str]
+) -> None:
+    text = f"def f(x):\n    return {test}\n"
+    tree = SourceTree.open(write_tar({"mod.py": text}, tmp_path / "tree.tar"))
+    made = boundary_inputs([[["s", "ab"]]], hints_of([tree], "mod.py", "f"), 200)
+    assert set(values) <= {written(value) for (value,) in made}
