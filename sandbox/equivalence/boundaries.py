@@ -259,6 +259,8 @@ def _candidates(place: _Place, hints: Hints) -> Iterator[Encoded]:
     yield from own
     if kind == "n":
         yield from hints.literals
+        # An optional number that no test gives is compared with a literal, too.
+        yield from (["i", str(number + step)] for number in hints.numbers for step in (1, -1))
 
 
 def _of_booleans(value: Encoded, _: Hints) -> Iterator[Encoded]:

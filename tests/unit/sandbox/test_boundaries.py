@@ -252,3 +252,10 @@ def test_a_function_that_asks_for_an_abstract_class_is_given_what_belongs_to_it(
     tree = SourceTree.open(write_tar({"mod.py": text}, tmp_path / "tree.tar"))
     made = boundary_inputs([[["s", "ab"]]], hints_of([tree], "mod.py", "f"), 200)
     assert set(values) <= {written(value) for (value,) in made}
+
+
+def test_an_optional_number_that_no_test_gives_is_next_to_a_literal(tmp_path: Path) -> None:
+    text = "def f(step=None):\n    return step is not None and step > 1\n"
+    tree = SourceTree.open(write_tar({"mod.py": text}, tmp_path / "tree.tar"))
+    made = boundary_inputs([[["n"]]], hints_of([tree], "mod.py", "f"), 200)
+    assert {"1", "2", "0"} <= {written(value) for (value,) in made}
