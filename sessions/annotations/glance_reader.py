@@ -10,13 +10,13 @@ from pathlib import Path
 
 import msgspec
 
+from gistpoint.core.asking import JudgeResult
 from gistpoint.core.chat import Usage
 from gistpoint.core.corruption.blind import (
     BlindAnswer,
     BlindItem,
     GlanceVerdict,
     JudgeRequest,
-    JudgeResult,
     ModelAnswer,
     Named,
     PacketReading,

@@ -4,11 +4,8 @@ The public names are in this module; the modules inside are private.
 """
 
 from gistpoint.core.corruption.blind.judging import (
-    BREAKER,
     MOST_TIMES,
-    JudgeEnd,
     JudgeRequest,
-    JudgeResult,
     ModelAnswer,
     judge,
     judging_prompt,
@@ -36,7 +33,6 @@ from gistpoint.core.corruption.blind.reading import (
 )
 
 __all__ = [
-    "BREAKER",
     "MOST_TIMES",
     "PACKET_TEMPLATE",
     "UNTOUCHED",
@@ -44,9 +40,7 @@ __all__ = [
     "BlindItem",
     "GlanceScore",
     "GlanceVerdict",
-    "JudgeEnd",
     "JudgeRequest",
-    "JudgeResult",
     "ModelAnswer",
     "Named",
     "Packet",

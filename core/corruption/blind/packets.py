@@ -13,9 +13,9 @@ from typing import Annotated
 
 import msgspec
 
+from gistpoint.core.asking import objects_in
 from gistpoint.core.canonical import sha256_of_text
 from gistpoint.core.chat import ChatMessage
-from gistpoint.core.corruption.blind.judging import objects_in
 from gistpoint.core.corruption.blind.reading import BlindAnswer, BlindItem, ShownVersion
 from gistpoint.core.text import whole_number
 

@@ -7,12 +7,11 @@ from collections import Counter
 import pytest
 from scripted_endpoint import ScriptedModel, reply
 
+from gistpoint.core.asking import BREAKER, JudgeEnd
 from gistpoint.core.chat import ChatFailure, ChatProblem, Usage
 from gistpoint.core.corruption.blind import (
-    BREAKER,
     BlindAnswer,
     BlindItem,
-    JudgeEnd,
     JudgeRequest,
     ModelAnswer,
     judge,
