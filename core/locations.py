@@ -95,6 +95,11 @@ class Locations(NamedTuple):
         return self.data / "glances"
 
     @property
+    def judgements(self) -> Path:
+        """The folder of judgements of runs, with a file for each model and person."""
+        return self.data / "judgements"
+
+    @property
     def external_results(self) -> Path:
         """The folder of other harnesses' results that were judged again, with a file for each person."""
         return self.data / "external-results"

@@ -1,0 +1,63 @@
+"""Where a judge's quotes are in the run; a quote that is not there proves nothing."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from gistpoint.core.judging.pieces import Passage
+
+LONGEST_QUOTE = 2_000
+MOST_QUOTES = 5
+"""The maximum number of quotes of an answer that are looked up."""
+
+
+@dataclass(frozen=True, slots=True)
+class QuotePlace:
+    """Code points `start` to `end` of a text of a step, which is named as in `Passage`."""
+
+    step: int
+    scope: str
+    part: int
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class LocatedQuotes:
+    """The quotes that are in the run, by their places, and those that are not."""
+
+    places: tuple[QuotePlace, ...] = ()
+    refused: tuple[str, ...] = ()
+
+
+def located(quotes: Iterable[str], passages: Sequence[Passage]) -> LocatedQuotes:
+    """Return the first place of each quote. Apart from runs of whitespace, every character must be the same.
+
+    Of `quotes`, the first `MOST_QUOTES` are looked up, and the others are left out.
+    """
+    places, refused = list[QuotePlace](), list[str]()
+    for quote in list(quotes)[:MOST_QUOTES]:
+        place = place_of_quote(quote, passages)
+        if place is None:
+            refused.append(quote[:LONGEST_QUOTE])
+        elif place not in places:
+            places.append(place)
+    return LocatedQuotes(tuple(places), tuple(refused))
+
+
+def place_of_quote(quote: str, passages: Sequence[Passage]) -> QuotePlace | None:
+    """Return the first place of a quote; None if no passage contains it, or if it is empty or too long."""
+    words = quote.split()
+    if not words or len(quote) > LONGEST_QUOTE:
+        return None
+    pattern = re.compile(r"\s+".join(map(re.escape, words)))
+    for passage in passages:
+        found = pattern.search(passage.text)
+        if found is not None:
+            start, end = found.span()
+            return QuotePlace(
+                passage.step, passage.scope, passage.part, passage.start + start, passage.start + end
+            )
+    return None

@@ -1,0 +1,152 @@
+"""A person's labels: first a random part without the judge's answers, then what is disputed."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from hashlib import sha256
+
+import msgspec
+
+from gistpoint.core.judging.answers import RunAnswer
+from gistpoint.core.judging.rubric import RubricLabel
+from gistpoint.sessions.annotations.glances import MODEL
+from gistpoint.sessions.annotations.side_files import DeleteData
+from gistpoint.sessions.judging.judgements import (
+    CODEC,
+    HandLabel,
+    JudgementError,
+    JudgementKind,
+    JudgementOperation,
+    Judgements,
+    JudgementStore,
+    LabelData,
+    LabelPart,
+)
+
+LOW_CONFIDENCE = 0.7
+"""Below this confidence, a judge's answer is disputed."""
+SECOND = 2
+"""The round of a second reading."""
+
+
+class Dispute(StrEnum):
+    """Why a person is asked about a claim."""
+
+    DIFFERENT = "you answered differently"
+    UNPROVEN = "claimed without a quote that is in the run"
+    UNSURE = "the judge is unsure"
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """One question to a person: whether a run has a label; `dispute` is None for a blind question."""
+
+    run: str
+    label: RubricLabel
+    part: LabelPart
+    round: int = 1
+    answer: RunAnswer | None = None
+    dispute: Dispute | None = None
+
+
+@dataclass(slots=True)
+class HandReader:
+    """A person who labels runs; an operation is on disk when its method returns."""
+
+    store: JudgementStore
+    name: str
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        self.name = CODEC.name_of(self.name, "reader")
+        if self.name.startswith(MODEL):
+            raise JudgementError(
+                f"A name that begins with {MODEL.strip()!r} is reserved for models.",
+                hint="Choose another pseudonym.",
+            )
+
+    def given(self, run: str) -> Judgements:
+        """Return this person's labels of a run."""
+        return self.store.book.state(run, self.name)
+
+    def label(self, question: Question) -> HandLabel | None:
+        """Return the answer to a question; None if there is none."""
+        return self.given(question.run).label(question.label.sha256, question.part, question.round)
+
+    def answer(self, question: Question, present: bool) -> JudgementOperation:
+        """Record the answer to a question."""
+        data = LabelData(
+            question.label.id,
+            question.label.sha256,
+            present,
+            question.part,
+            question.round,
+            self.seed,
+        )
+        return self._add(question.run, JudgementKind.LABEL, data)
+
+    def take_back(self, question: Question) -> bool:
+        """Withdraw the last answer to a question; return False if there is none."""
+        given = self.label(question)
+        if given is not None:
+            self._add(question.run, JudgementKind.DELETE, DeleteData(given.op))
+        return given is not None
+
+    def _add(self, run: str, kind: JudgementKind, data: msgspec.Struct) -> JudgementOperation:
+        at = self.store.next_ms(self.name)
+        values = msgspec.to_builtins(data)
+        operation = JudgementOperation(str(uuid.uuid4()), self.name, at, run, kind.value, values)
+        self.store.append([operation])
+        return operation
+
+    # What is asked
+
+    def blind(self, runs: Iterable[str], labels: Sequence[RubricLabel], sample: int) -> list[Question]:
+        """Return the questions about a random part of `sample` runs, all labels of a run in a row."""
+        chosen = drawn(runs, self.seed)[:sample]
+        return [Question(run, label, LabelPart.RANDOM) for run in chosen for label in labels]
+
+    def again(self, runs: Iterable[str], labels: Sequence[RubricLabel], sample: int) -> list[Question]:
+        """Return the blind questions for a second reading of `sample` read runs, in another order."""
+        read = [
+            question
+            for question in (Question(run, label, LabelPart.RANDOM) for run in runs for label in labels)
+            if self.label(question) is not None
+        ]
+        chosen = drawn({question.run for question in read}, self.seed, "again")[:sample]
+        return [
+            Question(run, question.label, LabelPart.RANDOM, SECOND)
+            for run in chosen
+            for question in read
+            if question.run == run
+        ]
+
+    def disputed(
+        self, answers: Mapping[tuple[str, str], RunAnswer], labels: Sequence[RubricLabel]
+    ) -> list[Question]:
+        """Return the questions about disputed claims, by label; `answers` is by run and label id."""
+        found: list[Question] = []
+        for label in labels:
+            for (run, id), answer in answers.items():
+                dispute = self._dispute(run, label, answer) if id == label.id else None
+                if dispute is not None:
+                    found.append(Question(run, label, LabelPart.DISPUTED, answer=answer, dispute=dispute))
+        return found
+
+    def _dispute(self, run: str, label: RubricLabel, answer: RunAnswer) -> Dispute | None:
+        blind = self.given(run).label(label.sha256, LabelPart.RANDOM)
+        if blind is not None and blind.present != answer.present:
+            return Dispute.DIFFERENT
+        if blind is not None:
+            return None
+        if answer.unproven and not answer.present:
+            return Dispute.UNPROVEN
+        return Dispute.UNSURE if answer.confidence < LOW_CONFIDENCE else None
+
+
+def drawn(runs: Iterable[str], seed: int, purpose: str = "") -> list[str]:
+    """Return runs in random order by their keys, so that a larger part contains each smaller one."""
+    return sorted(set(runs), key=lambda run: sha256(f"{seed}\0{purpose}\0{run}".encode()).digest())

@@ -1,0 +1,182 @@
+"""A model judges runs piece by piece; each answer is on disk when the next piece is asked about."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+
+import msgspec
+
+from gistpoint.core.asking import JudgeResult, ask_all
+from gistpoint.core.chat import Usage
+from gistpoint.core.estimates import tokens_in
+from gistpoint.core.judging.answers import PieceAnswer, RunAnswer, combined, read_answers
+from gistpoint.core.judging.pieces import (
+    PieceRequest,
+    characters_in,
+    instructions_sha256,
+    pieces_of,
+)
+from gistpoint.core.judging.rubric import Rubric, RubricLabel
+from gistpoint.core.ports import ChatModel
+from gistpoint.core.running import NEVER, UNATTENDED, CancelToken, RunContext, RunProgress
+from gistpoint.sessions.annotations.glances import MODEL
+from gistpoint.sessions.judging.judgements import (
+    CODEC,
+    JudgementKind,
+    JudgementOperation,
+    Judgements,
+    JudgementStore,
+    PieceData,
+)
+from gistpoint.sessions.judging.run_texts import RunText
+
+REPLY_TOKENS_OF_LABEL = 150
+"""The tokens of a reply that an estimate allows for each label."""
+
+
+@dataclass(slots=True)
+class JudgingPlan:
+    """What a judge has still to read, and how much that is."""
+
+    runs: int = 0
+    missing_runs: int = 0
+    requests: int = 0
+    characters: int = 0
+    reply_tokens: int = 0
+
+    @property
+    def prompt_tokens(self) -> int:
+        """An upper estimate of the tokens to send."""
+        return tokens_in(self.characters)
+
+
+@dataclass(slots=True)
+class Judging:
+    """The work of a judge in one call."""
+
+    result: JudgeResult
+    planned: int
+    claims: int = 0
+    """The answers "present"."""
+    unproven: int = 0
+    """The answers "present" without a quote that is in the run."""
+    refused: list[str] = field(default_factory=list)
+    """The quotes that are not in the run."""
+
+
+@dataclass(slots=True)
+class RunJudge:
+    """A model as the judge of runs, by a rubric, in pieces of at most `most` characters."""
+
+    store: JudgementStore
+    model_name: str
+    rubric: Rubric
+    most: int
+
+    @property
+    def name(self) -> str:
+        """The name under which the answers are stored."""
+        return CODEC.name_of(f"{MODEL}{self.model_name}", "judge")
+
+    def missing(self, run: RunText) -> Iterator[PieceRequest]:
+        """Yield the requests for the pieces of a run that have not been answered for every label."""
+        known = answered_pieces(self.store.book.state(run.key, self.name))
+        for piece in pieces_of(run.passages, self.most):
+            given = known.get(piece.sha256, {})
+            labels = tuple(label for label in self.rubric.asked if label.sha256 not in given)
+            if labels:
+                yield PieceRequest(run.key, piece, labels)
+
+    def plan(self, runs: Iterable[RunText], *, cancel: CancelToken = NEVER) -> JudgingPlan:
+        """Return what is missing. Raises `CancelledError` when cancelled."""
+        found = JudgingPlan()
+        for run in runs:
+            cancel.check()
+            requests = list(self.missing(run))
+            found.runs += 1
+            found.missing_runs += bool(requests)
+            found.requests += len(requests)
+            found.characters += characters_in(requests)
+            found.reply_tokens += sum(REPLY_TOKENS_OF_LABEL * len(request.labels) for request in requests)
+        return found
+
+    def judge(
+        self,
+        runs: Iterable[RunText],
+        model: ChatModel,
+        planned: int,
+        *,
+        max_cost_usd: float | None = None,
+        run: RunContext = UNATTENDED,
+    ) -> Judging:
+        """Ask the model about the missing pieces, and record each answer.
+
+        `planned` is the number of requests, for the progress. Raises `CancelledError` if cancelled; earlier
+        answers remain recorded.
+        """
+        found = Judging(JudgeResult(), planned)
+
+        def asked() -> Iterator[PieceRequest]:
+            number = 0
+            for text in runs:
+                for request in self.missing(text):
+                    number += 1
+                    run.progress(RunProgress(f"{self.name} on {text.name}", number, planned))
+                    yield request
+
+        def take(request: PieceRequest, reply: str, usage: Usage) -> str:
+            answers, fault = read_answers(reply, request.labels, request.piece)
+            if answers:
+                self._keep(request, answers, usage)
+                found.claims += sum(answer.claimed for answer in answers)
+                found.unproven += sum(answer.claimed and not answer.present for answer in answers)
+                found.refused += [quote for answer in answers for quote in answer.refused]
+            return fault
+
+        found.result = ask_all(asked(), model, take, max_cost_usd=max_cost_usd, cancel=run.cancel)
+        return found
+
+    def _keep(self, request: PieceRequest, answers: tuple[PieceAnswer, ...], usage: Usage) -> None:
+        data = PieceData(
+            piece_sha256=request.piece.sha256,
+            most=self.most,
+            answers=answers,
+            number=request.piece.number,
+            prompt_sha256=instructions_sha256(),
+            cost_usd=usage.cost_usd,
+            tokens=usage.tokens,
+        )
+        at = self.store.next_ms(self.name)
+        kind, values = JudgementKind.PIECE.value, msgspec.to_builtins(data)
+        self.store.append([JudgementOperation(str(uuid.uuid4()), self.name, at, request.run, kind, values)])
+
+
+def answered_pieces(judged: Judgements) -> dict[str, dict[str, PieceAnswer]]:
+    """Return the last answer of a judge by the hash of the piece and that of the label.
+
+    Answers under other instructions do not count.
+    """
+    found: dict[str, dict[str, PieceAnswer]] = {}
+    for piece in judged.pieces:
+        if piece.prompt_sha256 == instructions_sha256():
+            answers = {answer.label_sha256: answer for answer in piece.answers}
+            found.setdefault(piece.piece_sha256, {}).update(answers)
+    return found
+
+
+def answer_for(run: RunText, label: RubricLabel, judged: Judgements) -> RunAnswer | None:
+    """Return a judge's answer to a label for a run; None unless all pieces of a division were answered.
+
+    If the run was divided in several ways, the last one that is complete counts.
+    """
+    known = answered_pieces(judged)
+    sizes = dict.fromkeys(piece.most for piece in reversed(judged.pieces))
+    for most in sizes:
+        pieces = list(pieces_of(run.passages, most))
+        answers = [known.get(piece.sha256, {}).get(label.sha256) for piece in pieces]
+        given = [answer for answer in answers if answer is not None]
+        if pieces and len(given) == len(pieces):
+            return combined(given, label.coded)
+    return None
