@@ -154,6 +154,19 @@ COMMANDS = (
     CommandRow(
         "reviews agreement", "print Cohen's kappa of two reviewers, label by label", "reviews:AGREEMENT"
     ),
+    CommandRow(
+        "findings judge",
+        "have a model look for the labels of a rubric in recorded runs",
+        "findings:JUDGE",
+        shown=("judge", "context", "max_cost", "dry_run", "yes", "study"),
+    ),
+    CommandRow(
+        "findings read",
+        "label a random part of the runs blind, then settle disputed claims",
+        "findings:READ",
+        screen=True,
+    ),
+    CommandRow("findings report", "print how often each label occurs, with proof", "findings:REPORT"),
     CommandRow("doctor", "report which isolation works here, and how to fix the rest", "doctor:DOCTOR"),
     CommandRow("store use", "choose the database, or only files", "store:USE"),
     CommandRow("store init", "create the database's tables and roles", "store:INIT"),
@@ -238,6 +251,7 @@ GROUPS = {
     "attempt": "list, show, settle and export attempts",
     "agent": "have a model attempt tasks, with a person's tools, budgets and judge",
     "reviews": "export, summarise, merge and compare reviews of runs",
+    "findings": "look for behaviours in many runs: a model judges, a person checks, with proof",
     "store": "share tasks, attempts and annotations in a team's database",
     "study": "collect a human baseline: declare a study, take part in it, report its results",
     "admin": "paths, caches, shell completion, baselines of other backends",
@@ -258,7 +272,7 @@ FIRST = (
 
 SECTIONS = {
     "Solve": ("demo", "solve", "attempt"),
-    "Review": ("review", "reviews", "runs", "show", "search", "convert", "glance"),
+    "Review": ("review", "reviews", "findings", "runs", "show", "search", "convert", "glance"),
     "Make": ("task", "gist", "code"),
     "Study": ("study", "serve"),
     "Agents": ("agent", "mcp", "replay", "rescore"),

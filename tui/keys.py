@@ -13,7 +13,14 @@ from textual.keys import format_key
 
 from gistpoint.core.errors import SettingsError, UserError, did_you_mean
 from gistpoint.core.locations import SETTINGS_FILE, Locations
-from gistpoint.tui.bindings.general import CAMPAIGN_KEYS, GENERAL_KEYS, GLANCE_KEYS, STUDY_KEYS, WATCH_KEYS
+from gistpoint.tui.bindings.general import (
+    CAMPAIGN_KEYS,
+    GENERAL_KEYS,
+    GLANCE_KEYS,
+    LABELLING_KEYS,
+    STUDY_KEYS,
+    WATCH_KEYS,
+)
 from gistpoint.tui.bindings.key import Key, KeyScope
 from gistpoint.tui.bindings.reading import READING_KEYS
 from gistpoint.tui.bindings.review import REVIEW_KEYS
@@ -46,6 +53,7 @@ KEYS: tuple[Key, ...] = (
     *STUDY_KEYS,
     *CAMPAIGN_KEYS,
     *GLANCE_KEYS,
+    *LABELLING_KEYS,
     *WATCH_KEYS,
     *REVIEW_KEYS,
     *VALIDATE_KEYS,
@@ -194,6 +202,7 @@ SCOPE_WORDS = {
     KeyScope.CAMPAIGN: "Making tasks",
     KeyScope.GLANCE: "Glance: a function read blind",
     KeyScope.GLANCE_DIFF: "Glance: what was changed",
+    KeyScope.LABELLING: "Findings: labelling by hand",
     KeyScope.WATCH: "Watch",
     KeyScope.WATCH_RUN: "Watch: a run",
     KeyScope.TILES: "Watch: attempts at work",

@@ -19,6 +19,8 @@ from gistpoint.core.judging.rubric import RubricLabel
 TEMPLATE = "judge-1"
 LEAST_PIECE = 2_000
 """The minimum number of characters of a piece."""
+CHARACTERS_AROUND = 4_000
+"""An upper bound on the characters of a request without its piece and its codebook."""
 _HEADING = 80
 """The characters that the line above a passage takes up."""
 

@@ -216,25 +216,35 @@ class Texts(msgspec.Struct, frozen=True, kw_only=True):
     consent_items: tuple[str, ...]
     """The items to tick one by one; one that begins with `[required]` is a condition of taking part.
 
-    One that begins with `[tasks]` asks whether failed submissions may become tasks.
+    One that begins with `[tasks]` asks whether failed submissions may become tasks, and one with `[models]`
+    whether a model may read attempts.
     """
     rules: str
     debrief: str = ""
     feedback: Feedback = Feedback.NONE
 
 
-REQUIRED_ITEM, TASKS_ITEM = "[required]", "[tasks]"
+REQUIRED_ITEM, TASKS_ITEM, MODELS_ITEM = "[required]", "[tasks]", "[models]"
 """The marks at the beginning of an item of consent, which participants do not see."""
 
 
 def item_words(item: str) -> str:
     """Return an item of consent as participants read it, without its mark."""
-    return item.removeprefix(REQUIRED_ITEM).removeprefix(TASKS_ITEM).strip()
+    return item.removeprefix(REQUIRED_ITEM).removeprefix(TASKS_ITEM).removeprefix(MODELS_ITEM).strip()
 
 
 def tasks_item(texts: Texts) -> int | None:
     """Return the place of the item that lets failed submissions become tasks; None if there is none."""
-    places = [place for place, item in enumerate(texts.consent_items) if item.startswith(TASKS_ITEM)]
+    return _marked_item(texts, TASKS_ITEM)
+
+
+def models_item(texts: Texts) -> int | None:
+    """Return the place of the item that lets a model read attempts; None if there is none."""
+    return _marked_item(texts, MODELS_ITEM)
+
+
+def _marked_item(texts: Texts, mark: str) -> int | None:
+    places = [place for place, item in enumerate(texts.consent_items) if item.startswith(mark)]
     return places[0] if len(places) == 1 else None
 
 

@@ -1,8 +1,8 @@
-"""Whose failed submissions may become tasks, and which of these tasks have to go (decision 141)."""
+"""Whose attempts may be used beyond the study: as tasks (decision 141), or read by a model (decision 175)."""
 
 from __future__ import annotations
 
-from gistpoint.core.study.declaration import Study, tasks_item
+from gistpoint.core.study.declaration import Study, models_item, tasks_item
 from gistpoint.core.study.ledger import Ledger, Person
 from gistpoint.core.study.operations import ERASE
 
@@ -13,13 +13,24 @@ def agrees(study: Study, protocol: str, person: Person) -> bool:
     `protocol` is the hash of `study`. The ticks of a consent belong to the items of its own protocol, so a
     consent to another one allows nothing.
     """
-    is_away = person.declined or person.withdrawn is not None
-    return not is_away and _ticked(study, protocol, person) is True
+    return _is_here(person) and _ticked(tasks_item(study.texts), protocol, person) is True
 
 
-def _ticked(study: Study, protocol: str, person: Person) -> bool | None:
-    """Return whether the item is ticked; None if the person's consent does not have the item."""
-    place, consent = tasks_item(study.texts), person.consent
+def lets_models_read(study: Study, protocol: str, person: Person) -> bool:
+    """Return whether a person lets a model read attempts, and takes part or has finished.
+
+    `protocol` is the hash of `study`, as for `agrees`.
+    """
+    return _is_here(person) and _ticked(models_item(study.texts), protocol, person) is True
+
+
+def _is_here(person: Person) -> bool:
+    return not (person.declined or person.withdrawn is not None)
+
+
+def _ticked(place: int | None, protocol: str, person: Person) -> bool | None:
+    """Return whether the item at a place is ticked; None if the person's consent does not have the item."""
+    consent = person.consent
     if place is None or consent is None or consent.protocol != protocol:
         return None
     return consent.items[place] if place < len(consent.items) else None
@@ -34,5 +45,5 @@ def has_to_go(study: Study, protocol: str, ledger: Ledger, attempt: str) -> bool
     for person in ledger.people.values():
         if any(fact.attempt == attempt for facts in person.begun.values() for fact in facts):
             wants_erasure = person.withdrawn is not None and person.withdrawn.data == ERASE
-            return wants_erasure or _ticked(study, protocol, person) is False
+            return wants_erasure or _ticked(tasks_item(study.texts), protocol, person) is False
     return bool(ledger.erased)

@@ -15,6 +15,7 @@ from gistpoint.core.kinds.registry import modes_measuring
 from gistpoint.core.operations import LONGEST_NAME, is_reviewer
 from gistpoint.core.study.declaration import (
     FORMAT,
+    MODELS_ITEM,
     TASKS_ITEM,
     VERSION,
     Assistance,
@@ -41,6 +42,9 @@ STRATEGIES = ("tracing", "reading")
 _STUDY_ID = re.compile(r"[a-z0-9-]{3,40}")
 _NAME = re.compile(r"[A-Za-z0-9_.-]{1,40}")
 _MONTH = re.compile(r"[0-9]{4}-(0[1-9]|1[0-2])")
+
+_VOLUNTARY = {TASKS_ITEM: "submissions become tasks", MODELS_ITEM: "a model read attempts"}
+"""The marks of items of consent that can't be required, and what nobody has to let happen."""
 
 
 def check_declaration(study: Study) -> None:
@@ -126,14 +130,16 @@ def _check_people(study: Study) -> None:
     for n, item in enumerate(study.texts.consent_items):
         if not item_words(item):
             _refuse(f"texts.consent_items[{n}]", "is empty")
-        if TASKS_ITEM in item and not item.startswith(TASKS_ITEM):
-            _refuse(
-                f"texts.consent_items[{n}]",
-                f"must begin with {TASKS_ITEM}, and can't be required",
-                hint="Nobody has to let submissions become tasks.",
-            )
-    if sum(item.startswith(TASKS_ITEM) for item in study.texts.consent_items) > 1:
-        _refuse("texts.consent_items", f"has more than one item that begins with {TASKS_ITEM}")
+        for mark, may in _VOLUNTARY.items():
+            if mark in item and not item.startswith(mark):
+                _refuse(
+                    f"texts.consent_items[{n}]",
+                    f"must begin with {mark}, and can't be required",
+                    hint=f"Nobody has to let {may}.",
+                )
+    for mark in _VOLUNTARY:
+        if sum(item.startswith(mark) for item in study.texts.consent_items) > 1:
+            _refuse("texts.consent_items", f"has more than one item that begins with {mark}")
     for n, stratum in enumerate(study.participants.strata):
         _name(f"participants.strata[{n}]", stratum)
     _require_distinct("participants.strata", study.participants.strata)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 import msgspec
@@ -166,17 +166,16 @@ def answered_pieces(judged: Judgements) -> dict[str, dict[str, PieceAnswer]]:
     return found
 
 
-def answer_for(run: RunText, label: RubricLabel, judged: Judgements) -> RunAnswer | None:
-    """Return a judge's answer to a label for a run; None unless all pieces of a division were answered.
+def answers_for(run: RunText, labels: Sequence[RubricLabel], judged: Judgements) -> dict[str, RunAnswer]:
+    """Return a judge's answers for a run by label id, without those that are not known for all its pieces.
 
     If the run was divided in several ways, the last one that is complete counts.
     """
-    known = answered_pieces(judged)
-    sizes = dict.fromkeys(piece.most for piece in reversed(judged.pieces))
-    for most in sizes:
-        pieces = list(pieces_of(run.passages, most))
-        answers = [known.get(piece.sha256, {}).get(label.sha256) for piece in pieces]
-        given = [answer for answer in answers if answer is not None]
-        if pieces and len(given) == len(pieces):
-            return combined(given, label.coded)
-    return None
+    known, found = answered_pieces(judged), dict[str, RunAnswer]()
+    for most in dict.fromkeys(piece.most for piece in judged.pieces):
+        pieces = [known.get(piece.sha256, {}) for piece in pieces_of(run.passages, most)]
+        for label in labels:
+            answers = [piece[label.sha256] for piece in pieces if label.sha256 in piece]
+            if answers and len(answers) == len(pieces):
+                found[label.id] = combined(answers, label.coded)
+    return found

@@ -15,7 +15,7 @@ from gistpoint.core.judging.rubric import Rubric, RubricLabel
 from gistpoint.sessions.annotations.glances import MODEL
 from gistpoint.sessions.judging.hand_labels import SECOND
 from gistpoint.sessions.judging.judgements import HandLabel, JudgementBook, LabelPart
-from gistpoint.sessions.judging.judging import answer_for
+from gistpoint.sessions.judging.judging import answers_for
 from gistpoint.sessions.judging.run_texts import RunText
 
 LONGEST_SHOWN_QUOTE = 300
@@ -25,8 +25,12 @@ LONGEST_SHOWN_QUOTE = 300
 class CodedRun:
     """A run with the judge's answers and a person's labels, by label id."""
 
-    text: RunText
+    name: str
+    """The name by which the user opens the run."""
+    task: str
     answers: Mapping[str, RunAnswer]
+    quotes: Mapping[QuotePlace, str]
+    """The texts at the places of the answers, shortened."""
     blind: Mapping[str, HandLabel]
     again: Mapping[str, HandLabel]
     settled: Mapping[str, HandLabel]
@@ -42,20 +46,20 @@ def coded_run(
     reader: str,
 ) -> CodedRun:
     """Return a run with its answers; `computed` is by the name of the fact, and `reader` may be empty."""
-    judged, given = book.state(text.key, judge), book.state(text.key, reader)
+    given = book.state(text.key, reader)
     answers = {label.id: computed[label.fact] for label in rubric.computed}
-    for label in rubric.asked:
-        answer = answer_for(text, label, judged)
-        if answer is not None:
-            answers[label.id] = answer
+    answers |= answers_for(text, rubric.asked, book.state(text.key, judge))
 
     def labels(part: LabelPart, round: int = 1) -> dict[str, HandLabel]:
         found = {label.id: given.label(label.sha256, part, round) for label in rubric.label}
         return {id: label for id, label in found.items() if label is not None}
 
+    places = {place for answer in answers.values() for place in answer.places}
     return CodedRun(
-        text,
+        text.name,
+        text.task,
         answers,
+        {place: text.quoted(place)[:LONGEST_SHOWN_QUOTE] for place in places},
         blind=labels(LabelPart.RANDOM),
         again=labels(LabelPart.RANDOM, SECOND),
         settled=labels(LabelPart.DISPUTED),
@@ -114,7 +118,7 @@ class FindingsReport:
 
 def report_of(runs: Sequence[CodedRun], rubric: Rubric, judge: str, reader: str) -> FindingsReport:
     """Return the report on runs."""
-    places = [(run.text.name, found.what, found.place.step + 1) for run in runs for found in run.addressing]
+    places = [(run.name, found.what, found.place.step + 1) for run in runs for found in run.addressing]
     return FindingsReport(
         rubric.name,
         judge.removeprefix(MODEL),
@@ -131,7 +135,7 @@ def _row(runs: Sequence[CodedRun], label: RubricLabel) -> LabelRow:
     answers = [run.answers[label.id] for run in judged]
     found = [
         JudgedRun(
-            run.text.task,
+            run.task,
             run.answers[label.id].present,
             run.blind[label.id].present if label.id in run.blind else None,
             run.again[label.id].present if label.id in run.again else None,
@@ -158,11 +162,11 @@ def _claims(run: CodedRun, label: RubricLabel) -> Iterable[Claim]:
     for place in answer.places or (None,):
         yield Claim(
             label.id,
-            run.text.name,
-            run.text.task,
+            run.name,
+            run.task,
             None if place is None else place.step + 1,
             "" if place is None or not place.scope else _words(place),
-            "" if place is None else run.text.quoted(place)[:LONGEST_SHOWN_QUOTE],
+            "" if place is None else run.quotes[place],
             answer.confidence,
             person,
         )
@@ -186,6 +190,11 @@ def row_values(row: LabelRow) -> dict[str, Any]:
     return {**values.pop("prevalence"), **values}
 
 
+def claim_values(claim: Claim) -> dict[str, Any]:
+    """Return the cells of a claim, by the names of `CLAIM_COLUMNS`."""
+    return asdict(claim)
+
+
 def report_json(report: FindingsReport) -> dict[str, Any]:
     """Return the report as JSON values."""
     return {
@@ -193,7 +202,7 @@ def report_json(report: FindingsReport) -> dict[str, Any]:
         "judge": report.judge,
         "reader": report.reader,
         "labels": [row_values(row) for row in report.rows],
-        "findings": [asdict(claim) for claim in report.claims],
+        "findings": [claim_values(claim) for claim in report.claims],
         "addressing_the_judge": [
             {"run": run, "what": what, "step": step} for run, what, step in report.addressing
         ],

@@ -1,4 +1,4 @@
-"""Supplies the attempts of those participants who let failed submissions become tasks (decision 141)."""
+"""Names and supplies the attempts of participants who allow uses beyond the study (decisions 141, 175)."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from pathlib import Path
 
 from gistpoint.core.attempts.state import AttemptState
 from gistpoint.core.errors import UserError
-from gistpoint.core.study.declaration import TASKS_ITEM, tasks_item
+from gistpoint.core.study.declaration import MODELS_ITEM, TASKS_ITEM, models_item, tasks_item
 from gistpoint.core.study.operations import StudyError
-from gistpoint.core.study.reuse import agrees
+from gistpoint.core.study.reuse import agrees, lets_models_read
 from gistpoint.core.tasks.model import Source
 from gistpoint.sessions.attempts import folded_state
 from gistpoint.sessions.journal import JOURNAL, read_journal
@@ -28,12 +28,39 @@ def require_reusable(folder: StudyFolder) -> None:
                 " have agreed without it are asked again after `gistpoint study amend`."
             ),
         )
+    _require_protocol(folder)
+
+
+def _require_protocol(folder: StudyFolder) -> None:
     if folder.protocol != folder.ledger.protocol:
         raise StudyError(
             f"study.toml of {folder.study.id} differs from the protocol in force, so it is not known what"
             " people ticked.",
             hint="Undo the changes, or run `gistpoint study amend`.",
         )
+
+
+def attempts_for_models(folder: StudyFolder) -> frozenset[str]:
+    """Return the ids of the attempts by people who let a model read them.
+
+    Raises `StudyError` if the consent does not ask for this, or is not the one in force.
+    """
+    if models_item(folder.study.texts) is None:
+        raise StudyError(
+            f"The consent of {folder.study.id} does not ask whether a model may read attempts.",
+            hint=(
+                f"An item of consent_items in study.toml that begins with {MODELS_ITEM} asks this. People who"
+                " have agreed without it are asked again after `gistpoint study amend`."
+            ),
+        )
+    _require_protocol(folder)
+    return frozenset(
+        fact.attempt
+        for person in folder.ledger.people.values()
+        if lets_models_read(folder.study, folder.protocol, person)
+        for facts in person.begun.values()
+        for fact in facts
+    )
 
 
 def attempts_of_study(folder: StudyFolder) -> AttemptsAt:

@@ -81,6 +81,29 @@ CAMPAIGN_KEYS: tuple[Key, ...] = (
 _glance = KeyGroup("Glance", KeyScope.GLANCE)
 _verdict = KeyGroup("Verdict", KeyScope.GLANCE_DIFF)
 
+_labelling = KeyGroup("Labelling", KeyScope.LABELLING)
+
+LABELLING_KEYS: tuple[Key, ...] = (
+    _labelling("labelling.present", "1", "say('present')", "Present", "The run shows it", show=True),
+    _labelling("labelling.absent", "2", "say('absent')", "Absent", "The run does not show it", show=True),
+    _labelling(
+        "labelling.next", "right_square_bracket", "turn(1)", "Next", "Go on without an answer", show=True
+    ),
+    _labelling(
+        "labelling.previous", "left_square_bracket", "turn(-1)", "Before", "Go to the question before"
+    ),
+    _labelling("labelling.quote", "n", "quote(1)", "Next quote", "Go to the judge's next quote", show=True),
+    _labelling(
+        "labelling.quote_before", "N", "quote(-1)", "Quote before", "Go to the judge's previous quote"
+    ),
+    _labelling(
+        "labelling.undo", "backspace", "take_back", "Take back", "Take back the last answer", show=True
+    ),
+    _labelling(
+        "labelling.leave", "escape,q", "leave", "Leave", "Close this; your answers are kept", show=True
+    ),
+)
+
 GLANCE_KEYS: tuple[Key, ...] = (
     _glance("glance.show", "enter", "show", "Show", "Show the next function; its time begins", show=True),
     _glance("glance.mark", "m", "mark", "Mark line", "Mark the line at the cursor, or unmark it", show=True),

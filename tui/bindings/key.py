@@ -46,6 +46,7 @@ class KeyScope(StrEnum):
     CAMPAIGN = "campaign"
     GLANCE = "glance"
     GLANCE_DIFF = "glance_diff"
+    LABELLING = "labelling"
     READING = "reading"
     """The keys of the views of code and text. The widgets bind them with the same ids."""
 

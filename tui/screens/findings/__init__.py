@@ -1,0 +1,1 @@
+"""The screen on which a person labels runs by hand."""
