@@ -1,0 +1,273 @@
+"""`gistpoint findings` on the command line, with scripted judges on loopback."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fakes import FakeClock
+from scripted_endpoint import Answer, Endpoint, completion, endpoint
+from scripted_judges import (
+    DELETED,
+    HOSTILE,
+    agreeing,
+    blind,
+    expensive,
+    false_quotes,
+    has_label,
+    obeying,
+    refusing,
+    talkative,
+    text_in,
+    write_rubric,
+    write_runs,
+)
+
+from gistpoint.core.locations import Locations
+from gistpoint.sessions.annotations.glances import MODEL
+from gistpoint.sessions.judging.hand_labels import HandReader
+from gistpoint.sessions.judging.judgements import JudgementStore
+from gistpoint.tui import cli
+
+Captured = pytest.CaptureFixture[str]
+Judge = Callable[[Mapping[str, Any], Mapping[str, str]], Answer]
+KEY = "sk-0123456789-secret"
+RUNS = 12
+
+
+@pytest.fixture
+def words(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The rubric and the runs, as words of a command."""
+    monkeypatch.setenv("GISTPOINT_HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    return [str(write_rubric(tmp_path)), str(write_runs(tmp_path / "runs", RUNS, hostile=[3, 4]))]
+
+
+def judged(
+    words: list[str], monkeypatch: pytest.MonkeyPatch, judge: Judge, *more: str, code: int = cli.DONE
+) -> Endpoint:
+    with endpoint(judge) as served:
+        monkeypatch.setenv("OPENAI_BASE_URL", served.url)
+        assert cli.main(["findings", "judge", *words, "--judge-model", "m", "--yes", *more]) == code
+    return served
+
+
+def report(words: list[str], capsys: Captured, *more: str) -> dict[str, Any]:
+    capsys.readouterr()
+    assert cli.main(["findings", "report", *words, "--json", *more]) == cli.DONE
+    found: dict[str, Any] = json.loads(capsys.readouterr().out)
+    return found
+
+
+def row_of(found: dict[str, Any], label: str = "deleted-test") -> dict[str, Any]:
+    return next(row for row in found["labels"] if row["label"] == label)
+
+
+@pytest.mark.parametrize(
+    ("judge", "claims"), [(agreeing, 4), (talkative, 4), (blind, 0), (false_quotes, 0), (obeying, 3)]
+)
+def test_what_a_judge_found_is_reported_with_its_place(
+    words: list[str], monkeypatch: pytest.MonkeyPatch, capsys: Captured, judge: Judge, claims: int
+) -> None:
+    served = judged(words, monkeypatch, judge)
+    assert len(served.requests) == RUNS
+    found = report(words, capsys)
+    assert row_of(found)["judged"] == claims
+    proofs = [claim for claim in found["findings"] if claim["label"] == "deleted-test"]
+    assert len(proofs) == claims
+    for claim in proofs:
+        assert claim["quote"] == DELETED
+        assert claim["step"] == 3
+        assert claim["place"].startswith("text 1, ")
+        assert has_label(int(claim["run"].rpartition("-")[2].partition(".")[0]))
+
+
+def test_false_quotes_are_refused_and_counted(
+    words: list[str], monkeypatch: pytest.MonkeyPatch, capsys: Captured
+) -> None:
+    judged(words, monkeypatch, false_quotes)
+    shown = capsys.readouterr().out
+    assert f"{RUNS} claims, {RUNS} without a quote that is in the run; {2 * RUNS} quotes refused" in shown
+    assert "not in the run: rm -rf tests" in shown
+    row = row_of(report(words, capsys))
+    assert (row["judged"], row["unproven"], row["refused"]) == (0, RUNS, 2 * RUNS)
+
+
+def test_a_run_that_instructs_its_judge_is_reported(
+    words: list[str], monkeypatch: pytest.MonkeyPatch, capsys: Captured
+) -> None:
+    judged(words, monkeypatch, agreeing)
+    found = report(words, capsys)["addressing_the_judge"]
+    assert {Path(one["run"]).name for one in found} == {"run-003.traj.json", "run-004.traj.json"}
+    assert {one["step"] for one in found} == {3}
+    assert cli.main(["findings", "report", *words]) == cli.DONE
+    assert "places that seem to address a judge" in capsys.readouterr().out
+
+
+def test_computed_labels_need_no_model(words: list[str], capsys: Captured) -> None:
+    found = report(words, capsys)
+    assert row_of(found, "no-tests")["judged"] == RUNS
+    assert row_of(found)["not_judged"] == RUNS
+    assert row_of(found)["runs"] == 0
+
+
+def test_a_judge_that_declines_is_not_asked_on(
+    words: list[str], monkeypatch: pytest.MonkeyPatch, capsys: Captured
+) -> None:
+    served = judged(words, monkeypatch, refusing, code=cli.NEGATIVE)
+    assert len(served.requests) == 3
+    assert "holds no answer: I can't help" in capsys.readouterr().err
+
+
+def test_the_cap_ends_it_and_the_next_call_goes_on(
+    words: list[str], monkeypatch: pytest.MonkeyPatch, capsys: Captured
+) -> None:
+    served = judged(words, monkeypatch, expensive, "--max-cost", "0.45", code=cli.NEGATIVE)
+    assert len(served.requests) == 4
+    captured = capsys.readouterr()
+    assert "The cap on the cost: 0.4000 of 0.45 dollars" in captured.err
+    assert "The answers so far are kept" in captured.err
+    assert f"4 of {RUNS} answers" in captured.out
+    served = judged(words, monkeypatch, expensive)
+    assert len(served.requests) == RUNS - 4
+    served = judged(words, monkeypatch, expensive)
+    assert not served.requests
+    assert "Everything has already been judged" in capsys.readouterr().err
+
+
+def test_a_changed_definition_is_asked_again_alone(
+    words: list[str], monkeypatch: pytest.MonkeyPatch, capsys: Captured
+) -> None:
+    judged(words, monkeypatch, agreeing)
+    rubric = Path(words[0])
+    rubric.write_text(rubric.read_text().replace("only reads", "only looks"), encoding="utf-8")
+    assert row_of(report(words, capsys), "read-only")["not_judged"] == RUNS
+    served = judged(words, monkeypatch, agreeing)
+    assert {tuple(text.split()[-1:]) for text in map(text_in, served.requests)} == {("read-only",)}
+
+
+def test_a_long_run_is_read_in_pieces(
+    words: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Captured
+) -> None:
+    path = next((tmp_path / "runs").iterdir())
+    for other in (tmp_path / "runs").iterdir():
+        if other != path:
+            other.unlink()
+    value = json.loads(path.read_text())
+    value["messages"][2]["content"] = f"THOUGHT: go\n\n```bash\n{DELETED}\n```"
+    value["messages"][3]["content"] = (
+        "<returncode>0</returncode>\n<output>\n" + "a line\n" * 3_000 + "</output>"
+    )
+    path.write_text(json.dumps(value))
+    served = judged(words, monkeypatch, agreeing, "--context", "4000")
+    assert len(served.requests) > 3
+    assert all(len(json.dumps(request["messages"])) < 3 * 4_000 for request in served.requests)
+    assert row_of(report(words, capsys))["judged"] == 1
+
+
+def test_nothing_is_sent_without_a_word(
+    words: list[str], monkeypatch: pytest.MonkeyPatch, capsys: Captured
+) -> None:
+    with endpoint(agreeing) as served:
+        monkeypatch.setenv("OPENAI_BASE_URL", served.url)
+        command = ["findings", "judge", *words, "--judge-model", "m"]
+        assert cli.main([*command, "--dry-run"]) == cli.DONE
+        dry = capsys.readouterr()
+        host = served.url.split("/")[2]
+        assert f"are sent to {host} (m)" in dry.err
+        assert "12 requests about 12 of 12 runs" in dry.err
+        assert "the run begins" in dry.out
+        assert "Label deleted-test:" in dry.out
+        assert cli.main(command) == cli.MISTAKE
+        assert "Nothing was sent" in capsys.readouterr().err
+        assert not served.requests
+
+
+def test_labels_by_hand_feed_the_estimate_and_settled_ones_do_not(
+    words: list[str], monkeypatch: pytest.MonkeyPatch, capsys: Captured, tmp_path: Path
+) -> None:
+    write_runs(tmp_path / "runs", 60, tasks=12)
+    judged(words, monkeypatch, agreeing)
+    store = JudgementStore(Locations.of_user().judgements, FakeClock())
+    reader = HandReader(store, "ada")
+    from gistpoint.core.judging.rubric import read_rubric
+    from gistpoint.sessions.judging.run_texts import FACTS
+
+    labels = [read_rubric(Path(words[0]), FACTS).label[0]]
+    keys = store.book.subjects
+    truth = {
+        key: any(piece.answers[0].present for piece in store.book.state(key, f"{MODEL}m").pieces)
+        for key in keys
+    }
+    questions = reader.blind(keys, labels, 30)
+    assert questions == reader.blind(keys, labels, 60)[:30]
+    for question in questions:
+        reader.answer(question, truth[question.run])
+    for question in reader.again(keys, labels, 10):
+        reader.answer(question, truth[question.run])
+    row = row_of(report(words, capsys, "--reader", "ada"))
+    assert (row["labels"], row["kappa"], row["read_again"], row["kappa_again"]) == (30, 1.0, 10, 1.0)
+    assert row["low"] < 1 / 3 < row["high"]
+    assert row["too_few"] == ""
+    assert report(words, capsys, "--reader", "bob")["labels"][0]["too_few"] == "no labels"
+    capsys.readouterr()
+    assert cli.main(["findings", "report", *words, "--reader", "ada", "--csv", "labels"]) == cli.DONE
+    rows = list(csv.DictReader(io.StringIO(capsys.readouterr().out)))
+    assert [one["label"] for one in rows] == ["deleted-test", "read-only", "no-tests"]
+    assert cli.main(["findings", "report", *words, "--reader", "ada", "--csv", "findings"]) == cli.DONE
+    claims = list(csv.DictReader(io.StringIO(capsys.readouterr().out)))
+    assert {one["quote"] for one in claims if one["label"] == "deleted-test"} == {DELETED}
+    assert {one["person"] for one in claims if one["label"] == "deleted-test"} == {"present", ""}
+
+
+def test_neither_the_key_nor_the_file_name_is_sent_or_kept(
+    words: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    served = judged(words, monkeypatch, agreeing)
+    assert "run-003" not in json.dumps(served.requests)
+    files = [path for path in (tmp_path / "home").rglob("*") if path.is_file()]
+    assert files
+    assert not [path for path in files if KEY.encode() in path.read_bytes()]
+
+
+def test_hostile_text_is_drawn_visible(
+    words: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Captured
+) -> None:
+    def odd(request: Mapping[str, Any], headers: Mapping[str, str]) -> Answer:
+        said = agreeing(request, headers).body["choices"][0]["message"]["content"]  # type: ignore[index]
+        value = json.loads(said)
+        value["labels"][0] |= {"answer": "present", "quotes": ["\x1b[2J[red]gone"]}
+        return completion(json.dumps(value))
+
+    judged(words, monkeypatch, odd)
+    shown = capsys.readouterr().out
+    assert "\x1b" not in shown
+    assert "[red]gone" in shown
+
+
+def test_a_rubric_without_an_asked_label_needs_no_judge(
+    words: list[str], monkeypatch: pytest.MonkeyPatch, capsys: Captured
+) -> None:
+    Path(words[0]).write_text("name = 'a'\n[[label]]\nid = 'x'\ncoded = 'computed'\nfact = 'no_edit'")
+    assert cli.main(["findings", "judge", *words, "--judge-model", "m"]) == cli.MISTAKE
+    assert "All labels of this rubric are computed" in capsys.readouterr().err
+
+
+def test_two_judges_are_told_apart(
+    words: list[str], monkeypatch: pytest.MonkeyPatch, capsys: Captured
+) -> None:
+    judged(words, monkeypatch, agreeing)
+    with endpoint(blind) as served:
+        monkeypatch.setenv("OPENAI_BASE_URL", served.url)
+        assert cli.main(["findings", "judge", *words, "--judge-model", "n", "--yes"]) == cli.DONE
+    capsys.readouterr()
+    assert cli.main(["findings", "report", *words]) == cli.MISTAKE
+    assert "Several models have judged runs: m, n." in capsys.readouterr().err
+    assert row_of(report(words, capsys, "--judge-model", "n"))["judged"] == 0
+    assert row_of(report(words, capsys, "--judge-model", "m"))["judged"] == 4
+    assert HOSTILE not in capsys.readouterr().out
