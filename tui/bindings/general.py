@@ -92,7 +92,15 @@ LABELLING_KEYS: tuple[Key, ...] = (
     _labelling(
         "labelling.previous", "left_square_bracket", "turn(-1)", "Before", "Go to the question before"
     ),
-    _labelling("labelling.quote", "n", "quote(1)", "Next quote", "Go to the judge's next quote", show=True),
+    _labelling(
+        "labelling.quote",
+        "n",
+        "quote(1)",
+        "Next quote",
+        "Go to the judge's next quote",
+        show=True,
+        priority=True,
+    ),
     _labelling(
         "labelling.quote_before", "N", "quote(-1)", "Quote before", "Go to the judge's previous quote"
     ),

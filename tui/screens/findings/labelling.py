@@ -13,7 +13,7 @@ from gistpoint.core.errors import UserError
 from gistpoint.core.judging.answers import RunAnswer
 from gistpoint.core.judging.quotes import QuotePlace
 from gistpoint.core.judging.rubric import RubricLabel
-from gistpoint.core.text import visible_line
+from gistpoint.core.text import plural, visible_line
 from gistpoint.sessions.judging.hand_labels import HandReader, Question
 from gistpoint.sessions.judging.run_texts import RunText
 from gistpoint.tui.base_screen import BaseScreen
@@ -127,7 +127,8 @@ class LabellingScreen(BaseScreen[None]):
         """Go to the quote `step` places further on."""
         if self._quotes:
             self._quote = (self._quote + step) % len(self._quotes)
-            self._show_quote(self._quotes[self._quote])
+            # The question's frame may just have changed the height of the view.
+            self.call_after_refresh(self._show_quote, self._quotes[self._quote])
 
     def action_leave(self) -> None:
         """Close the program. All answers are saved."""
@@ -162,7 +163,6 @@ class LabellingScreen(BaseScreen[None]):
 
     def _draw(self) -> None:
         question = self._question
-        self.refresh_bindings()
         if question is None:
             self._draw_end()
             return
@@ -182,16 +182,16 @@ class LabellingScreen(BaseScreen[None]):
         framed(self.run_text, visible_line(text.name) if self._is_disputed else "", _BLIND)
         framed(self.question_text, f"Does this run show: {question.label.id}?")
         self.question_text.update("\n".join(filter(None, (self._judged(question), question.label.words))))
-        if self._quotes:
-            self.action_quote(1)
+        self.action_quote(1)
+        self.refresh_bindings()
 
     def _judged(self, question: Question) -> str:
         """Return what the judge answered, in words; empty for a blind question."""
         answer = question.answer
         if answer is None:
             return ""
-        quotes = f", {len(answer.places)} quotes" if answer.places else ""
-        claimed = f", {answer.refused} quotes not in the run" if answer.refused else ""
+        quotes = f", {plural(len(answer.places), 'quote')}" if answer.places else ""
+        claimed = f", {plural(answer.refused, 'quote')} not in the run" if answer.refused else ""
         return (
             f"The judge: {_word(answer.present)} (confidence {answer.confidence:.2f}{quotes}{claimed});"
             f" {question.dispute}."
@@ -243,12 +243,14 @@ class LabellingScreen(BaseScreen[None]):
         return found
 
     def _show_quote(self, place: QuotePlace) -> None:
-        lines = self._lines_of(place)
-        steps = [line for (step, _, _), line in self._starts.items() if step == place.step]
-        if lines:
-            self.run_text.go_to(lines[0][0] + self.run_text.first_line, lines[0][1])
-        elif steps:
-            self.run_text.go_to(min(steps) - 1 + self.run_text.first_line)
+        """Move the cursor to a quote, or to the step of a computed fact, in the upper third of the view."""
+        view = self.run_text
+        marked = self._lines_of(place)
+        steps = [line - 1 for (step, _, _), line in self._starts.items() if step == place.step]
+        if marked or steps:
+            line, column = marked[0][:2] if marked else (min(steps), 0)
+            view.go_to(line + view.first_line, column)
+            view.place(0, max(0, view.cursor_row - view.sight.height // 3))
 
 
 def _word(present: bool) -> str:
