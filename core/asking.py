@@ -19,7 +19,7 @@ _LONGEST_REPLY = 20_000
 _MOST_OBJECTS = 100
 
 
-class Asked(Protocol):
+class ModelQuestion(Protocol):
     """A request to a model."""
 
     @property
@@ -28,7 +28,7 @@ class Asked(Protocol):
         ...
 
 
-A = TypeVar("A", bound=Asked)
+A = TypeVar("A", bound=ModelQuestion)
 
 
 class JudgeEnd(StrEnum):

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from gistpoint.core.judging.pieces import Passage
+from gistpoint.core.judging.pieces import RunPassage
 from gistpoint.core.judging.quotes import QuotePlace
 
 MOST_REPORTED = 20
@@ -45,12 +45,12 @@ class Addressing:
     place: QuotePlace
 
 
-def addressing_in(passages: Iterable[Passage]) -> tuple[Addressing, ...]:
+def addressing_in(passages: Iterable[RunPassage]) -> tuple[Addressing, ...]:
     """Return the first places in a run that seem to address a judge, at most one of a kind in each text."""
     return tuple(found for found, _ in zip(_all(passages), range(MOST_REPORTED), strict=False))
 
 
-def _all(passages: Iterable[Passage]) -> Iterator[Addressing]:
+def _all(passages: Iterable[RunPassage]) -> Iterator[Addressing]:
     for passage in passages:
         for what, pattern in _COMPILED:
             found = pattern.search(passage.text)

@@ -90,15 +90,14 @@ def combined(answers: Sequence[PieceAnswer], coding: Coding) -> RunAnswer:
     piece does. The confidence is that of the surest piece where one piece decides, else of the least sure.
     """
     shown = [answer for answer in answers if answer.present]
-    hidden = [answer for answer in answers if not answer.present]
-    present = bool(shown) if coding is Coding.ANY else not hidden
-    deciding, by_one = (shown if present else hidden), present == (coding is Coding.ANY)
-    sure = [answer.confidence for answer in deciding]
-    places = [place for answer in shown for place in answer.places]
+    present = bool(shown) if coding is Coding.ANY else len(shown) == len(answers)
+    sure = [answer.confidence for answer in answers if answer.present == present]
+    # One piece is enough for "present" in any piece, and for "absent" in all pieces.
+    decides = max if present == (coding is Coding.ANY) else min
     return RunAnswer(
         present=present,
-        confidence=(max(sure) if by_one else min(sure)) if sure else 0.0,
-        places=tuple(places) if present else (),
+        confidence=decides(sure, default=0.0),
+        places=tuple(place for answer in shown for place in answer.places) if present else (),
         refused=sum(len(answer.refused) for answer in answers),
         unproven=sum(answer.claimed and not answer.present for answer in answers),
     )

@@ -26,7 +26,7 @@ _HEADING = 80
 
 
 @dataclass(frozen=True, slots=True)
-class Passage:
+class RunPassage:
     """A text of a step: `scope` and `part` name it within the step, and `start` is its place in that text."""
 
     step: int
@@ -47,7 +47,7 @@ class Piece:
     """Consecutive passages of a run; pieces are numbered from 0."""
 
     number: int
-    passages: tuple[Passage, ...]
+    passages: tuple[RunPassage, ...]
 
     @property
     def sha256(self) -> str:
@@ -60,9 +60,9 @@ class Piece:
         return sum(len(passage.text) + _HEADING for passage in self.passages)
 
 
-def pieces_of(passages: Iterable[Passage], most: int) -> Iterator[Piece]:
+def pieces_of(passages: Iterable[RunPassage], most: int) -> Iterator[Piece]:
     """Yield the pieces of a run, each of at most `most` characters; a longer passage is divided at lines."""
-    number, taken, length = 0, list[Passage](), 0
+    number, taken, length = 0, list[RunPassage](), 0
     for passage in _divided(passages, max(most, LEAST_PIECE) - _HEADING):
         size = len(passage.text) + _HEADING
         if taken and length + size > max(most, LEAST_PIECE):
@@ -74,10 +74,11 @@ def pieces_of(passages: Iterable[Passage], most: int) -> Iterator[Piece]:
         yield Piece(number, tuple(taken))
 
 
-def _divided(passages: Iterable[Passage], most: int) -> Iterator[Passage]:
+def _divided(passages: Iterable[RunPassage], most: int) -> Iterator[RunPassage]:
     for passage in passages:
         start = 0
         while len(passage.text) - start > most:
+            # At a line, so that a quote of one line is whole in one piece.
             line_end = passage.text.rfind("\n", start + most // 2, start + most)
             end = line_end + 1 if line_end >= 0 else start + most
             yield _part(passage, start, end)
@@ -86,9 +87,9 @@ def _divided(passages: Iterable[Passage], most: int) -> Iterator[Passage]:
             yield _part(passage, start, len(passage.text))
 
 
-def _part(passage: Passage, start: int, end: int) -> Passage:
+def _part(passage: RunPassage, start: int, end: int) -> RunPassage:
     text = passage.text[start:end]
-    return Passage(passage.step, passage.scope, passage.part, text, passage.start + start)
+    return RunPassage(passage.step, passage.scope, passage.part, text, passage.start + start)
 
 
 @cache

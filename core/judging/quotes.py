@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from gistpoint.core.judging.pieces import Passage
+from gistpoint.core.judging.pieces import RunPassage
 
 LONGEST_QUOTE = 2_000
 MOST_QUOTES = 5
@@ -15,7 +15,7 @@ MOST_QUOTES = 5
 
 @dataclass(frozen=True, slots=True)
 class QuotePlace:
-    """Code points `start` to `end` of a text of a step, which is named as in `Passage`."""
+    """Code points `start` to `end` of a text of a step, which is named as in `RunPassage`."""
 
     step: int
     scope: str
@@ -32,7 +32,7 @@ class LocatedQuotes:
     refused: tuple[str, ...] = ()
 
 
-def located(quotes: Iterable[str], passages: Sequence[Passage]) -> LocatedQuotes:
+def located(quotes: Iterable[str], passages: Sequence[RunPassage]) -> LocatedQuotes:
     """Return the first place of each quote. Apart from runs of whitespace, every character must be the same.
 
     Of `quotes`, the first `MOST_QUOTES` are looked up, and the others are left out.
@@ -47,11 +47,12 @@ def located(quotes: Iterable[str], passages: Sequence[Passage]) -> LocatedQuotes
     return LocatedQuotes(tuple(places), tuple(refused))
 
 
-def place_of_quote(quote: str, passages: Sequence[Passage]) -> QuotePlace | None:
+def place_of_quote(quote: str, passages: Sequence[RunPassage]) -> QuotePlace | None:
     """Return the first place of a quote; None if no passage contains it, or if it is empty or too long."""
     words = quote.split()
     if not words or len(quote) > LONGEST_QUOTE:
         return None
+    # Models copy words faithfully, but not tabs and line ends.
     pattern = re.compile(r"\s+".join(map(re.escape, words)))
     for passage in passages:
         found = pattern.search(passage.text)

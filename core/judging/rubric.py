@@ -87,6 +87,7 @@ def read_rubric(path: Path, facts: Collection[str] = ()) -> Rubric:
     """
     try:
         with path.open("rb") as file:
+            # Any path may be given, also that of a device without an end.
             raw = file.read(_LONGEST_FILE + 1)
         if len(raw) > _LONGEST_FILE:
             raise RubricError(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from hashlib import sha256
@@ -11,18 +11,18 @@ from hashlib import sha256
 import msgspec
 
 from gistpoint.core.judging.answers import RunAnswer
-from gistpoint.core.judging.rubric import RubricLabel
+from gistpoint.core.judging.rubric import Coding, RubricLabel
 from gistpoint.sessions.annotations.glances import MODEL
 from gistpoint.sessions.annotations.side_files import DeleteData
 from gistpoint.sessions.judging.judgements import (
     CODEC,
     HandLabel,
+    HandLabelData,
     JudgementError,
     JudgementKind,
     JudgementOperation,
     Judgements,
     JudgementStore,
-    LabelData,
     LabelPart,
 )
 
@@ -36,12 +36,13 @@ class Dispute(StrEnum):
     """Why a person is asked about a claim."""
 
     DIFFERENT = "you answered differently"
+    ADDRESSED = "the run seems to address its judge"
     UNPROVEN = "claimed without a quote that is in the run"
     UNSURE = "the judge is unsure"
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class LabelQuestion:
     """One question to a person: whether a run has a label; `dispute` is None for a blind question."""
 
     run: str
@@ -72,13 +73,13 @@ class HandReader:
         """Return this person's labels of a run."""
         return self.store.book.state(run, self.name)
 
-    def label(self, question: Question) -> HandLabel | None:
+    def label(self, question: LabelQuestion) -> HandLabel | None:
         """Return the answer to a question; None if there is none."""
         return self.given(question.run).label(question.label.sha256, question.part, question.round)
 
-    def answer(self, question: Question, present: bool) -> JudgementOperation:
+    def answer(self, question: LabelQuestion, present: bool) -> JudgementOperation:
         """Record the answer to a question."""
-        data = LabelData(
+        data = HandLabelData(
             question.label.id,
             question.label.sha256,
             present,
@@ -88,7 +89,7 @@ class HandReader:
         )
         return self._add(question.run, JudgementKind.LABEL, data)
 
-    def take_back(self, question: Question) -> bool:
+    def take_back(self, question: LabelQuestion) -> bool:
         """Withdraw the last answer to a question; return False if there is none."""
         given = self.label(question)
         if given is not None:
@@ -104,44 +105,57 @@ class HandReader:
 
     # What is asked
 
-    def blind(self, runs: Iterable[str], labels: Sequence[RubricLabel], sample: int) -> list[Question]:
+    def blind(self, runs: Iterable[str], labels: Sequence[RubricLabel], sample: int) -> list[LabelQuestion]:
         """Return the questions about a random part of `sample` runs, all labels of a run in a row."""
         chosen = drawn(runs, self.seed)[:sample]
-        return [Question(run, label, LabelPart.RANDOM) for run in chosen for label in labels]
+        return [LabelQuestion(run, label, LabelPart.RANDOM) for run in chosen for label in labels]
 
-    def again(self, runs: Iterable[str], labels: Sequence[RubricLabel], sample: int) -> list[Question]:
+    def again(self, runs: Iterable[str], labels: Sequence[RubricLabel], sample: int) -> list[LabelQuestion]:
         """Return the blind questions for a second reading of `sample` read runs, in another order."""
         read = [
             question
-            for question in (Question(run, label, LabelPart.RANDOM) for run in runs for label in labels)
+            for question in (LabelQuestion(run, label, LabelPart.RANDOM) for run in runs for label in labels)
             if self.label(question) is not None
         ]
         chosen = drawn({question.run for question in read}, self.seed, "again")[:sample]
         return [
-            Question(run, question.label, LabelPart.RANDOM, SECOND)
+            LabelQuestion(run, question.label, LabelPart.RANDOM, SECOND)
             for run in chosen
             for question in read
             if question.run == run
         ]
 
     def disputed(
-        self, answers: Mapping[tuple[str, str], RunAnswer], labels: Sequence[RubricLabel]
-    ) -> list[Question]:
-        """Return the questions about disputed claims, by label; `answers` is by run and label id."""
-        found: list[Question] = []
+        self,
+        answers: Mapping[tuple[str, str], RunAnswer],
+        labels: Sequence[RubricLabel],
+        addressing: Collection[str] = (),
+    ) -> list[LabelQuestion]:
+        """Return the questions about disputed claims, by label; `answers` is by run and label id.
+
+        `addressing` are the runs with text that seems to address a judge.
+        """
+        found: list[LabelQuestion] = []
         for label in labels:
             for (run, id), answer in answers.items():
-                dispute = self._dispute(run, label, answer) if id == label.id else None
+                if id != label.id:
+                    continue
+                dispute = self._dispute(run, label, answer, run in addressing)
                 if dispute is not None:
-                    found.append(Question(run, label, LabelPart.DISPUTED, answer=answer, dispute=dispute))
+                    found.append(
+                        LabelQuestion(run, label, LabelPart.DISPUTED, answer=answer, dispute=dispute)
+                    )
         return found
 
-    def _dispute(self, run: str, label: RubricLabel, answer: RunAnswer) -> Dispute | None:
+    def _dispute(
+        self, run: str, label: RubricLabel, answer: RunAnswer, is_addressing: bool
+    ) -> Dispute | None:
         blind = self.given(run).label(label.sha256, LabelPart.RANDOM)
-        if blind is not None and blind.present != answer.present:
-            return Dispute.DIFFERENT
         if blind is not None:
-            return None
+            return Dispute.DIFFERENT if blind.present != answer.present else None
+        # A computed fact reads no words, so nothing in the run can instruct it.
+        if is_addressing and label.coded is not Coding.COMPUTED:
+            return Dispute.ADDRESSED
         if answer.unproven and not answer.present:
             return Dispute.UNPROVEN
         return Dispute.UNSURE if answer.confidence < LOW_CONFIDENCE else None
@@ -149,4 +163,5 @@ class HandReader:
 
 def drawn(runs: Iterable[str], seed: int, purpose: str = "") -> list[str]:
     """Return runs in random order by their keys, so that a larger part contains each smaller one."""
+    # A hash, not a generator: the order does not depend on which other runs there are.
     return sorted(set(runs), key=lambda run: sha256(f"{seed}\0{purpose}\0{run}".encode()).digest())

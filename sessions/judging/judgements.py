@@ -76,7 +76,7 @@ class PieceData(msgspec.Struct, frozen=True, omit_defaults=True):
     tokens: Natural = 0
 
 
-class LabelData(msgspec.Struct, frozen=True, omit_defaults=True):
+class HandLabelData(msgspec.Struct, frozen=True, omit_defaults=True):
     """Data of `label`."""
 
     label: str
@@ -96,7 +96,7 @@ class PieceJudged(PieceData, frozen=True, kw_only=True):
     utc_ms: int
 
 
-class HandLabel(LabelData, frozen=True, kw_only=True):
+class HandLabel(HandLabelData, frozen=True, kw_only=True):
     """A person's label of a run."""
 
     op: str

@@ -11,6 +11,7 @@ import msgspec
 from gistpoint.core.asking import JudgeResult, ask_all
 from gistpoint.core.chat import Usage
 from gistpoint.core.estimates import tokens_in
+from gistpoint.core.judging.addressing import addressing_in
 from gistpoint.core.judging.answers import PieceAnswer, RunAnswer, combined, read_answers
 from gistpoint.core.judging.pieces import (
     PieceRequest,
@@ -45,6 +46,8 @@ class JudgingPlan:
     requests: int = 0
     characters: int = 0
     reply_tokens: int = 0
+    addressing: int = 0
+    """The number of runs with text that seems to address a judge."""
 
     @property
     def prompt_tokens(self) -> int:
@@ -96,6 +99,7 @@ class RunJudge:
             cancel.check()
             requests = list(self.missing(run))
             found.runs += 1
+            found.addressing += bool(addressing_in(run.passages))
             found.missing_runs += bool(requests)
             found.requests += len(requests)
             found.characters += characters_in(requests)
@@ -118,6 +122,7 @@ class RunJudge:
         """
         found = Judging(JudgeResult(), planned)
 
+        # The requests are made one by one: all runs together may not fit into memory.
         def asked() -> Iterator[PieceRequest]:
             number = 0
             for text in runs:
@@ -160,6 +165,7 @@ def answered_pieces(judged: Judgements) -> dict[str, dict[str, PieceAnswer]]:
     """
     found: dict[str, dict[str, PieceAnswer]] = {}
     for piece in judged.pieces:
+        # Two wordings of the instructions are two judges, whose errors differ.
         if piece.prompt_sha256 == instructions_sha256():
             answers = {answer.label_sha256: answer for answer in piece.answers}
             found.setdefault(piece.piece_sha256, {}).update(answers)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from gistpoint.core.judging.answers import RunAnswer
-from gistpoint.core.judging.pieces import Passage
+from gistpoint.core.judging.pieces import RunPassage
 from gistpoint.core.judging.quotes import QuotePlace
 from gistpoint.core.running import NEVER, CancelToken
 from gistpoint.sessions.annotations.keys import run_key
@@ -26,7 +26,7 @@ class RunText:
     """The name by which the user opens the run."""
     task: str
     """The task by which runs are grouped; the run's key if the run names none."""
-    passages: tuple[Passage, ...]
+    passages: tuple[RunPassage, ...]
 
     def quoted(self, place: QuotePlace) -> str:
         """Return the text at a place; empty if it is not in the run."""
@@ -45,12 +45,12 @@ def run_text(name: str, document: RunDocument, header: Run, *, cancel: CancelTok
     return RunText(key, name, header.task or key, tuple(_passages(document, cancel)))
 
 
-def _passages(document: RunDocument, cancel: CancelToken) -> Iterator[Passage]:
+def _passages(document: RunDocument, cancel: CancelToken) -> Iterator[RunPassage]:
     for step in document.steps():
         cancel.check()
         for scope, part, text in parts_of(step):
             if text.strip():
-                yield Passage(step.index, scope.value, part, str(text))
+                yield RunPassage(step.index, scope.value, part, str(text))
 
 
 class ComputedFact(Protocol):

@@ -13,11 +13,11 @@ from screens import settling
 from screens.settling import text_of
 
 from gistpoint.core.judging.answers import RunAnswer
-from gistpoint.core.judging.pieces import Passage
+from gistpoint.core.judging.pieces import RunPassage
 from gistpoint.core.judging.quotes import QuotePlace
 from gistpoint.core.judging.rubric import RubricLabel
 from gistpoint.core.locations import Locations
-from gistpoint.sessions.judging.hand_labels import HandReader
+from gistpoint.sessions.judging.hand_labels import Dispute, HandReader
 from gistpoint.sessions.judging.judgements import JudgementStore, LabelPart
 from gistpoint.sessions.judging.run_texts import RunText
 from gistpoint.tui.base_app import OneScreenApp
@@ -35,8 +35,8 @@ QUOTED = "rm a.py\nrm b.py"
 def text(number: int) -> RunText:
     filler = "\n".join(f"line {line} [red] \x1b" for line in range(120))
     passages = (
-        Passage(0, "text", 0, f"The task of run {number}."),
-        Passage(1, "result", 0, f"{filler}\n{QUOTED}\nthe rest"),
+        RunPassage(0, "text", 0, f"The task of run {number}."),
+        RunPassage(1, "result", 0, f"{filler}\n{QUOTED}\nthe rest"),
     )
     return RunText(f"key-{number}", f"/runs/secret-{number}.json", f"task-{number}", passages)
 
@@ -184,3 +184,10 @@ def test_the_random_part_grows_without_changing(tmp_path: Path) -> None:
     assert [q.run for q in at_work(tmp_path, 2).blind(TEXTS, LABELS, 6)] != [
         q.run for q in reader.blind(TEXTS, LABELS, 6)
     ]
+
+
+def test_what_a_run_says_to_its_judge_makes_every_answer_disputed(tmp_path: Path) -> None:
+    reader, answers = at_work(tmp_path), {("key-1", "read-only"): RunAnswer(False, 0.99)}
+    assert reader.disputed(answers, LABELS) == []
+    (question,) = reader.disputed(answers, LABELS, {"key-1"})
+    assert question.dispute is Dispute.ADDRESSED

@@ -140,6 +140,11 @@ def _print_plan(plan: JudgingPlan, settings: EndpointSettings, request: JudgeRun
     )
     where = f"The runs' texts are sent to {settings.place} ({visible_line(settings.model)})."
     print(where if plan.requests else "Everything has already been judged.", file=sys.stderr)
+    if plan.addressing:
+        print(
+            f"{plural(plan.addressing, 'run')} contain text that seems to address a judge; see the report.",
+            file=sys.stderr,
+        )
     if request.max_cost is None and settings.max_cost_usd is None and plan.requests:
         print("No limit on the cost is set (--max-cost).", file=sys.stderr)
 
@@ -278,16 +283,17 @@ def read(request: ReadFindings) -> int:
     store = _store(locations)
     reader = HandReader(store, _reader_name(request.reader), request.seed)
     judged = _judge_name(request.of, store.book)
-    texts, answers = dict[str, RunText](), dict[tuple[str, str], RunAnswer]()
+    texts, answers, addressing = dict[str, RunText](), dict[tuple[str, str], RunAnswer](), set[str]()
     with ProgressLine() as progress, interruptible(progress) as cancel:
         for text, coded in _coded(request.of, rubric, store.book, judged, reader.name, cancel):
             texts[text.key] = text
+            addressing |= {text.key} if coded.addressing else set()
             answers |= {(text.key, id): answer for id, answer in coded.answers.items()}
     blind = reader.blind(texts, rubric.label, request.sample)
     again = reader.again(texts, rubric.label, request.again)
 
     def first() -> LabellingScreen:
-        return LabellingScreen(texts, reader, [*blind, *again], answers, rubric.label)
+        return LabellingScreen(texts, reader, [*blind, *again], answers, rubric.label, addressing)
 
     return OneScreenApp(locations, "screens/findings/findings.tcss", first).run_to_exit_code()
 

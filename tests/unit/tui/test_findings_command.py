@@ -102,6 +102,7 @@ def test_a_run_that_instructs_its_judge_is_reported(
     words: list[str], monkeypatch: pytest.MonkeyPatch, capsys: Captured
 ) -> None:
     judged(words, monkeypatch, agreeing)
+    assert "2 runs contain text that seems to address a judge" in capsys.readouterr().err
     found = report(words, capsys)["addressing_the_judge"]
     assert {Path(one["run"]).name for one in found} == {"run-003.traj.json", "run-004.traj.json"}
     assert {one["step"] for one in found} == {3}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import ClassVar
 
 from textual.app import ComposeResult
@@ -14,7 +14,7 @@ from gistpoint.core.judging.answers import RunAnswer
 from gistpoint.core.judging.quotes import QuotePlace
 from gistpoint.core.judging.rubric import RubricLabel
 from gistpoint.core.text import plural, visible_line
-from gistpoint.sessions.judging.hand_labels import HandReader, Question
+from gistpoint.sessions.judging.hand_labels import HandReader, LabelQuestion
 from gistpoint.sessions.judging.run_texts import RunText
 from gistpoint.tui.base_screen import BaseScreen
 from gistpoint.tui.keys import KeyScope, bindings_of
@@ -51,12 +51,17 @@ class LabellingScreen(BaseScreen[None]):
         self,
         texts: Mapping[str, RunText],
         reader: HandReader,
-        blind: Sequence[Question],
+        blind: Sequence[LabelQuestion],
         answers: Mapping[tuple[str, str], RunAnswer],
         labels: Sequence[RubricLabel],
+        addressing: Collection[str] = (),
     ) -> None:
-        """`texts` is by the key of the run, and `answers`, the judge's, by that key and the label's id."""
+        """`texts` is by the key of the run, and `answers`, the judge's, by that key and the label's id.
+
+        `addressing` are the runs with text that seems to address a judge.
+        """
         super().__init__()
+        self._addressing = addressing
         self._texts, self._reader, self._answers, self._labels = texts, reader, answers, tuple(labels)
         self._questions = tuple(blind)
         self._at = 0
@@ -84,10 +89,10 @@ class LabellingScreen(BaseScreen[None]):
         self.run_text.focus()
 
     @property
-    def _question(self) -> Question | None:
+    def _question(self) -> LabelQuestion | None:
         return self._questions[self._at] if self._at < len(self._questions) else None
 
-    def _is_open(self, question: Question) -> bool:
+    def _is_open(self, question: LabelQuestion) -> bool:
         return self._reader.label(question) is None
 
     # Actions of the reader
@@ -112,7 +117,7 @@ class LabellingScreen(BaseScreen[None]):
             question = self._question
         try:
             if question is not None and not self._reader.take_back(question):
-                self.notify("There is no answer to take back.", severity="warning")
+                self.app.notify("There is no answer to take back.", severity="warning")
         except UserError as error:
             show_error(self.app, error)
         self._draw()
@@ -150,9 +155,11 @@ class LabellingScreen(BaseScreen[None]):
         places = [place for place, question in enumerate(self._questions) if self._is_open(question)]
         if not places and not self._is_disputed:
             self._is_disputed = True
-            self._questions = tuple(self._reader.disputed(self._answers, self._labels))
+            self._questions = tuple(self._reader.disputed(self._answers, self._labels, self._addressing))
             if not from_start and self._questions:
-                self.notify(f"The random part is labelled. {len(self._questions)} disputed claims follow.")
+                self.app.notify(
+                    f"The random part is labelled. {len(self._questions)} disputed claims follow."
+                )
             self._go_on(from_start=True)
             return
         later = [place for place in places if from_start or place > self._at]
@@ -185,7 +192,7 @@ class LabellingScreen(BaseScreen[None]):
         self.action_quote(1)
         self.refresh_bindings()
 
-    def _judged(self, question: Question) -> str:
+    def _judged(self, question: LabelQuestion) -> str:
         """Return what the judge answered, in words; empty for a blind question."""
         answer = question.answer
         if answer is None:
