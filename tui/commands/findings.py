@@ -142,7 +142,7 @@ def _print_plan(plan: JudgingPlan, settings: EndpointSettings, request: JudgeRun
     print(where if plan.requests else "Everything has already been judged.", file=sys.stderr)
     if plan.addressing:
         print(
-            f"{plural(plan.addressing, 'run')} contain text that seems to address a judge; see the report.",
+            f"Text that seems to address a judge is in {plural(plan.addressing, 'run')}; see the report.",
             file=sys.stderr,
         )
     if request.max_cost is None and settings.max_cost_usd is None and plan.requests:
@@ -230,8 +230,8 @@ def _texts(
             yield text
     if withheld and not quiet:
         print(
-            f"gistpoint: {plural(withheld, 'attempt')} of studies are not sent: their authors have not agreed"
-            " that a model reads them. --study FOLDER looks up who has.",
+            f"gistpoint: Not sent: {plural(withheld, 'attempt')} of studies, as no consent to reading by a"
+            " model is known. --study FOLDER looks it up.",
             file=sys.stderr,
         )
 
@@ -350,10 +350,12 @@ def _print_report(found: FindingsReport, runs: int) -> None:
     for row in found.rows:
         if row.prevalence.too_few:
             print(f"{row.label}: too few: {row.prevalence.too_few}")
+        if row.not_judged:
+            print(f"{row.label}: not judged, and not counted: {plural(row.not_judged, 'run')}")
     _print_claims(found)
     if found.addressing:
         kinds = ", ".join(f"{what} ({count})" for what, count in sorted(found.kinds.items()))
-        print(f"\n{plural(len(found.addressing), 'place')} that seem to address a judge: {kinds}")
+        print(f"\nSeem to address a judge: {plural(len(found.addressing), 'place')}: {kinds}")
         for run, what, step in found.addressing[:_MOST_CLAIMS]:
             print(f"  {visible_line(run)}, step {step}: {what}")
 

@@ -7,25 +7,23 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from builders import CHECKS, GOOD, REPAIR, build_task
-from fakes import FakeRunner
+from builders import GOOD, build_task
+from consenting import fail, take_part
 from small_trees import tree_of
 from study_folders import MINIMAL, Machine, declare
 
-from gistpoint.core.attempts.events import EndReason
 from gistpoint.core.attempts.identity import Enrolment
-from gistpoint.core.kinds.folder import add_provenance, read_answer
-from gistpoint.core.kinds.repair.judge import RepairJudge
+from gistpoint.core.kinds.folder import add_provenance
 from gistpoint.core.logs import take
-from gistpoint.core.study.operations import Begun, Consented, Planned, StudyError, StudyOperationKind, person
+from gistpoint.core.study.operations import Consented, StudyError, StudyOperationKind, person
 from gistpoint.core.study.reuse import agrees
 from gistpoint.core.tasks.model import Mode, Source, Task
 from gistpoint.sessions.heads import ELSEWHERE
 from gistpoint.sessions.studies.course import AmendStudy, amend_study, open_for_people
 from gistpoint.sessions.studies.folder import StudyFolder
 from gistpoint.sessions.studies.made_from import studies_of
-from gistpoint.sessions.studies.people import EnrolPeople, WithdrawPerson, enrol_people, withdraw_person
-from gistpoint.sessions.studies.reuse import attempts_of_study
+from gistpoint.sessions.studies.people import WithdrawPerson, withdraw_person
+from gistpoint.sessions.studies.reuse import attempts_for_models, attempts_of_study
 from gistpoint.sessions.submissions import (
     ELSEWHERE as BY_OTHERS,
 )
@@ -38,41 +36,14 @@ from gistpoint.sessions.submissions import (
 from gistpoint.sessions.tasks import TaskStore
 
 SHOP = Source("sdist", "shop", "1.0")
-WRONG = REPAIR.replace("// 100", "// 99")
 ITEMS = ["[required] Yes", "[tasks] My submissions may become tasks"]
 ASKING = {"texts": {**MINIMAL["texts"], "consent_items": ITEMS}}
-
-
-def fail(machine: Machine, task: Task, enrolment: Enrolment) -> str:
-    """Submit something wrong, give up, and return the attempt's id."""
-    judge = RepairJudge(task, read_answer(task), FakeRunner(CHECKS))
-    opened = machine.attempts.start(task, judge, enrolment)
-    opened.attempt.call("submit_attempt", {"func_code": WRONG})
-    opened.attempt.end(EndReason.GAVE_UP)
-    opened.close()
-    return opened.journal.path.parent.name
 
 
 def opened_study(folder: Path, machine: Machine, changes: dict[str, Any] | None = None) -> StudyFolder:
     study = machine.open(declare(folder / "shop", ASKING if changes is None else changes))
     open_for_people(study)
     return study
-
-
-def take_part(study: StudyFolder, machine: Machine, code: str, *ticks: bool) -> str:
-    """Enrol somebody who ticks the items and fails at the first task; return the attempt's id."""
-    enrol_people(study, EnrolPeople(code=code, role="author"))
-    who = person(code)
-    consented = Consented(text_sha256="x", items=ticks, protocol=study.ledger.protocol)
-    study.record(code, who, StudyOperationKind.CONSENTED, consented)
-    task = next(study.task(id) for id, facts in study.tasks.items() if facts.mode == "remove")
-    planned = Planned(slot=1, assignments=((f"of-{code}", task.id, "alone", 1),))
-    study.record(code, who, StudyOperationKind.PLANNED, planned)
-    enrolment = Enrolment(participant=code, study=study.study.id, condition="alone", assignment=f"of-{code}")
-    attempt = fail(machine, task, enrolment)
-    study.record(code, who, StudyOperationKind.BEGUN, Begun(assignment=f"of-{code}", attempt=attempt))
-    study.publish(machine.locations.attempts / attempt)
-    return attempt
 
 
 def found(folder: Path, *suppliers: Any) -> tuple[set[str], dict[str, int]]:
@@ -237,12 +208,35 @@ def test_a_task_with_code_of_a_participant_is_not_sent_to_a_teams_store(tmp_path
     assert sharing.may_be_sent(made_from(machine, "", "01A", Mode.DISCOVERY))
 
 
+MODELS = {"texts": {**MINIMAL["texts"], "consent_items": [*ITEMS, "[models] A model may read my attempts"]}}
+
+
+def test_a_model_reads_only_attempts_of_participants_who_ticked_that_item(tmp_path: Path) -> None:
+    machine = Machine.at(tmp_path / "home")
+    study = opened_study(tmp_path, machine, MODELS)
+    agreed = take_part(study, machine, "P1", True, False, True)
+    take_part(study, machine, "P2", True, True, False)
+    take_part(study, machine, "P3", True, True)
+    assert attempts_for_models(study) == {agreed}
+    withdraw_person(study, WithdrawPerson(code="P1", keep=True))
+    assert attempts_for_models(study) == set()
+
+
+def test_a_study_that_does_not_ask_about_models_lets_none_read(tmp_path: Path) -> None:
+    study = opened_study(tmp_path, Machine.at(tmp_path / "home"))
+    with pytest.raises(StudyError, match="does not ask whether a model") as refused:
+        attempts_for_models(study)
+    assert "[models]" in refused.value.hint
+
+
 @pytest.mark.parametrize(
     ("items", "words"),
     [
         (["[required] [tasks] x"], "can't be required"),
         (["[tasks] x", "[tasks] y"], "more than one"),
         (["[tasks]"], "is empty"),
+        (["[required] [models] x"], "can't be required"),
+        (["[models] x", "[models] y"], "more than one"),
     ],
 )
 def test_items_that_ask_oddly_are_refused(tmp_path: Path, items: list[str], words: str) -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from consenting import take_part
 from fakes import FakeClock
 from scripted_endpoint import Answer, Endpoint, completion, endpoint
 from scripted_judges import (
@@ -27,11 +28,13 @@ from scripted_judges import (
     write_rubric,
     write_runs,
 )
+from study_folders import MINIMAL, Machine, declare
 
 from gistpoint.core.locations import Locations
 from gistpoint.sessions.annotations.glances import MODEL
 from gistpoint.sessions.judging.hand_labels import HandReader
 from gistpoint.sessions.judging.judgements import JudgementStore
+from gistpoint.sessions.studies.course import open_for_people
 from gistpoint.tui import cli
 
 Captured = pytest.CaptureFixture[str]
@@ -102,12 +105,12 @@ def test_a_run_that_instructs_its_judge_is_reported(
     words: list[str], monkeypatch: pytest.MonkeyPatch, capsys: Captured
 ) -> None:
     judged(words, monkeypatch, agreeing)
-    assert "2 runs contain text that seems to address a judge" in capsys.readouterr().err
+    assert "Text that seems to address a judge is in 2 runs" in capsys.readouterr().err
     found = report(words, capsys)["addressing_the_judge"]
     assert {Path(one["run"]).name for one in found} == {"run-003.traj.json", "run-004.traj.json"}
     assert {one["step"] for one in found} == {3}
     assert cli.main(["findings", "report", *words]) == cli.DONE
-    assert "places that seem to address a judge" in capsys.readouterr().out
+    assert "Seem to address a judge: " in capsys.readouterr().out
 
 
 def test_computed_labels_need_no_model(words: list[str], capsys: Captured) -> None:
@@ -272,3 +275,25 @@ def test_two_judges_are_told_apart(
     assert row_of(report(words, capsys, "--judge-model", "n"))["judged"] == 0
     assert row_of(report(words, capsys, "--judge-model", "m"))["judged"] == 4
     assert HOSTILE not in capsys.readouterr().out
+
+
+def test_attempts_of_a_study_are_sent_only_with_the_consent_for_it(
+    words: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Captured
+) -> None:
+    machine = Machine.at(tmp_path / "home")
+    items = ["[required] Yes", "[models] A model may read my attempts"]
+    folder = declare(tmp_path / "shop", {"texts": {**MINIMAL["texts"], "consent_items": items}})
+    study = machine.open(folder)
+    open_for_people(study)
+    agreed = take_part(study, machine, "P1", True, True)
+    refused = take_part(study, machine, "P2", True, False)
+    command = [words[0], *(str(machine.locations.attempts / id) for id in (agreed, refused))]
+    with endpoint(agreeing) as served:
+        monkeypatch.setenv("OPENAI_BASE_URL", served.url)
+        judging = ["findings", "judge", *command, "--judge-model", "m", "--yes"]
+        assert cli.main(judging) == cli.DONE
+        assert not served.requests
+        assert "Not sent: 2 attempts of studies" in capsys.readouterr().err
+        assert cli.main([*judging, "--study", str(folder)]) == cli.DONE
+        assert "Not sent: 1 attempt of studies" in capsys.readouterr().err
+        assert len(served.requests) == 1
