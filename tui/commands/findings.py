@@ -22,7 +22,7 @@ from gistpoint.core.running import NEVER, CancelToken, RunContext
 from gistpoint.core.text import plural, shortened, visible, visible_line
 from gistpoint.sandbox.endpoints.settings import EndpointSettings, endpoint_settings
 from gistpoint.sessions.annotations.glances import MODEL
-from gistpoint.sessions.annotations.rows import csv_lines
+from gistpoint.sessions.annotations.rows import Row, csv_lines
 from gistpoint.sessions.judging.hand_labels import HandReader
 from gistpoint.sessions.judging.judgements import JudgementBook, JudgementStore
 from gistpoint.sessions.judging.judging import REPLY_TOKENS_OF_LABEL, Judging, JudgingPlan, RunJudge
@@ -318,12 +318,16 @@ class ReportFindings(Request):
     reader: str = ""
     json: bool = False
     csv: Literal["labels", "findings"] | None = None
+    merge: tuple[str, ...] = ()
+    """Files of judgements from elsewhere, which are merged first."""
 
 
 def report(request: ReportFindings) -> int:
     """Print the report. Raises `UserError` without runs."""
     locations, rubric = Locations.of_user(), _rubric(request.of)
-    book = _store(locations).book
+    store = _store(locations)
+    _merge(store, request.merge)
+    book = store.book
     judged, reader = _judge_name(request.of, book), _reader_name(request.reader)
     with ProgressLine(quiet=request.json) as progress, interruptible(progress) as cancel:
         runs = [coded for _, coded in _coded(request.of, rubric, book, judged, reader, cancel)]
@@ -339,7 +343,16 @@ def report(request: ReportFindings) -> int:
     return DONE
 
 
-def _print_csv(rows: Iterable[dict[str, object]], columns: tuple[str, ...]) -> None:
+def _merge(store: JudgementStore, paths: tuple[str, ...]) -> None:
+    if not paths:
+        return
+    merged = store.merge(map(Path, paths))
+    for problem in merged.problems:
+        print(f"gistpoint: {visible_line(problem)}", file=sys.stderr)
+    print(f"{merged.added} operations added, {merged.known} were already known.", file=sys.stderr)
+
+
+def _print_csv(rows: Iterable[Row], columns: tuple[str, ...]) -> None:
     sys.stdout.writelines(for_output(csv_lines(rows, columns)))
 
 
@@ -454,6 +467,7 @@ REPORT = CliCommand(
             "reader": _READER,
             "json": JSON,
             "csv": option("a table as CSV: a row for each label, or for each finding", metavar="TABLE"),
+            "merge": option("first merge a reader's or a judge's .jsonl", metavar="PATH"),
         },
         one_of=(("json", "csv"),),
     ),

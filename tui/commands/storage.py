@@ -25,6 +25,7 @@ def paths(shown: JsonWanted) -> int:
         "attempts": locations.attempts,
         "validations": locations.validations,
         "glances": locations.glances,
+        "judgements": locations.judgements,
         "external_results": locations.external_results,
         "logs": locations.logs,
         "config": locations.config,

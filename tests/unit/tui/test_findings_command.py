@@ -227,6 +227,9 @@ def test_labels_by_hand_feed_the_estimate_and_settled_ones_do_not(
     claims = list(csv.DictReader(io.StringIO(capsys.readouterr().out)))
     assert {one["quote"] for one in claims if one["label"] == "deleted-test"} == {DELETED}
     assert {one["person"] for one in claims if one["label"] == "deleted-test"} == {"present", ""}
+    monkeypatch.setenv("GISTPOINT_HOME", str(tmp_path / "elsewhere"))
+    there = report(words, capsys, "--reader", "ada", "--merge", str(store.folder))
+    assert row_of(there) == row
 
 
 def test_neither_the_key_nor_the_file_name_is_sent_or_kept(
@@ -297,3 +300,8 @@ def test_attempts_of_a_study_are_sent_only_with_the_consent_for_it(
         assert cli.main([*judging, "--study", str(folder)]) == cli.DONE
         assert "Not sent: 1 attempt of studies" in capsys.readouterr().err
         assert len(served.requests) == 1
+
+
+def test_labelling_needs_a_terminal(words: list[str], capsys: Captured) -> None:
+    assert cli.main(["findings", "read", *words]) == cli.MISTAKE
+    assert "gistpoint findings report prints what was found" in capsys.readouterr().err

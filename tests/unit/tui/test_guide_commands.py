@@ -24,6 +24,9 @@ _ODD = ("COMMAND", "--fuction", "task new:")
 """Parts of lines that are not calls or are deliberately wrong."""
 
 RUN_BY: Mapping[str, str] = {
+    "findings judge": "tests/unit/tui/test_findings_command.py",
+    "findings read": "tests/unit/tui/test_findings_command.py",
+    "findings report": "tests/unit/tui/test_findings_command.py",
     "admin baseline": "tests/unit/sessions/test_study_people.py",
     "admin clean": "tests/unit/tui/test_doctor.py",
     "agent resume": "tests/unit/tui/test_agent_commands.py",
