@@ -106,9 +106,13 @@ class HandReader:
     # What is asked
 
     def blind(self, runs: Iterable[str], labels: Sequence[RubricLabel], sample: int) -> list[LabelQuestion]:
-        """Return the questions about a random part of `sample` runs, all labels of a run in a row."""
+        """Return the questions about a random part of `sample` runs, all labels of a run in a row.
+
+        A computed label without a definition is not asked about: it is what its program says.
+        """
         chosen = drawn(runs, self.seed)[:sample]
-        return [LabelQuestion(run, label, LabelPart.RANDOM) for run in chosen for label in labels]
+        defined = [label for label in labels if label.definition]
+        return [LabelQuestion(run, label, LabelPart.RANDOM) for run in chosen for label in defined]
 
     def again(self, runs: Iterable[str], labels: Sequence[RubricLabel], sample: int) -> list[LabelQuestion]:
         """Return the blind questions for a second reading of `sample` read runs, in another order."""

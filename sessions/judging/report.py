@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 from gistpoint.core.analysis.prevalence import JudgedRun, Prevalence, prevalence
 from gistpoint.core.judging.addressing import Addressing, addressing_in
 from gistpoint.core.judging.answers import RunAnswer
 from gistpoint.core.judging.quotes import QuotePlace
-from gistpoint.core.judging.rubric import Rubric, RubricLabel
+from gistpoint.core.judging.rubric import Coding, Rubric, RubricLabel
 from gistpoint.sessions.annotations.glances import MODEL
 from gistpoint.sessions.judging.hand_labels import SECOND
 from gistpoint.sessions.judging.judgements import HandLabel, JudgementBook, LabelPart
@@ -142,15 +142,22 @@ def _row(runs: Sequence[CodedRun], label: RubricLabel) -> LabelRow:
         )
         for run in judged
     ]
+    is_fact = label.coded is Coding.COMPUTED and all(run.label is None for run in found)
     return LabelRow(
         label.id,
         label.coded.value,
-        prevalence(found),
+        _of_fact(found) if is_fact else prevalence(found),
         len(runs) - len(judged),
         sum(answer.unproven for answer in answers),
         sum(answer.refused for answer in answers),
         sum(label.id in run.settled for run in judged),
     )
+
+
+def _of_fact(runs: Sequence[JudgedRun]) -> Prevalence:
+    """Return the share of runs with a fact that nobody labelled: what was computed is right by definition."""
+    found = prevalence([replace(run, label=run.judged) for run in runs])
+    return replace(found, labels=0, present=0, kappa=None, squared_correlation=None, more_labels=None)
 
 
 def _claims(run: CodedRun, label: RubricLabel) -> Iterable[Claim]:

@@ -32,8 +32,8 @@ from study_folders import MINIMAL, Machine, declare
 
 from gistpoint.core.locations import Locations
 from gistpoint.sessions.annotations.glances import MODEL
-from gistpoint.sessions.judging.hand_labels import HandReader
-from gistpoint.sessions.judging.judgements import JudgementStore
+from gistpoint.sessions.judging.hand_labels import HandReader, LabelQuestion
+from gistpoint.sessions.judging.judgements import JudgementStore, LabelPart
 from gistpoint.sessions.studies.course import open_for_people
 from gistpoint.tui import cli
 
@@ -115,7 +115,8 @@ def test_a_run_that_instructs_its_judge_is_reported(
 
 def test_computed_labels_need_no_model(words: list[str], capsys: Captured) -> None:
     found = report(words, capsys)
-    assert row_of(found, "no-tests")["judged"] == RUNS
+    row = row_of(found, "no-tests")
+    assert (row["judged"], row["labels"], row["kappa"], row["value"]) == (RUNS, 0, None, 1.0)
     assert row_of(found)["not_judged"] == RUNS
     assert row_of(found)["runs"] == 0
 
@@ -219,6 +220,12 @@ def test_labels_by_hand_feed_the_estimate_and_settled_ones_do_not(
     assert row["low"] < 1 / 3 < row["high"]
     assert row["too_few"] == ""
     assert report(words, capsys, "--reader", "bob")["labels"][0]["too_few"] == "no labels"
+    for key in keys:  # the opposite, with the judge's answer on the screen
+        reader.answer(LabelQuestion(key, labels[0], LabelPart.DISPUTED), not truth[key])
+    after = row_of(report(words, capsys, "--reader", "ada"))
+    assert {**after, "settled": 0} == row
+    assert after["settled"] == 60
+    row = after
     capsys.readouterr()
     assert cli.main(["findings", "report", *words, "--reader", "ada", "--csv", "labels"]) == cli.DONE
     rows = list(csv.DictReader(io.StringIO(capsys.readouterr().out)))
@@ -226,7 +233,7 @@ def test_labels_by_hand_feed_the_estimate_and_settled_ones_do_not(
     assert cli.main(["findings", "report", *words, "--reader", "ada", "--csv", "findings"]) == cli.DONE
     claims = list(csv.DictReader(io.StringIO(capsys.readouterr().out)))
     assert {one["quote"] for one in claims if one["label"] == "deleted-test"} == {DELETED}
-    assert {one["person"] for one in claims if one["label"] == "deleted-test"} == {"present", ""}
+    assert {one["person"] for one in claims if one["label"] == "deleted-test"} == {"absent"}
     monkeypatch.setenv("GISTPOINT_HOME", str(tmp_path / "elsewhere"))
     there = report(words, capsys, "--reader", "ada", "--merge", str(store.folder))
     assert row_of(there) == row
