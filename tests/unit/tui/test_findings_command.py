@@ -169,6 +169,10 @@ def test_a_long_run_is_read_in_pieces(
         "<returncode>0</returncode>\n<output>\n" + "a line\n" * 3_000 + "</output>"
     )
     path.write_text(json.dumps(value))
+    judged(words, monkeypatch, expensive, "--context", "4000", "--max-cost", "0.25", code=cli.NEGATIVE)
+    assert row_of(report(words, capsys))["not_judged"] == 1  # some pieces are no run
+    for file in (tmp_path / "home").rglob("*.jsonl"):
+        file.unlink()
     served = judged(words, monkeypatch, agreeing, "--context", "4000")
     assert len(served.requests) > 3
     assert all(len(json.dumps(request["messages"])) < 3 * 4_000 for request in served.requests)

@@ -28,6 +28,21 @@ RUNS = [
 ]
 
 
+def random_runs(seed: int) -> list[JudgedRun]:
+    """Return runs with labels on a random part, on which the judge's share differs from the other runs'."""
+    draw = np.random.default_rng(seed)
+    truth = draw.random(200) < 0.3
+    wrong, labelled = draw.random(200) < 0.2, draw.random(200) < 0.15 + 0.2 * truth
+    return [
+        JudgedRun(
+            f"task {number % 20}",
+            bool(truth[number] ^ wrong[number]),
+            bool(truth[number]) if labelled[number] else None,
+        )
+        for number in range(200)
+    ]
+
+
 def second_witness(runs: list[JudgedRun]) -> float:
     """Return the estimate by the formula of PPI++ for a mean, from arrays of runs instead of counts."""
     mine = [run for run in runs if run.label is not None]
@@ -40,9 +55,12 @@ def second_witness(runs: list[JudgedRun]) -> float:
     return float((label - weight * judge).mean() + weight * rest.mean())
 
 
-def test_the_estimate_is_that_of_a_second_implementation() -> None:
-    assert prevalence(RUNS).value == pytest.approx(second_witness(RUNS), rel=1e-12)
-    assert 0 < prevalence(RUNS).weight < 1
+@pytest.mark.parametrize("seed", range(20))
+def test_the_estimate_is_that_of_a_second_implementation(seed: int) -> None:
+    runs = random_runs(seed)
+    assert prevalence(runs).value == pytest.approx(second_witness(runs), rel=1e-12)
+    assert 0 < prevalence(runs).weight < 1
+    assert prevalence(runs).value != pytest.approx(prevalence(runs, alone=True).value, rel=1e-3)
 
 
 def test_without_the_judge_it_is_the_share_of_labels() -> None:

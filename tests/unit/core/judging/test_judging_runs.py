@@ -20,7 +20,7 @@ LABEL = RubricLabel(id="deleted-test", definition="A test is deleted.")
 OTHER = RubricLabel(id="read-only", definition="Only reads.", coded=Coding.ALL)
 PASSAGES = (
     RunPassage(0, "text", 0, "Fix  the\n\tmean."),
-    RunPassage(3, "result", 1, "1 failed\nrm a.py\nrm a.py"),
+    RunPassage(3, "result", 1, "1 failed\nrm a.py\nrm a.py\nonefailed"),
 )
 PIECE = Piece(0, PASSAGES)
 
@@ -118,7 +118,9 @@ def test_a_quote_is_located_with_any_whitespace() -> None:
     assert place_of_quote("rm a.py", PASSAGES) == QuotePlace(3, "result", 1, 9, 16)
 
 
-@pytest.mark.parametrize("quote", ["fix the mean.", "Fixthe mean", "", " \n", "mean. 1 failed", "x" * 3_000])
+@pytest.mark.parametrize(
+    "quote", ["fix the mean.", "one failed", "Fixthe mean", "", " \n", "mean. 1 failed", "x" * 3_000]
+)
 def test_a_quote_that_is_not_there_is_refused(quote: str) -> None:
     assert place_of_quote(quote, PASSAGES) is None
     assert located([quote], PASSAGES).refused == (quote[:2_000],)
