@@ -35,6 +35,7 @@ from gistpoint.tui.screens.agents.attempt import AttemptWatchScreen
 from gistpoint.tui.screens.agents.run import RunWatchScreen
 from gistpoint.tui.screens.agents.tiles import AttemptTiles
 from gistpoint.tui.screens.dialogs.ask import Dialog
+from gistpoint.tui.screens.findings.labelling import LabellingScreen
 from gistpoint.tui.screens.help import rows_of, sections
 from gistpoint.tui.screens.home import HomeScreen
 from gistpoint.tui.screens.jump import JumpScreen, places
@@ -90,6 +91,7 @@ OWNERS: dict[KeyScope, type] = {
     KeyScope.BRIEF: BriefPane,
     KeyScope.STUDY: StudyPage,
     KeyScope.TOUR: TourScreen,
+    KeyScope.LABELLING: LabellingScreen,
 }
 
 

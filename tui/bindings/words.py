@@ -31,13 +31,14 @@ WORDS: tuple[KeyWord, ...] = (
         "n N",
         "next and previous match, change, difference or hit",
         "code.next_match code.previous_match diff.next_hunk diff.previous_hunk go.hit go.hit_before"
-        " compare.difference compare.difference_back",
+        " compare.difference compare.difference_back labelling.quote labelling.quote_before",
     ),
     KeyWord(
         "right_square_bracket left_square_bracket",
         "next and previous step, page, row, task",
         "results.next results.previous summary.next summary.previous blind.forward blind.back verdict.forward"
-        " verdict.back go.next go.previous compare.next compare.previous validate.next validate.previous",
+        " verdict.back labelling.next labelling.previous go.next go.previous compare.next"
+        " compare.previous validate.next validate.previous",
     ),
     KeyWord("right_parenthesis left_parenthesis", "next and previous run", "go.next_run go.previous_run"),
     KeyWord("at", "the milestone at which runs open", "go.opens_at"),
@@ -117,11 +118,12 @@ WORDS: tuple[KeyWord, ...] = (
     KeyWord(
         "1 2 3 4 5 6 7 8 9",
         "the answer with that number",
-        "blind.merge blind.after blind.reject glance.fault glance.doubtful glance.nothing verdict.good"
+        "blind.merge blind.after blind.reject labelling.present labelling.absent glance.fault"
+        " glance.doubtful glance.nothing verdict.good"
         " verdict.borderline verdict.glance verdict.none judge.accept judge.unsolvable judge.unspecified"
         " judge.unfair judge.leak judge.flaky judge.easy judge.duplicate judge.discuss",
     ),
-    KeyWord("backspace", "take back", "glance.undo verdict.undo review.undo judge.undo"),
+    KeyWord("backspace", "take back", "glance.undo verdict.undo labelling.undo review.undo judge.undo"),
     KeyWord(
         "f2 f3 f4 f5 f6 f7 f8 f11 f12 alt+1 alt+2 alt+3 alt+4 alt+5 alt+6 alt+7 alt+8 alt+9",
         "the page or pane of that name",
@@ -141,7 +143,8 @@ WORDS: tuple[KeyWord, ...] = (
         "escape q ctrl+l ctrl+c",
         "back, leave, stop what is running",
         "home.leave tour.leave dialog.cancel attempt.cancel attempt.leave summary.home editor.leave find.end"
-        " blind.leave glance.leave verdict.leave watch.leave runs.back runs.leave hits.leave review.back"
+        " blind.leave glance.leave labelling.leave verdict.leave watch.leave runs.back runs.leave"
+        " hits.leave review.back"
         " review.leave compare.leave validate.back validate.leave profiles.leave search.close campaign.leave"
         " campaign.stop console.back_out",
     ),
