@@ -151,6 +151,13 @@ async def test_disputed_claims_follow_with_their_quotes(tmp_path: Path, size: tu
             if kind == "match"
         ]
         assert marked == ["rm a.py", "rm b.py"]
+        await pilot.press("slash", *"line 11", "enter")
+        await until(pilot, lambda: screen.run_text.found[1] == 11)
+        assert screen.run_text.match_place[0] == 1
+        await pilot.press("n")  # the next match while there is a search, else the next quote
+        await until(pilot, lambda: screen.run_text.match_place[0] == 2)
+        await pilot.press("escape", "n")
+        await until(pilot, lambda: "rm b.py" in text_of(app))
         await pilot.press("1")
         await until(pilot, lambda: "claimed without a quote" in flat(app))
         await pilot.press("2")

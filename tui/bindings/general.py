@@ -104,6 +104,7 @@ LABELLING_KEYS: tuple[Key, ...] = (
     _labelling(
         "labelling.quote_before", "N", "quote(-1)", "Quote before", "Go to the judge's previous quote"
     ),
+    _labelling("labelling.find", "slash", "find", "Find", "Search the run", show=True),
     _labelling(
         "labelling.undo", "backspace", "take_back", "Take back", "Take back the last answer", show=True
     ),

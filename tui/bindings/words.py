@@ -24,7 +24,8 @@ WORDS: tuple[KeyWord, ...] = (
     KeyWord(
         "slash",
         "find or filter in what has the focus",
-        "home.filter view.find tests.filter runs.filter review.search hits.search validate.filter",
+        "home.filter view.find tests.filter runs.filter review.search hits.search validate.filter"
+        " labelling.find",
     ),
     KeyWord("S", "search everywhere: the repository, all runs", "runs.search solve.search"),
     KeyWord(

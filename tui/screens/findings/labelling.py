@@ -20,6 +20,7 @@ from gistpoint.tui.base_screen import BaseScreen
 from gistpoint.tui.keys import KeyScope, bindings_of
 from gistpoint.tui.screens.dialogs.ask import show_error
 from gistpoint.tui.widgets.charts import gauge
+from gistpoint.tui.widgets.find_bar import find_in
 from gistpoint.tui.widgets.frames import framed
 from gistpoint.tui.widgets.header_bar import HeaderBar, HeaderField
 from gistpoint.tui.widgets.key_bar import KeyBar
@@ -135,6 +136,10 @@ class LabellingScreen(BaseScreen[None]):
             # The question's frame may just have changed the height of the view.
             self.call_after_refresh(self._show_quote, self._quotes[self._quote])
 
+    def action_find(self) -> None:
+        """Search the run."""
+        find_in(self.run_text)
+
     def action_leave(self) -> None:
         """Close the program. All answers are saved."""
         self.app.exit()
@@ -145,7 +150,10 @@ class LabellingScreen(BaseScreen[None]):
             case "say" | "turn":
                 return self._question is not None
             case "quote":
-                return bool(self._quotes)
+                # The keys go before those of the view, so not while they are typed or go through matches.
+                return bool(self._quotes) and self.focused is self.run_text and not self.run_text.pattern
+            case "find":
+                return self._question is not None
         return True
 
     # Going on
