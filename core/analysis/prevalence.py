@@ -123,7 +123,9 @@ def prevalence_of(counts: Floats, *, alone: bool = False) -> Prevalence:
     too_few = _too_few(counts, value, low)
     square = 0.0 if alone else _squared_correlation(total, ADDED)
     if too_few:
-        more = _for_a_first_interval(value, labels, runs)
+        judged = float(total[JUDGED] + total[ALONE_JUDGED])
+        # Without labels on both sides, the judge's share is all that is known.
+        more = _for_a_first_interval(value if 0 < value < 1 else judged / max(runs, 1.0), labels, runs)
     else:
         more = _for_half_the_interval(counts, value, variance, square)
     own_square = _squared_correlation(total, 0)

@@ -387,8 +387,9 @@ def _print_claims(found: FindingsReport) -> None:
             print(f"  and {len(claims) - _MOST_CLAIMS} more (--csv findings)")
 
 
-def _percent(value: float | None) -> str:
-    return "-" if value is None else f"{100 * value:.1f}%"
+def _share(row: LabelRow) -> str:
+    value, too_few = row.prevalence.value, row.prevalence.too_few
+    return "-" if value is None or too_few else f"{100 * value:.1f}%"
 
 
 def _interval(row: LabelRow) -> str:
@@ -413,7 +414,7 @@ _COLUMNS: tuple[Column[LabelRow], ...] = (
     Column("labels", lambda row: f"{row.prevalence.present} of {row.prevalence.labels}"),
     Column("kappa", lambda row: _kappa(row.prevalence.kappa)),
     Column("again", lambda row: _kappa(row.prevalence.kappa_again)),
-    Column("share", lambda row: _percent(row.prevalence.value)),
+    Column("share", _share),
     Column("95%", _interval),
     Column("more labels", _more),
 )

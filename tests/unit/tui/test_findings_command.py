@@ -113,6 +113,21 @@ def test_a_run_that_instructs_its_judge_is_reported(
     assert "Seem to address a judge: " in capsys.readouterr().out
 
 
+def test_the_table_prints_a_share_only_with_its_interval(
+    words: list[str], monkeypatch: pytest.MonkeyPatch, capsys: Captured
+) -> None:
+    judged(words, monkeypatch, agreeing)
+    capsys.readouterr()
+    assert cli.main(["findings", "report", *words]) == cli.DONE
+    shown = capsys.readouterr().out
+    line = next(line for line in shown.splitlines() if line.startswith("deleted-test\t"))
+    assert line.split("\t") == [
+        *("deleted-test", "4 of 12", "0", "0", "0 of 0", "-", "-", "-", "too few", "more runs"),
+    ]  # 15 labels would be needed of 12 runs
+    assert "deleted-test: too few: no labels" in shown
+    assert f"step 3 text 1, 24-45: {DELETED}" in shown
+
+
 def test_computed_labels_need_no_model(words: list[str], capsys: Captured) -> None:
     found = report(words, capsys)
     row = row_of(found, "no-tests")

@@ -118,6 +118,10 @@ def test_too_few_labels_give_no_interval(runs: list[JudgedRun], words: str) -> N
 def test_labels_that_would_give_an_interval_are_counted() -> None:
     runs = [JudgedRun(f"t{n}", n % 10 == 0, n % 10 == 0 if n < 40 else None) for n in range(200)]
     assert prevalence(runs).more_labels == 10
+    unread = [JudgedRun(f"t{n}", n % 10 == 0) for n in range(200)]
+    assert prevalence(unread).more_labels == 50  # by the judge's share
+    never = [JudgedRun(f"t{n}", False) for n in range(200)]
+    assert prevalence(never).more_labels is None
     enough = [JudgedRun(f"t{n}", n % 10 == 0, n % 10 == 0 if n < 50 else None) for n in range(200)]
     assert prevalence(enough).too_few == ""
 
