@@ -23,6 +23,7 @@ from gistpoint.core.judging.rubric import Rubric, RubricLabel
 from gistpoint.core.ports import ChatModel
 from gistpoint.core.running import NEVER, UNATTENDED, CancelToken, RunContext, RunProgress
 from gistpoint.sessions.annotations.glances import MODEL
+from gistpoint.sessions.judging.hand_labels import drawn
 from gistpoint.sessions.judging.judgements import (
     CODEC,
     JudgementKind,
@@ -42,12 +43,18 @@ class JudgingPlan:
     """What a judge has still to read, and how much that is."""
 
     runs: int = 0
-    missing_runs: int = 0
+    missing: dict[str, str] = field(default_factory=dict)
+    """The names of the runs that have to be read, by their keys."""
     requests: int = 0
     characters: int = 0
     reply_tokens: int = 0
     addressing: int = 0
     """The number of runs with text that seems to address a judge."""
+
+    @property
+    def names(self) -> list[str]:
+        """The names of the runs that have to be read, in random order."""
+        return [self.missing[key] for key in drawn(self.missing, 0, "judged")]
 
     @property
     def prompt_tokens(self) -> int:
@@ -100,7 +107,8 @@ class RunJudge:
             requests = list(self.missing(run))
             found.runs += 1
             found.addressing += bool(addressing_in(run.passages))
-            found.missing_runs += bool(requests)
+            if requests:
+                found.missing[run.key] = run.name
             found.requests += len(requests)
             found.characters += characters_in(requests)
             found.reply_tokens += sum(REPLY_TOKENS_OF_LABEL * len(request.labels) for request in requests)

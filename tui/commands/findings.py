@@ -6,7 +6,7 @@ import getpass
 import os
 import sys
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -103,7 +103,8 @@ def judge(request: JudgeRuns) -> int:
     cap = request.max_cost if request.max_cost is not None else settings.max_cost_usd
     with ProgressLine() as progress, interruptible(progress) as cancel:
         run = RunContext(cancel, progress.making)
-        texts = _texts(request.of, cancel, allowed)
+        # In random order, so that a call that its cap ends has judged a random part.
+        texts = _texts(replace(request.of, runs=tuple(plan.names)), cancel, allowed)
         done = worker.judge(texts, chat_model(settings), plan.requests, max_cost_usd=cap, run=run)
     _print_work(done)
     return DONE if done.result.answered == plan.requests else NEGATIVE
@@ -134,7 +135,7 @@ def _print_plan(plan: JudgingPlan, settings: EndpointSettings, request: JudgeRun
         dollars = (sent * settings.prices.prompt + received * settings.prices.completion) / 1e6
         cost = f", at most about ${dollars:.4f}"
     print(
-        f"{plural(plan.requests, 'request')} about {plan.missing_runs} of {plural(plan.runs, 'run')}: at most"
+        f"{plural(plan.requests, 'request')} about {len(plan.missing)} of {plural(plan.runs, 'run')}: at most"
         f" about {plan.prompt_tokens:,} tokens to send and {plan.reply_tokens:,} to receive{cost}.",
         file=sys.stderr,
     )

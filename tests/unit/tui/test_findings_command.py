@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -153,6 +154,8 @@ def test_the_cap_ends_it_and_the_next_call_goes_on(
     assert "The cap on the cost: 0.4000 of 0.45 dollars" in captured.err
     assert "The answers so far are kept" in captured.err
     assert f"4 of {RUNS} answers" in captured.out
+    first = {re.findall(r"Fix the mean of (\d+)", text_in(request))[0] for request in served.requests}
+    assert first != {"0", "1", "2", "3"}  # a random part, not the first by name
     served = judged(words, monkeypatch, expensive)
     assert len(served.requests) == RUNS - 4
     served = judged(words, monkeypatch, expensive)
