@@ -75,21 +75,23 @@ def pieces_of(passages: Iterable[RunPassage], most: int) -> Iterator[Piece]:
 
 
 def _divided(passages: Iterable[RunPassage], most: int) -> Iterator[RunPassage]:
+    """Yield passages of at most `most` characters each, without those that are blank."""
     for passage in passages:
         start = 0
-        while len(passage.text) - start > most:
-            # At a line, so that a quote of one line is whole in one piece.
-            line_end = passage.text.rfind("\n", start + most // 2, start + most)
-            end = line_end + 1 if line_end >= 0 else start + most
-            yield _part(passage, start, end)
+        while start < len(passage.text):
+            end = _end(passage.text, start, most)
+            text = passage.text[start:end]
+            if text.strip():
+                yield RunPassage(passage.step, passage.scope, passage.part, text, passage.start + start)
             start = end
-        if passage.text[start:].strip():
-            yield _part(passage, start, len(passage.text))
 
 
-def _part(passage: RunPassage, start: int, end: int) -> RunPassage:
-    text = passage.text[start:end]
-    return RunPassage(passage.step, passage.scope, passage.part, text, passage.start + start)
+def _end(text: str, start: int, most: int) -> int:
+    """Return where a part that begins at `start` ends: at a line if possible, so that a line stays whole."""
+    if len(text) - start <= most:
+        return len(text)
+    line_end = text.rfind("\n", start + most // 2, start + most)
+    return line_end + 1 if line_end >= 0 else start + most
 
 
 @cache

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 import msgspec
 
-from gistpoint.core.asking import JudgeResult, ask_all
+from gistpoint.core.asking import JudgeEnd, JudgeResult, ask_all
 from gistpoint.core.chat import Usage
 from gistpoint.core.estimates import tokens_in
 from gistpoint.core.judging.addressing import addressing_in
@@ -74,6 +74,11 @@ class Judging:
     """The answers "present" without a quote that is in the run."""
     refused: list[str] = field(default_factory=list)
     """The quotes that are not in the run."""
+
+    @property
+    def complete(self) -> bool:
+        """Whether everything was asked and answered."""
+        return self.result.end is JudgeEnd.ALL_ASKED and self.result.answered == self.result.asked
 
 
 @dataclass(slots=True)

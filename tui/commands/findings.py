@@ -15,7 +15,7 @@ from gistpoint.core.errors import UserError
 from gistpoint.core.estimates import tokens_in
 from gistpoint.core.judging.answers import RunAnswer
 from gistpoint.core.judging.pieces import CHARACTERS_AROUND, LEAST_PIECE
-from gistpoint.core.judging.rubric import Rubric, read_rubric
+from gistpoint.core.judging.rubric import Coding, Rubric, read_rubric
 from gistpoint.core.locations import Locations
 from gistpoint.core.requests import Count, Natural, Positive, Request, ValueBounds
 from gistpoint.core.running import NEVER, CancelToken, RunContext
@@ -107,7 +107,7 @@ def judge(request: JudgeRuns) -> int:
         texts = _texts(replace(request.of, runs=tuple(plan.names)), cancel, allowed)
         done = worker.judge(texts, chat_model(settings), plan.requests, max_cost_usd=cap, run=run)
     _print_work(done)
-    return DONE if done.result.answered == plan.requests else NEGATIVE
+    return DONE if done.complete else NEGATIVE
 
 
 def _rubric(request: CodedRuns) -> Rubric:
@@ -184,7 +184,7 @@ def _print_work(done: Judging) -> None:
         print(f"  not in the run: {visible_line(shortened(quote, 100))}")
     if done.result.detail:
         print(f"gistpoint: {visible_line(done.result.detail)}", file=sys.stderr)
-    if done.result.answered < done.planned:
+    if not done.complete:
         print("The answers so far are kept; the same command asks for the others.", file=sys.stderr)
 
 
@@ -403,8 +403,11 @@ def _kappa(value: float | None) -> str:
 
 
 def _more(row: LabelRow) -> str:
-    more = row.prevalence.more_labels
-    return "more runs" if more is None else f"{more:,}"
+    found = row.prevalence
+    is_fact = row.coded == Coding.COMPUTED and not found.labels
+    if is_fact or not found.runs:
+        return "-"
+    return "more runs" if found.more_labels is None else f"{found.more_labels:,}"
 
 
 _COLUMNS: tuple[Column[LabelRow], ...] = (

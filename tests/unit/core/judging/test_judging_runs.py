@@ -83,7 +83,10 @@ def test_a_missing_rubric_is_refused(tmp_path: Path) -> None:
 # Pieces
 
 
-@given(st.lists(st.text(alphabet="ab \n", max_size=9_000), max_size=6), st.integers(1, 6_000))
+@given(
+    st.lists(st.text(alphabet="ab \n", max_size=40).map(lambda text: text * 300), max_size=6),
+    st.integers(1, 6_000),
+)
 def test_pieces_contain_the_whole_run_in_order(texts: list[str], most: int) -> None:
     passages = [RunPassage(number, "text", 0, text) for number, text in enumerate(texts)]
     pieces = list(pieces_of(passages, most))
@@ -93,7 +96,13 @@ def test_pieces_contain_the_whole_run_in_order(texts: list[str], most: int) -> N
     assert read.split() == "".join(texts).split() or "".join(read.split()) == "".join("".join(texts).split())
     for piece in pieces:
         for passage in piece.passages:
+            assert passage.text.strip()
             assert texts[passage.step][passage.start : passage.start + len(passage.text)] == passage.text
+
+
+def test_blank_parts_of_a_long_text_are_not_sent() -> None:
+    pieces = list(pieces_of([RunPassage(0, "text", 0, f"a{' ' * 9_000}b")], 2_000))
+    assert [passage.text.strip() for piece in pieces for passage in piece.passages] == ["a", "b"]
 
 
 def test_only_the_mark_encloses_a_run_and_names_its_steps() -> None:
