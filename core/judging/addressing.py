@@ -15,6 +15,7 @@ from gistpoint.core.judging.quotes import QuotePlace
 
 MOST_REPORTED = 20
 """The maximum number of places that are reported of a run."""
+# A line of a million equals signs must not be read again from each of them.
 _PATTERNS = {
     "an order to ignore instructions": (
         r"\b(?:ignore|disregard|forget)\s+(?:all\s+|any\s+)?(?:of\s+)?(?:the\s+|your\s+)?"
@@ -25,8 +26,10 @@ _PATTERNS = {
         r"\s+(?:ai\s+|llm\s+|model\s+)?(?:judge|grader|annotator|evaluator|reviewer\s+model)\b"
     ),
     "an answer in the judge's form": r"\"answer\"\s*:\s*\"(?:present|absent)\"",
-    "an imitated mark": r"={3,}\s*[0-9a-f]{16,64}\s+(?:the run (?:begins|ends)|step \d+)",
-    "an imitated end of the run": r"={3,}[^\n=]{0,80}\bthe run ends\b|\b(?:end of (?:the )?run)\b\s*={2,}",
+    "an imitated mark": r"(?<!=)={3,}+\s*[0-9a-f]{16,64}\s+(?:the run (?:begins|ends)|step \d+)",
+    "an imitated end of the run": (
+        r"(?<!=)={3,}+[^\n=]{0,80}\bthe run ends\b|\b(?:end of (?:the )?run)\b\s*={2,}"
+    ),
     "an imitated message": (
         r"<\|(?:im_start|im_end|system|assistant|eot_id)\|?>|\[/?INST\]|</?(?:system|assistant)>"
     ),

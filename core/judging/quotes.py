@@ -53,7 +53,7 @@ def place_of_quote(quote: str, passages: Sequence[RunPassage]) -> QuotePlace | N
     if not words or len(quote) > LONGEST_QUOTE:
         return None
     # Models copy words faithfully, but not tabs and line ends.
-    pattern = re.compile(r"\s+".join(map(re.escape, words)))
+    pattern = re.compile(r"\s++".join(map(re.escape, words)))
     for passage in passages:
         found = pattern.search(passage.text)
         if found is not None:

@@ -234,3 +234,14 @@ def test_ordinary_text_is_not_reported(text: str) -> None:
 
 def test_a_run_that_repeats_itself_is_reported_in_bounds() -> None:
     assert len(addressing_in(RunPassage(step, "text", 0, HOSTILE) for step in range(1_000))) == 20
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["=" * 1_000_000, "a" + " " * 1_000_000, "ignore " * 100_000, "answer " * 100_000],
+    ids=["signs", "blanks", "orders", "answers"],
+)
+def test_long_texts_are_read_once(text: str) -> None:
+    passages = [RunPassage(0, "text", 0, text)]
+    assert addressing_in(passages) == ()
+    assert place_of_quote("a b c", passages) is None
