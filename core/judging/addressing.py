@@ -1,6 +1,6 @@
 """Text in a run that addresses a judge, or imitates its instructions, its answers or its marks.
 
-It is reported, not removed: a run that tries to instruct its judge is a finding of its own. What is reported
+It is reported, not removed: a run that tries to instruct its judge is itself a finding. What is reported
 are suspicions by simple patterns; a run about prompts or judges may contain such text honestly.
 """
 

@@ -18,7 +18,7 @@ from gistpoint.core.judging.rubric import RubricLabel
 
 TEMPLATE = "judge-1"
 LEAST_PIECE = 2_000
-"""The minimum number of characters of a piece."""
+"""The minimum length of a piece in characters."""
 CHARACTERS_AROUND = 4_000
 """An upper bound on the characters of a request without its piece and its codebook."""
 _HEADING = 80
@@ -27,7 +27,7 @@ _HEADING = 80
 
 @dataclass(frozen=True, slots=True)
 class RunPassage:
-    """A text of a step: `scope` and `part` name it within the step, and `start` is its place in that text."""
+    """A passage of a step; `scope` and `part` name where it is, and `start` is its position there."""
 
     step: int
     scope: str

@@ -15,7 +15,7 @@ MOST_QUOTES = 5
 
 @dataclass(frozen=True, slots=True)
 class QuotePlace:
-    """Code points `start` to `end` of a text of a step, which is named as in `RunPassage`."""
+    """Code points `start` to `end` of a part of a step, named as in `RunPassage`."""
 
     step: int
     scope: str

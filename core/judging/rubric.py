@@ -112,7 +112,7 @@ def _check(rubric: Rubric, path: Path, facts: Collection[str]) -> None:
         if not _NAME.fullmatch(name):
             _refuse(path, f"{name[:80]!r} can't be a name", "Use a-z, 0-9, - and _, at most 60 characters.")
     if len(set(ids)) < len(ids):
-        _refuse(path, "two labels have the same id", "Give each label an id of its own.")
+        _refuse(path, "two labels have the same id", "Give each label a different id.")
     for label in rubric.asked:
         if label.fact or not label.definition:
             _refuse(path, f"{label.id} needs a definition and no fact", 'Only coded = "computed" has a fact.')

@@ -67,7 +67,7 @@ class PieceData(msgspec.Struct, frozen=True, omit_defaults=True):
     piece_sha256: str
     """The hash of what was read."""
     most: Positive
-    """The maximum number of characters of a piece, by which the run was divided."""
+    """The maximum length, in characters, of the pieces into which the run was divided."""
     answers: tuple[PieceAnswer, ...]
     number: Natural = 0
     prompt_sha256: str = ""

@@ -1,4 +1,4 @@
-"""The texts of a run that a judge and a person read, and the computed facts of a run."""
+"""What a judge and a person read of a run, and the computed facts of a run."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class RunText:
 
 
 def run_text(name: str, document: RunDocument, header: Run, *, cancel: CancelToken = NEVER) -> RunText:
-    """Return the texts of a run; of a text that is too long to be shown whole, its beginning.
+    """Return what is read of a run; of a part that is too long to be shown whole, its beginning.
 
     Raises `CancelledError` when cancelled.
     """

@@ -115,7 +115,7 @@ def _rubric(request: CodedRuns) -> Rubric:
 
 
 def _characters(request: JudgeRuns, rubric: Rubric) -> int:
-    """Return the maximum number of characters of a piece, so that a request and its reply fit."""
+    """Return the maximum length of a piece in characters with which a request and its reply fit."""
     codebook = sum(len(label.id) + len(label.words) for label in rubric.asked)
     reply = REPLY_TOKENS_OF_LABEL * len(rubric.asked)
     left = request.context - reply - tokens_in(codebook + CHARACTERS_AROUND)
