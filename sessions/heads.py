@@ -22,7 +22,7 @@ from enum import StrEnum
 from pathlib import Path
 
 from gistpoint.core.locations import Locations, read_regular
-from gistpoint.core.logs import sync_folder
+from gistpoint.core.logs import naming, sync_folder
 from gistpoint.core.machine_key import key_for_writing, key_id, own_key
 
 HEADS = "heads"
@@ -139,8 +139,9 @@ class HeadFile:
 
     def sync(self) -> None:
         """Write the head to disk."""
-        for file in self._files:
-            os.fsync(file)
+        with naming(head_path(self._folder)):
+            for file in self._files:
+                os.fsync(file)
 
     def close(self) -> None:
         """Close the files."""

@@ -27,7 +27,7 @@ from gistpoint.core.errors import AttemptError
 from gistpoint.core.locations import LARGEST_RECORDS, opened_regular, read_regular
 from gistpoint.core.logs import AppendLog, FileLock, LogKind, is_held, line_hash, sync_folder, take
 from gistpoint.core.ports import TimeSource
-from gistpoint.sessions.heads import BrokenHeadError, Head, HeadFile, HeadOrigin, read_head
+from gistpoint.sessions.heads import BrokenHeadError, Head, HeadFile, HeadOrigin, read_head, remove_head
 
 JOURNAL = "journal.jsonl"
 LOCK = "lock"
@@ -197,6 +197,15 @@ class JournalWriter:
         self.events: tuple[JournalEvent, ...] = ()
         """The events that the journal contained when it was opened."""
         self._head, self._seq = "", 0
+        is_new = not self.path.exists()
+        try:
+            self._open(folder)
+        except OSError:
+            if is_new:
+                self._remove_empty(folder)
+            raise
+
+    def _open(self, folder: Path) -> None:
         with ExitStack() as opened:
             lock = opened.enter_context(_take_lock(folder))
             since = self._load() if self.path.exists() else 1
@@ -255,10 +264,19 @@ class JournalWriter:
 
     def discard(self) -> None:
         """Close the journal, and delete its folder if nothing was written."""
-        self.close()
-        if self._seq == 0:
-            self._kept.remove()
-            shutil.rmtree(self.path.parent)
+        try:
+            self.close()
+        finally:
+            if self._seq == 0:
+                self._remove_empty(self.path.parent)
+
+    def _remove_empty(self, folder: Path) -> None:
+        """Delete the folder of an attempt without events: on a full disk, nobody could ever end it."""
+        with suppress(FileNotFoundError):
+            if self.path.stat().st_size:
+                return
+        remove_head(folder)
+        shutil.rmtree(folder, ignore_errors=True)
 
     def _sync_group(self) -> None:
         with self._lock:

@@ -40,6 +40,7 @@ from gistpoint.tui.crash_log import write_crash
 from gistpoint.tui.drafts import UnsentTexts
 from gistpoint.tui.jobs import JobFailed
 from gistpoint.tui.keys import KeyScope, bindings_of, settings_of, shown_key
+from gistpoint.tui.machine_errors import machine_error
 from gistpoint.tui.starting import START_S, resume_collecting
 from gistpoint.tui.themes import DEFAULT, OWN, is_built_in, theme_named
 from gistpoint.tui.type_ahead import Followed, TypeAhead
@@ -530,9 +531,10 @@ class BaseApp(App[object]):
             self._stop_after_crash(screen)
         kept = self.keep_what_is_open(error, log)
         where = f"Details: {log}" if not self.is_web else "Please inform the person who gave you the link."
-        text = f"{type(error).__name__}: {str(error)[:500]}\n\n{where}{kept}"
+        found = machine_error(error)
+        what = f"{type(error).__name__}: {str(error)[:500]}" if found is None else str(found)
         if recover:
-            self.call_later(self._recover, text)
+            self.call_later(self._recover, f"{what}\n\n{where}{kept}", is_bug=found is None)
 
     def _stop_after_crash(self, screen: Screen[Any]) -> None:
         """Have a screen save the typed text.
@@ -557,7 +559,7 @@ class BaseApp(App[object]):
         """Return a sentence on the open work for the report of an exception. Subclasses also save it."""
         return self.kept
 
-    async def _recover(self, text: str) -> None:
+    async def _recover(self, text: str, *, is_bug: bool) -> None:
         """Show the first screen again, with a report on the exception."""
         from gistpoint.tui.screens.dialogs.ask import MessageDialog
 
@@ -571,7 +573,9 @@ class BaseApp(App[object]):
             self._given_up = above
         else:
             await self.begin_again()
-        message = MessageDialog("Something unexpected happened", text, hint="This is a bug in gistpoint.")
+        title = "Something unexpected happened" if is_bug else "The machine could not do it"
+        hint = "This is a bug in gistpoint." if is_bug else "Your work up to the failed action is kept."
+        message = MessageDialog(title, text, hint=hint)
         message.when_left(lambda: setattr(self, "_given_up", None))
         await self.push_screen(message)
         self._input_counts_from = get_time()

@@ -7,14 +7,12 @@ git.
 from __future__ import annotations
 
 import argparse
-import errno
 import os
 import sys
 from collections.abc import Sequence
 
 from gistpoint import __version__
 from gistpoint.core.errors import CancelledError, NegativeVerdictError, UserError
-from gistpoint.core.locations import OddFileError
 from gistpoint.tui.commands.command import (
     DONE,
     INTERRUPTED,
@@ -29,7 +27,7 @@ from gistpoint.tui.commands.command import (
     add_commands,
     readable,
 )
-from gistpoint.tui.commands.output import readable_terminals
+from gistpoint.tui.commands.output import drop_unwritable, open_missing_streams, readable_terminals
 from gistpoint.tui.starting import hold_collection
 
 # Modules are named as text, so that only the module of the called command is imported (decision 58).
@@ -240,6 +238,8 @@ COMMANDS = (
     CommandRow("admin paths", "print where gistpoint keeps its files", "storage:PATHS"),
     CommandRow("admin cache", "list environments, images and leftovers, with their sizes", "storage:LIST"),
     CommandRow("admin clean", "remove them; tasks and attempts are not touched", "storage:CLEAN"),
+    CommandRow("admin backup", "write the whole home to one archive", "storage:BACKUP"),
+    CommandRow("admin restore", "restore a home from a backup, whole or not at all", "storage:RESTORE"),
     CommandRow("admin completion", "print the completion script of bash, zsh or fish", "completion:SCRIPT"),
     CommandRow("admin baseline", "record the results of a task's suite on another backend", "tasks:BASELINE"),
 )
@@ -254,7 +254,7 @@ GROUPS = {
     "findings": "look for behaviours in many runs: a model judges, a person checks, with proof",
     "store": "share tasks, attempts and annotations in a team's database",
     "study": "collect a human baseline: declare a study, take part in it, report its results",
-    "admin": "paths, caches, shell completion, baselines of other backends",
+    "admin": "paths, caches, backups, shell completion, baselines of other backends",
 }
 """The help on words that begin several commands."""
 
@@ -294,6 +294,7 @@ MOVED = {
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line, and return the exit code."""
+    open_missing_streams()
     with readable_terminals():
         return _run(arguments)
 
@@ -308,6 +309,7 @@ def _run(arguments: Sequence[str] | None) -> int:
         words = _with_whole_names(_without_aliases(sys.argv[1:] if arguments is None else arguments))
         options = parser().parse_args(words, argparse.Namespace(called=(*words,)))
         _ask_on_terminal()
+        _require_home()
         code: int = options.run(options)
         sys.stdout.flush()
         return code
@@ -322,11 +324,23 @@ def _run(arguments: Sequence[str] | None) -> int:
     except BrokenPipeError:
         sys.stderr.close()
         return DONE
-    except OSError as error:
-        if error.errno not in _OF_THE_USER and not isinstance(error, OddFileError):
+    except Exception as error:
+        from gistpoint.tui.machine_errors import machine_error
+
+        found = machine_error(error)
+        if found is None:
             raise
-        what = str(error.filename) if error.filename is not None else "A file"
-        return _reported(UserError(f"{what} can't be used: {error.strerror}."))
+        return _reported(found)
+    finally:
+        drop_unwritable()
+
+
+def _require_home() -> None:
+    """Refuse folders that can't be used, or that a newer version has written (decision 177)."""
+    from gistpoint.core.locations import Locations
+    from gistpoint.sessions.home import require_usable
+
+    require_usable(Locations.of_user(), __version__)
 
 
 def _ask_on_terminal() -> None:
@@ -371,20 +385,6 @@ def _with_whole_names(words: Sequence[str]) -> Sequence[str]:
     from gistpoint.core.tasks.names import with_whole_names
 
     return with_whole_names(words)
-
-
-_OF_THE_USER = frozenset(
-    {
-        errno.EACCES,
-        errno.EPERM,
-        errno.EROFS,
-        errno.ENOTDIR,
-        errno.ENAMETOOLONG,
-        errno.ENOSPC,
-        errno.EDQUOT,
-    }
-)
-"""The system errors that the program did not cause, such as missing permissions and a full disk."""
 
 
 def _reported(error: UserError) -> int:
@@ -440,12 +440,13 @@ def _add_isolation(top: CommandParser) -> None:
 def _home(options: argparse.Namespace) -> int:
     """Open the home screen. Without a terminal, print the tasks."""
     hold_collection()
-    from gistpoint.tui.commands.output import interactive
+    from gistpoint.tui.commands.output import interactive, require_drawable
 
     if not interactive():
         from gistpoint.tui.commands.tasks import ListTasks, listing
 
         return listing(ListTasks())
+    require_drawable()
     from gistpoint.core.locations import Locations
     from gistpoint.core.requests import IsolationChoice
     from gistpoint.object_graph import build_services

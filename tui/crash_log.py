@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import tempfile
 import traceback
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,14 +19,21 @@ _LONGEST = 2_000
 
 
 def write_crash(logs: Path, error: BaseException, *, attempt_id: str = "") -> Path:
-    """Write a traceback to a new file in `logs`, and return the path."""
-    logs.mkdir(parents=True, exist_ok=True)
+    """Write a traceback to a new file in `logs`, and return the path.
+
+    If that folder can't be written, the file is in the folder of temporary files, or nowhere.
+    """
     stamp = datetime.now(UTC).strftime("%Y%m%dT%H%M%S%fZ")
-    path = logs / f"crash-{stamp}.log"
     head = f"gistpoint {__version__}\nattempt {attempt_id or 'none'}\n\n"
-    path.write_text(
-        head + "".join(traceback.format_exception(error)), encoding="utf-8", errors="backslashreplace"
-    )
+    text = head + "".join(traceback.format_exception(error))
+    for folder in (logs, Path(tempfile.gettempdir())):
+        path = folder / f"crash-{stamp}.log"
+        # A full disk may be the very reason for the exception.
+        with suppress(OSError):
+            folder.mkdir(parents=True, exist_ok=True)
+            with path.open("x", encoding="utf-8", errors="backslashreplace") as file:
+                file.write(text)
+            return path
     return path
 
 

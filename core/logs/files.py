@@ -6,7 +6,8 @@ import hashlib
 import json
 import os
 import sys
-from contextlib import AbstractContextManager
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from threading import get_ident
@@ -14,6 +15,18 @@ from threading import get_ident
 from gistpoint.core.errors import UserError
 from gistpoint.core.locations import open_regular, read_regular
 from gistpoint.core.logs.locks import APPENDING, FileLock
+
+
+@contextmanager
+def naming(path: Path) -> Iterator[None]:
+    """Have errors of the system name a file: those of writing and syncing name none by themselves."""
+    try:
+        yield
+    except OSError as error:
+        if error.filename is None and error.errno is not None:
+            error.filename = str(path)
+        raise
+
 
 sync_file = os.fsync if sys.platform == "darwin" else os.fdatasync
 """Syncs the content of an open file to disk."""
@@ -49,22 +62,28 @@ def replace_file(path: Path, data: bytes, *, durable: bool = True, mode: int = 0
 
     Concurrent readers see either the old file or the new one. Raises `OSError` if it can't be written.
     """
-    part = _hidden_copy(path, data, mode, durable=durable)
-    part.replace(path)
-    if durable:
-        sync_folder(path.parent)
+    with naming(path):
+        part = _hidden_copy(path, data, mode, durable=durable)
+        try:
+            part.replace(path)
+        except BaseException:
+            part.unlink(missing_ok=True)
+            raise
+        if durable:
+            sync_folder(path.parent)
 
 
 def create_file(path: Path, data: bytes) -> None:
     """Write a file unless it exists, synced to disk on return: the first of two processes wins."""
-    part = _hidden_copy(path, data, 0o600, durable=True)
-    try:
-        path.hardlink_to(part)
-        sync_folder(path.parent)
-    except FileExistsError:
-        pass
-    finally:
-        part.unlink()
+    with naming(path):
+        part = _hidden_copy(path, data, 0o600, durable=True)
+        try:
+            path.hardlink_to(part)
+            sync_folder(path.parent)
+        except FileExistsError:
+            pass
+        finally:
+            part.unlink()
 
 
 def _hidden_copy(path: Path, data: bytes, mode: int, *, durable: bool) -> Path:
@@ -183,12 +202,13 @@ class AppendLog(AbstractContextManager["AppendLog"]):
         A torn last line is set aside first. A new log gets its header first, and its name is always synced.
         Raises `OSError` if the lines can't be written.
         """
-        size = self.set_torn_aside()
-        append_whole(self._file, lines if size else self._kind.header + lines, size)
-        if durable:
-            self.sync()
-        if not size:
-            sync_folder(self.path.parent)
+        with naming(self.path):
+            size = self.set_torn_aside()
+            append_whole(self._file, lines if size else self._kind.header + lines, size)
+            if durable:
+                self.sync()
+            if not size:
+                sync_folder(self.path.parent)
 
     def last_line(self) -> bytes:
         """Return the last whole line without its newline, or the header's for a new log."""
@@ -209,7 +229,8 @@ class AppendLog(AbstractContextManager["AppendLog"]):
 
     def sync(self) -> None:
         """Sync appended lines to disk."""
-        sync_file(self._file)
+        with naming(self.path):
+            sync_file(self._file)
 
     def set_torn_aside(self) -> int:
         """Move text after the last newline to the file of torn lines; return the remaining size in bytes.

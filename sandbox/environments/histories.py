@@ -16,7 +16,7 @@ from gistpoint.core.generation.earlier import EarlierFile, EarlierFiles
 from gistpoint.core.running import NEVER, CancelToken
 from gistpoint.sandbox.environments.requirement import requirement_of
 from gistpoint.sandbox.environments.sdists import download, locate, unpack
-from gistpoint.sandbox.environments.sources import cloned, is_version, require_form
+from gistpoint.sandbox.environments.sources import cloned, is_version, require_form, require_git
 
 if TYPE_CHECKING:
     import git
@@ -109,6 +109,7 @@ def _of_commits(
 
     Raises `SourceError` if the history can't be read.
     """
+    require_git()
     import git
 
     with cloned(specification, scratch / "history", on_line) as (repository, revision):

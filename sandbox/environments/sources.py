@@ -83,6 +83,7 @@ class Fetcher:
         return Source("sdist", canonicalize_name(requirement.name), sdist.version, specification), folder
 
     def _git(self, place: str, commit: str, into: Path, given: str) -> tuple[Source, Path]:
+        require_git()
         import git
 
         checkout = into / "checkout"
@@ -98,12 +99,22 @@ class Fetcher:
         return Source("git", _project_name(target, name), revision, given), target
 
 
+def require_git() -> None:
+    """Raise `SourceError` if the program git is missing, without which GitPython can't be imported."""
+    if shutil.which("git") is None:
+        raise SourceError(
+            "The program git was not found, and it is needed to read a repository.",
+            hint="Install git, or add its folder to PATH. Sdists and folders need no git.",
+        )
+
+
 @contextmanager
 def cloned(specification: str, into: Path, on_line: Callable[[str], None]) -> Iterator[tuple[git.Repo, str]]:
     """Yield a clone of the repository in `PATH_OR_URL@COMMIT`, without files, and the hash of the commit.
 
     Raises `SourceError` if there is no such repository or commit.
     """
+    require_git()
     import git
 
     place, _, commit = specification.removeprefix("git+").rpartition("@")

@@ -5,17 +5,20 @@ Data is never interpreted as markup.
 
 from __future__ import annotations
 
+import codecs
 import os
 import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from io import TextIOWrapper
 from itertools import accumulate
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TextIO
 
 from gistpoint.core.errors import UserError
 from gistpoint.core.text import visible, visible_line
+from gistpoint.tui import signs
 
 if TYPE_CHECKING:
     from gistpoint.tui.tables import Column, Row
@@ -43,6 +46,48 @@ class ReadableTerminal:
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.terminal, name)
+
+
+_PLAIN = str.maketrans(
+    {"–": "-", "—": "-", "−": "-", "…": "...", "·": "-", "×": "x", "“": '"', "”": '"'}
+    | {signs.GOOD: "ok", signs.BAD: "no", signs.DIFFERS: "!="}
+)
+"""Plain characters for signs that an encoding does not have."""
+
+
+def _plain(error: UnicodeError) -> tuple[str | bytes, int]:
+    """Return plain characters, or escapes, for what can't be encoded (an error handler of `codecs`)."""
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    text = error.object[error.start : error.end].translate(_PLAIN)
+    return text.encode("ascii", "backslashreplace").decode("ascii"), error.end
+
+
+codecs.register_error("gistpoint.plain", _plain)
+
+
+def open_missing_streams() -> None:
+    """Make all three streams usable: closed ones lead nowhere, and no text is refused by an encoding."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        stream = getattr(sys, name)
+        if stream is None:
+            setattr(sys, name, Path(os.devnull).open(mode, encoding="utf-8"))  # noqa: SIM115 - stays open
+        elif isinstance(stream, TextIOWrapper) and stream.writable():
+            stream.reconfigure(errors="gistpoint.plain")
+
+
+def drop_unwritable() -> None:
+    """Drop output that can't be written, such as to a full disk: Python would fail again as it ends."""
+    for stream in (sys.__stdout__, sys.__stderr__):
+        if stream is None or stream.closed:
+            continue
+        try:
+            stream.flush()
+        except OSError:
+            with suppress(OSError):
+                nowhere = os.open(os.devnull, os.O_WRONLY)
+                os.dup2(nowhere, stream.fileno())
+                os.close(nowhere)
 
 
 @contextmanager
@@ -196,6 +241,20 @@ def interactive() -> bool:
     return bool(os.environ.get("TEXTUAL_DRIVER")) or (sys.stdin.isatty() and sys.stdout.isatty())
 
 
+def require_drawable() -> None:
+    """Raise `UserError` if the terminal's encoding does not have the characters of the screens."""
+    if os.environ.get("TEXTUAL_DRIVER"):
+        return
+    encoding = sys.stdout.encoding or "ascii"
+    try:
+        signs.GOOD.encode(encoding)
+    except UnicodeEncodeError as error:
+        raise UserError(
+            f"The screens need a terminal with UTF-8, and this one is set to {encoding}.",
+            hint="Set LANG=C.UTF-8 without PYTHONIOENCODING. Commands that print work as they are.",
+        ) from error
+
+
 class NoTerminalError(UserError):
     """An attempt to show a screen where there is no terminal."""
 
@@ -204,3 +263,4 @@ def require_terminal(screen: str, *, hint: str) -> None:
     """Raise `NoTerminalError` if there is no terminal. `hint` names a command that prints instead."""
     if not interactive():
         raise NoTerminalError(f"The {screen} screen needs a terminal.", hint=hint)
+    require_drawable()

@@ -1,16 +1,20 @@
-"""`gistpoint admin paths`, `cache` and `clean`: where data are stored, and what the cache contains."""
+"""`gistpoint admin paths`, `cache`, `clean`, `backup` and `restore`: where data are, and how to keep them."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
-from gistpoint.core.locations import Locations
+from gistpoint import __version__
+from gistpoint.core.locations import Locations, path_of
+from gistpoint.core.requests import Request
+from gistpoint.core.text import plural
 from gistpoint.tui.commands.arguments import JSON, JsonWanted
 from gistpoint.tui.commands.command import DONE
-from gistpoint.tui.commands.options import CliCommand, OptionTable
-from gistpoint.tui.commands.output import print_json, print_table
+from gistpoint.tui.commands.options import CliCommand, OptionTable, argument, option
+from gistpoint.tui.commands.output import print_json, print_table, print_text
+from gistpoint.tui.commands.progress import long_work
 
 if TYPE_CHECKING:
     from gistpoint.sandbox.housekeeping import StoredItem
@@ -69,6 +73,78 @@ def _print(shown: JsonWanted, items: Sequence[StoredItem], word: str) -> None:
     print(f"{len(items)} {word}, {total / _MIB:.1f} MiB")
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MakeBackup(Request):
+    """A request to write the whole home to an archive."""
+
+    path: str
+    with_key: bool = False
+
+
+def backup(request: MakeBackup) -> int:
+    """Write the home to an archive, and check it."""
+    from gistpoint.sessions.backup import make_backup
+
+    target = path_of(request.path)
+    with long_work(kept="Nothing was written.") as work:
+        made = make_backup(Locations.of_user(), target, __version__, work.run, with_key=request.with_key)
+    print_text(f"{target}: {plural(made.files, 'file')}, {made.bytes / _MIB:.1f} MiB, written and checked.")
+    if made.left_out:
+        print_text(f"{plural(made.left_out, 'link')} or vanished files are not in it.")
+    if made.with_key:
+        print_text("It contains the key of this machine: whoever has it can forge records. Keep it safe.")
+    else:
+        print_text("The key of this machine is not in it; --with-key includes it.")
+    return DONE
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RestoreBackup(Request):
+    """A request to restore a home from an archive."""
+
+    path: str
+    replace: bool = False
+
+
+def restore(request: RestoreBackup) -> int:
+    """Restore a home from an archive, whole or not at all."""
+    from gistpoint.sessions.backup import restore_backup
+
+    locations = Locations.of_user()
+    with long_work(kept="The home is unchanged.") as work:
+        found = restore_backup(
+            locations, path_of(request.path), __version__, work.run, replace=request.replace
+        )
+    print_text(f"Restored {plural(found.files, 'file')}, {found.bytes / _MIB:.1f} MiB, to {locations.data}.")
+    for folder in found.aside:
+        print_text(f"What was there before is in {folder}.")
+    if not found.with_key:
+        print_text("The backup has no key: what another machine recorded can be read, but not checked here.")
+    return DONE
+
+
+_ARCHIVE = argument("PATH", "the archive, such as home.tar.zst")
+BACKUP = CliCommand(
+    MakeBackup,
+    backup,
+    {
+        "path": _ARCHIVE,
+        "with_key": option("include the key by which this machine recognises its own records"),
+    },
+    about=(
+        "Writes tasks, attempts, runs, reviews and settings to one archive, and checks it. Attempts may be"
+        " open meanwhile. Caches and the folders of studies are not part of it."
+    ),
+)
+RESTORE = CliCommand(
+    RestoreBackup,
+    restore,
+    {"path": _ARCHIVE, "replace": option("move what is in the home aside, to a folder next to it")},
+    about=(
+        "Restores what `gistpoint admin backup` wrote. The archive is unpacked and checked first, so the"
+        " home is either unchanged or restored as a whole."
+    ),
+)
 _SHOWN = OptionTable({"json": JSON})
 PATHS = CliCommand(JsonWanted, paths, _SHOWN)
 LIST = CliCommand(JsonWanted, listing, _SHOWN)

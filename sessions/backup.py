@@ -1,0 +1,419 @@
+"""Backups of a whole home as one archive, and their restoration (decision 177).
+
+A backup is a tar compressed with zstd: a header, the files of the data and config folders, and a list of
+their sizes and hashes, by which it is checked after writing and before anything is restored. Caches are left
+out, as are links, locks and what a crash left behind. The key of this machine is only in a backup that was
+asked to contain it: whoever has the key can forge the heads of journals.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import os
+import shutil
+import tarfile
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import IO
+
+import msgspec
+
+from gistpoint.core.archives import ArchiveBounds, ArchiveError, BoundedTar, opened_tar
+from gistpoint.core.errors import UserError, cause
+from gistpoint.core.locations import Locations, opened_regular
+from gistpoint.core.logs import naming, sync_folder, wait_for
+from gistpoint.core.machine_key import KEY
+from gistpoint.core.running import RunContext, RunProgress
+from gistpoint.sessions.heads import COPIES, HEADS
+from gistpoint.sessions.home import MARK, mark_of, require_known
+from gistpoint.sessions.journal import is_open
+
+HEADER, FILES = "backup.json", "files.json"
+_KIND, _VERSION = "gistpoint.backup", 1
+_BOUNDS = ArchiveBounds(1 << 44, 1 << 26)
+_LARGEST_LIST = 1 << 32
+_REPORTED_EVERY = 500
+_PIECE = 1 << 20
+_STARTING = "starting.lock"
+
+
+class BackupError(UserError):
+    """A backup can't be made, or an archive is not one that can be restored."""
+
+
+class BackupHeader(msgspec.Struct, frozen=True):
+    """The first member of a backup."""
+
+    format: str
+    version: int
+    program: str
+    """The version of gistpoint that wrote the backup."""
+    home: str
+    """The mark of the home, see `sessions.home`."""
+    with_key: bool
+
+
+class BackupFile(msgspec.Struct, frozen=True):
+    """A file in a backup."""
+
+    name: str
+    size: int
+    sha256: str
+
+
+@dataclass(frozen=True, slots=True)
+class Backup:
+    """The contents of a backup, for people."""
+
+    files: int
+    bytes: int
+    """The size of all files, before compression."""
+    with_key: bool
+    left_out: int = 0
+    """The number of links and of files that disappeared meanwhile."""
+    aside: tuple[Path, ...] = ()
+    """The folders to which a restoration moved what was there before."""
+
+
+def _roots(locations: Locations) -> dict[str, Path]:
+    """Return the folders in a backup by the name of their part; the proofs may be inside another one."""
+    found = {"data": locations.data, "config": locations.config, "proofs": locations.proofs}
+    return found if locations.config != locations.data else {n: found[n] for n in ("data", "proofs")}
+
+
+# Making a backup
+
+
+def make_backup(
+    locations: Locations, target: Path, program: str, run: RunContext, *, with_key: bool = False
+) -> Backup:
+    """Write a backup to a new file, check it, and return its contents.
+
+    Attempts may be open meanwhile: of each journal, the events acknowledged so far are in the backup. Raises
+    `BackupError` if the file exists or there is nothing to back up, and `CancelledError` if stopped; nothing
+    is left then.
+    """
+    if target.exists():
+        raise BackupError(f"{target} already exists.", hint="Name a new file; no backup is overwritten.")
+    if not locations.data.is_dir():
+        raise BackupError(f"There is nothing to back up in {locations.data}.")
+    target = target.absolute()
+    part = target.with_name(f".{target.name[:200]}.{os.getpid()}.part")
+    try:
+        with naming(target), part.open("xb") as file:
+            os.fchmod(file.fileno(), 0o600)
+            left_out = _write(locations, file, program, run, with_key=with_key)
+            file.flush()
+            os.fsync(file.fileno())
+        checked = run.step("checking the backup")
+        with opened_backup(part) as backup:
+            files = backup.check(checked)
+        os.link(part, target)  # unlike a renaming, this never overwrites
+        sync_folder(target.parent)
+    except FileExistsError:
+        raise BackupError(f"{target} already exists.", hint="Name a new file.") from None
+    finally:
+        part.unlink(missing_ok=True)
+    return Backup(len(files), sum(found.size for found in files), with_key, left_out)
+
+
+def _write(locations: Locations, file: IO[bytes], program: str, run: RunContext, *, with_key: bool) -> int:
+    """Write the archive, and return the number of files that were left out."""
+    import zstandard
+
+    named = run.step("writing the backup")
+    header = BackupHeader(_KIND, _VERSION, program, mark_of(program).decode(), with_key)
+    written: list[BackupFile] = []
+    left_out = 0
+    with (
+        zstandard.ZstdCompressor(level=3).stream_writer(file, closefd=False) as stream,
+        tarfile.open(fileobj=stream, mode="w|", format=tarfile.PAX_FORMAT) as tar,
+    ):
+        _add(tar, HEADER, msgspec.json.encode(header))
+        for name, path in _files(locations, with_key=with_key):
+            named.check()
+            if len(written) % _REPORTED_EVERY == 0:
+                named.progress(RunProgress(phase=f"{len(written)} files"))
+            try:
+                written.append(_add_file(tar, name, path))
+            except OSError as error:
+                if not isinstance(error, FileNotFoundError) and not path.is_symlink():
+                    raise
+                left_out += 1
+        _add(tar, FILES, msgspec.json.encode(written))
+    return left_out
+
+
+def _files(locations: Locations, *, with_key: bool) -> Iterator[tuple[str, Path]]:
+    """Yield the name in the backup and the path of each file.
+
+    Heads come before journals: a journal may be ahead of its head, but never behind it (decision 51). An
+    attempt whose folder is renamed meanwhile, as a branch, is found by a second look.
+    """
+    heads = locations.attempts / HEADS
+    yield from _below("proofs", locations.proofs / COPIES, locations.proofs)
+    yield from _below("data", heads, locations.data)
+    seen: set[Path] = {heads, locations.proofs}
+    yield from _below("data", locations.data, locations.data, seen)
+    yield from _below("data", locations.attempts, locations.data, seen)
+    if "config" in _roots(locations):
+        yield from _below("config", locations.config, locations.config, seen)
+    key = locations.proofs / KEY
+    if with_key and key.is_file():
+        yield f"proofs/{KEY}", key
+
+
+def _below(part: str, folder: Path, root: Path, seen: set[Path] | None = None) -> Iterator[tuple[str, Path]]:
+    """Yield the files below a folder that are not below one of the paths `seen`, to which they are added."""
+    seen = set() if seen is None else seen
+    for place, folders, files in os.walk(folder):
+        inner = Path(place)
+        folders[:] = sorted(name for name in folders if inner / name not in seen and not _is_passing(name))
+        for name in sorted(files):
+            path = inner / name
+            if path not in seen and not _is_lock(name) and not _is_passing(name):
+                seen.add(path)
+                yield f"{part}/{path.relative_to(root).as_posix()}", path
+
+
+def _is_lock(name: str) -> bool:
+    return name == "lock" or name.endswith(".lock")
+
+
+def _is_passing(name: str) -> bool:
+    """Whether a name is that of something half made, or of what can be computed again."""
+    return name.startswith(".deleting-") or name.endswith(".part") or name == "outlines"
+
+
+def _add_file(tar: tarfile.TarFile, name: str, path: Path) -> BackupFile:
+    """Add a file as it is now. Of a log, only whole lines are added: others were never acknowledged."""
+    with opened_regular(path, links=False) as file:
+        size = os.fstat(file.fileno()).st_size
+        if path.suffix == ".jsonl":
+            data = file.read(size)
+            return _add(tar, name, data[: data.rfind(b"\n") + 1])
+        hashed = _Hashed(file)
+        tar.addfile(_member(name, size), hashed)
+        return BackupFile(name, size, hashed.digest.hexdigest())
+
+
+def _add(tar: tarfile.TarFile, name: str, data: bytes) -> BackupFile:
+    tar.addfile(_member(name, len(data)), io.BytesIO(data))
+    return BackupFile(name, len(data), hashlib.sha256(data).hexdigest())
+
+
+def _member(name: str, size: int) -> tarfile.TarInfo:
+    info = tarfile.TarInfo(name)
+    info.size, info.mode = size, 0o600
+    return info
+
+
+class _Hashed(io.RawIOBase):
+    """A file whose content is hashed while it is read."""
+
+    def __init__(self, file: IO[bytes]) -> None:
+        self._file, self.digest = file, hashlib.sha256()
+
+    def read(self, size: int = -1) -> bytes:
+        data = self._file.read(size)
+        self.digest.update(data)
+        return data
+
+
+# Reading a backup
+
+
+@dataclass(frozen=True, slots=True)
+class OpenBackup:
+    """A backup that is open for a single reading."""
+
+    header: BackupHeader
+    _tar: BoundedTar
+    _where: str
+
+    def check(self, run: RunContext) -> list[BackupFile]:
+        """Read everything, and return the files. Raises `BackupError` if anything is missing or changed."""
+        return self._read(run, None)
+
+    def unpack(self, into: dict[str, Path], run: RunContext) -> list[BackupFile]:
+        """Write all files below the folders of their parts, and return them. Raises as `check` does."""
+        return self._read(run, into)
+
+    def _read(self, run: RunContext, into: dict[str, Path] | None) -> list[BackupFile]:
+        found: list[BackupFile] = []
+        for info in self._tar:
+            run.check()
+            if len(found) % _REPORTED_EVERY == 0:
+                run.progress(RunProgress(phase=f"{len(found)} files"))
+            source = self._tar.content(info)
+            if info.name == FILES:
+                listed = msgspec.json.decode(source.read(_LARGEST_LIST), type=list[BackupFile])
+                break
+            target = None if into is None else _target(info.name, into, self._where)
+            found.append(BackupFile(info.name, info.size, _copied(source, target)))
+        else:
+            raise BackupError(f"{self._where} ends before its list of files: it was cut off.")
+        if listed != found:
+            raise BackupError(f"{self._where} does not contain what was written to it: it was changed.")
+        return found
+
+
+def _target(name: str, into: dict[str, Path], where: str) -> Path:
+    """Return the path of a member. Raises `BackupError` for a name that leads elsewhere."""
+    part, *inner = PurePosixPath(name).parts
+    if part not in into or not inner or ".." in inner or "\0" in name or name.startswith("/"):
+        raise BackupError(f"{where} contains {name[:200]!r}, which does not belong into a home.")
+    return into[part].joinpath(*inner)
+
+
+def _copied(source: IO[bytes], target: Path | None) -> str:
+    """Copy a file unless there is no target, and return its hash."""
+    digest = hashlib.sha256()
+    with ExitStack() as opened:
+        file = None
+        if target is not None:
+            target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            opened.enter_context(naming(target))
+            descriptor = os.open(target, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600)
+            file = opened.enter_context(os.fdopen(descriptor, "wb"))
+        while data := source.read(_PIECE):
+            digest.update(data)
+            if file is not None:
+                file.write(data)
+    return digest.hexdigest()
+
+
+@contextmanager
+def opened_backup(path: Path) -> Iterator[OpenBackup]:
+    """Open a backup. Raises `BackupError` if it is none, damaged, or of a newer version."""
+    try:
+        with opened_regular(path) as file, opened_tar(file, _BOUNDS) as tar:
+            first = next(iter(tar), None)
+            if first is None or first.name != HEADER:
+                raise BackupError(f"{path} is not a backup.", hint="`gistpoint admin backup` makes one.")
+            header = msgspec.json.decode(tar.content(first).read(_PIECE), type=BackupHeader)
+            if (header.format, header.version) != (_KIND, _VERSION):
+                raise BackupError(f"{path} is a backup of another version.", hint="Use a newer gistpoint.")
+            yield OpenBackup(header, tar, str(path))
+    except ArchiveError as error:
+        raise BackupError(f"{path} {error}.") from error
+    except msgspec.MsgspecError as error:
+        raise BackupError(f"{path} is not a whole backup: {error}.") from error
+    except FileNotFoundError as error:
+        raise BackupError(f"{error.filename or path} does not exist.", hint="Name a backup.") from error
+
+
+# Restoring
+
+
+def restore_backup(
+    locations: Locations, source: Path, program: str, run: RunContext, *, replace: bool = False
+) -> Backup:
+    """Restore a backup, and return its contents.
+
+    Everything is unpacked and checked beside the home first, so the home is either the one before or the
+    whole backup. What was there before is moved aside with `replace`; without it, the home must be empty. If
+    the key is not in the backup, this machine's stays. Raises `BackupError` if the home is not empty or in
+    use, or if the backup can't be used, and `CancelledError` if stopped; the home is unchanged then.
+    """
+    _require_free(locations, replace=replace)
+    with opened_backup(source) as backup:
+        require_known(backup.header.home.encode(), str(source), program)
+    suffix = f"{os.getpid()}"
+    tops = _tops(locations)
+    staged = {part: root.with_name(f".{root.name}.restoring-{suffix}") for part, root in tops.items()}
+    inner = dict(staged)
+    if "proofs" not in staged:
+        inner["proofs"] = staged["config"] / locations.proofs.relative_to(locations.config)
+    try:
+        with opened_backup(source) as backup:
+            files = backup.unpack(inner, run.step("restoring the backup"))
+            header = backup.header
+        if not header.with_key:
+            _keep_key(locations, inner["proofs"])
+        for folder in staged.values():
+            folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        (staged["data"] / MARK).write_bytes(mark_of(program))
+        os.sync()
+        with _nothing_starting(locations):
+            _require_free(locations, replace=replace)
+            aside = _swap(tops, staged, suffix)
+    finally:
+        for folder in staged.values():
+            shutil.rmtree(folder, ignore_errors=True)
+    return Backup(len(files), sum(found.size for found in files), header.with_key, aside=aside)
+
+
+def _tops(locations: Locations) -> dict[str, Path]:
+    """Return the folders that are restored as a whole."""
+    roots = _roots(locations)
+    if "config" in roots and locations.proofs.is_relative_to(locations.config):
+        del roots["proofs"]
+    return roots
+
+
+def _require_free(locations: Locations, *, replace: bool) -> None:
+    """Raise `BackupError` if the home is in use or, unless it is replaced, not empty."""
+    for folder in _attempts_in(locations.attempts):
+        if is_open(folder):
+            raise BackupError(
+                f"The attempt {folder.name} is open in another window or process.", hint="Close it first."
+            )
+    filled = [str(root) for root in _tops(locations).values() if _is_filled(root)]
+    if filled and not replace:
+        raise BackupError(
+            f"There is something in {' and '.join(filled)} already, and nothing was changed.",
+            hint="With --replace, it is moved aside. GISTPOINT_HOME names another home.",
+        )
+
+
+def _attempts_in(attempts: Path) -> list[Path]:
+    return [path for path in attempts.iterdir() if path.is_dir()] if attempts.is_dir() else []
+
+
+def _is_filled(root: Path) -> bool:
+    return root.is_dir() and any(path.name != MARK for path in root.iterdir())
+
+
+def _keep_key(locations: Locations, proofs: Path) -> None:
+    """Copy this machine's key, if it has one, so that it still recognises its own journals."""
+    with suppress(FileNotFoundError):
+        proofs.mkdir(parents=True, exist_ok=True, mode=0o700)
+        shutil.copy2(locations.proofs / KEY, proofs / KEY)
+
+
+@contextmanager
+def _nothing_starting(locations: Locations) -> Iterator[None]:
+    """Let no attempt begin in the home meanwhile."""
+    if not locations.attempts.is_dir():
+        yield
+        return
+    with wait_for(locations.attempts / _STARTING):
+        yield
+
+
+def _swap(roots: dict[str, Path], staged: dict[str, Path], suffix: str) -> tuple[Path, ...]:
+    """Put the staged folders into the places of the roots, all or none, and return where those went."""
+    moved: list[tuple[Path, Path]] = []
+    aside = []
+    try:
+        for part, root in roots.items():
+            if root.exists():
+                before = root.with_name(f"{root.name}.before-{suffix}")
+                root.rename(before)
+                moved.append((before, root))
+                aside.append(before)
+            staged[part].rename(root)
+            moved.append((root, staged[part]))
+            sync_folder(root.parent)
+    except OSError as error:
+        for now, earlier in reversed(moved):
+            now.rename(earlier)
+        raise BackupError(f"Nothing was restored: {cause(error)} ({error.filename}).") from error
+    for before in aside:
+        if not _is_filled(before):
+            shutil.rmtree(before)
+    return tuple(before for before in aside if before.exists())

@@ -1,0 +1,123 @@
+"""The sentences for failures of the machine: full disks, missing rights and programs, limits, closed streams.
+
+They are made in one place, for commands and screens, from the number that the system gave (decision 178).
+Every other exception is a bug.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+from gistpoint.core.errors import UserError
+from gistpoint.core.locations import Locations, OddFileError
+
+_NEARLY_FULL = 1 << 16
+"""The free bytes below which a file system counts as full."""
+
+_BUGS = frozenset({errno.EBADF, errno.EFAULT, errno.EINVAL, errno.ECHILD, errno.ESRCH, errno.EDOM})
+"""Numbers that only a wrong call of the system gives."""
+
+_ELSEWHERE = "Change its rights, or set GISTPOINT_HOME to a folder in which you can write."
+_FREE = (
+    "Free some space: `gistpoint admin cache` lists what the cache holds, and `admin clean` empties it."
+    " GISTPOINT_HOME moves gistpoint's folders."
+)
+_HINTS = {
+    errno.ENOSPC: _FREE,
+    errno.EDQUOT: _FREE,
+    errno.EACCES: _ELSEWHERE,
+    errno.EPERM: _ELSEWHERE,
+    errno.EROFS: _ELSEWHERE,
+    errno.ENOTDIR: "Name another place, or set GISTPOINT_HOME to a folder.",
+    errno.ENOENT: "Check that it exists, or set GISTPOINT_HOME to a folder that can be made.",
+    errno.EFBIG: "Raise the limit of a file's size (`ulimit -f`).",
+    errno.EMFILE: "Raise the limit of open files, such as with `ulimit -n 1024`.",
+    errno.ENFILE: "Close other programs: the machine has no more open files.",
+    errno.EAGAIN: "Raise the limit of processes (`ulimit -u`), or end other programs.",
+    errno.ENOMEM: "End other programs, or raise the limit of memory (`ulimit -v`).",
+    errno.EIO: "Check the disk: the system could not read or write it. What was saved before is kept.",
+    errno.ENOEXEC: "Install the program again for this machine.",
+    errno.ENAMETOOLONG: "Choose a shorter name or place.",
+}
+_OTHERWISE = "Check the file, its folder and its disk, then repeat the command."
+_LIMITS = frozenset({errno.EMFILE, errno.ENFILE, errno.EAGAIN, errno.ENOMEM})
+"""Numbers that concern the whole process, not one file."""
+
+
+def machine_error(error: BaseException) -> UserError | None:
+    """Return the sentence and the way out for a failure of the machine; None for any other exception."""
+    if isinstance(error, MemoryError):
+        return UserError("There is not enough memory.", hint=_HINTS[errno.ENOMEM])
+    if isinstance(error, RuntimeError) and "can't start new thread" in str(error):
+        return UserError("The system refuses to start a thread.", hint=_HINTS[errno.EAGAIN])
+    if isinstance(error, OddFileError):
+        return UserError(f"{error.filename} can't be used: {error.strerror}.")
+    if not isinstance(error, OSError) or error.errno is None or error.errno in _BUGS:
+        return None
+    hint = _HINTS.get(error.errno, _OTHERWISE)
+    if error.errno in _LIMITS:
+        named = f" ({error.filename})" if error.filename else ""
+        return UserError(f"The system refuses more: {error.strerror}{named}.", hint=hint)
+    if error.errno == errno.ENOENT:
+        return _missing(error, hint)
+    what = error.filename if error.filename is not None else _unnamed(error.errno)
+    return UserError(f"{_spelled(what)} can't be used: {error.strerror}.", hint=hint)
+
+
+def _missing(error: OSError, hint: str) -> UserError:
+    """Return the sentence about a missing program, folder or file."""
+    try:
+        Path.cwd()
+    except OSError:
+        return UserError("The current folder no longer exists.", hint="Change to another folder with `cd`.")
+    name = _spelled(error.filename if error.filename is not None else "A file")
+    if error.filename is not None and os.sep not in name and not os.path.lexists(name):
+        return UserError(
+            f"{name} was not found.", hint="If it is a program, install it, or add its folder to PATH."
+        )
+    return UserError(f"{name} can't be used: {error.strerror}.", hint=hint)
+
+
+def _spelled(name: object) -> str:
+    return os.fsdecode(name) if isinstance(name, str | bytes) else str(name)
+
+
+def _unnamed(number: int) -> str:
+    """Return what failed where the system did not name it: the places that are full, or a file."""
+    if not _is_writable(sys.stdout):
+        return "Standard output"
+    full = list(dict.fromkeys(_full_places())) if number in (errno.ENOSPC, errno.EDQUOT) else []
+    temporary = _temporary()
+    return ", ".join(full) or f"Standard output, or a file in {Locations.of_user().data} or {temporary},"
+
+
+def _is_writable(stream: object) -> bool:
+    try:
+        getattr(stream, "flush", bool)()
+    except (OSError, ValueError):
+        return False
+    return True
+
+
+def _temporary() -> Path:
+    """Return the folder of temporary files; the first candidate if none can be written."""
+    try:
+        return Path(tempfile.gettempdir())
+    except OSError:
+        return Path(os.environ.get("TMPDIR", "/tmp"))
+
+
+def _full_places() -> Iterator[str]:
+    """Yield gistpoint's folders, the current one and the temporary one, if their disk is full."""
+    for place in (*Locations.of_user(), Path(), _temporary()):
+        with suppress(OSError):
+            found = next(path for path in (place, *place.absolute().parents) if path.exists())
+            disk = os.statvfs(found)
+            if disk.f_bavail * disk.f_frsize < _NEARLY_FULL:
+                yield str(place.absolute())
