@@ -130,6 +130,11 @@ class Locations(NamedTuple):
         return self.cache / "libraries"
 
     @property
+    def lists(self) -> Path:
+        """The folder of indexes of what lists show, with a file for each kind of rows."""
+        return self.cache / "lists"
+
+    @property
     def left_places(self) -> Path:
         """The folder of solvers' last positions, with a file for each attempt, outside of the records."""
         return self.cache / "left-places"

@@ -21,7 +21,8 @@ from gistpoint.core.requests import Request
 from gistpoint.sessions.annotations.keys import attempt_key
 from gistpoint.sessions.annotations.reviewer import Reviewer, ReviewStore
 from gistpoint.sessions.annotations.settling import accept_attempt, reject_attempt, verdicts
-from gistpoint.sessions.attempts import AttemptStore, AttemptSummary
+from gistpoint.sessions.attempt_summary import AttemptSummary, outcome
+from gistpoint.sessions.attempts import AttemptStore
 from gistpoint.sessions.journal import JOURNAL
 
 
@@ -76,18 +77,6 @@ def _passed(attempts: AttemptStore, attempt_id: str) -> AttemptSummary:
     if summary.problem or not summary.state.solved:
         raise UserError(f"{summary.attempt_id} has no pass to settle; its outcome is: {outcome(summary)}.")
     return summary
-
-
-def outcome(summary: AttemptSummary) -> str:
-    """Return how an attempt ended, or that it has not, in words; a pass that does not count is marked."""
-    ending = summary.state.ending
-    if summary.problem:
-        return "damaged"
-    if ending is None:
-        return "open in another window or process" if summary.open else "unfinished"
-    if summary.state.solved and summary.result is not AttemptResult.SOLVED:
-        return summary.result.value if summary.result.passes else "solved, rejected"
-    return f"{ending.reason} ({ending.code})" if ending.code else ending.reason
 
 
 def _ended(summary: AttemptSummary, reason: str) -> str:

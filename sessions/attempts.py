@@ -3,25 +3,27 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, suppress
+import struct
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from time import monotonic
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from gistpoint.core.attempts.engine import Attempt
 from gistpoint.core.attempts.events import AttemptStarted, EventData, JournalEvent
 from gistpoint.core.attempts.harness import TaskJudge
 from gistpoint.core.attempts.identity import PERSON, Enrolment, new_attempt_id
-from gistpoint.core.attempts.state import AttemptResult, AttemptState, advance, attempt_result
+from gistpoint.core.attempts.state import AttemptState, advance
 from gistpoint.core.errors import AttemptError, UserError
 from gistpoint.core.kinds.registry import blank_state
 from gistpoint.core.logs import replace_file, sync_folder, wait_for
 from gistpoint.core.ports import TimeSource
 from gistpoint.core.tasks.budgets import Budgets
 from gistpoint.core.tasks.model import Task
-from gistpoint.sessions.heads import ELSEWHERE, Head, HeadOrigin, from_elsewhere, head_path
+from gistpoint.sessions.attempt_summary import AttemptSummary, ListedAttempt, listed_attempt
+from gistpoint.sessions.heads import ELSEWHERE, HEADS, from_elsewhere
 from gistpoint.sessions.journal import (
     JOURNAL,
     JournalListener,
@@ -31,75 +33,16 @@ from gistpoint.sessions.journal import (
     journal_in,
     read_journal,
 )
-from gistpoint.sessions.outlines import Outline, Outlines, Versions
+from gistpoint.sessions.outlines import Outline, Outlines
 
 if TYPE_CHECKING:
     from gistpoint.sessions.annotations.reviews import ReviewBook
 
+ATTEMPTS_INDEX = "attempts.sqlite"
+"""The name of the index of attempts, in `Locations.lists`."""
 _STARTING = "starting.lock"
 _SAVED_EVERY_S = 5.0
 """The seconds between saves of the results while many journals are read."""
-
-
-@dataclass(frozen=True, slots=True)
-class AttemptSummary:
-    """An attempt as tables show it."""
-
-    attempt_id: str
-    task_id: str
-    mode: str
-    role: str
-    started_utc_ms: int
-    state: AttemptState
-    problem: str = ""
-    """The fault of the journal, as a sentence; empty if there is none."""
-    accepted: bool | None = None
-    """Whether reviewers accept its pass, see `annotations.settling`; None without a ruling."""
-    head: str = ""
-    """The hash of the journal's last line."""
-    calls: int = 0
-    kept: Head | None = None
-    """The head that is stored outside the journal; None for a journal from another machine or folder."""
-    open: bool = False
-    """Whether a process has the attempt open for writing."""
-    elsewhere: bool = False
-    """Whether the attempt comes from another machine and has not been continued on this one."""
-
-    @property
-    def actor(self) -> str:
-        """The kind of solver: `person`, `model`, `replay` or `simulated`."""
-        return self.state.header.actor
-
-    @property
-    def participant(self) -> str:
-        """The pseudonym of the person; empty if there is none."""
-        return self.state.header.participant or ""
-
-    def is_of(self, participant: str) -> bool:
-        """Whether the person with this pseudonym made the attempt.
-
-        An empty pseudonym means anybody who works on this machine without a pseudonym.
-        """
-        if self.actor != PERSON or self.participant != participant:
-            return False
-        return bool(participant or not self.elsewhere)
-
-    @property
-    def branch(self) -> str:
-        """The machine that wrote this branch, if several machines continued the attempt; otherwise empty."""
-        return self.attempt_id.rpartition("~")[2] if "~" in self.attempt_id else ""
-
-    @property
-    def witnessed(self) -> bool:
-        """Whether this machine has kept a head since the first event, so that no removal goes unnoticed."""
-        if self.kept is None:
-            return False
-        return self.kept.origin is HeadOrigin.HERE and self.kept.since == 1
-
-    @property
-    def result(self) -> AttemptResult:
-        """The result so far; `NOT_SOLVED` if the journal is damaged."""
-        return AttemptResult.NOT_SOLVED if self.problem else attempt_result(self.state, self.accepted)
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +57,16 @@ class OpenAttempt:
         self.journal.close()
 
 
+class _Outlined(NamedTuple):
+    """The outline of an attempt, and what other files say about it."""
+
+    name: str
+    outline: Outline
+    opened: bool
+    ruled: bool | None
+    """Whether reviewers accept its pass; None without a ruling."""
+
+
 class AttemptStore:
     """The attempts below one folder."""
 
@@ -124,13 +77,17 @@ class AttemptStore:
         version: str,
         reviews: Path | None = None,
         listener: JournalListener | None = None,
+        index: Path | None = None,
     ) -> None:
         """`reviews` is the folder of the reviews, in which reviewers rule on suspicious passes.
 
+        `index` is the file that keeps what lists show; without one, each process reads all journals.
         `listener` is notified of attempts that are not part of a study.
         """
         self.root = root
+        self._folder_name = os.fspath(root)
         self._listener = listener
+        self._index = index
         self._reviews = reviews
         self._clock = clock
         self._version = version
@@ -314,85 +271,118 @@ class AttemptStore:
     def outlines(self) -> Iterator[AttemptSummary]:
         """Yield all attempts, newest first, with no head and only the part of the state that lists show.
 
-        Results are kept on disk, so that an unchanged journal is read only once. An attempt that has not
+        Results are kept in the index, so that an unchanged journal is read only once. An attempt that has not
         changed since the last call is yielded as the same object.
         """
-        if not self.root.is_dir():
-            return
-        book, kept = self._book(), self._outlines_kept()
         elsewhere = from_elsewhere(self.root)
-        saved = monotonic()
-        present = []
-        try:
-            for name in sorted((entry.name for entry in os.scandir(self.root)), reverse=True):
-                summary = self._outline(name, kept, book, elsewhere)
-                if summary is not None:
-                    present.append(name)
-                    yield summary
-                if monotonic() - saved > _SAVED_EVERY_S:
-                    kept.save()
-                    saved = monotonic()
-            kept.forget_all_but(present)
-        finally:
-            kept.save()
+        for found in self._all_outlined(remember=True):
+            yield self._summary_of(found, elsewhere)
+
+    def listed(self) -> Iterator[ListedAttempt]:
+        """Yield the rows of all attempts, newest first, from the index as far as it is up to date.
+
+        Nothing is remembered, so a hundred thousand rows take no memory, and the caller may stop at any row.
+        """
+        for found in self._all_outlined(remember=False):
+            if isinstance(found, AttemptSummary):
+                yield listed_attempt(found)
+            elif found.opened or found.ruled is not None:
+                yield listed_attempt(self._made_summary(found, frozenset()))
+            else:
+                yield found.outline.listed
 
     def outlines_of(self, attempt_ids: Iterable[str]) -> list[AttemptSummary]:
         """Return the attempts with these ids that still exist, in the form of `outlines`."""
         book, kept, elsewhere = self._book(), self._outlines_kept(), from_elsewhere(self.root)
-        found = (self._outline(name, kept, book, elsewhere) for name in attempt_ids)
-        return [summary for summary in found if summary is not None]
+        names = list(attempt_ids)
+        kept.prepare(names)
+        found = (self._outlined(name, kept, book, remember=True) for name in names)
+        return [self._summary_of(one, elsewhere) for one in found if one is not None]
+
+    def _all_outlined(self, *, remember: bool) -> Iterator[_Outlined | AttemptSummary]:
+        """Yield all attempts, newest first; one whose journal can't be read as a summary with the problem."""
+        if not self.root.is_dir():
+            return
+        book, kept = self._book(), self._outlines_kept()
+        saved = monotonic()
+        present = []
+        try:
+            names = os.listdir(self._folder_name)  # noqa: PTH208 - texts, a hundred thousand of them
+            for part in _growing_parts(sorted(names, reverse=True)):
+                kept.prepare(part)
+                for name in part:
+                    found = self._outlined(name, kept, book, remember=remember)
+                    if found is not None:
+                        present.append(name)
+                        yield found
+                    if monotonic() - saved > _SAVED_EVERY_S:
+                        kept.save()
+                        saved = monotonic()
+            kept.forget_all_but(present)
+        finally:
+            kept.save()
 
     def _outlines_kept(self) -> Outlines:
         if self._outlines is None:
-            self._outlines = Outlines(self.root, self._version)
+            self._outlines = Outlines(self._index, self._version)
         return self._outlines
 
-    def _outline(
-        self, name: str, kept: Outlines, book: ReviewBook | None, elsewhere: frozenset[str]
-    ) -> AttemptSummary | None:
-        """Return an attempt in the form of `outlines`; None if the folder contains none.
+    def _outlined(
+        self, name: str, kept: Outlines, book: ReviewBook | None, *, remember: bool
+    ) -> _Outlined | AttemptSummary | None:
+        """Return an attempt's outline and what other files say about it; None if the folder contains none.
 
-        If its journal can't be read, the summary contains only the problem.
+        If its journal can't be read, a summary that contains only the problem is returned.
         """
-        folder = self.root / name
-        versions = _versions(folder)
-        outline = kept.get(name, versions)
+        state_on_disk = _state_on_disk(self._folder_name, name)
+        if not state_on_disk:
+            return None
+        outline = kept.get(name, state_on_disk, remember=remember)
         if outline is None:
+            folder = self.root / name
             if not (folder / JOURNAL).is_file():
                 return None
             try:
-                read = _summary(folder)
+                outline = Outline.of(_summary(folder))
             except UserError as error:
                 return AttemptSummary(name, "", "", "", 0, AttemptState(), str(error))
-            outline = Outline.of(read.state, versions, read.started_utc_ms, read.problem)
-            kept.put(name, outline, keep=not is_open(folder))
-        opened = outline.ending is None and is_open(folder)
+            kept.put(name, state_on_disk, outline, keep=not is_open(folder), remember=remember)
+        opened = outline.ending is None and is_open(self.root / name)
         passes = any(submission.solved for submission in outline.submissions)
-        ruled = _ruling(book, name) if passes else None
+        return _Outlined(name, outline, opened, _ruling(book, name) if passes else None)
+
+    def _summary_of(self, found: _Outlined | AttemptSummary, elsewhere: frozenset[str]) -> AttemptSummary:
+        """Return the summary of an outline; the same object as before unless something has changed."""
+        if isinstance(found, AttemptSummary):
+            return found
+        name = found.name
         shown = self._shown.get(name)
-        state = (opened, ruled, name in elsewhere)
+        state = (found.opened, found.ruled, name in elsewhere)
         if (
             shown is not None
-            and shown[0] is outline
+            and shown[0] is found.outline
             and (shown[1].open, shown[1].accepted, shown[1].elsewhere) == state
         ):
             return shown[1]
-        header = outline.header
-        summary = AttemptSummary(
-            name,
-            header.task_id,
-            header.mode,
-            header.role,
+        summary = self._made_summary(found, elsewhere)
+        self._shown[name] = (found.outline, summary)
+        return summary
+
+    def _made_summary(self, found: _Outlined, elsewhere: frozenset[str]) -> AttemptSummary:
+        outline = found.outline
+        return AttemptSummary(
+            found.name,
+            outline.header.task_id,
+            outline.header.mode,
+            outline.header.role,
             outline.started_utc_ms,
             outline.state,
             outline.problem,
-            ruled,
+            found.ruled,
             calls=outline.calls,
-            open=opened,
-            elsewhere=name in elsewhere,
+            open=found.opened,
+            elsewhere=found.name in elsewhere,
         )
-        self._shown[name] = (outline, summary)
-        return summary
 
     def unfinished(self, task_id: str, enrolment: Enrolment) -> list[AttemptSummary]:
         """Return a person's unfinished attempts at a task, newest first, including damaged ones."""
@@ -460,14 +450,41 @@ def _summary(folder: Path) -> AttemptSummary:
     )
 
 
-def _versions(folder: Path) -> Versions:
-    """Return the versions of an attempt's journal and head on disk."""
-    found = []
-    for path in (folder / JOURNAL, head_path(folder)):
-        with suppress(OSError):
-            stat = path.stat()
-            found.append((stat.st_ino, stat.st_size, stat.st_ctime_ns))
-    return tuple(found)
+def _versions(folder: Path) -> bytes:
+    """Return the state of an attempt's journal and head on disk, which changes when one of them does."""
+    return _state_on_disk(os.fspath(folder.parent), folder.name)
+
+
+_STAT = struct.Struct("QQQ")
+_NO_FILE = b"\0"
+
+
+def _state_on_disk(root: str, name: str) -> bytes:
+    """Return the state of the journal and head of the attempt with this name; empty if it has no journal.
+
+    It has the inode, size and time of change of both. It is made for each attempt of every list, so paths are
+    plain texts here.
+    """
+    try:
+        journal = os.stat(f"{root}/{name}/{JOURNAL}")  # noqa: PTH116 - a hundred thousand times
+    except OSError:
+        return b""
+    state = _STAT.pack(journal.st_ino, journal.st_size, journal.st_ctime_ns)
+    try:
+        head = os.stat(f"{root}/{HEADS}/{name}")  # noqa: PTH116 - the same
+    except OSError:
+        return state + _NO_FILE
+    return state + _STAT.pack(head.st_ino, head.st_size, head.st_ctime_ns)
+
+
+_FIRST_PART, _PART = 64, 4_096
+
+
+def _growing_parts(names: Sequence[str]) -> Iterator[Sequence[str]]:
+    """Yield the names in parts: a small one, so that the first rows are shown at once, then large ones."""
+    yield names[:_FIRST_PART]
+    for start in range(_FIRST_PART, len(names), _PART):
+        yield names[start : start + _PART]
 
 
 def folded_state(events: Iterable[JournalEvent]) -> tuple[AttemptState, str]:

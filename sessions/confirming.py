@@ -24,7 +24,8 @@ from gistpoint.core.running import UNATTENDED, RunContext
 from gistpoint.core.tasks.model import CANARY, Answer, Task
 from gistpoint.sessions.annotations.keys import attempt_key
 from gistpoint.sessions.annotations.reviewer import Reviewer, ReviewStore
-from gistpoint.sessions.attempts import AttemptStore, AttemptSummary
+from gistpoint.sessions.attempt_summary import AttemptSummary
+from gistpoint.sessions.attempts import AttemptStore
 from gistpoint.sessions.services import Services
 
 NO_ENGINE = "This version of gistpoint can't confirm passes."

@@ -23,7 +23,8 @@ from gistpoint.core.locations import read_regular
 from gistpoint.core.logs import FileLock, replace_file, sync_folder, take
 from gistpoint.core.running import CancelToken
 from gistpoint.core.text import plural, visible
-from gistpoint.sessions.attempts import AttemptStore, AttemptSummary
+from gistpoint.sessions.attempt_summary import AttemptSummary
+from gistpoint.sessions.attempts import AttemptStore
 
 FOLDER = "leases"
 """The name of the lease folder, next to that of the attempts."""

@@ -1,11 +1,11 @@
-"""The part of attempts that lists show; one file keeps it, so that unchanged journals are not read again.
+"""The part of attempts that lists show; an index keeps it, so that unchanged journals are not read again.
 
-Only lists may use it; code that counts, exports or resumes attempts reads the journals (decision 101).
+Only lists may use it; code that counts, exports or resumes attempts reads the journals (decisions 101, 179).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -19,22 +19,16 @@ from gistpoint.core.attempts.events import AttemptStarted
 from gistpoint.core.attempts.parts import NOTHING_REPLACED, Ending, Handover, Pause
 from gistpoint.core.attempts.state import AttemptState, Submission
 from gistpoint.core.kinds.registry import blank_state
-from gistpoint.core.locations import read_regular
-from gistpoint.core.logs import replace_file
 from gistpoint.core.tasks.budgets import Budgets, Remaining
+from gistpoint.sessions.attempt_summary import AttemptSummary, ListedAttempt, listed_attempt
+from gistpoint.sessions.row_index import IndexedRow, RowIndex
 
-OUTLINES = "outlines"
-"""The name of the file, next to the folders of the attempts."""
-_FORMAT = 4
-
-Versions = tuple[tuple[int, int, int], ...]
-"""The versions of an attempt's files on disk: inode, size in bytes, time of the last change in ns."""
+_FORMAT = 6
 
 
 class Outline(msgspec.Struct, frozen=True, array_like=True):
     """The part of an attempt that lists show, without calls, text and code."""
 
-    versions: Versions
     started_utc_ms: int
     problem: str
     header: AttemptStarted
@@ -48,15 +42,17 @@ class Outline(msgspec.Struct, frozen=True, array_like=True):
     events: int
     calls: int
     handovers: tuple[Handover, ...]
+    listed: ListedAttempt
+    """Its row in a long list, without what other files decide."""
 
     @classmethod
-    def of(cls, state: AttemptState, versions: Versions, started_utc_ms: int, problem: str) -> Outline:
+    def of(cls, summary: AttemptSummary) -> Outline:
         """Return the outline of an attempt."""
+        state = summary.state
         header = structs.replace(state.header, brief="", extra={}, solver=_outlined_solver(state.header))
         return cls(
-            versions,
-            started_utc_ms,
-            problem,
+            summary.started_utc_ms,
+            summary.problem,
             header,
             state.budgets,
             state.remaining,
@@ -68,6 +64,7 @@ class Outline(msgspec.Struct, frozen=True, array_like=True):
             state.events,
             len(state.calls),
             state.handovers,
+            listed_attempt(summary),
         )
 
     @property
@@ -104,58 +101,60 @@ def _outlined(submission: Submission) -> Submission:
     return replace(without, metrics=metrics, confirmation=confirmation)
 
 
-class _File(msgspec.Struct, frozen=True):
-    """The content of the file, in which each outline is decoded on demand."""
-
-    format: int
-    program: str
-    """The version of gistpoint that computed the outlines."""
-    outlines: dict[str, msgspec.Raw]
-
-
 class Outlines:
     """The known outlines of the attempts in one folder, by attempt id."""
 
-    def __init__(self, root: Path, program: str) -> None:
-        """`program` is the version of gistpoint; outlines of other versions may differ and are ignored."""
-        self._path, self._program = root / OUTLINES, program
-        self._kept: dict[str, bytes | msgspec.Raw] = {}
-        self._read: dict[str, Outline] = {}
+    def __init__(self, index: Path | None, program: str) -> None:
+        """`index` is the file of the index; None if outlines are only kept in this process.
+
+        `program` is the version of gistpoint; outlines of other versions may differ and are ignored.
+        """
+        self._index = None if index is None else RowIndex(index, f"outlines {_FORMAT}, {program}")
+        self._kept: dict[str, IndexedRow] = {}
+        self._read: dict[str, tuple[bytes, Outline]] = {}
         self._decoder = msgspec.msgpack.Decoder(Outline)
-        self._changed = False
-        with suppress(OSError, ValueError, RecursionError):  # all outlines can be computed again
-            found = msgspec.msgpack.decode(read_regular(self._path), type=_File)
-            if (found.format, found.program) == (_FORMAT, program):
-                self._kept.update(found.outlines)
+        self._changed: dict[str, IndexedRow] = {}
 
-    def get(self, attempt_id: str, versions: Versions) -> Outline | None:
-        """Return the outline of an attempt; None if it is unknown or the attempt's files have changed."""
+    def prepare(self, attempt_ids: Iterable[str]) -> None:
+        """Read the outlines of some attempts from the index, in one query."""
+        if self._index is not None:
+            self._kept = self._index.some(name for name in attempt_ids if name not in self._read)
+
+    def get(self, attempt_id: str, state: bytes, *, remember: bool) -> Outline | None:
+        """Return the outline of an attempt; None if it is unknown or the attempt's files have changed.
+
+        Only those that were prepared are found, and those that this process remembers.
+        """
         known = self._read.get(attempt_id)
-        if known is None and attempt_id in self._kept:
-            with suppress(msgspec.MsgspecError, RecursionError):
-                known = self._read[attempt_id] = self._decoder.decode(self._kept[attempt_id])
-        return known if known is not None and known.versions == versions else None
+        if known is not None and known[0] == state:
+            return known[1]
+        kept = self._kept.get(attempt_id)
+        if kept is None or kept.state != state:
+            return None
+        with suppress(msgspec.MsgspecError, RecursionError):
+            outline = self._decoder.decode(kept.row)
+            if remember:
+                self._read[attempt_id] = (state, outline)
+            return outline
+        return None
 
-    def put(self, attempt_id: str, outline: Outline, *, keep: bool) -> None:
-        """Remember an outline; with `keep`, `save` also writes it to disk."""
-        self._read[attempt_id] = outline
+    def put(self, attempt_id: str, state: bytes, outline: Outline, *, keep: bool, remember: bool) -> None:
+        """Add an outline: to those that this process remembers and, with `keep` and `save`, to the index."""
+        if remember:
+            self._read[attempt_id] = (state, outline)
         if keep:
-            self._kept[attempt_id] = msgspec.msgpack.encode(outline)
-            self._changed = True
+            self._changed[attempt_id] = IndexedRow(attempt_id, state, (), msgspec.msgpack.encode(outline))
 
-    def forget_all_but(self, present: Iterable[str]) -> None:
+    def forget_all_but(self, present: Collection[str]) -> None:
         """Forget all attempts that are not `present`."""
-        for attempt_id in self._kept.keys() - set(present):
-            del self._kept[attempt_id]
-            self._read.pop(attempt_id, None)
-            self._changed = True
+        present = frozenset(present)
+        for attempt_id in self._read.keys() - present:
+            del self._read[attempt_id]
+        if self._index is not None:
+            self._index.put((), self._index.all_keys() - present)
 
     def save(self) -> None:
-        """Write the file if it is out of date; errors are ignored, since outlines can be computed again."""
-        if not self._changed:
-            return
-        self._changed = False
-        raw = {name: msgspec.Raw(kept) for name, kept in self._kept.items()}
-        data = msgspec.msgpack.encode(_File(_FORMAT, self._program, raw))
-        with suppress(OSError):
-            replace_file(self._path, data, durable=False, mode=0o600)
+        """Write what has changed to the index."""
+        if self._index is not None and self._changed:
+            self._index.put(self._changed.values())
+        self._changed.clear()

@@ -29,7 +29,8 @@ from gistpoint.core.tasks.budgets import Budgets
 from gistpoint.core.tasks.model import Task
 from gistpoint.core.text import visible, whole_number
 from gistpoint.core.tools.declaration import Tool
-from gistpoint.sessions.attempts import AttemptSummary, OpenAttempt
+from gistpoint.sessions.attempt_summary import AttemptSummary
+from gistpoint.sessions.attempts import OpenAttempt
 from gistpoint.sessions.confirming import confirm_after_end
 from gistpoint.sessions.journal import JOURNAL, first_event
 from gistpoint.sessions.leases import PILE_MS, Lease, lease_named, piles, require_same_conditions

@@ -18,7 +18,8 @@ from gistpoint.core.ports import Runner, TimeSource
 from gistpoint.core.running import Opening
 from gistpoint.core.tasks.budgets import Budgets
 from gistpoint.core.tasks.model import Task
-from gistpoint.sessions.attempts import AttemptStore, AttemptSummary, OpenAttempt
+from gistpoint.sessions.attempt_summary import AttemptSummary
+from gistpoint.sessions.attempts import AttemptStore, OpenAttempt
 from gistpoint.sessions.tasks import TaskStore
 
 if TYPE_CHECKING:

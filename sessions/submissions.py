@@ -14,7 +14,8 @@ from gistpoint.core.generation.submissions import FailedSubmission, FailedSubmis
 from gistpoint.core.kinds.folder import read_answer
 from gistpoint.core.tasks.model import Source, Task
 from gistpoint.core.trees import SourceTree
-from gistpoint.sessions.attempts import AttemptStore, AttemptSummary
+from gistpoint.sessions.attempt_summary import AttemptSummary
+from gistpoint.sessions.attempts import AttemptStore
 from gistpoint.sessions.tasks import TaskStore
 
 OTHER_STUDY = "of a study that --study does not name"

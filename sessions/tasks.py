@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
 import tempfile
@@ -15,13 +16,14 @@ from gistpoint.core.attempts.events import AttemptStarted
 from gistpoint.core.demo.tasks import demo_named, demo_task, demo_tasks
 from gistpoint.core.errors import TaskError, UserError, did_you_mean
 from gistpoint.core.kinds.archive import unpack_task
-from gistpoint.core.kinds.folder import compare, content_sha256, folders_of_content, read_task
+from gistpoint.core.kinds.folder import compare, content_sha256, folders_of_content, read_task, task_of
 from gistpoint.core.kinds.titles import author_title, tasks_called, tasks_like
 from gistpoint.core.locations import Locations, path_of, read_regular_text
 from gistpoint.core.tasks.documents import TASK_FILE
 from gistpoint.core.tasks.model import Task
 from gistpoint.core.tasks.names import word_name
 from gistpoint.sessions.journal import JOURNAL, first_event
+from gistpoint.sessions.task_documents import TaskDocuments, file_state
 
 _WHOLE_ID = re.compile("[0-9a-f]{64}")
 
@@ -38,14 +40,23 @@ class TaskStore:
     """The tasks below some folders. New ones go into the first; the demo's are unpacked into `demo`."""
 
     def __init__(
-        self, *roots: Path, demo: Path | None = None, note: Callable[[str], None] = lambda text: None
+        self,
+        *roots: Path,
+        demo: Path | None = None,
+        note: Callable[[str], None] = lambda text: None,
+        index: Path | None = None,
     ) -> None:
-        """`note` receives a sentence if an opened or added task equals or differs from a stored one."""
+        """`note` receives a sentence if an opened or added task equals or differs from a stored one.
+
+        `index` is the file that keeps what was read; without one, each process reads all tasks.
+        """
+        self._documents = TaskDocuments(index)
         self.note = note
         self.roots = roots if demo is None else (*roots, demo)
         self._demo = demo
         self._known: dict[Path, tuple[object, Task]] = {}
         """The task in each folder that was read, and the version of its file."""
+        self._by_id: dict[str, Task] | None = None
 
     def tasks(self) -> Iterator[Task | BrokenTask]:
         """Yield all tasks, sorted by folder and id; a task that is in two folders only once.
@@ -54,7 +65,8 @@ class TaskStore:
         """
         seen: set[str] = set()
         for root in self.roots:
-            for folder in sorted(root.iterdir()) if root.is_dir() else []:
+            names = sorted(os.listdir(root)) if root.is_dir() else []  # noqa: PTH208 - texts are faster
+            for folder in self._documents.prepared(root, names):
                 if not (folder / TASK_FILE).is_file():
                     continue
                 try:
@@ -66,13 +78,22 @@ class TaskStore:
                     seen.add(task.id)
                     yield task
 
+    def stored(self, task_id: str) -> Task | None:
+        """Return the task with a whole id; None if there is none. Most often, only that task is read."""
+        folder = self._folder_of(task_id)
+        if folder is not None:
+            return self._task(folder)
+        if self._by_id is None:  # a folder may have another name than its task
+            self._by_id = {task.id: task for task in self.tasks() if isinstance(task, Task)}
+        return self._by_id.get(task_id)
+
     def _task(self, folder: Path) -> Task:
         """Return the task in a folder; an unchanged file is not read again."""
-        stat = (folder / TASK_FILE).stat()
-        version = (stat.st_ino, stat.st_size, stat.st_ctime_ns)
+        version = file_state(folder / TASK_FILE)
         known = self._known.get(folder)
         if known is None or known[0] != version or not known[1].tree_path.is_file():
-            known = self._known[folder] = (version, read_task(folder, verify=False))
+            task = task_of(self._documents.read(folder, version), folder)
+            known = self._known[folder] = (version, task)
         return known[1]
 
     def find(self, name: str) -> Task:

@@ -25,7 +25,7 @@ from gistpoint.core.attempts.identity import Role
 from gistpoint.core.attempts.state import AttemptState
 from gistpoint.core.tasks.budgets import Budgets
 from gistpoint.core.tasks.model import Mode, Task
-from gistpoint.sessions.attempts import AttemptSummary
+from gistpoint.sessions.attempt_summary import AttemptSummary
 from gistpoint.sessions.leases import lease_named
 from gistpoint.sessions.served import ServedAttempt
 from gistpoint.sessions.services import Services

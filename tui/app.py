@@ -30,7 +30,8 @@ if TYPE_CHECKING:
     from gistpoint.core.attempts.harness import Judged
     from gistpoint.core.attempts.state import AttemptState
     from gistpoint.core.tasks.model import Answer, Task
-    from gistpoint.sessions.attempts import AttemptSummary, OpenAttempt
+    from gistpoint.sessions.attempt_summary import AttemptSummary
+    from gistpoint.sessions.attempts import OpenAttempt
     from gistpoint.sessions.confirming import AskedPass
     from gistpoint.sessions.services import Services
     from gistpoint.tui.screens.kinds import Play

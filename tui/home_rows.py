@@ -21,7 +21,7 @@ from gistpoint.core.kinds.titles import answer_title, author_title, searched_wor
 from gistpoint.core.locations import Locations
 from gistpoint.core.readable import duration, when
 from gistpoint.core.tasks.model import Task
-from gistpoint.sessions.attempts import AttemptSummary
+from gistpoint.sessions.attempt_summary import AttemptSummary
 from gistpoint.sessions.services import Services, is_our_demo
 from gistpoint.sessions.tasks import BrokenTask
 from gistpoint.tui import signs

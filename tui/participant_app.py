@@ -15,7 +15,8 @@ from gistpoint.core.errors import UserError
 from gistpoint.core.kinds.folder import read_answer
 from gistpoint.core.running import Opening
 from gistpoint.core.tasks.model import Task
-from gistpoint.sessions.attempts import AttemptSummary, OpenAttempt
+from gistpoint.sessions.attempt_summary import AttemptSummary
+from gistpoint.sessions.attempts import OpenAttempt
 from gistpoint.sessions.confirming import confirm_attempt
 from gistpoint.sessions.services import Services
 from gistpoint.tui.base_app import BaseApp

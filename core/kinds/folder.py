@@ -58,10 +58,7 @@ def read_task(folder: Path, *, verify: bool = True) -> Task:
     and, if the answer is present, the id and the answer. Without the answer, a salted id can't be checked.
     Raises `TaskError` with one sentence that names the file and the key.
     """
-    fields = read_document(folder / TASK_FILE)
-    task = _task(fields, folder)
-    if not task.tree_path.is_file():
-        raise TaskError(f"{TASK_FILE}: workspace/tree.tar is missing from {folder.name}.")
+    task = task_of(read_document(folder / TASK_FILE), folder)
     if not verify:
         return task
     if sha256_of(task.tree_path) != task.tree_sha256:
@@ -72,6 +69,14 @@ def read_task(folder: Path, *, verify: bool = True) -> Task:
     _require_plugins_of_others(task)
     if (folder / ANSWER_FILE).is_file():
         verify_identity(task, read_answer(task))
+    return task
+
+
+def task_of(fields: Fields, folder: Path) -> Task:
+    """Return the task in `folder` from the fields of its file. Raises `TaskError` as `read_task` does."""
+    task = _task(fields, folder)
+    if not task.tree_path.is_file():
+        raise TaskError(f"{TASK_FILE}: workspace/tree.tar is missing from {folder.name}.")
     return task
 
 

@@ -36,7 +36,8 @@ from gistpoint.core.kinds.confirming import standing
 from gistpoint.sessions.agentruns.killed_requests import killed_request
 from gistpoint.sessions.agentruns.rates import OutcomeBounds, Rate, RepeatFigures, bounds, rate, repeats_of
 from gistpoint.sessions.agentruns.store import AgentRun, JobState, JobStatus, RunSettings
-from gistpoint.sessions.attempts import AttemptStore, AttemptSummary
+from gistpoint.sessions.attempt_summary import AttemptSummary
+from gistpoint.sessions.attempts import AttemptStore
 from gistpoint.sessions.journal import JOURNAL, read_journal
 
 UNREADABLE = "unreadable"

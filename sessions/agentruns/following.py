@@ -15,7 +15,7 @@ from gistpoint.core.kinds.registry import blank_state
 from gistpoint.sessions.agentruns.figures import AttemptFigures, job_figures, with_attempt
 from gistpoint.sessions.agentruns.shown_attempts import NOT_BEGUN, ShownAttempt, shown_attempt
 from gistpoint.sessions.agentruns.store import JOBS_FILE, AgentRun, JobState, JobStatus
-from gistpoint.sessions.attempts import AttemptSummary
+from gistpoint.sessions.attempt_summary import AttemptSummary
 from gistpoint.sessions.journal import JOURNAL, decoded, is_open
 
 

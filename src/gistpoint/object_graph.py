@@ -143,8 +143,9 @@ def build_services(
     from gistpoint.core.attempts.clock import SystemTime
     from gistpoint.core.attempts.identity import Enrolment, Role, participant_code
     from gistpoint.core.locations import Locations
-    from gistpoint.sessions.attempts import AttemptStore
+    from gistpoint.sessions.attempts import ATTEMPTS_INDEX, AttemptStore
     from gistpoint.sessions.services import Consent, Services, is_our_demo, never
+    from gistpoint.sessions.task_documents import TASKS_INDEX
     from gistpoint.sessions.tasks import TaskStore
     from gistpoint.sessions.team import FILE as STORE_FILE
 
@@ -197,8 +198,17 @@ def build_services(
 
     return Services(
         locations=locations,
-        tasks=TaskStore(locations.tasks, demo=locations.demo, note=print_note),
-        attempts=AttemptStore(locations.attempts, clock, __version__, locations.reviews, listener=mirror),
+        tasks=TaskStore(
+            locations.tasks, demo=locations.demo, note=print_note, index=locations.lists / TASKS_INDEX
+        ),
+        attempts=AttemptStore(
+            locations.attempts,
+            clock,
+            __version__,
+            locations.reviews,
+            listener=mirror,
+            index=locations.lists / ATTEMPTS_INDEX,
+        ),
         clock=clock,
         runner_for=runner_for,
         entrypoints_for=entrypoints_for,

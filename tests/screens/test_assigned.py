@@ -15,7 +15,7 @@ from screens.settling import send_keys, text_of, until
 from textual.pilot import Pilot
 
 from gistpoint.core.tasks.model import Mode
-from gistpoint.sessions.attempts import AttemptSummary
+from gistpoint.sessions.attempt_summary import AttemptSummary
 from gistpoint.sessions.services import Services
 from gistpoint.tui.commands.participant import services_of
 from gistpoint.tui.participant_app import ParticipantApp

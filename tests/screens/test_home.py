@@ -19,7 +19,8 @@ from gistpoint.core.ports import Runner
 from gistpoint.core.tasks.model import Mode, Task
 from gistpoint.sessions.annotations.reviewer import Reviewer, ReviewStore
 from gistpoint.sessions.annotations.settling import reject_attempt
-from gistpoint.sessions.attempts import AttemptStore, AttemptSummary
+from gistpoint.sessions.attempt_summary import AttemptSummary
+from gistpoint.sessions.attempts import AttemptStore
 from gistpoint.sessions.services import Services
 from gistpoint.sessions.team.address import choose
 from gistpoint.sessions.team.pusher import Pusher

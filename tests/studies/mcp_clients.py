@@ -31,7 +31,8 @@ from gistpoint.core.demo.tasks import demo_task
 from gistpoint.core.kinds.folder import read_answer
 from gistpoint.core.locations import Locations
 from gistpoint.core.tasks.model import Task
-from gistpoint.sessions.attempts import AttemptStore, AttemptSummary
+from gistpoint.sessions.attempt_summary import AttemptSummary
+from gistpoint.sessions.attempts import AttemptStore
 
 TOKEN = "0123456789abcdef0123456789abcdef"
 PROMPT = "Call read_brief of the server gistpoint, and do what it says."

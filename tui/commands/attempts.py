@@ -4,21 +4,24 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import cache
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
 from gistpoint import __version__
 from gistpoint.core.attempts.clock import ClockActivity, SystemTime
-from gistpoint.core.attempts.results import by_tests_words
-from gistpoint.core.attempts.state import AttemptState, Submission, solved_words
+from gistpoint.core.attempts.results import AttemptResult, Standing, by_tests_words, solved_words
+from gistpoint.core.attempts.state import AttemptState
 from gistpoint.core.errors import UserError
 from gistpoint.core.kinds.confirming import confirmation_lines, confirmation_words
 from gistpoint.core.kinds.titles import author_title
 from gistpoint.core.locations import Locations
 from gistpoint.core.readable import duration, stamp
-from gistpoint.core.requests import Request
+from gistpoint.core.requests import Count, Request
 from gistpoint.core.tasks.model import Task
 from gistpoint.core.text import plural
 from gistpoint.sessions.agentruns.scaffolding import LOGS
@@ -33,15 +36,21 @@ from gistpoint.sessions.attempt_outcomes import (
     accept_pass,
     attempt_row,
     attempt_rows,
-    outcome,
     reject_pass,
-    standings,
 )
-from gistpoint.sessions.attempts import AttemptStore, AttemptSummary
+from gistpoint.sessions.attempt_summary import (
+    AttemptSummary,
+    ListedAttempt,
+    actor_words,
+    outcome,
+    score_words,
+)
+from gistpoint.sessions.attempts import ATTEMPTS_INDEX, AttemptStore
 from gistpoint.sessions.exports.registry import NAMES, exporter
 from gistpoint.sessions.heads import HeadOrigin
 from gistpoint.sessions.leases import piles
 from gistpoint.sessions.served import KIND as MCP_SOLVER
+from gistpoint.sessions.task_documents import TASKS_INDEX
 from gistpoint.sessions.tasks import TaskStore, TaskTitles
 from gistpoint.tui.commands.arguments import JSON, TASK_HELP
 from gistpoint.tui.commands.command import DONE, NEGATIVE
@@ -57,39 +66,106 @@ _DAY_MS = 24 * 3_600_000
 def attempt_store() -> AttemptStore:
     """Return the store of the user's attempts."""
     locations = Locations.of_user()
-    return AttemptStore(locations.attempts, SystemTime(), __version__, locations.reviews)
+    return AttemptStore(
+        locations.attempts,
+        SystemTime(),
+        __version__,
+        locations.reviews,
+        index=locations.lists / ATTEMPTS_INDEX,
+    )
+
+
+NEWEST = 50
+"""The number of attempts that a terminal shows unless more are asked for."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListAttempts(Request):
-    """A request to list the attempts on this machine, or only those at one task."""
+    """A request to list the attempts on this machine, newest first, or some of them."""
 
     task: str = ""
+    participant: str = ""
+    model: str = ""
+    since: str = ""
+    until: str = ""
+    last: Count | None = None
+    """The largest number of attempts; None for `NEWEST` on a terminal, and for all elsewhere."""
+    all: bool = False
     json: bool = False
 
 
 def listing(request: ListAttempts) -> int:
-    """Print the attempts, newest first."""
+    """Print the attempts, newest first. Rows are printed while others are still read."""
     store = attempt_store()
     task = task_named(request.task).id if request.task else ""
     if request.json:
         every = [summary for summary in store.summaries() if task in ("", summary.task_id)]
         print_json("gistpoint.attempts/1", attempt_rows(every))
         return DONE
-    summaries = [summary for summary in store.outlines() if task in ("", summary.task_id)]
-    if not summaries and task:
-        print("There are no attempts at this task yet.")
+    fits = _wanted(request, task)
+    found = filter(fits, store.listed())
+    first = next(found, None)
+    if first is None:
+        chosen = task or request != ListAttempts(last=request.last, all=request.all)
+        print(f"There are no {'such attempts' if chosen else 'attempts'} yet.{'' if chosen else _BEGIN}")
         return DONE
-    if not summaries:
-        print("There are no attempts yet. `gistpoint demo` starts one.")
-        return DONE
-    print_records(columns_of(stored_tasks()), summaries)
-    ended = [summary for summary in summaries if summary.state.ended]
-    by_tests = by_tests_words(standings(ended))
-    print(f"{solved_words(summary.result for summary in ended)}{f'; {by_tests}' if by_tests else ''}.")
+    most = request.last or (NEWEST if sys.stdout.isatty() and not request.all else None)
+    counted = _Counted(chain([first], found), most)
+    print_records(columns_of(store_of_tasks()), counted)
+    by_tests = by_tests_words(counted.standings)
+    print(f"{solved_words(counted.results)}{f'; {by_tests}' if by_tests else ''}.")
+    if counted.more:
+        print(f"Only the newest {most} are listed; --last N lists more, and --all lists every attempt.")
     for pile in piles(store, MCP_SOLVER, SystemTime().utc_ms() - _DAY_MS, task):
         print(pile.words)
     return DONE
+
+
+_BEGIN = " `gistpoint demo` starts one."
+
+
+class _Counted:
+    """The first rows of a list, whose results are counted while they are taken; at most `most`."""
+
+    def __init__(self, rows: Iterator[ListedAttempt], most: int | None) -> None:
+        self._rows, self._most = rows, most
+        self.results: list[AttemptResult] = []
+        self.standings: list[Standing | None] = []
+        """The results and standings of the attempts that have ended."""
+        self.more = False
+
+    def __iter__(self) -> Iterator[ListedAttempt]:
+        for row in islice(self._rows, self._most):
+            if row.ended:
+                self.results.append(row.result)
+                self.standings.append(row.standing)
+            yield row
+        self.more = next(self._rows, None) is not None
+
+
+def _wanted(request: ListAttempts, task: str) -> Callable[[ListedAttempt], bool]:
+    """Return a function that tells which attempts a request asks for. Raises `UserError` for a wrong date."""
+    tests: list[Callable[[ListedAttempt], bool]] = []
+    if task:
+        tests.append(lambda row: row.task_id == task)
+    if request.participant:
+        tests.append(lambda row: row.participant == request.participant)
+    if request.model:
+        tests.append(lambda row: request.model.casefold() in row.model.casefold())
+    if request.since:
+        since = _utc_ms(request.since)
+        tests.append(lambda row: row.started_utc_ms >= since)
+    if request.until:
+        until = _utc_ms(request.until) + _DAY_MS
+        tests.append(lambda row: row.started_utc_ms < until)
+    return lambda row: all(test(row) for test in tests)
+
+
+def _utc_ms(day: str) -> int:
+    try:
+        return int(datetime.fromisoformat(day).replace(tzinfo=UTC).timestamp() * 1000)
+    except ValueError as error:
+        raise UserError(f"{day!r} is not a date.", hint="Give a day in UTC, such as 2026-05-31.") from error
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -161,7 +237,7 @@ def _attempt_rows(summary: AttemptSummary, reviews: Sequence[RunVerdictGiven]) -
             if summary.branch
             else []
         ),
-        ["actor", _actor(summary)],
+        ["actor", actor_words(summary)],
         ["role", summary.role],
         ["participant", summary.participant or "–"],
         ["started", stamp(summary.started_utc_ms)],
@@ -175,8 +251,8 @@ def _attempt_rows(summary: AttemptSummary, reviews: Sequence[RunVerdictGiven]) -
         ["active", duration(state.clock.active)],
         ["tool uses left", f"{state.remaining.tool_uses} of {state.budgets.tool_uses}"],
         ["submissions left", f"{state.remaining.submissions} of {state.budgets.submissions}"],
-        ["last score", _score(state.last)],
-        ["best score", _score(state.best)],
+        ["last score", score_words(state.last)],
+        ["best score", score_words(state.best)],
         *[
             [f"gist: {key}", json.dumps(value)]
             for key, value in state.header.extra.get("gist_settings", {}).items()
@@ -221,10 +297,6 @@ def _record(summary: AttemptSummary) -> str:
     return "intact; its head was kept here from the start"
 
 
-def _score(submission: Submission | None) -> str:
-    return "–" if submission is None else f"{submission.score or 0:.3f}"
-
-
 def accept(request: AcceptPass) -> int:
     """Record that a pass was read and counts."""
     return _print_settled(accept_pass(attempt_store(), _reviews(), request))
@@ -250,16 +322,10 @@ def _verdict_words(given: RunVerdictGiven) -> str:
     return f"{given.verdict.value.replace('_', ' ')}{reasons}{': ' + given.note if given.note else ''}"
 
 
-def _actor(summary: AttemptSummary) -> str:
-    """Return who made an attempt. An attempt made by a person and a model counts for neither."""
-    drivers = summary.state.drivers
-    return f"{', '.join(drivers)} (mixed)" if summary.state.mixed else summary.actor
-
-
 def task_named(name: str) -> Task:
     """Return the user's or demo's task with a name. Raises `TaskError` if there is none or more than one."""
     locations = Locations.of_user()
-    return TaskStore(locations.tasks, demo=locations.demo).find(name)
+    return TaskStore(locations.tasks, demo=locations.demo, index=locations.lists / TASKS_INDEX).find(name)
 
 
 def task_titles() -> TaskTitles:
@@ -268,43 +334,37 @@ def task_titles() -> TaskTitles:
     return TaskTitles(TaskStore(locations.tasks, demo=locations.demo))
 
 
-def stored_tasks() -> dict[str, Task]:
-    """Return the tasks of the user and of the demo, by id."""
+def store_of_tasks() -> TaskStore:
+    """Return the store of the user's and the demo's tasks."""
     locations = Locations.of_user()
-    found = TaskStore(locations.tasks, demo=locations.demo).tasks()
-    return {task.id: task for task in found if isinstance(task, Task)}
+    return TaskStore(locations.tasks, demo=locations.demo, index=locations.lists / TASKS_INDEX)
 
 
-def _outcome_in_list(attempt: AttemptSummary) -> str:
-    words = attempt.problem or outcome(attempt)
-    return f"{words}, branch of {attempt.branch}" if attempt.branch else words
+def columns_of(tasks: TaskStore) -> tuple[Column[ListedAttempt], ...]:
+    """Return the columns of `gistpoint attempt list`. A task that no longer exists is shown by its id.
 
+    Only the tasks of the attempts that are shown are read.
+    """
 
-def columns_of(tasks: Mapping[str, Task]) -> tuple[Column[AttemptSummary], ...]:
-    """Return the columns of `gistpoint attempt list`. A task that no longer exists is shown by its id."""
-
-    def titled(attempt: AttemptSummary) -> str:
-        task = tasks.get(attempt.task_id)
-        return attempt.task_id[:12] if task is None else author_title(task)
-
-    def mode(attempt: AttemptSummary) -> str:
-        task = tasks.get(attempt.task_id)
-        return attempt.mode if task is None else mode_words(task)
+    @cache
+    def words(task_id: str, mode: str) -> tuple[str, str]:
+        task = tasks.stored(task_id)
+        return (task_id[:12], mode) if task is None else (author_title(task), mode_words(task))
 
     return (
-        Column("attempt", lambda attempt: attempt.attempt_id),
-        Column("task", titled),
-        Column("mode", mode),
-        Column("actor", _actor),
-        Column("role", lambda attempt: attempt.role),
-        Column("participant", lambda attempt: attempt.participant or "–"),
-        Column("started", lambda attempt: stamp(attempt.started_utc_ms)),
-        Column("active", lambda attempt: duration(attempt.state.clock.active)),
-        Column("calls", lambda attempt: str(attempt.calls)),
-        Column("last", lambda attempt: _score(attempt.state.last)),
-        Column("best", lambda attempt: _score(attempt.state.best)),
-        Column("outcome", _outcome_in_list),
-        Column("confirmation", lambda attempt: confirmation_words(attempt.state) or "–"),
+        Column("attempt", lambda row: row.attempt_id),
+        Column("task", lambda row: words(row.task_id, row.mode)[0]),
+        Column("mode", lambda row: words(row.task_id, row.mode)[1]),
+        Column("actor", lambda row: row.actor),
+        Column("role", lambda row: row.role),
+        Column("participant", lambda row: row.participant or "–"),
+        Column("started", lambda row: row.started),
+        Column("active", lambda row: row.active),
+        Column("calls", lambda row: row.calls),
+        Column("last", lambda row: row.last),
+        Column("best", lambda row: row.best),
+        Column("outcome", lambda row: row.outcome),
+        Column("confirmation", lambda row: row.confirmation),
     )
 
 
@@ -365,7 +425,19 @@ _SETTLED = OptionTable(
 LIST = CliCommand(
     ListAttempts,
     listing,
-    {"task": option(f"only those at one task: {TASK_HELP}", metavar="TASK"), "json": JSON},
+    OptionTable(
+        {
+            "task": option(f"only those at one task: {TASK_HELP}", metavar="TASK"),
+            "participant": option("only those of one participant", metavar="CODE"),
+            "model": option("only those of models whose name contains this", metavar="NAME"),
+            "since": option("only those begun on this day or later (UTC)", metavar="DAY"),
+            "until": option("only those begun on this day or earlier (UTC)", metavar="DAY"),
+            "last": option(f"at most so many, the newest (on a terminal, {NEWEST})", metavar="N"),
+            "all": option("every one, also on a terminal"),
+            "json": JSON,
+        },
+        one_of=(("last", "all"),),
+    ),
 )
 SHOW = CliCommand(ShowAttempt, show, {"attempt": _ATTEMPT, "json": JSON})
 ACCEPT = CliCommand(

@@ -11,8 +11,9 @@ import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from functools import lru_cache
 from io import TextIOWrapper
-from itertools import accumulate
+from itertools import accumulate, chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TextIO
 
@@ -127,6 +128,7 @@ def spelled(value: str | float | None) -> str:
     return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
+_CELLS = 4_096
 _READABLE, _GAP = 12, 3
 """The cells that a column with long text needs to be readable, and the cells between two columns."""
 
@@ -135,12 +137,14 @@ def print_table(headings: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
     """Print a table; without a terminal, as columns separated by tabs.
 
     In a narrow terminal, the last columns are left out, and named, before any column becomes unreadable.
+    Without one, each row is printed as soon as it is there.
     """
-    rows = [[visible_line(cell) for cell in row] for row in rows]
     if not sys.stdout.isatty():
-        for row in [list(headings), *rows]:
-            print("\t".join(row))
+        shown = lru_cache(_CELLS)(visible_line)  # most cells repeat others
+        for row in chain([headings], rows):
+            print("\t".join(map(shown, row)))
         return
+    rows = [[visible_line(cell) for cell in row] for row in rows]
     from rich import box
     from rich.cells import cell_len
     from rich.console import Console
@@ -177,13 +181,13 @@ def print_records(columns: Sequence[Column[Row]], rows: Iterable[Row]) -> None:
     On a terminal, columns that are empty or repeat another are left out, as on screens. Other output keeps
     them, so that scripts can rely on the position of a column.
     """
-    rows = list(rows)
     if sys.stdout.isatty():
         from gistpoint.tui.tables import telling
 
+        rows = list(rows)
         columns = telling(columns, [[column.shown(row) for row in rows] for column in columns])
     print_table(
-        [column.name for column in columns], [[column.shown(row) for column in columns] for row in rows]
+        [column.name for column in columns], ([column.shown(row) for column in columns] for row in rows)
     )
 
 

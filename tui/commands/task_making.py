@@ -36,7 +36,7 @@ from gistpoint.core.tasks.names import word_name
 from gistpoint.core.text import failing_in_words, plural
 from gistpoint.object_graph import build_runner, runs_as_user
 from gistpoint.sessions.annotations.glance_reader import GlanceStore, record_packet_readings
-from gistpoint.sessions.attempts import AttemptStore
+from gistpoint.sessions.attempts import ATTEMPTS_INDEX, AttemptStore
 from gistpoint.sessions.tasks import TaskStore, is_in_use
 from gistpoint.tui.commands.arguments import ISOLATION, PLAIN, SUITE, settled_source
 from gistpoint.tui.commands.choosing import CHOICE, GROUPS
@@ -198,7 +198,13 @@ def _submissions(request: GenerateCall) -> tuple[pipeline.SubmissionsOf, tuple[s
     from gistpoint.tui.study_opening import open_study
 
     locations = Locations.of_user()
-    attempts = AttemptStore(locations.attempts, SystemTime(), __version__, locations.reviews)
+    attempts = AttemptStore(
+        locations.attempts,
+        SystemTime(),
+        __version__,
+        locations.reviews,
+        index=locations.lists / ATTEMPTS_INDEX,
+    )
     tasks = TaskStore(locations.tasks, demo=locations.demo)
     studies = list(map(open_study, request.studies))
     suppliers = [attempts_of_home(attempts, tasks), *map(attempts_of_study, studies)]

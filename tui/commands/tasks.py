@@ -31,6 +31,7 @@ from gistpoint.object_graph import build_runner, build_services, print_note
 from gistpoint.sessions.annotations.glance_rates import task_rates
 from gistpoint.sessions.annotations.glance_reader import GlanceStore
 from gistpoint.sessions.services import is_our_demo
+from gistpoint.sessions.task_documents import TASKS_INDEX
 from gistpoint.sessions.tasks import BrokenTask, TaskStore, repeated
 from gistpoint.tui.commands.arguments import ISOLATION, JSON, TASK
 from gistpoint.tui.commands.attempts import attempt_store
@@ -71,7 +72,9 @@ def _figured(task: Task) -> dict[str, Any]:
 
 def _store() -> TaskStore:
     locations = Locations.of_user()
-    return TaskStore(locations.tasks, demo=locations.demo, note=print_note)
+    return TaskStore(
+        locations.tasks, demo=locations.demo, note=print_note, index=locations.lists / TASKS_INDEX
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -17,7 +17,7 @@ from gistpoint.core.kinds.registry import kind_of
 from gistpoint.core.kinds.titles import solver_title
 from gistpoint.core.readable import duration
 from gistpoint.core.tasks.model import Task
-from gistpoint.sessions.attempts import AttemptSummary
+from gistpoint.sessions.attempt_summary import AttemptSummary
 from gistpoint.tui import signs
 from gistpoint.tui.base_screen import BaseScreen
 from gistpoint.tui.keys import KeyScope, bindings_of

@@ -10,7 +10,7 @@ from gistpoint.core.kinds.registry import kind_of
 from gistpoint.core.readable import duration, when
 from gistpoint.core.tasks.names import word_name
 from gistpoint.core.text import plural
-from gistpoint.sessions.attempts import AttemptSummary
+from gistpoint.sessions.attempt_summary import AttemptSummary
 from gistpoint.tui import signs
 from gistpoint.tui.attempt_charts import score_cell, score_lines, time_lines
 from gistpoint.tui.home_rows import (

@@ -24,7 +24,8 @@ from gistpoint.core.attempts.clock import SystemTime
 from gistpoint.core.demo.tasks import demo_task
 from gistpoint.core.kinds.folder import read_answer
 from gistpoint.core.locations import Locations
-from gistpoint.sessions.attempts import AttemptStore, AttemptSummary
+from gistpoint.sessions.attempt_summary import AttemptSummary
+from gistpoint.sessions.attempts import AttemptStore
 
 LEASE = "bench-1"
 LOOK = "list_directory"

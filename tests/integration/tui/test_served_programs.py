@@ -15,7 +15,8 @@ from gistpoint.core.attempts.clock import SystemTime
 from gistpoint.core.errors import SandboxUnavailableError
 from gistpoint.core.study.operations import StudyOperationKind, Withdrawn, person
 from gistpoint.sandbox.ladder import choose
-from gistpoint.sessions.attempts import AttemptStore, AttemptSummary
+from gistpoint.sessions.attempt_summary import AttemptSummary
+from gistpoint.sessions.attempts import AttemptStore
 from gistpoint.tui.cli import main
 from gistpoint.tui.serving.server import FULL, OTHER_WINDOW, REVOKED, STOPPED
 

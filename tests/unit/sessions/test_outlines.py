@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import shutil
+import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import msgspec
@@ -8,9 +10,9 @@ from builders import REPAIR, build_services, build_task
 from fakes import FakeClock
 
 from gistpoint.core.attempts.state import AttemptResult
-from gistpoint.sessions.attempts import AttemptStore, AttemptSummary
+from gistpoint.sessions.attempt_summary import AttemptSummary
+from gistpoint.sessions.attempts import AttemptStore
 from gistpoint.sessions.journal import JOURNAL
-from gistpoint.sessions.outlines import OUTLINES
 from gistpoint.sessions.services import Services
 
 
@@ -34,7 +36,12 @@ def shown(summary: AttemptSummary) -> tuple[object, ...]:
 
 def fresh(services: Services) -> AttemptStore:
     """Return the store as the program creates it at its next start."""
-    return AttemptStore(services.attempts.root, services.clock, "test")
+    store = services.attempts
+    return AttemptStore(store.root, services.clock, "test", services.locations.reviews, index=index_of(store))
+
+
+def index_of(store: AttemptStore) -> Path:
+    return store.root.parent / "lists" / "attempts.sqlite"
 
 
 def test_outlines_say_what_whole_journals_say_and_are_read_from_the_disk_the_next_time(
@@ -61,11 +68,14 @@ def test_outlines_say_what_whole_journals_say_and_are_read_from_the_disk_the_nex
     assert [s.open for s in store.outlines_of([first[0].attempt_id, "gone"])] == [False]
 
     solved = first[-1].attempt_id
-    kept = store.root / OUTLINES
-    content = msgspec.msgpack.decode(kept.read_bytes())
-    assert first[0].attempt_id not in content["outlines"], "it was open"
-    content["outlines"][solved][1] = 7
-    kept.write_bytes(msgspec.msgpack.encode(content))
+    with closing(sqlite3.connect(index_of(store))) as index:
+        keys = {key for (key,) in index.execute("SELECT key FROM rows")}
+        assert first[0].attempt_id not in keys, "it was open"
+        (row,) = index.execute("SELECT row FROM rows WHERE key = ?", (solved,)).fetchone()
+        changed = msgspec.msgpack.decode(row)
+        changed[0] = 7
+        index.execute("UPDATE rows SET row = ? WHERE key = ?", (msgspec.msgpack.encode(changed), solved))
+        index.commit()
     again = {s.attempt_id: s for s in fresh(services).outlines()}
     assert again[solved].started_utc_ms == 7, "the journal was read again"
     assert again[solved].result is AttemptResult.SOLVED
@@ -77,6 +87,6 @@ def test_outlines_say_what_whole_journals_say_and_are_read_from_the_disk_the_nex
 
     shutil.rmtree(store.root / solved)
     assert solved not in [s.attempt_id for s in fresh(services).outlines()]
-    assert solved.encode() not in kept.read_bytes(), "nothing stays of an attempt that was removed"
-    kept.write_bytes(kept.read_bytes()[:40])
+    assert solved.encode() not in index_of(store).read_bytes(), "nothing stays of an attempt that was removed"
+    index_of(store).write_bytes(index_of(store).read_bytes()[:40])
     assert len(list(fresh(services).outlines())) == 2

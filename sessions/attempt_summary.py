@@ -1,0 +1,148 @@
+"""What tables show of an attempt: its summary, its outcome in words, and the row of a list."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import msgspec
+
+from gistpoint.core.attempts.identity import PERSON
+from gistpoint.core.attempts.results import Standing
+from gistpoint.core.attempts.state import AttemptResult, AttemptState, Submission, attempt_result
+from gistpoint.core.kinds.confirming import confirmation_words, standing
+from gistpoint.core.readable import duration, stamp
+from gistpoint.sessions.heads import Head, HeadOrigin
+
+
+@dataclass(frozen=True, slots=True)
+class AttemptSummary:
+    """An attempt as tables show it."""
+
+    attempt_id: str
+    task_id: str
+    mode: str
+    role: str
+    started_utc_ms: int
+    state: AttemptState
+    problem: str = ""
+    """The fault of the journal, as a sentence; empty if there is none."""
+    accepted: bool | None = None
+    """Whether reviewers accept its pass, see `annotations.settling`; None without a ruling."""
+    head: str = ""
+    """The hash of the journal's last line."""
+    calls: int = 0
+    kept: Head | None = None
+    """The head that is stored outside the journal; None for a journal from another machine or folder."""
+    open: bool = False
+    """Whether a process has the attempt open for writing."""
+    elsewhere: bool = False
+    """Whether the attempt comes from another machine and has not been continued on this one."""
+
+    @property
+    def actor(self) -> str:
+        """The kind of solver: `person`, `model`, `replay` or `simulated`."""
+        return self.state.header.actor
+
+    @property
+    def participant(self) -> str:
+        """The pseudonym of the person; empty if there is none."""
+        return self.state.header.participant or ""
+
+    def is_of(self, participant: str) -> bool:
+        """Whether the person with this pseudonym made the attempt.
+
+        An empty pseudonym means anybody who works on this machine without a pseudonym.
+        """
+        if self.actor != PERSON or self.participant != participant:
+            return False
+        return bool(participant or not self.elsewhere)
+
+    @property
+    def branch(self) -> str:
+        """The machine that wrote this branch, if several machines continued the attempt; otherwise empty."""
+        return self.attempt_id.rpartition("~")[2] if "~" in self.attempt_id else ""
+
+    @property
+    def witnessed(self) -> bool:
+        """Whether this machine has kept a head since the first event, so that no removal goes unnoticed."""
+        if self.kept is None:
+            return False
+        return self.kept.origin is HeadOrigin.HERE and self.kept.since == 1
+
+    @property
+    def result(self) -> AttemptResult:
+        """The result so far; `NOT_SOLVED` if the journal is damaged."""
+        return AttemptResult.NOT_SOLVED if self.problem else attempt_result(self.state, self.accepted)
+
+
+def outcome(summary: AttemptSummary) -> str:
+    """Return how an attempt ended, or that it has not, in words; a pass that does not count is marked."""
+    ending = summary.state.ending
+    if summary.problem:
+        return "damaged"
+    if ending is None:
+        return "open in another window or process" if summary.open else "unfinished"
+    if summary.state.solved and summary.result is not AttemptResult.SOLVED:
+        return summary.result.value if summary.result.passes else "solved, rejected"
+    return f"{ending.reason} ({ending.code})" if ending.code else ending.reason
+
+
+class ListedAttempt(msgspec.Struct, frozen=True, array_like=True):
+    """The row of an attempt in a long list, as texts that are made once and kept in the index of lists."""
+
+    attempt_id: str
+    task_id: str
+    mode: str
+    actor: str
+    role: str
+    participant: str
+    model: str
+    started_utc_ms: int
+    started: str
+    active: str
+    calls: str
+    last: str
+    best: str
+    outcome: str
+    confirmation: str
+    ended: bool
+    result: AttemptResult
+    standing: Standing | None
+    """The standing of its pass; None if it has none or its journal is damaged."""
+
+
+def listed_attempt(summary: AttemptSummary) -> ListedAttempt:
+    """Return the row of an attempt."""
+    state = summary.state
+    words = summary.problem or outcome(summary)
+    return ListedAttempt(
+        attempt_id=summary.attempt_id,
+        task_id=summary.task_id,
+        mode=summary.mode,
+        actor=actor_words(summary),
+        role=summary.role,
+        participant=summary.participant,
+        model=str(state.header.model or ""),
+        started_utc_ms=summary.started_utc_ms,
+        started=stamp(summary.started_utc_ms),
+        active=duration(state.clock.active),
+        calls=str(summary.calls),
+        last=score_words(state.last),
+        best=score_words(state.best),
+        outcome=f"{words}, branch of {summary.branch}" if summary.branch else words,
+        confirmation=confirmation_words(state) or "–",
+        ended=state.ended,
+        result=summary.result,
+        standing=None if summary.problem else standing(state),
+    )
+
+
+def actor_words(summary: AttemptSummary) -> str:
+    """Return who made an attempt. An attempt made by a person and a model counts for neither."""
+    drivers = summary.state.drivers
+    return f"{', '.join(drivers)} (mixed)" if summary.state.mixed else summary.actor
+
+
+def score_words(submission: Submission | None) -> str:
+    """Return the score of a submission with three digits; a dash without one."""
+    return "–" if submission is None else f"{submission.score or 0:.3f}"
