@@ -230,7 +230,7 @@ class AttemptStore:
 
         Raises `AttemptError` unless exactly one matches.
         """
-        found = [path for path in self._folders() if path.name.startswith(attempt_id)] if attempt_id else []
+        found = list(self._folders(attempt_id)) if attempt_id else []
         exact = [path for path in found if path.name == attempt_id]
         if len(exact or found) == 1:
             return (exact or found)[0]
@@ -262,7 +262,7 @@ class AttemptStore:
     def summaries(self) -> Iterator[AttemptSummary]:
         """Yield all attempts, newest first; `problem` is set for those whose journal can't be read."""
         book = self._book()
-        for folder in sorted(self._folders(), reverse=True):
+        for folder in self._folders():
             try:
                 yield self._read(folder, book)
             except UserError as error:
@@ -386,7 +386,7 @@ class AttemptStore:
 
     def unfinished(self, task_id: str, enrolment: Enrolment) -> list[AttemptSummary]:
         """Return a person's unfinished attempts at a task, newest first, including damaged ones."""
-        of_task = [folder for folder in sorted(self._folders(), reverse=True) if _task_of(folder) == task_id]
+        of_task = [folder for folder in self._folders() if _task_of(folder) == task_id]
         # None of them has been ruled on, so the reviews need not be read.
         found = (self._read(folder, None) for folder in of_task)
         return [s for s in found if not s.state.ended and s.is_of(enrolment.participant or "")]
@@ -399,10 +399,12 @@ class AttemptStore:
 
         return ReviewStore(self._reviews, self._clock).book
 
-    def _folders(self) -> list[Path]:
-        if not self.root.is_dir():
-            return []
-        return [path for path in self.root.iterdir() if (path / JOURNAL).is_file()]
+    def _folders(self, prefix: str = "") -> Iterator[Path]:
+        """Yield the folders of attempts whose ids begin with `prefix`, newest first."""
+        names = os.listdir(self._folder_name) if self.root.is_dir() else []  # noqa: PTH208 - plain texts
+        for name in sorted((name for name in names if name.startswith(prefix)), reverse=True):
+            if (self.root / name / JOURNAL).is_file():
+                yield self.root / name
 
 
 def _same_person(header: AttemptStarted, who: Enrolment | AttemptStarted) -> bool:

@@ -126,7 +126,7 @@ class RowIndex:
     def _has_form(self, index: sqlite3.Connection) -> bool:
         if index.execute("SELECT 1 FROM sqlite_master WHERE name = ?", (_FORM,)).fetchone() is None:
             return False
-        return index.execute(f"SELECT text FROM {_FORM}").fetchone() == (self._form,)
+        return index.execute(f"SELECT * FROM {_FORM}").fetchone() == (self._form,)
 
     def _make(self, index: sqlite3.Connection) -> None:
         more = "".join(f', "{name}"' for name in self._columns)

@@ -7,7 +7,7 @@ import json
 import os
 import sys
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from threading import get_ident
@@ -99,8 +99,11 @@ def _hidden_copy(path: Path, data: bytes, mode: int, *, durable: bool) -> Path:
             file.flush()
             if durable:
                 sync_file(file.fileno())
-    except BaseException:
-        part.unlink(missing_ok=True)
+    except BaseException as error:
+        if isinstance(error, OSError):
+            error.filename = str(path)  # the user knows nothing of the hidden copy
+        with suppress(OSError):
+            part.unlink(missing_ok=True)
         raise
     return part
 

@@ -1,0 +1,139 @@
+"""Lists that are read from the index show at once what any writer has changed."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from builders import REPAIR, build_services, build_task
+from confirmers import CONTRADICTED, ScriptedConfirmer, controlled
+from fakes import FakeClock
+
+from gistpoint.core.attempts.events import GiveUpCode
+from gistpoint.core.attempts.identity import Enrolment
+from gistpoint.core.running import RunContext
+from gistpoint.sessions.annotations.reviewer import ReviewStore
+from gistpoint.sessions.attempt_outcomes import AcceptPass, RejectPass, accept_pass, reject_pass
+from gistpoint.sessions.attempt_summary import ListedAttempt, listed_attempt
+from gistpoint.sessions.attempts import AttemptStore
+from gistpoint.sessions.confirming import confirm_after_end
+from gistpoint.sessions.heads import head_path
+from gistpoint.sessions.journal import JOURNAL
+from gistpoint.sessions.services import Services
+
+
+def fresh(services: Services, *, index: bool) -> AttemptStore:
+    """Return the store as a new process makes it."""
+    places = services.locations
+    file = places.lists / "attempts.sqlite" if index else None
+    return AttemptStore(places.attempts, services.clock, "test", places.reviews, index=file)
+
+
+def both(services: Services) -> list[ListedAttempt]:
+    """Return the rows from the index, after comparing them with those from the journals."""
+    rows = list(fresh(services, index=True).listed())
+    assert rows == list(fresh(services, index=False).listed())
+    assert rows == [listed_attempt(summary) for summary in fresh(services, index=False).summaries()]
+    assert rows == [listed_attempt(summary) for summary in fresh(services, index=True).outlines()]
+    return rows
+
+
+@pytest.fixture
+def services(tmp_path: Path) -> Services:
+    return build_services(tmp_path, clock=FakeClock())
+
+
+def test_every_writers_change_shows_at_once(services: Services, tmp_path: Path) -> None:
+    task = build_task(services.locations.tasks)
+    clock = services.clock
+    assert isinstance(clock, FakeClock)
+    reviews = ReviewStore(services.locations.reviews, clock)
+    opened = services.start(task)
+    seen = [both(services)]
+
+    def then(act: Callable[[], object]) -> None:
+        clock.advance(1_000)
+        act()
+        rows = both(services)
+        assert rows != seen[-1], act
+        seen.append(rows)
+
+    then(lambda: opened.attempt.call("list_directory", {}))
+    then(lambda: opened.attempt.call("submit_attempt", {"func_code": REPAIR}))
+    opened.close()
+    (row,) = both(services)
+    assert (row.outcome, row.calls) == ("solved", "2")
+    then(lambda: reject_pass(services.attempts, reviews, RejectPass(attempt=row.attempt_id, why="x")))
+    assert seen[-1][0].outcome == "solved, rejected"
+    then(lambda: accept_pass(services.attempts, reviews, AcceptPass(attempt=row.attempt_id, why="x")))
+    assert seen[-1][0].outcome == "solved"
+    controlled(task.folder)
+    asking = replace(services, confirmer_for=lambda task: ScriptedConfirmer(CONTRADICTED))
+    then(lambda: confirm_after_end(asking, row.attempt_id, task=task, run=RunContext()))
+    assert "contradicted" in seen[-1][0].confirmation
+
+    # another attempt: paused, resumed, given up
+    clock.advance(1_000)
+    second = services.start(task)
+    then(lambda: second.attempt.call("list_directory", {}))
+    then(second.close)
+    assert seen[-1][0].outcome == "unfinished"
+    again = services.resume(seen[-1][0].attempt_id)
+    assert both(services)[0].outcome == "open in another window or process"
+    then(lambda: again.attempt.give_up(GiveUpCode.TOO_HARD, ""))
+    again.close()
+    both(services)
+
+    # what synchronising writes: an attempt of another machine, its continuation, and a renamed branch
+    other = build_services(tmp_path / "other", clock=clock)
+    away = other.start(build_task(other.locations.tasks), enrolment=Enrolment(participant="p07"))
+    journal = away.journal.path
+
+    def adopt() -> None:
+        services.attempts.adopt(journal.parent.name, journal.read_bytes())
+
+    away.attempt.call("list_directory", {})
+    then(adopt)
+    away.attempt.call("list_directory", {})
+    then(adopt)
+    away.close()
+    name = journal.parent.name
+    then(lambda: (services.locations.attempts / name).rename(services.locations.attempts / f"{name}~there"))
+    assert any("branch of there" in found.outcome for found in seen[-1])
+
+    # damage, by the journal and by its head
+    place = services.locations.attempts / row.attempt_id
+    whole = (place / JOURNAL).read_bytes()
+    then(lambda: (place / JOURNAL).write_bytes(whole[:-20]))
+    then(lambda: (place / JOURNAL).write_bytes(whole))
+    head = head_path(place)
+    then(lambda: head.write_bytes(head.read_bytes().replace(b'"seq": ', b'"seq":9')))
+
+    # erasure
+    then(lambda: shutil.rmtree(place))
+    index = services.locations.lists / "attempts.sqlite"
+    assert row.attempt_id.encode() not in index.read_bytes()
+
+
+def test_the_newest_rows_need_no_older_journals(services: Services, monkeypatch: pytest.MonkeyPatch) -> None:
+    task, clock = build_task(services.locations.tasks), services.clock
+    assert isinstance(clock, FakeClock)
+    for _ in range(4):
+        clock.advance(1_000)
+        services.start(task).close()
+    read: list[str] = []
+    from gistpoint.sessions import attempts
+
+    whole = attempts._summary
+    monkeypatch.setattr(attempts, "_summary", lambda folder: (read.append(folder.name), whole(folder))[1])
+    rows = fresh(services, index=True).listed()
+    newest = next(rows)
+    rows.close()  # type: ignore[attr-defined]
+    assert read == [newest.attempt_id]
+    assert len(list(fresh(services, index=True).listed())) == 4
+    assert len(read) == 4, "what was read for the newest row is kept"
+    list(fresh(services, index=True).listed())
+    assert len(read) == 4
