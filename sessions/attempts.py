@@ -334,6 +334,7 @@ class AttemptStore:
 
         If its journal can't be read, a summary that contains only the problem is returned.
         """
+        # Before the journal is read: if it grows meanwhile, the row counts as out of date the next time.
         state_on_disk = _state_on_disk(self._folder_name, name)
         if not state_on_disk:
             return None

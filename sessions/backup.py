@@ -111,7 +111,8 @@ def make_backup(
         checked = run.step("checking the backup")
         with opened_backup(part) as backup:
             files = backup.check(checked)
-        os.link(part, target)  # unlike a renaming, this never overwrites
+        # Unlike a renaming, a link never overwrites what another process made in the meantime.
+        os.link(part, target)
         sync_folder(target.parent)
     except FileExistsError:
         raise BackupError(f"{target} already exists.", hint="Name a new file.") from None
@@ -250,7 +251,7 @@ class OpenBackup:
                 run.progress(RunProgress(phase=f"{len(found)} files"))
             source = self._tar.content(info)
             if info.name == FILES:
-                listed = msgspec.json.decode(source.read(_LARGEST_LIST), type=list[BackupFile])
+                listed = _decoded_list(source.read(_LARGEST_LIST), self._where)
                 break
             target = None if into is None else _target(info.name, into, self._where)
             found.append(BackupFile(info.name, info.size, _copied(source, target)))
@@ -259,6 +260,23 @@ class OpenBackup:
         if listed != found:
             raise BackupError(f"{self._where} does not contain what was written to it: it was changed.")
         return found
+
+
+def _decoded_list(data: bytes, where: str) -> list[BackupFile]:
+    try:
+        return msgspec.json.decode(data, type=list[BackupFile])
+    except (msgspec.MsgspecError, RecursionError) as error:
+        raise BackupError(f"{where} has no list of its files: {error}.") from error
+
+
+def _decoded_header(data: bytes, where: str) -> BackupHeader:
+    try:
+        header = msgspec.json.decode(data, type=BackupHeader)
+    except (msgspec.MsgspecError, RecursionError) as error:
+        raise BackupError(f"{where} is not a backup: {error}.") from error
+    if (header.format, header.version) != (_KIND, _VERSION):
+        raise BackupError(f"{where} is a backup of another version.", hint="Use a newer gistpoint.")
+    return header
 
 
 def _target(name: str, into: dict[str, Path], where: str) -> Path:
@@ -294,14 +312,10 @@ def opened_backup(path: Path) -> Iterator[OpenBackup]:
             first = next(iter(tar), None)
             if first is None or first.name != HEADER:
                 raise BackupError(f"{path} is not a backup.", hint="`gistpoint admin backup` makes one.")
-            header = msgspec.json.decode(tar.content(first).read(_PIECE), type=BackupHeader)
-            if (header.format, header.version) != (_KIND, _VERSION):
-                raise BackupError(f"{path} is a backup of another version.", hint="Use a newer gistpoint.")
+            header = _decoded_header(tar.content(first).read(_PIECE), str(path))
             yield OpenBackup(header, tar, str(path))
     except ArchiveError as error:
         raise BackupError(f"{path} {error}.") from error
-    except msgspec.MsgspecError as error:
-        raise BackupError(f"{path} is not a whole backup: {error}.") from error
     except FileNotFoundError as error:
         raise BackupError(f"{error.filename or path} does not exist.", hint="Name a backup.") from error
 
@@ -314,7 +328,7 @@ def restore_backup(
 ) -> Backup:
     """Restore a backup, and return its contents.
 
-    Everything is unpacked and checked beside the home first, so the home is either the one before or the
+    Everything is unpacked and checked next to the home first, so the home is either the one before or the
     whole backup. What was there before is moved aside with `replace`; without it, the home must be empty. If
     the key is not in the backup, this machine's stays. Raises `BackupError` if the home is not empty or in
     use, or if the backup can't be used, and `CancelledError` if stopped; the home is unchanged then.
@@ -337,8 +351,10 @@ def restore_backup(
         for folder in staged.values():
             folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         (staged["data"] / MARK).write_bytes(mark_of(program))
+        # One sync for all files: syncing each of a hundred thousand would take minutes.
         os.sync()
         with _nothing_starting(locations):
+            # Unpacking may have taken minutes, in which an attempt may have begun.
             _require_free(locations, replace=replace)
             aside = _swap(tops, staged, suffix)
     finally:
@@ -414,6 +430,7 @@ def _swap(roots: dict[str, Path], staged: dict[str, Path], suffix: str) -> tuple
             now.rename(earlier)
         raise BackupError(f"Nothing was restored: {cause(error)} ({error.filename}).") from error
     for before in aside:
+        # A home that contained only its mark is nothing that anybody would look for.
         if not _is_filled(before):
             shutil.rmtree(before)
     return tuple(before for before in aside if before.exists())

@@ -142,6 +142,7 @@ class Outlines:
         """Add an outline: to those that this process remembers and, with `keep` and `save`, to the index."""
         if remember:
             self._read[attempt_id] = (state, outline)
+        # An open attempt changes with every call, so its row would be out of date at once.
         if keep:
             self._changed[attempt_id] = IndexedRow(attempt_id, state, (), msgspec.msgpack.encode(outline))
 

@@ -108,6 +108,7 @@ class RowIndex:
             return None
         if writing:
             self._path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        # A connection for each call: threads share none, and no list holds the file while it is drawn.
         index = sqlite3.connect(self._path, timeout=_WAIT_S, check_same_thread=False)
         try:
             index.execute("PRAGMA synchronous = OFF")  # what a power cut destroys is made again
@@ -126,7 +127,7 @@ class RowIndex:
     def _has_form(self, index: sqlite3.Connection) -> bool:
         if index.execute("SELECT 1 FROM sqlite_master WHERE name = ?", (_FORM,)).fetchone() is None:
             return False
-        return index.execute(f"SELECT * FROM {_FORM}").fetchone() == (self._form,)
+        return bool(index.execute(f"SELECT * FROM {_FORM}").fetchone() == (self._form,))
 
     def _make(self, index: sqlite3.Connection) -> None:
         more = "".join(f', "{name}"' for name in self._columns)

@@ -61,6 +61,7 @@ def machine_error(error: BaseException) -> UserError | None:
     if not isinstance(error, OSError) or error.errno is None or error.errno in _BUGS:
         return None
     hint = _HINTS.get(error.errno, _OTHERWISE)
+    # The file that could not be opened is not the cause: any other would have failed too.
     if error.errno in _LIMITS:
         named = f" ({error.filename})" if error.filename else ""
         return UserError(f"The system refuses more: {error.strerror}{named}.", hint=hint)

@@ -85,6 +85,7 @@ def drop_unwritable() -> None:
         try:
             stream.flush()
         except OSError:
+            # The text stays in the stream's buffer, and Python flushes it once more as it ends.
             with suppress(OSError):
                 nowhere = os.open(os.devnull, os.O_WRONLY)
                 os.dup2(nowhere, stream.fileno())
