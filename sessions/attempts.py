@@ -230,10 +230,13 @@ class AttemptStore:
 
         Raises `AttemptError` unless exactly one matches.
         """
+        # A whole id is one call of the system, among however many attempts.
+        whole = self.root / attempt_id
+        if attempt_id and whole.name == attempt_id and (whole / JOURNAL).is_file():
+            return whole
         found = list(self._folders(attempt_id)) if attempt_id else []
-        exact = [path for path in found if path.name == attempt_id]
-        if len(exact or found) == 1:
-            return (exact or found)[0]
+        if len(found) == 1:
+            return found[0]
         if found:
             raise AttemptError(
                 f"{len(found)} attempts have ids that begin with {attempt_id}.",

@@ -161,10 +161,14 @@ def piles(attempts: AttemptStore, solver_kind: str, since_utc_ms: int, task_id: 
     """Return the piles of attempts begun since a time by solvers of a kind; of one task, if it is given."""
     found: dict[tuple[str, str], list[int]] = defaultdict(list)
     earliest = new_attempt_id(since_utc_ms)[:TIME_CHARACTERS]
-    for summary in attempts.summaries():
-        if summary.attempt_id < earliest:
+    for row in attempts.listed():
+        if row.attempt_id < earliest:
             break
-        if task_id in ("", summary.task_id) and _is_left(summary, solver_kind):
+        # Most attempts have ended, and of those the journal need not be read.
+        if row.ended or task_id not in ("", row.task_id):
+            continue
+        summary = attempts.summary(row.attempt_id)
+        if _is_left(summary, solver_kind):
             found[_client(summary), summary.task_id].append(summary.started_utc_ms)
     return [
         Pile(client, task, len(begun)) for (client, task), begun in found.items() if _within_minutes(begun)

@@ -329,7 +329,7 @@ def meet(command: str, fault: Fault, made: Case, place: Path, *, seconds: float 
         errors += STOPPED.encode()
     texts = [text.decode("utf-8", "backslashreplace") for text in (output, errors)]
     stopped = texts[1].endswith(STOPPED)
-    complaints = (*_of_streams(fault, code, *texts), *([] if stopped else _of_files(before, case)))
+    complaints = (*_of_streams(command, fault, code, *texts), *([] if stopped else _of_files(before, case)))
     return Met(command, fault.name, code, *texts, complaints)
 
 
@@ -353,7 +353,7 @@ def _limiting(fault: Fault) -> Callable[[], None]:
     return limit
 
 
-def _of_streams(fault: Fault, code: int, output: str, errors: str) -> Iterator[str]:
+def _of_streams(command: str, fault: Fault, code: int, output: str, errors: str) -> Iterator[str]:
     """Yield what is wrong with the exit code and the messages."""
     if "Traceback" in errors + output:
         yield f"traceback: {errors.strip().splitlines()[-1][:200]}"
@@ -362,7 +362,8 @@ def _of_streams(fault: Fault, code: int, output: str, errors: str) -> Iterator[s
     if code == 2 and not errors.strip():
         yield "no message"
     if code == 2 and fault.is_of_disk and _OF_SYSTEM.search(errors):
-        if "/" not in errors:
+        named = ("/", *(word for word in CALLS[command] if not word.startswith(("-", "{"))))
+        if not any(word in errors for word in named):
             yield f"no path is named: {errors.strip()[:200]}"
         if len(errors.strip().splitlines()) < 2:
             yield f"no way out is named: {errors.strip()[:200]}"

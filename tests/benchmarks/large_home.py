@@ -24,6 +24,7 @@ import tempfile
 import time
 from collections.abc import Callable
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))
@@ -33,7 +34,7 @@ from fakes import FakeClock, FakeRunner
 from textual.pilot import Pilot
 
 from gistpoint.core.attempts.engine import Attempt
-from gistpoint.core.attempts.events import AttemptStarted, GiveUpCode, Pane
+from gistpoint.core.attempts.events import AttemptStarted, GiveUpCode, JournalEvent, Pane
 from gistpoint.core.attempts.identity import MODEL, TIME_CHARACTERS, Enrolment, Role, _base32
 from gistpoint.core.kinds.folder import read_answer
 from gistpoint.core.kinds.repair.judge import RepairJudge
@@ -46,7 +47,7 @@ from gistpoint.sessions.journal import JOURNAL, JournalWriter, encode, read_jour
 
 DAY_MS = 24 * 60 * 60 * 1000
 FIRST_MS = 1_600_000_000_000
-KEPT = "outlines"
+FOR_MS = 5 * 365 * DAY_MS
 
 
 def locations_of(home: Path) -> Locations:
@@ -111,11 +112,16 @@ def copy_task(task: Task, tasks: Path, number: int) -> str:
     return identity
 
 
-def copy_attempt(pattern: Path, attempts: Path, number: int, task_id: str) -> None:
+@cache
+def events_of(pattern: Path) -> tuple[JournalEvent, ...]:
+    return read_journal(pattern).events
+
+
+def copy_attempt(pattern: Path, attempts: Path, number: int, task_id: str, apart_ms: int) -> None:
     """Copy an attempt under another id, time and task, with new hashes and a head."""
-    began = FIRST_MS + number * DAY_MS // 12
+    began = FIRST_MS + number * apart_ms
     identity = _base32(began, TIME_CHARACTERS) + f"{number:010d}"
-    events = read_journal(pattern).events
+    events = events_of(pattern)
     shift, head, lines = began - events[0].utc_ms, "", []
     for event in events:
         data = event.data
@@ -141,10 +147,11 @@ def make(home: Path, tasks: int, attempts: int) -> None:
         made = [build_task(Path(folder), mode) for mode in (Mode.REMOVE, Mode.DISCOVERY)]
         ids = [copy_task(made[number % 2], places.tasks, number) for number in range(tasks)]
         repeated = patterns(Path(folder) / "acted", made[0])
+        apart_ms = min(DAY_MS // 12, FOR_MS // max(1, attempts))  # none in the future
         for number in range(attempts):
             # Most tasks have a few attempts, and some have hundreds.
             task_id = ids[number % tasks if number % 3 else number % 7 % tasks]
-            copy_attempt(repeated[number % len(repeated)], places.attempts, number, task_id)
+            copy_attempt(repeated[number % len(repeated)], places.attempts, number, task_id, apart_ms)
 
 
 # Timing
@@ -171,8 +178,9 @@ class Blocks:
 
 async def opened(home: Path) -> dict[str, float]:
     """Open a home, press keys in it, and return the duration of each action, in milliseconds."""
-    from gistpoint.sessions.attempts import AttemptStore
+    from gistpoint.sessions.attempts import ATTEMPTS_INDEX, AttemptStore
     from gistpoint.sessions.services import Services
+    from gistpoint.sessions.task_documents import TASKS_INDEX
     from gistpoint.sessions.tasks import TaskStore
     from gistpoint.tui.app import GistpointApp
     from gistpoint.tui.screens.home import HomeScreen
@@ -181,8 +189,8 @@ async def opened(home: Path) -> dict[str, float]:
     clock.advance(FIRST_MS)
     services = Services(
         places,
-        TaskStore(places.tasks),
-        AttemptStore(places.attempts, clock, "test", places.reviews),
+        TaskStore(places.tasks, index=places.lists / TASKS_INDEX),
+        AttemptStore(places.attempts, clock, "test", places.reviews, index=places.lists / ATTEMPTS_INDEX),
         clock,
         runner_for=lambda task: FakeRunner(CHECKS),
         entrypoints_for=lambda task: None,  # type: ignore[arg-type,return-value]
@@ -254,7 +262,7 @@ def compare(large: Path, small: Path, rounds: int) -> None:
     rows: dict[tuple[str, str], list[tuple[float, float]]] = {}
     for _ in range(rounds):
         for home in (large, small):
-            (home / "data" / "attempts" / KEPT).unlink(missing_ok=True)
+            shutil.rmtree(home / "cache" / "lists", ignore_errors=True)
         for start in ("first start", "second start"):
             both = measured(large), measured(small)
             for name in both[0]:

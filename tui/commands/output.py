@@ -228,7 +228,10 @@ def write_whole(target: Path, pieces: Iterable[bytes], *, named: bool = True) ->
         finally:
             part.unlink(missing_ok=True)
     except OSError as error:
-        raise UserError(f"{target} can't be written: {error.strerror}.") from error
+        raise UserError(
+            f"{target} can't be written: {error.strerror}.",
+            hint="Name another file, or change the rights of its folder or free some space.",
+        ) from error
     except RuntimeError as error:  # before Python 3.13, a circle of links isn't an OSError
         raise UserError(f"{target} can't be written: its links form a circle.") from error
 
