@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from pathlib import Path
 
 import pytest
@@ -42,9 +43,7 @@ def test_screens_refuse_a_terminal_without_their_characters(made: Case, tmp_path
         "GISTPOINT_HOME": str(made.home),
         "PYTHONIOENCODING": "latin-1",
     }
-    from sys import executable
-
     for words in ((), ("review", made.attempt), ("demo",)):
-        with Terminal([executable, "-m", "gistpoint", *words], environment=variables) as terminal:
+        with Terminal([sys.executable, "-m", "gistpoint", *words], environment=variables) as terminal:
             assert terminal.wait_for_end() == 2
-            assert "need a terminal with UTF-8" in terminal.text()
+            assert "need a terminal with UTF-8" in terminal.text

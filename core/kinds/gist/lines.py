@@ -268,9 +268,8 @@ def header_text(statement: ast.stmt) -> str:
     fields = dict(ast.iter_fields(statement))
     if _BODIES.isdisjoint(fields):
         return ast.unparse(statement)
-    shell = type(statement)()
-    for name, value in fields.items():
-        setattr(shell, name, [] if name in _BODIES else value)
+    # All fields at once: since Python 3.15, a statement can't be made without those that it requires.
+    shell = type(statement)(**{name: [] if name in _BODIES else value for name, value in fields.items()})
     return ast.unparse(ast.copy_location(shell, statement))
 
 
