@@ -36,11 +36,12 @@ from gistpoint.core.errors import UserError, did_you_mean
 from gistpoint.core.locations import SETTINGS_FILE, Locations
 from gistpoint.core.text import visible
 from gistpoint.tui.base_screen import BREAKPOINTS, BaseScreen, is_being_removed, with_ancestors
+from gistpoint.tui.commands.output import require_drawable
 from gistpoint.tui.crash_log import write_crash
 from gistpoint.tui.drafts import UnsentTexts
 from gistpoint.tui.jobs import JobFailed
 from gistpoint.tui.keys import KeyScope, bindings_of, settings_of, shown_key
-from gistpoint.tui.machine_errors import machine_error
+from gistpoint.tui.machine_errors import CrashReport, crash_report
 from gistpoint.tui.starting import START_S, resume_collecting
 from gistpoint.tui.themes import DEFAULT, OWN, is_built_in, theme_named
 from gistpoint.tui.type_ahead import Followed, TypeAhead
@@ -283,6 +284,7 @@ class BaseApp(App[object]):
 
     def run_to_exit_code(self) -> int:
         """Run until the user leaves. Return 0, or another code if an error or a signal ended the app."""
+        require_drawable()
         self.run()
         return self.return_code or 0
 
@@ -531,10 +533,8 @@ class BaseApp(App[object]):
             self._stop_after_crash(screen)
         kept = self.keep_what_is_open(error, log)
         where = f"Details: {log}" if not self.is_web else "Please inform the person who gave you the link."
-        found = machine_error(error)
-        what = f"{type(error).__name__}: {str(error)[:500]}" if found is None else str(found)
         if recover:
-            self.call_later(self._recover, f"{what}\n\n{where}{kept}", is_bug=found is None)
+            self.call_later(self._recover, crash_report(error, f"{where}{kept}"))
 
     def _stop_after_crash(self, screen: Screen[Any]) -> None:
         """Have a screen save the typed text.
@@ -559,7 +559,7 @@ class BaseApp(App[object]):
         """Return a sentence on the open work for the report of an exception. Subclasses also save it."""
         return self.kept
 
-    async def _recover(self, text: str, *, is_bug: bool) -> None:
+    async def _recover(self, report: CrashReport) -> None:
         """Show the first screen again, with a report on the exception."""
         from gistpoint.tui.screens.dialogs.ask import MessageDialog
 
@@ -573,9 +573,7 @@ class BaseApp(App[object]):
             self._given_up = above
         else:
             await self.begin_again()
-        title = "Something unexpected happened" if is_bug else "The machine could not do it"
-        hint = "This is a bug in gistpoint." if is_bug else "Your work up to the failed action is kept."
-        message = MessageDialog(title, text, hint=hint)
+        message = MessageDialog(report.title, report.text, hint=report.hint)
         message.when_left(lambda: setattr(self, "_given_up", None))
         await self.push_screen(message)
         self._input_counts_from = get_time()

@@ -440,13 +440,12 @@ def _add_isolation(top: CommandParser) -> None:
 def _home(options: argparse.Namespace) -> int:
     """Open the home screen. Without a terminal, print the tasks."""
     hold_collection()
-    from gistpoint.tui.commands.output import interactive, require_drawable
+    from gistpoint.tui.commands.output import interactive
 
     if not interactive():
         from gistpoint.tui.commands.tasks import ListTasks, listing
 
         return listing(ListTasks())
-    require_drawable()
     from gistpoint.core.locations import Locations
     from gistpoint.core.requests import IsolationChoice
     from gistpoint.object_graph import build_services

@@ -13,6 +13,7 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
+from typing import NamedTuple
 
 from gistpoint.core.errors import UserError
 from gistpoint.core.locations import Locations, OddFileError
@@ -69,6 +70,27 @@ def machine_error(error: BaseException) -> UserError | None:
         return _missing(error, hint)
     what = error.filename if error.filename is not None else _unnamed(error.errno)
     return UserError(f"{_spelled(what)} can't be used: {error.strerror}.", hint=hint)
+
+
+class CrashReport(NamedTuple):
+    """What a screen says about an exception that ended it."""
+
+    title: str
+    text: str
+    hint: str
+
+
+def crash_report(error: BaseException, more: str) -> CrashReport:
+    """Return the report on an exception; `more` follows on what happened."""
+    found = machine_error(error)
+    if found is None:
+        what = f"{type(error).__name__}: {str(error)[:500]}"
+        return CrashReport(
+            "Something unexpected happened", f"{what}\n\n{more}", "This is a bug in gistpoint."
+        )
+    return CrashReport(
+        "The machine could not do it", f"{found}\n\n{more}", "Your work up to the failed action is kept."
+    )
 
 
 def _missing(error: OSError, hint: str) -> UserError:

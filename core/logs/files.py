@@ -92,8 +92,8 @@ def _hidden_copy(path: Path, data: bytes, mode: int, *, durable: bool) -> Path:
     No other process or thread uses that path.
     """
     part = path.with_name(f".{path.name[:200]}.{os.getpid()}-{get_ident()}.part")
-    part.unlink(missing_ok=True)
     try:
+        part.unlink(missing_ok=True)
         with os.fdopen(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode), "wb") as file:
             file.write(data)
             file.flush()

@@ -79,6 +79,9 @@ def test_writing_names_the_file_although_the_system_does_not(
     def full(file: int) -> None:
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
+    def refuse(path: Path) -> None:
+        raise OSError(errno.EROFS, os.strerror(errno.EROFS), str(path))
+
     monkeypatch.setattr("gistpoint.core.logs.files.sync_file", full)
     (tmp_path / "kept").write_bytes(b"before")
     with pytest.raises(OSError, match="No space left") as failed:
@@ -86,6 +89,10 @@ def test_writing_names_the_file_although_the_system_does_not(
     assert failed.value.filename == str(tmp_path / "kept")
     assert (tmp_path / "kept").read_bytes() == b"before"
     assert [path.name for path in tmp_path.iterdir()] == ["kept"]
+    monkeypatch.setattr(Path, "unlink", lambda path, **_: refuse(path))
+    with pytest.raises(OSError, match="Read-only") as refused:
+        replace_file(tmp_path / "kept", b"after")
+    assert refused.value.filename == str(tmp_path / "kept"), "not the hidden copy"
     with pytest.raises(OSError, match="elsewhere") as other, naming(tmp_path / "kept"):
         raise OSError(errno.EIO, "failed", "elsewhere")
     assert other.value.filename == "elsewhere"
