@@ -47,13 +47,15 @@ from gistpoint.sessions.heads import BrokenHeadError, head_path, read_head
 from gistpoint.sessions.imports import ImportLedger
 from gistpoint.sessions.journal import JOURNAL, first_event, read_journal
 from gistpoint.sessions.leases import Lease
-from gistpoint.sessions.outlines import OUTLINES, Outlines
+from gistpoint.sessions.outlines import Outlines
 from gistpoint.sessions.replay.reporting import _stored_reports
+from gistpoint.sessions.row_index import IndexedRow
 from gistpoint.sessions.runs.opening import list_runs
 from gistpoint.sessions.studies.auditing import audit
 from gistpoint.sessions.studies.drafts import FormDraft, FormDrafts
 from gistpoint.sessions.studies.metrics import METRICS_FILE, read_metrics
 from gistpoint.sessions.studies.publishing import PUBLISHED, read_note
+from gistpoint.sessions.task_documents import TaskDocuments
 from gistpoint.sessions.team.lines import BrokenChainError, chained
 from gistpoint.tui.screens.palette import uses
 from gistpoint.tui.serving.links import LinkBook
@@ -134,6 +136,24 @@ def _data(read: Callable[[bytes], object]) -> Callable[[Path], Made]:
     return _file("x", lambda path: read(path.read_bytes().strip()))
 
 
+def _packed(data: bytes) -> bytes:
+    """Return as many nested lists, as MessagePack."""
+    return b"\x91" * data.count(b"[") + b"\x90"
+
+
+def _indexed_attempt(data: bytes) -> object:
+    kept = Outlines(None, "1")
+    kept._kept["a"] = IndexedRow("a", b"s", (), _packed(data))
+    return kept.get("a", b"s", remember=True)
+
+
+def _indexed_task(data: bytes) -> object:
+    """Read a task whose row is nested; its file does not exist, which is a `UserError`."""
+    documents = TaskDocuments(None)
+    documents._kept["/nowhere"] = IndexedRow("/nowhere", b"s", (), _packed(data))
+    return documents.read(Path("/nowhere"), b"s")
+
+
 KINDS: dict[str, Callable[[Path], Made]] = {
     # tasks
     "an answer": _in_task(ANSWER_FILE, lambda task: read_answer(read_task(task))),
@@ -154,7 +174,8 @@ KINDS: dict[str, Callable[[Path], Made]] = {
     # attempts and runs
     "a journal": _journal,
     "a head": lambda folder: (head_path(folder / "a"), lambda: read_head(folder / "a")),
-    "outlines": _file(OUTLINES, lambda path: Outlines(path.parent, "1").get("a", cast(Any, None))),
+    "an indexed attempt": _data(_indexed_attempt),
+    "an indexed task": _data(_indexed_task),
     "a lease": _file("n.json", lambda path: Lease(path.parent, "n").attempt),
     "lines of a team's store": _data(lambda data: chained([data])),
     "jobs of a run": _run,

@@ -125,6 +125,8 @@ HERE = (
     "study open mine",
     "study enrol mine --code ME --role author",
     "study progress mine",
+    "admin backup home.tar.zst",
+    "admin restore home.tar.zst --replace",
 )
 """Calls of the pages that are run in this module, in order, on the demo's tasks and runs."""
 

@@ -104,7 +104,7 @@ def test_a_command_reports_it_with_the_exit_code_of_the_guide(
     def failing(*_: object) -> None:
         raise OSError(errno.EIO, os.strerror(errno.EIO), "/somewhere/journal.jsonl")
 
-    monkeypatch.setattr("gistpoint.sessions.attempts.AttemptStore.outlines", failing)
+    monkeypatch.setattr("gistpoint.sessions.attempts.AttemptStore.listed", failing)
     assert cli.main(["attempt", "list"]) == 2
     error = capsys.readouterr().err
     assert error.startswith("gistpoint: /somewhere/journal.jsonl can't be used: Input/output error.\n")
@@ -115,7 +115,7 @@ def test_a_bug_keeps_its_traceback(monkeypatch: pytest.MonkeyPatch) -> None:
     def failing(*_: object) -> None:
         raise KeyError("a bug")
 
-    monkeypatch.setattr("gistpoint.sessions.attempts.AttemptStore.outlines", failing)
+    monkeypatch.setattr("gistpoint.sessions.attempts.AttemptStore.listed", failing)
     with pytest.raises(KeyError):
         cli.main(["attempt", "list"])
 
