@@ -106,12 +106,19 @@ def test_an_open_attempt_is_backed_up_with_all_that_was_acknowledged(
     opened = begun(home)
     make = backups._add_file
 
+    def call() -> None:
+        opened.attempt.call("read_function", {"function_name": "discount", "file_path": "shop/prices.py"})
+
     def while_written(tar: tarfile.TarFile, name: str, path: Path) -> backups.BackupFile:
-        if name.endswith("journal.jsonl"):  # its head is in the archive already
-            opened.attempt.call("read_function", {"function_name": "discount", "file_path": "shop/prices.py"})
-            with path.open("ab") as file:
-                file.write(b'{"half": ')
-        return make(tar, name, path)
+        if not name.endswith("journal.jsonl"):
+            return make(tar, name, path)
+        call()  # its head is in the archive already
+        whole = path.read_bytes()
+        path.write_bytes(whole + b'{"half": ')
+        added = make(tar, name, path)
+        path.write_bytes(whole)
+        call()  # which moves the head beyond the journal in the archive
+        return added
 
     monkeypatch.setattr(backups, "_add_file", while_written)
     make_backup(home, tmp_path / "b.tar.zst", "1", UNATTENDED, with_key=True)
