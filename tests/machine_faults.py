@@ -297,6 +297,9 @@ def meet(command: str, fault: Fault, made: Case, place: Path, *, seconds: float 
     case = Case(place / "home", place / "folder", made.attempt)
     for old, new in ((made.home, case.home), (made.folder, case.folder)):
         shutil.copytree(old, new, symlinks=True)
+    if command == "admin clean":  # it would remove what the other cases use
+        for part in ("runtimes", "environments"):
+            (case.home / "cache" / part).unlink(missing_ok=True)
     before = _files(case)
     words = [word.format(attempt=made.attempt, folder="library") for word in CALLS[command]]
     variables = {**_variables(case.home), **fault.variables}

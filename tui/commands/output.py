@@ -12,6 +12,7 @@ import sys
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from functools import lru_cache
+from glob import escape
 from io import TextIOWrapper
 from itertools import accumulate, chain
 from pathlib import Path
@@ -222,6 +223,7 @@ def write_whole(target: Path, pieces: Iterable[bytes], *, named: bool = True) ->
         part = target.with_name(f".{target.name[:200]}.{os.getpid()}.part")
         try:
             part.unlink(missing_ok=True)
+            _remove_abandoned(target)
             with part.open("xb") as file:
                 file.writelines(pieces)
             part.replace(target)
@@ -234,6 +236,24 @@ def write_whole(target: Path, pieces: Iterable[bytes], *, named: bool = True) ->
         ) from error
     except RuntimeError as error:  # before Python 3.13, a circle of links isn't an OSError
         raise UserError(f"{target} can't be written: its links form a circle.") from error
+
+
+def _remove_abandoned(target: Path) -> None:
+    """Remove what processes left that were killed while they wrote this file."""
+    for part in target.parent.glob(f".{escape(target.name[:200])}.*.part"):
+        writer = part.name.removesuffix(".part").rpartition(".")[2]
+        if writer.isdecimal() and not _is_running(int(writer)):
+            part.unlink(missing_ok=True)
+
+
+def _is_running(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except (ProcessLookupError, OverflowError):
+        return False
+    except PermissionError:
+        pass  # it is another user's
+    return True
 
 
 def make_folder(folder: Path) -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from gistpoint.tui import cli
-from gistpoint.tui.commands.output import print_table, readable_terminals
+from gistpoint.tui.commands.output import print_table, readable_terminals, write_whole
 
 Captured = pytest.CaptureFixture[str]
 HEADINGS = ["attempt", "task", "mode", "started", "outcome"]
@@ -145,3 +145,19 @@ def test_a_home_that_is_a_file_is_reported(
     monkeypatch.setenv("GISTPOINT_HOME", str(home))
     assert cli.main(["demo", "remove", "--lines"]) == 2
     assert "can't be used: Not a directory" in capsys.readouterr().err
+
+
+def test_what_a_killed_process_left_is_removed_and_nothing_else(tmp_path: Path) -> None:
+    ended = subprocess.Popen([sys.executable, "-c", ""])
+    ended.wait()
+    for name in (
+        f".a[1].html.{ended.pid}.part",
+        f".a[1].html.{os.getppid()}.part",
+        ".a[1].html.mine.part",
+        f".a1.html.{ended.pid}.part",
+    ):
+        (tmp_path / name).write_text("half")
+    write_whole(tmp_path / "a[1].html", [b"whole"])
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted(
+        ["a[1].html", f".a[1].html.{os.getppid()}.part", ".a[1].html.mine.part", f".a1.html.{ended.pid}.part"]
+    )
