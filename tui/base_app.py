@@ -36,12 +36,11 @@ from gistpoint.core.errors import UserError, did_you_mean
 from gistpoint.core.locations import SETTINGS_FILE, Locations
 from gistpoint.core.text import visible
 from gistpoint.tui.base_screen import BREAKPOINTS, BaseScreen, is_being_removed, with_ancestors
-from gistpoint.tui.commands.output import require_drawable
 from gistpoint.tui.crash_log import write_crash
 from gistpoint.tui.drafts import UnsentTexts
 from gistpoint.tui.jobs import JobFailed
 from gistpoint.tui.keys import KeyScope, bindings_of, settings_of, shown_key
-from gistpoint.tui.machine_errors import CrashReport, crash_report
+from gistpoint.tui.machine_errors import CrashReport, crash_report, require_drawable
 from gistpoint.tui.starting import START_S, resume_collecting
 from gistpoint.tui.themes import DEFAULT, OWN, is_built_in, theme_named
 from gistpoint.tui.type_ahead import Followed, TypeAhead

@@ -17,6 +17,7 @@ from typing import NamedTuple
 
 from gistpoint.core.errors import UserError
 from gistpoint.core.locations import Locations, OddFileError
+from gistpoint.tui import signs
 
 _NEARLY_FULL = 1 << 16
 """The free bytes below which a file system counts as full."""
@@ -144,3 +145,17 @@ def _full_places() -> Iterator[str]:
             disk = os.statvfs(found)
             if disk.f_bavail * disk.f_frsize < _NEARLY_FULL:
                 yield str(place.absolute())
+
+
+def require_drawable() -> None:
+    """Raise `UserError` if the terminal's encoding does not have the characters of the screens."""
+    if os.environ.get("TEXTUAL_DRIVER"):
+        return
+    encoding = sys.stdout.encoding or "ascii"
+    try:
+        signs.GOOD.encode(encoding)
+    except UnicodeEncodeError as error:
+        raise UserError(
+            f"The screens need a terminal with UTF-8, and this one is set to {encoding}.",
+            hint="Set LANG=C.UTF-8 without PYTHONIOENCODING. Commands that print work as they are.",
+        ) from error

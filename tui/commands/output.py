@@ -19,8 +19,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TextIO
 
 from gistpoint.core.errors import UserError
-from gistpoint.core.text import visible, visible_line
+from gistpoint.core.text import visible, visible_line, whole_number
 from gistpoint.tui import signs
+from gistpoint.tui.machine_errors import require_drawable
 
 if TYPE_CHECKING:
     from gistpoint.tui.tables import Column, Row
@@ -242,7 +243,8 @@ def _remove_abandoned(target: Path) -> None:
     """Remove what processes left that were killed while they wrote this file."""
     for part in target.parent.glob(f".{escape(target.name[:200])}.*.part"):
         writer = part.name.removesuffix(".part").rpartition(".")[2]
-        if writer.isdecimal() and not _is_running(int(writer)):
+        process = whole_number(writer)
+        if process is not None and not _is_running(process):
             part.unlink(missing_ok=True)
 
 
@@ -267,20 +269,6 @@ def make_folder(folder: Path) -> None:
 def interactive() -> bool:
     """Return whether a screen can be shown: on a terminal, or in a browser through Textual's driver."""
     return bool(os.environ.get("TEXTUAL_DRIVER")) or (sys.stdin.isatty() and sys.stdout.isatty())
-
-
-def require_drawable() -> None:
-    """Raise `UserError` if the terminal's encoding does not have the characters of the screens."""
-    if os.environ.get("TEXTUAL_DRIVER"):
-        return
-    encoding = sys.stdout.encoding or "ascii"
-    try:
-        signs.GOOD.encode(encoding)
-    except UnicodeEncodeError as error:
-        raise UserError(
-            f"The screens need a terminal with UTF-8, and this one is set to {encoding}.",
-            hint="Set LANG=C.UTF-8 without PYTHONIOENCODING. Commands that print work as they are.",
-        ) from error
 
 
 class NoTerminalError(UserError):
