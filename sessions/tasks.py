@@ -86,9 +86,10 @@ class TaskStore:
         The first few are read from their folders; then all are read at once, which the index makes faster.
         """
         self._asked += 1
-        folder = self._folder_of(task_id) if self._asked <= _FEW and self._by_id is None else None
-        if folder is not None:
-            return self._task(folder)
+        if self._asked <= _FEW and self._by_id is None:
+            with suppress(UserError, OSError):
+                if (folder := self._folder_of(task_id)) is not None:
+                    return self._task(folder)
         if self._by_id is None:  # a folder may also have another name than its task
             self._by_id = {task.id: task for task in self.tasks() if isinstance(task, Task)}
         return self._by_id.get(task_id)
@@ -216,17 +217,18 @@ class TaskStore:
 
 
 class TaskTitles:
-    """Authors' titles of tasks by id, for lists that know only ids. Tasks are read for the first title."""
+    """Authors' titles of tasks by id, for lists that know only ids. A task is read for its first title."""
 
     def __init__(self, store: TaskStore) -> None:
         self._store = store
-        self._known: dict[str, str] | None = None
+        self._known: dict[str, str] = {}
 
     def __call__(self, task_id: str) -> str:
         """Return the title of a task; the beginning of its id if it is not stored here."""
-        if self._known is None:
-            self._known = {t.id: author_title(t) for t in self._store.tasks() if isinstance(t, Task)}
-        return self._known.get(task_id) or task_id[:12]
+        if task_id not in self._known:
+            task = self._store.stored(task_id)
+            self._known[task_id] = task_id[:12] if task is None else author_title(task)
+        return self._known[task_id]
 
 
 _LISTED = 5

@@ -9,7 +9,6 @@ from __future__ import annotations
 import errno
 import os
 import sys
-import tempfile
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -131,6 +130,8 @@ def _is_writable(stream: object) -> bool:
 
 def _temporary() -> Path:
     """Return the folder of temporary files; the first candidate if none can be written."""
+    import tempfile  # the help must not wait for it
+
     try:
         return Path(tempfile.gettempdir())
     except OSError:

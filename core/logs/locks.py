@@ -5,7 +5,7 @@ from __future__ import annotations
 import fcntl
 import os
 import time
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from pathlib import Path
 
 from gistpoint.core.errors import UserError
@@ -90,6 +90,13 @@ def is_held(path: Path) -> bool:
             return True  # unknown, so not free
 
 
+def _remove_empty(lock: FileLock) -> None:
+    """Delete a file that was probably made for the lock: without locks, nobody writes anything into it."""
+    with suppress(OSError):
+        if isinstance(lock.place, Path) and not os.fstat(lock.file).st_size:
+            lock.place.unlink()
+
+
 def _lock(lock: FileLock, how: int) -> bool:
     """Lock an open file; return False if it is held and `how` does not wait.
 
@@ -100,6 +107,7 @@ def _lock(lock: FileLock, how: int) -> bool:
     except BlockingIOError:
         return False
     except OSError as error:
+        _remove_empty(lock)
         lock.release()
         raise NoLocksError(
             f"{lock.place if isinstance(lock.place, Path) else 'A folder'} can't be locked:"

@@ -330,8 +330,7 @@ def task_named(name: str) -> Task:
 
 def task_titles() -> TaskTitles:
     """Return a function from a task's id to its title for authors, for the user's and the demo's tasks."""
-    locations = Locations.of_user()
-    return TaskTitles(TaskStore(locations.tasks, demo=locations.demo))
+    return TaskTitles(store_of_tasks())
 
 
 def store_of_tasks() -> TaskStore:

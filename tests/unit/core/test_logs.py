@@ -228,3 +228,15 @@ def test_a_file_system_without_locks_is_told(tmp_path: Path, monkeypatch: pytest
 def test_a_file_that_can_not_be_opened_is_an_os_error(tmp_path: Path) -> None:
     with pytest.raises(IsADirectoryError):
         FileLock(tmp_path)
+
+
+def test_without_locks_no_empty_file_is_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def flock(*_: object) -> None:
+        raise OSError(errno.ENOLCK, "No locks available")
+
+    monkeypatch.setattr("fcntl.flock", flock)
+    (tmp_path / "filled").write_text("a line\n")
+    for name in ("new", "filled"):
+        with pytest.raises(NoLocksError, match=name):
+            wait_for(tmp_path / name)
+    assert [path.name for path in tmp_path.iterdir()] == ["filled"]
