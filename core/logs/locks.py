@@ -29,6 +29,7 @@ class FileLock(AbstractContextManager["FileLock"]):
         A link is not followed: in a shared folder it could lead to any of the user's files.
         """
         self.place, self.file = place, -1
+        self.is_new = isinstance(place, Path) and not place.exists()
         self.file = open_regular(place, APPENDING, links=False) if isinstance(place, Path) else place
 
     def __exit__(self, *_: object) -> None:
@@ -91,9 +92,9 @@ def is_held(path: Path) -> bool:
 
 
 def _remove_empty(lock: FileLock) -> None:
-    """Delete a file that was probably made for the lock: without locks, nobody writes anything into it."""
+    """Delete the file that was made for a lock: without locks, nobody writes anything into it."""
     with suppress(OSError):
-        if isinstance(lock.place, Path) and not os.fstat(lock.file).st_size:
+        if isinstance(lock.place, Path) and lock.is_new and not os.fstat(lock.file).st_size:
             lock.place.unlink()
 
 
