@@ -52,6 +52,7 @@ PAGES: tuple[ReviewPage, ...] = (
     ReviewPage("hits", "Hits", "f8", "The results of the search", "..search:HitList"),
     ReviewPage("run", "Run", "i", "Known facts about the run, and what is missing", ".texts:RunInfoPage"),
     ReviewPage("profile", "Profile", "f12", "What happened in the run, at a glance", ".profile:ProfilePage"),
+    ReviewPage("times", "Times", "percent_sign", "How long model and tools took", ".times:TimesPage"),
     ReviewPage("replay", "Replay", "A", "Results of its calls when repeated here", ".texts:ReplayPage"),
     ReviewPage(
         "gist",

@@ -217,6 +217,7 @@ def _extra_members(document: RunDocument, step: Step, *, agent: bool) -> dict[st
         "derived": [*sorted(step.derived)],
         "links": [*step.links],
     }
+    kept |= {name: at for name, at in (("asked", step.asked), ("replied", step.replied)) if at is not None}
     if not agent and step.thought:
         kept["thought"] = _full_text(document, step.thought)
     if step.diff is not None:

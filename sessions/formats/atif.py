@@ -235,6 +235,8 @@ def _restored(step: Step, ours: dict[str, Json]) -> Step:
         model=text("model", step.model),
         started=as_float(ours["started"]) if "started" in ours else step.started,
         ended=as_float(ours.get("ended")),
+        asked=as_float(ours.get("asked")),
+        replied=as_float(ours.get("replied")),
         cost=as_float(ours["cost"]) if "cost" in ours else step.cost,
         tokens=Tokens(*(as_int(tokens.get(key)) for key in ("prompt", "completion", "cached", "reasoning"))),
         state=as_dict(ours.get("state")),

@@ -226,6 +226,7 @@ def _streamed(index: int, raws: Sequence[Raw], records: list[Record]) -> Step:
         .edits(edits_of(made))
         .diffs(diffs)
         .over(times_of(records, "timestamp_ms"))
+        .replied(record.time("timestamp_ms") for record in records if record.get("subtype") != "completed")
         .flag_if(any_failed(results), "error")
         .derived("kind", "ended")
         .build()

@@ -6,7 +6,7 @@ events that change the conversation are separate steps; what only traces request
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from gistpoint.sessions.formats.shared.calls import call_of_function, edits_of, kind_of
 from gistpoint.sessions.records.building import StepBuilder, Tally, any_error, asking_kind
@@ -102,6 +102,11 @@ def _tokens(usage: Record) -> Tokens:
     return Tokens(prompt, usage.whole("output"), read)
 
 
+def _times(records: list[Record], *events: str) -> Iterator[float | None]:
+    """Yield the times of the records of some kinds of events."""
+    return (record.time("time") for record in records if record.get("event", "type") in events)
+
+
 def _reply(index: int, raws: Sequence[Raw], records: list[Record]) -> Step:
     events = [record.inner("event") for record in records]
     parts = [event.inner("part") for event in of_type(events, "content.part")]
@@ -119,6 +124,9 @@ def _reply(index: int, raws: Sequence[Raw], records: list[Record]) -> Step:
         .results(results)
         .edits(edits_of(calls))
         .over(times_of(records, "time"))
+        .replied(
+            _times(records, "content.part", "tool.call"), asked=next(_times(records, "step.begin"), None)
+        )
         .spent(_tokens(ended.inner("usage")))
         .state({"approvals": list(map(compact, other))} if other else {})
         .flag_if(any_error(results), "error")

@@ -311,6 +311,7 @@ def _v1_action(index: int, raws: Sequence[Raw], events: list[Record]) -> Step:
         .results(results)
         .edits(edits_of(calls))
         .span(head.time("timestamp"), latest(times_of(answers, "timestamp")))
+        .replied(times_of(actions, "timestamp"))
         .naive(head.get("timestamp"))
         .state(head.kept("summary"))
         .flag_if(any_failed(results), "error")

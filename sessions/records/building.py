@@ -111,6 +111,11 @@ class StepBuilder:
         known = [at for at in times if at is not None]
         return self.span(min(known, default=None), max(known, default=None))
 
+    def replied(self, times: Iterable[float | None], *, asked: float | None = None) -> StepBuilder:
+        """Set when the reply was complete, the latest of some times, and when the model was asked for it."""
+        self._fields["replied"], self._fields["asked"] = latest(times), asked
+        return self
+
     def spent(self, tokens: Tokens, cost: float | None = None) -> StepBuilder:
         """Set the tokens, and the cost in US dollars."""
         self._fields["tokens"], self._fields["cost"] = tokens, cost

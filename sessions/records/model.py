@@ -222,6 +222,10 @@ class Step:
     results: tuple[Result, ...] = ()
     started: float | None = None
     ended: float | None = None
+    asked: float | None = None
+    """When the model was asked for the reply; None if the format records only when it came."""
+    replied: float | None = None
+    """When the last part of the reply came; None if `started` is that time, or if there is no reply."""
     tokens: Tokens = field(default_factory=Tokens)
     cost: float | None = None
     """The cost in US dollars; None if it is not recorded."""

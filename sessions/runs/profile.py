@@ -280,7 +280,7 @@ class Profiler:
 
     def _count(self, step: Step, marked: StepMarks, found: Bin, seconds: float) -> None:
         """Count a step of the solver, and enter it in `found`, its own bin."""
-        work = _work_of(step, marked)
+        work = work_of(step)
         marks = marked.marks & self._counted.keys()
         if work is None:
             marks -= {StepMark.ERROR}  # nothing was called: an error of the program or its provider
@@ -362,11 +362,12 @@ def profile_of(document: RunDocument, goals: Iterable[Goal] = (), *, cancel: Can
     return profiler.profile()
 
 
-def _work_of(step: Step, marked: StepMarks) -> Work | None:
+def work_of(step: Step) -> Work | None:
+    """Return the kind of work that a step of the solver does; None if it calls nothing."""
     work = _WORK_OF.get(step.kind)
     if work is None and step.calls:
         return Work.RUN  # the call failed, or its tool is unknown
-    if work is Work.RUN and StepMark.TEST_RUN in marked.marks:
+    if work is Work.RUN and "test_run" in step.state:
         return Work.TEST
     return work
 

@@ -260,5 +260,6 @@ REVIEW_KEYS: tuple[Key, ...] = (
     ),
     _searching("search.runs", "alt+a", "runs", "All runs", "Search in all runs of the list, or in this one"),
     _searching("search.close", "escape", "close", "Close", "Close the search, keeping its hits"),
+    _reading("times.view", "s", "view", "Longest, sums", "List the longest first, then sums, then all"),
     _reading("step.unfold", "o", "unfold", "Unfold", "Show folded parts in full, or fold them again"),
 )

@@ -97,13 +97,15 @@ WORDS: tuple[KeyWord, ...] = (
     KeyWord("a A", "replay (again), its result", "review.replay page.replay"),
     KeyWord("o", "open or unfold what is folded", "step.unfold steps.unfold runs.fold_all results.fold"),
     KeyWord(
-        "s tilde", "sort, reverse the order", "home.sort home.reverse runs.sort runs.reverse profiles.sort"
+        "s tilde",
+        "sort, reverse the order",
+        "home.sort home.reverse runs.sort runs.reverse profiles.sort times.view",
     ),
     KeyWord("ampersand", "group", "runs.group"),
     KeyWord("less_than_sign greater_than_sign", "callers, callees", "places.callers places.callees"),
     KeyWord("equals_sign", "the other side", "places.side"),
     KeyWord("exclamation_mark", "check", "trial.check"),
-    KeyWord("percent_sign", "measure", "trial.metrics"),
+    KeyWord("percent_sign", "measure", "trial.metrics page.times"),
     KeyWord("asterisk plus minus", "play, faster, slower", "play.toggle play.faster play.slower"),
     KeyWord("t", "text raw or as a terminal shows it", "text.terminal"),
     KeyWord("w z alt+z", "wrap, zoom", "view.wrap review.wrap solve.wrap app.zoom"),

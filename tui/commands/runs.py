@@ -259,22 +259,19 @@ class ShowRun(Request):
     step: int | None = None
     json: bool = False
     profile: bool = False
+    times: bool = False
+    csv: bool = False
     whole: bool = False
     read_as: str = ""
 
 
 def show(request: ShowRun) -> int:
-    """Print a run, one of its steps, or its profile. Return 1 if the run is doubtful.
+    """Print a run, one of its steps, its profile or its times. Return 1 if the run is doubtful.
 
-    Raises `UserError` if there is no such step, or if both a step and a profile are requested.
+    Raises `UserError` if there is no such step, or if options are given that exclude each other.
     """
     read_files_as(request.read_as)
-    if request.profile and request.step is not None:
-        raise UserError(
-            "--profile shows the whole run, but --step shows one step.", hint="Give one of the two."
-        )
-    if request.whole and (request.step is None or request.json):
-        raise UserError("--whole is about the text of one step.", hint="Give --step too, and not --json.")
+    _check(request)
     document = open_named(request.recorded)
     if request.step is None:
         _settled(document)
@@ -282,6 +279,11 @@ def show(request: ShowRun) -> int:
         from gistpoint.tui.commands.profiles import print_profile
 
         print_profile(document, as_json=request.json)
+        return _doubted(document)
+    if request.times:
+        from gistpoint.tui.commands.times import print_times
+
+        print_times(document, as_json=request.json, as_csv=request.csv)
         return _doubted(document)
     if request.step is not None and not document.ensure(request.step - 1):
         count = document.step_count
@@ -303,6 +305,21 @@ def show(request: ShowRun) -> int:
         document.build()
         print(json.dumps(atif_step(document, request.step - 1), indent=2))
     return _doubted(document)
+
+
+def _check(request: ShowRun) -> None:
+    """Raise `UserError` if options are given that exclude each other."""
+    whole_run = "--profile" if request.profile else "--times" if request.times else ""
+    if whole_run and request.step is not None:
+        raise UserError(
+            f"{whole_run} shows the whole run, but --step shows one step.", hint="Give one of the two."
+        )
+    if request.profile and request.times:
+        raise UserError("--profile and --times are two outputs.", hint="Give one of the two.")
+    if request.csv and (request.json or not request.times):
+        raise UserError("--csv prints the times of steps.", hint="Give --times too, and not --json.")
+    if request.whole and (request.step is None or request.json):
+        raise UserError("--whole is about the texts of one step.", hint="Give --step too, and not --json.")
 
 
 def _doubted(document: RunDocument) -> int:
@@ -548,9 +565,11 @@ SHOW = CliCommand(
     {
         "recorded": _RUN,
         "step": option("everything in step N, counted from 1", metavar="N", read=_step_number),
-        "json": option("the run, or the step, as ATIF; a profile as JSON"),
+        "json": option("the run, or the step, as ATIF; a profile or times as JSON"),
         "profile": option("the work by time, waste, test runs and context"),
-        "whole": option("with --step, all text, however long"),
+        "times": option("how long the model and each tool took"),
+        "csv": option("with --times, a line for each step"),
+        "whole": option("with --step, all of each text, however long"),
         "read_as": READ_AS,
     },
 )

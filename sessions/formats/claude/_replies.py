@@ -51,6 +51,7 @@ def reply_step(index: int, raws: Sequence[Raw], records: list[Record]) -> Step:
         .edits(edits or edits_of(calls))
         .diffs(map(_diff, known))
         .over(times_of(records, "timestamp"))
+        .replied(times_of(replies, "timestamp"))
         .naive(replies[0].get("timestamp"))
         # Each record of a reply repeats its usage, as counted when the record was written: the last one
         # counts.

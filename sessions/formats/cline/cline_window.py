@@ -244,6 +244,10 @@ def _reply(index: int, raws: Sequence[Raw], records: list[Record]) -> Step:
         .results(results)
         .edits(edits_of(made))
         .over(times_of(records, "ts"))
+        .replied(
+            times_of(_of_kind(records, "reasoning", *_TEXTS, *_CALLS), "ts"),
+            asked=next(times_of(requests, "ts"), None),
+        )
         .spent(*_spent(request))
         .model(next((_model(record) for record in records if record.get("modelInfo")), ""))
         .flag_if(broken, "error")

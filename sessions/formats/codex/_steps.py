@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TypeAlias, TypeVar
 
 from gistpoint.sessions.formats.codex._records import (
@@ -94,6 +94,7 @@ def reply_step(index: int, raws: Sequence[Raw], records: list[_CodexRecord], mod
         .edits(reply.made(reply.edits) or edits_of(calls))
         .diffs(reply.made(reply.diffs))
         .over(times_of(wholes, "timestamp"))
+        .replied(times_of(map(Record, _written(records)), "timestamp"))
         .naive(wholes[0].get("timestamp"))
         .spent(reply.tokens)
         .model(model)
@@ -102,6 +103,13 @@ def reply_step(index: int, raws: Sequence[Raw], records: list[_CodexRecord], mod
         .links(links)
         .build()
     )
+
+
+def _written(records: list[_CodexRecord]) -> Iterator[dict[str, Json]]:
+    """Yield the records that the model wrote: its messages, thoughts and calls, but no outputs or events."""
+    for envelope, kind, _, whole in records:
+        if envelope == "response_item" and not is_output(kind):
+            yield whole
 
 
 class _Reply:

@@ -220,6 +220,7 @@ def _reply(index: int, raws: Sequence[Raw], events: list[Record]) -> Step:
         .results(results)
         .edits(edits_of(made))
         .over(times_of(events, "timestamp"))
+        .replied(times_of(of_type(events, "assistant.message"), "timestamp"))
         .naive(events[0].get("timestamp"))
         .spent(Tokens(None, reply.whole("outputTokens")))
         .model(reply.word("model"))

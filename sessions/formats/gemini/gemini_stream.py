@@ -115,6 +115,7 @@ def _reply_step(index: int, raws: Sequence[Raw], events: list[Record]) -> Step:
         .results(results)
         .edits(edits_of(calls))
         .over(times_of(events, "timestamp"))
+        .replied(times_of(of_type(events, "message", "tool_use"), "timestamp"))
         .naive(events[0].get("timestamp"))
         .flag_if(any_error(results), "error")
         .derived("kind", "ended")

@@ -161,6 +161,7 @@ def _reply_step(index: int, raws: Sequence[Raw], records: list[Record], *, taken
         .edits(edits or edits_of(calls))
         .diffs(diff for diff, _ in changes)
         .over(times_of(records, "timestamp"))
+        .replied(times_of(replies, "timestamp"))
         .naive(records[0].get("timestamp"))
         .spent(google_tokens(counted[-1].members if counted else {}))
         .model(next(filter(None, words_of(replies, "model")), ""))

@@ -184,6 +184,7 @@ def _turn(index: int, raws: Sequence[Raw], events: list[Record]) -> Step:
     # The tools' own events replace the calls of a reply that names none.
     calls = tuple([*parts.calls, *map(_call, reply.objects("tool_calls"))] or map(_call, tools))
     results = [*parts.results, *map(_result, tools), *map(answer, answers)]
+    begun = head.time("timestamp")
     return (
         StepBuilder(
             index, raws, Actor.AGENT, kind_of(calls), joined([head.word("event"), model.word("role")], " ")
@@ -193,7 +194,8 @@ def _turn(index: int, raws: Sequence[Raw], events: list[Record]) -> Step:
         .calls(calls)
         .results(results)
         .edits(edits_of(calls))
-        .span(head.time("timestamp"), latest(times_of(events, "completed")))
+        .span(begun, latest(times_of(events, "completed")))
+        .replied([model.time("completed") if model else begun], asked=model.time("timestamp") or begun)
         .naive(head.get("timestamp"))
         .spent(_tokens(model), _cost(model))
         .model(as_str(model.inner("output").first("model") or model.get("model")))

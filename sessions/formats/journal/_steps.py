@@ -465,12 +465,18 @@ def _reply(index: int, raws: Sequence[Raw], main: _Line, turn: ModelTurn, actor:
         .thought(turn.reasoning or "")
         .text(_joined(turn.content, turn.refusal or ""))
         .span(main.at)
+        .replied([main.at], asked=_asked(main, state))
         .spent(tokens, cost)
         .model(turn.model)
         .state(state)
         .id(as_str(main.fields.get("seq")))
         .build()
     )
+
+
+def _asked(main: _Line, state: dict[str, Json]) -> float | None:
+    latency = in_seconds(as_float(state.get("latency_ms")))
+    return None if latency is None or main.at is None else main.at - latency
 
 
 def _cost(turn: ModelTurn) -> tuple[Tokens, float | None]:

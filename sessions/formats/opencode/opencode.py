@@ -30,6 +30,7 @@ from gistpoint.sessions.records.record import (
     of_type,
     records_in,
     texts_of,
+    times_of,
     words_of,
 )
 from gistpoint.sessions.records.scanning import RawRecord
@@ -197,6 +198,7 @@ def _reply_step(index: int, raws: Sequence[Raw], info: Record, parts: list[Recor
         .edits([*edits_of(calls), *map(FileEdit, changed)])
         .diffs(diffs)
         .span(info.time("time", "created"), info.time("time", "completed"))
+        .replied(_replied(info, parts), asked=info.time("time", "created"))
         .spent(_tokens(info), info.number("cost") or None)
         .model(info.word("modelID"))
         .state(info.inner("path").kept("cwd"))
@@ -206,6 +208,14 @@ def _reply_step(index: int, raws: Sequence[Raw], info: Record, parts: list[Recor
         .id(info.word("id"))
         .build()
     )
+
+
+def _replied(info: Record, parts: list[Record]) -> list[float | None]:
+    """Return the times at which the reply was still coming; its tools run before the message is completed."""
+    begun = [at for at in times_of(of_type(parts, "tool"), "state", "time", "start") if at is not None]
+    if not begun:
+        return [info.time("time", "completed")]
+    return [*times_of(of_type(parts, "text", "reasoning"), "time", "end"), min(begun)]
 
 
 def _call(part: Record) -> RunCall:

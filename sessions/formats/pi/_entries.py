@@ -65,6 +65,7 @@ def _reply(index: int, raws: Sequence[Raw], entries: list[Record]) -> Step:
         .calls(calls)
         .results(results)
         .over(times_of(entries, "timestamp"))
+        .replied(times_of(entries[:1], "timestamp"), asked=message.time("timestamp"))
         .spent(*spent(message))
         .model(message.word("model"))
         .flag_if(broken or any_error(results), "error")

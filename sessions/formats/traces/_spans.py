@@ -279,6 +279,7 @@ class TraceReader(DividedReader):
             work.builder(index, raws, kind, span.name)
             .thought(*parts.thought)
             .text(parts.text, span.error)
+            .replied([span.ended], asked=span.started)
             .spent(span.tokens, span.cost)
             .model(span.model)
             .flag_if(span.error or any_error(work.results), "error")
@@ -381,7 +382,9 @@ class _Work:
             .calls(made)
             .results(_without_repeats(self.results))
         )
-        return builder.edits(edits_of(made)).over(self.times).derived("kind")
+        begun = min((at for at in self.times if at is not None), default=None)
+        # Without the span of a model, there was no reply to wait for.
+        return builder.edits(edits_of(made)).over(self.times).replied([begun], asked=begun).derived("kind")
 
 
 def _key(message: dict[str, Json]) -> str:

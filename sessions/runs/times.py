@@ -1,0 +1,370 @@
+"""Measures how long the model and the tools of a run took, in each step and in sum.
+
+The steps are read once, in order. What is kept of a step is a few numbers, however long the run is.
+"""
+
+from __future__ import annotations
+
+import math
+from array import array
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from heapq import nlargest
+from typing import NamedTuple
+
+from gistpoint.core.running import NEVER, CancelToken
+from gistpoint.sessions.records.model import Actor, RunCall, Step, StepKind
+from gistpoint.sessions.records.values import first_known
+from gistpoint.sessions.runs.document import RunDocument
+from gistpoint.sessions.runs.facts import is_of_solver
+from gistpoint.sessions.runs.profile import WORKS, Work, work_of
+
+MOST_TOOLS = 500
+"""The maximum number of tools with sums of their own; the calls of all others are added up together."""
+OTHER_TOOLS = "other tools"
+_NAMED = 3
+"""The maximum number of tools that are named for calls whose time can't be divided among them."""
+_LONGEST_S = 10 * 365 * 86_400.0
+_BREAKS = frozenset({StepKind.PAUSE, StepKind.DAMAGED, StepKind.END})
+_RESUMED = "process_started"
+"""The label of a step of gistpoint's own attempts, before which the program was not running."""
+
+
+class StepTime(NamedTuple):
+    """The seconds of a step: of the wait for its reply, and of its calls; None if they are unknown.
+
+    `user` and `unknown` are spent before or within the step by neither of the two.
+    """
+
+    model: float | None = None
+    tools: float | None = None
+    user: float = 0.0
+    unknown: float = 0.0
+    tool: str = ""
+    """The tools that are called, joined with `+`; empty without a call."""
+
+    @property
+    def busy(self) -> float:
+        """The known seconds of the model and the tools."""
+        return (self.model or 0.0) + (self.tools or 0.0)
+
+
+@dataclass(slots=True)
+class TimeSum:
+    """Calls of a tool, or replies: their number, and the seconds of those with a known time."""
+
+    count: int = 0
+    timed: int = 0
+    total: float = 0.0
+    longest: float = 0.0
+    longest_step: int | None = None
+    _each: array[float] = field(default_factory=lambda: array("f"))
+
+    def add(self, step: int, seconds: float | None) -> None:
+        """Add one call or reply."""
+        self.count += 1
+        if seconds is None:
+            return
+        self.timed += 1
+        self._each.append(seconds)
+        self._add(step, seconds)
+
+    def add_together(self, step: int, count: int, seconds: float | None) -> None:
+        """Add the calls of a step, of which only the time of all together is known."""
+        self.count += count
+        if seconds is not None:
+            self.timed += count
+            self._add(step, seconds)
+
+    def _add(self, step: int, seconds: float) -> None:
+        self.total += seconds
+        if self.longest_step is None or seconds > self.longest:
+            self.longest, self.longest_step = seconds, step
+
+    @property
+    def median(self) -> float | None:
+        """The median of the calls or replies that were timed one by one; None without any."""
+        if not self._each:
+            return None
+        from statistics import median  # needed only where sums are shown
+
+        return float(median(self._each))
+
+
+@dataclass(slots=True)
+class PhaseTime:
+    """The number of the solver's steps with one kind of work, and the seconds of model and tools."""
+
+    steps: int = 0
+    model: float = 0.0
+    tools: float = 0.0
+
+
+class StepTimes:
+    """The times of the steps of a run, in a few bytes each. Append-only: a reader may use it meanwhile."""
+
+    def __init__(self) -> None:
+        self._model, self._tools, self._user, self._unknown = (array("f") for _ in range(4))
+        self._tool = array("L")
+        self.timed = array("L")
+        """The steps of which any time is known."""
+        self._names = [""]
+        self._numbers = {"": 0}
+
+    def add(self, time: StepTime) -> None:
+        """Add the next step."""
+        self._model.append(math.nan if time.model is None else time.model)
+        self._tools.append(math.nan if time.tools is None else time.tools)
+        if time.busy or time.user or time.unknown:
+            self.timed.append(len(self._tool))
+        self._user.append(time.user)
+        self._unknown.append(time.unknown)
+        number = self._numbers.get(time.tool)
+        if number is None:
+            name = time.tool if len(self._names) < MOST_TOOLS else OTHER_TOOLS
+            number = self._numbers.setdefault(name, len(self._names))
+            self._names += [name] if number == len(self._names) else []
+        self._tool.append(number)
+
+    def __len__(self) -> int:
+        return len(self._tool)
+
+    def __getitem__(self, step: int) -> StepTime:
+        model, tools = self._model[step], self._tools[step]
+        return StepTime(
+            None if math.isnan(model) else model,
+            None if math.isnan(tools) else tools,
+            self._user[step],
+            self._unknown[step],
+            self._names[self._tool[step]],
+        )
+
+    def longest(self, most: int) -> list[int]:
+        """Return the steps in which model and tools took longest, at most `most`, the longest first."""
+        busy = ((self[step].busy, -step) for step in self.timed)
+        return [-step for seconds, step in nlargest(most, busy) if seconds > 0]
+
+
+@dataclass(frozen=True, slots=True)
+class RunTimes:
+    """The times of a run, in seconds."""
+
+    steps: StepTimes
+    replies: TimeSum
+    tools: Mapping[str, TimeSum]
+    """By tool, the longest total first; calls whose time can't be divided are under the names of all."""
+    phases: Mapping[Work | None, PhaseTime]
+    """By kind of work, in the order of `WORKS`; None for steps of the solver without a call."""
+    tools_total: float
+    """The time in which calls ran; calls at the same time count once, unlike in the sums by tool."""
+    user: float
+    """The time between the solver's last step and a message of the user."""
+    unknown: float
+    longest: float
+    """The longest time that model and tools took in one step."""
+
+    @property
+    def is_known(self) -> bool:
+        """Whether any time is known."""
+        return bool(self.steps.timed)
+
+    @property
+    def calls(self) -> int:
+        """The number of calls."""
+        return sum(found.count for found in self.tools.values())
+
+    @property
+    def timed_calls(self) -> int:
+        """The number of calls with a known time."""
+        return sum(found.timed for found in self.tools.values())
+
+    @property
+    def missing(self) -> tuple[str, ...]:
+        """What can't be measured, because the file does not record it, in a few words each."""
+        found = (
+            (not self.replies.timed, "how long replies took"),
+            (bool(self.calls) and not self.timed_calls, "how long calls took"),
+            _partly(self.replies.timed, self.replies.count, "replies"),
+            _partly(self.timed_calls, self.calls, "calls"),
+        )
+        return tuple(words for applies, words in found if applies)
+
+
+def _partly(timed: int, count: int, what: str) -> tuple[bool, str]:
+    """Return whether only some of several replies or calls were timed, and words about the others."""
+    return 0 < timed < count, f"how long {count - timed:,} of {count:,} {what} took"
+
+
+class Timekeeper:
+    """Measures the times of a run; the steps are fed in order."""
+
+    def __init__(self) -> None:
+        self.fed = 0
+        """The number of steps fed so far."""
+        self._steps = StepTimes()
+        self._replies = TimeSum()
+        self._tools: dict[str, TimeSum] = {}
+        self._phases: dict[Work | None, PhaseTime] = {}
+        self._total, self._user, self._unknown, self._longest = 0.0, 0.0, 0.0, 0.0
+        self._ready: float | None = None
+        """The time from which the model had all it was waiting for; None if that is unknown."""
+        self._last: float | None = None
+        """The end of all that was measured so far."""
+
+    def feed(self, step: Step) -> StepTime:
+        """Add the next step, and return its times."""
+        self.fed += 1
+        found = self._of_solver(step) if is_of_solver(step) else self._of_other(step)
+        self._total += found.tools or 0.0
+        self._longest = max(self._longest, found.busy)
+        self._user += found.user
+        self._unknown += found.unknown
+        self._steps.add(found)
+        return found
+
+    def times(self) -> RunTimes:
+        """Return the times of the steps fed so far."""
+        tools = sorted(self._tools.items(), key=lambda item: (-item[1].total, -item[1].count, item[0]))
+        order = (*WORKS, None)
+        return RunTimes(
+            self._steps,
+            self._replies,
+            dict(tools),
+            {work: self._phases[work] for work in order if work in self._phases},
+            self._total,
+            self._user,
+            self._unknown,
+            self._longest,
+        )
+
+    # Steps of others: only messages of a user and results are what a model waits for
+
+    def _of_other(self, step: Step) -> StepTime:
+        at = step.started
+        if step.kind in _BREAKS or step.label == _RESUMED:
+            unknown = self._until(at)
+            self._ready, self._last = None, first_known((at, self._last))
+            return StepTime(unknown=unknown)
+        is_input = step.actor is Actor.USER or step.kind is StepKind.TASK
+        if at is None or not (is_input or step.results):
+            return StepTime()
+        before = self._until(at)
+        # A message may be written while the model is still at work.
+        self._ready = self._last = max(one for one in (at, step.ended, self._last) if one is not None)
+        return StepTime(user=before) if is_input else StepTime(unknown=before)
+
+    def _until(self, at: float | None) -> float:
+        """Return the seconds from the end of all that was measured to a time; 0 if they are unknown."""
+        return _seconds(self._last, at) or 0.0
+
+    # Steps of the solver
+
+    def _of_solver(self, step: Step) -> StepTime:
+        replied = step.replied
+        if replied is None and step.asked is None:
+            replied = step.started
+        had_reply = step.asked is None or step.asked != replied
+        asked = first_known((step.asked, self._ready))
+        model = _seconds(asked, replied) if had_reply else None
+        # No model replies at once: records with the same time were written together, some time later.
+        written_later = not model and step.asked is None
+        model = None if written_later else model
+        before = self._until(first_known((step.asked, replied if self._ready is None else None)))
+        tools, within = _of_calls(step, replied)
+        tools = None if written_later and not tools and not _recorded_durations(step) else tools
+        self._go_on(step, replied, tools)
+        if had_reply:
+            self._replies.add(step.index, model)
+        self._add_calls(step, tools)
+        phase = self._phases.setdefault(work_of(step), PhaseTime())
+        phase.steps += 1
+        phase.model += model or 0.0
+        phase.tools += tools or 0.0
+        return StepTime(model, tools, unknown=before + within, tool=_names(step))
+
+    def _go_on(self, step: Step, replied: float | None, tools: float | None) -> None:
+        """Find out from when the model can reply again."""
+        end = step.ended
+        if end is None and replied is not None and (tools is not None or not step.calls):
+            end = replied + (tools or 0.0)
+        self._ready = end
+        known = [at for at in (self._last, end, replied, step.started) if at is not None]
+        self._last = max(known, default=None)
+
+    def _add_calls(self, step: Step, tools: float | None) -> None:
+        if len(step.calls) == 1:
+            self._sum(step.calls[0].tool).add(step.index, tools)
+            return
+        each = [_recorded(step, call) for call in step.calls]
+        if step.calls and None not in each:
+            for call, seconds in zip(step.calls, each, strict=True):
+                self._sum(call.tool).add(step.index, seconds)
+        elif step.calls:
+            self._sum(_names(step)).add_together(step.index, len(step.calls), tools)
+
+    def _sum(self, tool: str) -> TimeSum:
+        known = self._tools.get(tool)
+        if known is None:
+            name = tool if len(self._tools) < MOST_TOOLS else OTHER_TOOLS
+            known = self._tools.setdefault(name, TimeSum())
+        return known
+
+
+def times_of(document: RunDocument, *, cancel: CancelToken = NEVER) -> RunTimes:
+    """Read a run to its end and return its times. Raises `CancelledError` when cancelled."""
+    document.build(cancel=cancel)
+    keeper = Timekeeper()
+    for step in document.steps():
+        cancel.check()
+        keeper.feed(step)
+    return keeper.times()
+
+
+def _names(step: Step) -> str:
+    """Return the tools that a step calls, each once; of more than a few, only some."""
+    names = sorted({call.tool or "?" for call in step.calls})
+    more = ["…"] if len(names) > _NAMED else []
+    return "+".join([*names[:_NAMED], *more])
+
+
+def _seconds(start: float | None, end: float | None) -> float | None:
+    """Return the seconds between two times; None if one is unknown, or if clocks contradict each other."""
+    return None if start is None or end is None else _sound(end - start)
+
+
+def _sound(seconds: float | None) -> float | None:
+    if seconds is None or not 0 <= seconds < _LONGEST_S:
+        return None
+    return seconds
+
+
+def _of_calls(step: Step, replied: float | None) -> tuple[float | None, float]:
+    """Return the seconds of a step's calls, None if unknown, and those before its end that are no call's.
+
+    Recorded durations are preferred to the time until the last result, in which a user may have been asked
+    for permission. Calls at the same time can't take longer together than that.
+    """
+    if not step.calls:
+        return None, 0.0
+    until_end = _seconds(first_known((replied, step.started)), step.ended)
+    each = [seconds for seconds in map(_sound, _recorded_durations(step)) if seconds is not None]
+    if len(each) < len(step.calls):
+        return first_known((until_end, sum(each) if each else None)), 0.0
+    if until_end is None:
+        return sum(each), 0.0
+    tools = min(sum(each), max(until_end, *each))
+    return tools, max(0.0, until_end - tools)
+
+
+def _recorded_durations(step: Step) -> list[float | None]:
+    """Return the duration of each result, None if unknown; empty if they were inferred from other times."""
+    is_inferred = "results.duration_s" in step.derived
+    return [] if is_inferred else [result.duration_s for result in step.results]
+
+
+def _recorded(step: Step, call: RunCall) -> float | None:
+    """Return the recorded seconds of a call; None if they are unknown."""
+    result = step.result_of(call)
+    if result is None or not _recorded_durations(step):
+        return None
+    return _sound(result.duration_s)

@@ -1,0 +1,168 @@
+"""How long model and tools took, from the times of steps alone."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from recorded_runs.repairs import journal_run
+from screens.review.reviewing import TURNS, mini_run
+
+from gistpoint.sessions.records.model import Actor, ByteRange, Result, RunCall, Step, StepKind
+from gistpoint.sessions.runs.opening import open_run
+from gistpoint.sessions.runs.profile import Work
+from gistpoint.sessions.runs.times import MOST_TOOLS, OTHER_TOOLS, RunTimes, Timekeeper, times_of
+from gistpoint.tui import cli
+
+
+def user(index: int, at: float | None) -> Step:
+    return Step(index, Actor.USER, StepKind.MESSAGE, ByteRange("", 0, 1), started=at)
+
+
+def reply(
+    index: int, at: float | None, *tools: str, end: float | None = None, took: tuple[float | None, ...] = ()
+) -> Step:
+    calls = tuple(RunCall(f"c{number}", tool) for number, tool in enumerate(tools))
+    durations = took or (None,) * len(tools)
+    results = tuple(Result(f"c{number}", duration_s=spent) for number, spent in enumerate(durations))
+    kind = StepKind.EXECUTE if tools else StepKind.MESSAGE
+    return Step(
+        index, Actor.AGENT, kind, ByteRange("", 0, 1), calls=calls, results=results, started=at, ended=end
+    )
+
+
+def measured(*steps: Step) -> RunTimes:
+    keeper = Timekeeper()
+    for step in steps:
+        keeper.feed(step)
+    return keeper.times()
+
+
+def test_the_wait_for_a_reply_is_the_models_and_the_wait_for_results_is_the_tools() -> None:
+    times = measured(
+        user(0, 100.0),
+        reply(1, 104.0, "bash", end=105.5),
+        reply(2, 107.5, "bash", end=117.5),
+        reply(3, 120.0),
+    )
+    assert [times.steps[n].model for n in range(4)] == [None, 4.0, 2.0, 2.5]
+    assert [times.steps[n].tools for n in range(4)] == [None, 1.5, 10.0, None]
+    assert (times.replies.total, times.replies.median, times.replies.longest_step) == (8.5, 2.5, 1)
+    tool = times.tools["bash"]
+    assert (tool.count, tool.total, tool.median, tool.longest, tool.longest_step) == (2, 11.5, 5.75, 10.0, 2)
+    assert times.phases[Work.RUN].tools == 11.5
+    assert times.phases[None].model == 2.5
+    assert (times.user, times.unknown, times.longest) == (0.0, 0.0, 12.0)
+    assert times.steps.longest(2) == [2, 1]
+
+
+def test_the_time_of_a_user_and_of_bookkeeping_is_nobodys() -> None:
+    note = Step(3, Actor.ENVIRONMENT, StepKind.STATE, ByteRange("", 0, 1), started=131.0)
+    times = measured(user(0, 100.0), reply(1, 104.0), user(2, 130.0), note, reply(4, 133.0))
+    assert times.user == 26.0
+    assert times.replies.total == 7.0
+    pause = Step(2, Actor.ENVIRONMENT, StepKind.PAUSE, ByteRange("", 0, 1), started=110.0)
+    times = measured(user(0, 100.0), reply(1, 104.0), pause, reply(3, 500.0))
+    assert (times.replies.total, times.replies.timed, times.unknown) == (4.0, 1, 396.0)
+
+
+def test_recorded_durations_are_preferred_and_the_rest_of_the_wait_is_unknown() -> None:
+    times = measured(user(0, 0.5), reply(1, 1.0, "read", "bash", end=11.0, took=(2.0, 3.0)))
+    assert (times.tools["read"].total, times.tools["bash"].total) == (2.0, 3.0)
+    assert (times.tools_total, times.unknown) == (5.0, 5.0)
+    at_once = measured(user(0, 0.5), reply(1, 1.0, "read", "bash", end=4.0, took=(3.0, 2.5)))
+    assert (at_once.tools_total, at_once.unknown) == (3.0, 0.0)
+    inferred = replace(
+        reply(1, 1.0, "a", "b", end=4.0, took=(1.0, 3.0)), derived=frozenset({"results.duration_s"})
+    )
+    assert {name: found.total for name, found in measured(inferred).tools.items()} == {"a+b": 3.0}
+
+
+def test_the_start_and_the_end_of_a_reply_count_where_they_are_recorded() -> None:
+    spans = replace(reply(1, 3.0, "bash", end=9.0), asked=3.0, replied=7.0)
+    times = measured(user(0, 1.0), spans)
+    assert times.steps[1][:4] == (4.0, 2.0, 0.0, 2.0)
+    no_reply = replace(reply(1, 3.0, "bash", end=9.0), asked=3.0, replied=3.0)
+    times = measured(user(0, 1.0), no_reply)
+    assert (times.replies.count, times.tools_total) == (0, 6.0)
+
+
+def test_what_is_not_recorded_has_no_number() -> None:
+    times = measured(user(0, None), reply(1, None, "bash"), reply(2, None))
+    assert not times.is_known
+    assert times.missing == ("how long replies took", "how long calls took")
+    # The time between two replies is not divided if the end of the call in between is not recorded.
+    times = measured(user(0, 1.0), reply(1, 3.0, "bash"), reply(2, 10.0))
+    assert (times.replies.total, times.unknown, times.timed_calls) == (2.0, 7.0, 0)
+    assert times.missing == ("how long calls took", "how long 1 of 2 replies took")
+    # A log with one time for a whole conversation does not record how long its replies took.
+    times = measured(user(0, 5.0), reply(1, 5.0, "bash", end=5.0), reply(2, 5.0))
+    assert not times.is_known
+    backwards = measured(user(0, 5.0), reply(1, 3.0, "bash", end=1.0), reply(2, float("inf")))
+    assert (backwards.replies.timed, backwards.timed_calls) == (0, 0)
+
+
+def test_a_message_that_waits_until_the_model_has_finished_counts_from_then() -> None:
+    times = measured(user(0, 1.0), reply(1, 2.0, "bash", end=9.0), user(2, 4.0), reply(3, 11.0))
+    assert (times.user, times.steps[3].model) == (0.0, 2.0)
+
+
+def test_sums_are_kept_for_a_limited_number_of_tools() -> None:
+    steps = [reply(n, 2.0 * n, f"tool {n}", end=2.0 * n + 1) for n in range(MOST_TOOLS + 50)]
+    times = measured(*steps)
+    assert len(times.tools) == MOST_TOOLS + 1
+    assert times.tools[OTHER_TOOLS].count == 50
+    assert times.steps[MOST_TOOLS + 20].tool == OTHER_TOOLS
+
+
+def test_an_own_attempt_has_times_of_its_solver_and_its_tools(tmp_path: Path) -> None:
+    times = times_of(open_run(journal_run(tmp_path)))
+    assert times.calls == times.timed_calls > 0
+
+
+def timed_run(path: Path) -> Path:
+    """Write a run in which a reply comes 3 s after what it answers, and a result 2 s after its call."""
+    mini_run(path, TURNS)
+    document: dict[str, Any] = json.loads(path.read_text("utf-8"))
+    time = 1_700_000_000.0
+    for message in document["messages"]:
+        time += 3.0 if message["role"] == "assistant" else 2.0
+        message.setdefault("extra", {})["timestamp"] = time
+    path.write_text(json.dumps(document), "utf-8")
+    return path
+
+
+def test_times_are_printed_as_text_json_and_csv(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run = str(timed_run(tmp_path / "run.traj.json"))
+    assert cli.main(["show", run, "--times"]) == 0
+    text = capsys.readouterr().out
+    assert "model 18.0s (60%)  tools 12.0s (40%)" in text
+    assert "bash\t6\t12.0s\t2.00s\t2.00s\t3" in text
+    assert cli.main(["show", run, "--times", "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["schema"] == "gistpoint.times/1"
+    assert (found["model"]["total_s"], found["tools_s"], found["by_work"]["test"]["tools_s"]) == (18, 12, 4)
+    assert found["by_step"][0] == {
+        "step": 3, "tools": "bash", "model_s": 3.0, "tools_s": 2.0, "user_s": 0.0, "unknown_s": 0.0,
+    }  # fmt: skip
+    assert cli.main(["show", run, "--times", "--csv"]) == 0
+    rows = list(csv.DictReader(io.StringIO(capsys.readouterr().out)))
+    assert [row["step"] for row in rows] == ["3", "4", "5", "6", "7", "8"]
+    assert cli.main(["show", str(mini_run(tmp_path / "b.traj.json", TURNS)), "--times"]) == 0
+    assert capsys.readouterr().out == "No times are recorded.\n"
+
+
+def test_options_that_exclude_each_other_are_refused(tmp_path: Path) -> None:
+    run = str(mini_run(tmp_path / "run.traj.json", TURNS))
+    for words in (
+        ["--times", "--step", "1"],
+        ["--times", "--profile"],
+        ["--csv"],
+        ["--times", "--csv", "--json"],
+    ):
+        assert cli.main(["show", run, *words]) == 2

@@ -1,0 +1,98 @@
+"""The times of a run as rows of styled raw text for the screen, and as tables for printing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from gistpoint.core.readable import duration
+from gistpoint.sessions.runs.profile import Work
+from gistpoint.sessions.runs.times import RunTimes, StepTime
+from gistpoint.tui import signs
+
+Pieces = list[tuple[str, str]]
+
+MODEL_STYLE, TOOLS_STYLE, MUTED = "$text-primary", "$text-warning", "$foreground 60%"
+LEGEND: Pieces = [
+    (signs.BLOCK, MODEL_STYLE),
+    (" model  ", ""),
+    (signs.SHADE, TOOLS_STYLE),
+    (" tools", ""),
+]
+TOOL_HEADINGS = ("tool", "calls", "total", "median", "longest", "step")
+PHASE_HEADINGS = ("work", "steps", "model", "tools")
+_MINUTES_S = 100.0
+"""The seconds from which on a time is written as minutes and seconds."""
+
+
+def seconds(value: float | None) -> str:
+    """Return seconds in a few characters: `0.35s`, `12.3s`, or `2:05` from 100 seconds on; empty for None."""
+    if value is None:
+        return ""
+    if value >= _MINUTES_S:
+        return duration(1000 * value)
+    return f"{value:.2f}s" if value < 10 else f"{value:.1f}s"
+
+
+def totals(times: RunTimes, *, is_person: bool = False) -> list[tuple[str, float | None]]:
+    """Return the parts of a run's time by name, in seconds; None for a part that is not recorded."""
+    return [
+        ("person" if is_person else "model", times.replies.total if times.replies.timed else None),
+        ("tools", times.tools_total if times.timed_calls else None),
+        ("user", times.user),
+        ("unknown", times.unknown),
+    ]
+
+
+def total_words(times: RunTimes, *, is_person: bool = False) -> str:
+    """Return the parts of a run's time with their shares; empty if no time is recorded at all."""
+    parts = [(name, value or 0.0) for name, value in totals(times, is_person=is_person)]
+    whole = sum(value for _, value in parts)
+    shares = [(name, value, round(100 * value / whole)) for name, value in parts if value]
+    return "  ".join(f"{name} {seconds(value)} ({share}%)" for name, value, share in shares if share)
+
+
+def missing_words(times: RunTimes) -> str:
+    """Return what could not be measured, as a sentence; empty if everything was."""
+    return f"Not recorded: {'; '.join(times.missing)}." if times.missing else ""
+
+
+def phase_name(work: Work | None) -> str:
+    """Return the name of a kind of work."""
+    return "no call" if work is None else work.value
+
+
+def tool_cells(times: RunTimes) -> Iterator[tuple[int | None, Sequence[str]]]:
+    """Yield the cells of each tool below `TOOL_HEADINGS`, with the step of its longest call, from 0."""
+    for name, found in times.tools.items():
+        step = found.longest_step
+        if step is None:
+            yield None, (name, f"{found.count:,}", "?", "", "", "")
+            continue
+        calls = f"{found.count:,}" if found.timed == found.count else f"{found.timed:,} of {found.count:,}"
+        figures = map(seconds, (found.total, found.median, found.longest))
+        yield step, (name, calls, *figures, f"{step + 1:,}")
+
+
+def phase_cells(times: RunTimes) -> Iterator[Sequence[str]]:
+    """Yield the cells of each kind of work below `PHASE_HEADINGS`."""
+    replies, calls = bool(times.replies.timed), bool(times.timed_calls)
+    for work, found in times.phases.items():
+        model = seconds(found.model) if replies else "?"
+        tools = "" if work is None else seconds(found.tools) if calls else "?"
+        yield phase_name(work), f"{found.steps:,}", model, tools
+
+
+def bar(time: StepTime, top: float, cells: int) -> Pieces:
+    """Return the bar of a step, on a scale on which `top` seconds fill `cells` cells.
+
+    A part with a known time has at least one cell, if there is room.
+    """
+    if top <= 0 or cells <= 0:
+        return []
+    model = _cells(time.model, top, cells)
+    tools = min(_cells(time.tools, top, cells), cells - model)
+    return [(signs.BLOCK * model, MODEL_STYLE), (signs.SHADE * tools, TOOLS_STYLE)]
+
+
+def _cells(value: float | None, top: float, cells: int) -> int:
+    return min(cells, max(1, round((value or 0.0) / top * cells))) if value else 0
