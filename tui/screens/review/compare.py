@@ -268,20 +268,22 @@ class CompareScreen(BaseScreen[None]):
         """Move to the next or the previous milestone."""
         if self._both is not None:
             rows = self._both.comparison.rows
-            self._go(by, lambda row: bool(rows[row].milestones))
+            self._go(by, lambda row: bool(rows[row].milestones), "milestone")
 
     def action_difference(self, by: int) -> None:
         """Move to the next or the previous row with a difference."""
         if self._both is not None:
-            self._go(by, self._both.comparison.different.__contains__)
+            self._go(by, self._both.comparison.different.__contains__, "difference")
 
-    def _go(self, by: int, is_wanted: Callable[[int], bool]) -> None:
-        """Move the cursor in the direction of `by` to the nearest wanted row, if there is one."""
+    def _go(self, by: int, is_wanted: Callable[[int], bool], name: str) -> None:
+        """Move the cursor in the direction of `by` to the nearest wanted row; report if there is none."""
         count, here = self.rows.count, self.rows.cursor
         places = range(here + 1, count) if by > 0 else range(here - 1, -1, -1)
         place = next(filter(is_wanted, places), None)
         if place is not None:
             self.rows.cursor = place
+        else:
+            self.app.notify(f"There is no {'later' if by > 0 else 'earlier'} {name}.")
 
     def action_diffs(self) -> None:
         """Switch between the steps and the changes of each run so far."""

@@ -92,8 +92,8 @@ class TimesPage(RunPage[TimesContent], RecordList):
         self._widths: list[int] = []
         self._here: int | None = None
         """The step on the screen when the page was last filled."""
-        self._made: tuple[RunDocument, Timekeeper] | None = None
-        """The run, and what was measured of it. Used only in the loader's thread."""
+        self._made: tuple[RunDocument, Timekeeper, bool] | None = None
+        """The run, what was measured, and whether a person made it. Used only in the loader's thread."""
         self._shown_at = 0.0
 
     # In the loader's thread
@@ -105,22 +105,17 @@ class TimesPage(RunPage[TimesContent], RecordList):
             document.advance()
             job.give_way()
         if self._made is None or self._made[0] is not document or self._made[1].fed > document.step_count:
-            self._made = document, Timekeeper()
-        keeper = self._made[1]
+            # A header sums up the whole run: it is asked for once.
+            self._made = document, Timekeeper(), document.header.actor is Actor.PERSON
+        _, keeper, is_person = self._made
         while keeper.fed < document.step_count:
             keeper.feed(document.step(keeper.fed))
             if keeper.fed % _SLICE == 0:
                 if time.monotonic() > self._shown_at + _SHOW_S:
                     self._shown_at = time.monotonic()
-                    job.report(self._show, self._measured(context, keeper))
+                    job.report(self._show, _measured(context, keeper, is_person))
                 job.give_way()
-        return self._measured(context, keeper)
-
-    @staticmethod
-    def _measured(context: PageContext, keeper: Timekeeper) -> TimesContent:
-        document = context.document
-        is_person = document.header.actor is Actor.PERSON
-        return TimesContent(keeper.times(), keeper.fed, document.step_count, context.index, is_person)
+        return _measured(context, keeper, is_person)
 
     # On the UI thread
 
@@ -246,6 +241,12 @@ class TimesPage(RunPage[TimesContent], RecordList):
             (words, ""),
             (f"  {apart}" if apart else "", MUTED),
         ]
+
+
+def _measured(context: PageContext, keeper: Timekeeper, is_person: bool) -> TimesContent:
+    return TimesContent(
+        keeper.times(), keeper.fed, context.document.step_count, context.index, is_person=is_person
+    )
 
 
 def _padded(pieces: Pieces, room: int) -> Pieces:
