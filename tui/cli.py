@@ -139,6 +139,7 @@ COMMANDS = (
     ),
     CommandRow("participant", "", "participant:PARTICIPANT", screen=True),
     CommandRow("runs", "list recorded runs, of people and agents, in any known format", "runs:LIST"),
+    CommandRow("runs compare", "compare the runs of each task: what each tried first", "run_trees:COMPARE"),
     CommandRow("show", "print a recorded run, or one step of it", "runs:SHOW"),
     CommandRow("search", "search recorded runs", "runs:SEARCH"),
     CommandRow("convert", "write a recorded run in another format", "runs:CONVERT"),
@@ -272,7 +273,7 @@ FIRST = (
 
 SECTIONS = {
     "Solve": ("demo", "solve", "attempt"),
-    "Review": ("review", "reviews", "findings", "runs", "show", "search", "convert", "glance"),
+    "Review": ("review", "reviews", "runs", "runs compare", "show", "search", "convert", "glance"),
     "Make": ("task", "gist", "code"),
     "Study": ("study", "serve"),
     "Agents": ("agent", "mcp", "replay", "rescore"),
@@ -375,7 +376,13 @@ def _with_new_name(words: Sequence[str]) -> list[str]:
         if tuple(words[: len(old)]) == old:
             print(f"`gistpoint {' '.join(old)}` is called `gistpoint {new}` now.", file=sys.stderr)
             return [*new.split(), *words[len(old) :]]
-    return [*words]
+    return [" ".join(words[:2]), *words[2:]] if " ".join(words[:2]) in _TWO_WORDS else [*words]
+
+
+_TWO_WORDS = frozenset(
+    row.name for row in COMMANDS if row.name.partition(" ")[0] in {other.name for other in COMMANDS}
+)
+"""The commands of two words of which the first one is a command too; the parser takes them for one word."""
 
 
 def _with_whole_names(words: Sequence[str]) -> Sequence[str]:

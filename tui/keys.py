@@ -190,6 +190,7 @@ SCOPE_WORDS = {
     KeyScope.PLACES_IN_RUNS: "Review: a search in all runs",
     KeyScope.COMPARE: "Review: two runs",
     KeyScope.PROFILES: "Review: many runs at a glance",
+    KeyScope.TREE: "Review: many runs of one task",
     KeyScope.VALIDATE: "Validate: the queue and its task",
     KeyScope.PLACES: "Validate: code",
     KeyScope.VALIDATE_GIST: "Validate: gists",

@@ -40,6 +40,7 @@ from gistpoint.tui.screens.help import rows_of, sections
 from gistpoint.tui.screens.home import HomeScreen
 from gistpoint.tui.screens.jump import JumpScreen, places
 from gistpoint.tui.screens.palette import CommandRows, Palette
+from gistpoint.tui.screens.review.action_tree import ActionTreeScreen
 from gistpoint.tui.screens.review.compare import CompareScreen
 from gistpoint.tui.screens.review.navigation import Navigation
 from gistpoint.tui.screens.review.open_run import OpenRun
@@ -85,6 +86,7 @@ OWNERS: dict[KeyScope, type] = {
     KeyScope.REVIEW: ReviewScreen,
     KeyScope.COMPARE: CompareScreen,
     KeyScope.PROFILES: ProfilesScreen,
+    KeyScope.TREE: ActionTreeScreen,
     KeyScope.VALIDATE: ValidateScreen,
     KeyScope.PLACES: CodePage,
     KeyScope.VALIDATE_GIST: GistPage,

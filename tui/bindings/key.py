@@ -25,6 +25,7 @@ class KeyScope(StrEnum):
     PLACES_IN_RUNS = "places_in_runs"
     COMPARE = "compare"
     PROFILES = "profiles"
+    TREE = "tree"
     VALIDATE = "validate"
     PLACES = "places"
     FILES = "files"

@@ -14,6 +14,7 @@ _review = KeyGroup("Review", KeyScope.REVIEW)
 _hide = KeyGroup("Kinds of steps", KeyScope.REVIEW)
 _comparing = KeyGroup("Comparing", KeyScope.COMPARE)
 _profiles = KeyGroup("At a glance", KeyScope.PROFILES)
+_tree = KeyGroup("Comparing", KeyScope.TREE)
 _lists = KeyGroup("Lists", KeyScope.READING)
 _searching = KeyGroup("Searching", KeyScope.READING)
 _reading = KeyGroup("Reading", KeyScope.READING)
@@ -65,7 +66,14 @@ REVIEW_KEYS: tuple[Key, ...] = (
     _runs("runs.fold", "left,h", "fold(True)", "Fold group", "Fold the group to its line"),
     _runs("runs.unfold", "right,l", "fold(False)", "Unfold group", "Unfold the group; so does Enter"),
     _runs("runs.pick", "space", "pick", "Pick", "Pick the run, to compare it or to open several", show=True),
-    _runs("runs.compare", "C", "compare", "Compare", "Show two picked runs side by side", show=True),
+    _runs(
+        "runs.compare",
+        "C",
+        "compare",
+        "Compare",
+        "Show two picked runs side by side, or all of one task as a tree",
+        show=True,
+    ),
     _runs("runs.profile", "f12", "profile", "Profile", "Show the listed or picked runs at a glance"),
     _runs("runs.search", "S", "search", "Search all", "Search in all runs of the list", show=True),
     _runs(
@@ -231,6 +239,42 @@ REVIEW_KEYS: tuple[Key, ...] = (
         "compare.open", "enter", "open", "Open", "Open the run under the cursor at this step", show=True
     ),
     _comparing("compare.leave", "escape,q", "leave", "Leave", "Go back to where you came from", show=True),
+    _tree(
+        "tree.difference",
+        "n",
+        "difference(1)",
+        "Difference",
+        "Go to the next place where runs part ways",
+        show=True,
+    ),
+    _tree("tree.difference_back", "N", "difference(-1)", "Difference before", "Go to the previous one"),
+    _tree(
+        "tree.fold",
+        "left,h",
+        "fold(True)",
+        "Fold",
+        "Hide what comes after this, or go to what comes before it",
+    ),
+    _tree("tree.unfold", "right,l", "fold(False)", "Unfold", "List what comes after this"),
+    _tree(
+        "tree.fold_all",
+        "o",
+        "fold_all",
+        "Fold all",
+        "Hide all but the first difference, or list everything",
+        show=True,
+    ),
+    _tree("tree.pick", "space", "pick", "Pick", "Pick a run, to compare it with another", show=True),
+    _tree(
+        "tree.compare",
+        "C",
+        "compare",
+        "Compare",
+        "Show two picked runs side by side, or two that part ways here",
+        show=True,
+    ),
+    _tree("tree.open", "enter", "open", "Open", "Open the run, or fold what comes after this", show=True),
+    _tree("tree.leave", "escape,q", "leave", "Leave", "Go back to the list", show=True),
     _profiles(
         "profiles.sort", "s", "sort", "Sort", "Sort the runs of a task by the next criterion", show=True
     ),

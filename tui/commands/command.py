@@ -388,8 +388,12 @@ def add_commands(top: CommandParser, commands: Iterable[CommandRow], groups: Map
     """Add all commands to a parser. `groups` contains the help on words that begin several commands."""
     found: dict[str, Any] = {"": _subparsers(top, required=False)}
     parsers = {"": top}
+    commands = tuple(commands)
+    alone = {command.name for command in commands}
     for command in commands:
         group, _, name = command.name.rpartition(" ")
+        if group in alone:  # `runs compare` next to `runs`, which takes paths
+            group, name = "", command.name
         if group not in found:
             of_group = parsers[group] = found[""].add_parser(group, help=groups[group])
             of_group.add_argument("--help-all", action=WholeHelp, help=argparse.SUPPRESS)

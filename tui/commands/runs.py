@@ -128,7 +128,7 @@ def listing(request: ListRuns) -> int:
 
 def _print_as_json(found: list[tuple[str, int, Run]], problems: list[ListedRun], not_read: int) -> None:
     rows = [_row(name, size, run) for name, size, run in found]
-    unread = {"problems": [_problem(item) for item in problems], "files_not_read": not_read}
+    unread = {"problems": [problem_record(item) for item in problems], "files_not_read": not_read}
     print_json("gistpoint.runs/1", {"runs": rows, **unread})
 
 
@@ -139,7 +139,9 @@ def _print_profiles(request: ListRuns) -> int:
     runs = [
         profiled(listed.name, document, run) for listed, document, run in read_runs(request.paths, problems)
     ]
-    print_profiles(runs, [_problem(item) for item in problems], order=request.sort, as_json=request.json)
+    print_profiles(
+        runs, [problem_record(item) for item in problems], order=request.sort, as_json=request.json
+    )
     return print_problems(problems, request.paths, NEGATIVE if problems and not runs else DONE)
 
 
@@ -247,7 +249,8 @@ def _row(name: str, size: int, run: Run) -> dict[str, Any]:
     }
 
 
-def _problem(listed: ListedRun) -> dict[str, Any]:
+def problem_record(listed: ListedRun) -> dict[str, Any]:
+    """Return a run that could not be read as JSON data."""
     return {"run": listed.name, "problem": listed.problem}
 
 
@@ -373,7 +376,9 @@ def search(request: SearchRuns) -> int:
             if not request.json and len(found.lines) > printed > 0:
                 _print_line(found.lines[printed - 1])
     if request.json:
-        print_json("gistpoint.search/1", {"hits": rows, "problems": [_problem(item) for item in problems]})
+        print_json(
+            "gistpoint.search/1", {"hits": rows, "problems": [problem_record(item) for item in problems]}
+        )
     elif found.lines:
         _print_line(found.lines[-1])
         words = counted_words(len(found.lines), found.places)

@@ -8,6 +8,7 @@ import pytest
 from builders import CHECKS, build_task
 from examples import at_sizes
 from fakes import FakeClock, FakeRunner
+from recorded_runs.repairs import RIGHT, WRONG, journal_run
 from screens.review.reviewing import TURNS, command, mini_run, reviewing
 from shown_screen import Stage, rows
 
@@ -20,6 +21,7 @@ from gistpoint.sessions.attempts import AttemptStore
 from gistpoint.sessions.records.model import Actor, Run, Tokens
 from gistpoint.sessions.runs.opening import ListedRun
 from gistpoint.tui.commands.runs import COLUMNS as PRINTED
+from gistpoint.tui.screens.review.action_tree import ActionTreeScreen
 from gistpoint.tui.screens.review.compare import CompareScreen
 from gistpoint.tui.screens.review.run_pages import RunPages
 from gistpoint.tui.screens.review.run_rows import COLUMNS, RunRow
@@ -174,13 +176,62 @@ async def test_a_folder_lists_fills_in_and_opens(tmp_path: Path) -> None:
         await driver.until(lambda: "key_insight" in driver.text())
 
 
-async def test_three_picked_runs_are_too_many_to_compare(tmp_path: Path) -> None:
+async def test_runs_of_one_task_are_compared_as_a_tree(tmp_path: Path) -> None:
+    for name, turns in (("a", TURNS), ("b", TURNS[:4]), ("c", (TURNS[0], *TURNS[2:])), ("d", TURNS)):
+        mini_run(
+            tmp_path / f"{name}.traj.json", turns, model=f"m-{name}", task="other" if name == "d" else "mean"
+        )
+    async with reviewing(tmp_path, size=(110, 30)) as driver:
+        await driver.until(lambda: driver.on(RunsScreen).table.count == 4)
+        await driver.press("C")
+        tree = await driver.until_on(ActionTreeScreen)
+        await driver.until(lambda: "3 runs of mean" in driver.text())
+        rows = [[str(action) for action in row.node.actions] for row in tree.tree_rows.rows]
+        assert rows[0] == ["read"]
+        assert rows[1] == ["read stats.py", "run tests", "edit stats.py"]
+        assert [len(row.node.runs) for row in tree.tree_rows.rows] == [3, 2, 1, 1, 1]
+        await driver.press("n")
+        assert tree.tree_rows.cursor == 1
+        await driver.until(lambda: "Then they part ways:" in driver.text())
+        await driver.press("n")
+        await driver.until(lambda: "There is no later difference." in driver.text())
+        await driver.press("h", "h")
+        assert [len(row.node.runs) for row in tree.tree_rows.rows] == [3, 2, 1]
+        assert tree.tree_rows.cursor == 0
+        await driver.press("o", "o")
+        assert len(tree.tree_rows.rows) == 3
+        await driver.press("o", "C")
+        compare = await driver.until_on(CompareScreen)
+        await driver.until(lambda: compare.rows.count > 0)
+        await driver.press("escape")
+        await driver.press("end", "space", "up", "space", "C")
+        compare = await driver.until_on(CompareScreen)
+        assert [Path(name).name[0] for name in compare._names] == ["c", "b"]
+        await driver.press("escape", "enter")
+        await driver.until_on(ReviewScreen)
+
+
+async def test_a_tree_hides_who_made_its_runs_and_how_they_ended(tmp_path: Path) -> None:
+    for number, submissions in enumerate(((RIGHT,), (WRONG, RIGHT), (WRONG,))):
+        (tmp_path / str(number)).mkdir()
+        journal_run(tmp_path / str(number), submissions)
+    async with reviewing(tmp_path, size=(110, 30), blind=True) as driver:
+        await driver.until(lambda: driver.on(RunsScreen).table.count == 3)
+        await driver.press("C")
+        await driver.until_on(ActionTreeScreen)
+        await driver.until(lambda: "3 runs" in driver.text() and "#1" in driver.text())
+        assert "solved" not in driver.text()
+
+
+async def test_three_picked_runs_can_be_compared(tmp_path: Path) -> None:
     for name in "abc":
         mini_run(tmp_path / f"{name}.traj.json", TURNS[2:], model=name)
     async with reviewing(tmp_path) as driver:
         await driver.until(lambda: driver.on(RunsScreen).table.count == 3)
         await driver.press("space", "space", "space", "C")
-        await driver.until(lambda: "3 runs are picked" in driver.text())
+        await driver.until_on(ActionTreeScreen)
+        await driver.press("escape")
+        await driver.until_on(RunsScreen)
         await driver.press("space", "C")
         await driver.until_on(CompareScreen)
 
@@ -234,6 +285,8 @@ async def test_two_runs_are_aligned_by_their_milestones(tmp_path: Path) -> None:
         for place in places:
             await driver.press("n")
             await driver.until(lambda place=place: compare.rows.cursor == place)  # type: ignore[misc]
+        await driver.press("n")
+        await driver.until(lambda: "There is no later difference." in driver.text())
         await driver.press("home")
         while compare.rows.cursor < at:
             await driver.press("b")

@@ -370,19 +370,29 @@ class RunsScreen(BaseScreen[None]):
         self.draw_title()
 
     def action_compare(self) -> None:
-        """Compare the two picked runs, or the only two of the list."""
-        picked = tuple(map(str, self.table.picked))
-        names = picked or self._names()
-        if len(names) != 2:
-            many = (
-                f"{len(picked)} runs are picked, but only two can be compared: unpick the others with Space."
-            )
-            self.app.notify(many if len(picked) > 2 else "Pick two runs with Space first.")
-            return
-        left, right = names
-        from gistpoint.tui.screens.review.compare import CompareScreen
+        """Compare two picked runs, the only two of the list, or all listed or picked runs of one task."""
+        rows = self._compared()
+        if len(rows) < 2:
+            self.app.notify("There is no other run of this task here: pick two runs with Space.")
+        elif len(rows) == 2:
+            left, right = (row.name for row in rows)
+            self.app.push_screen(self._settings.screens.comparison(left, right, self._settings))
+        else:
+            from gistpoint.tui.screens.review.action_tree import ActionTreeScreen
 
-        self.app.push_screen(CompareScreen(left, right, self._settings))
+            self.app.push_screen(ActionTreeScreen(rows, self._settings))
+
+    def _compared(self) -> list[RunRow]:
+        """Return the runs to compare: two picked ones, or the picked or listed ones of one task."""
+        picked = [self._rows[name] for name in map(str, self.table.picked) if name in self._rows]
+        rows = picked or self.table.shown
+        if len(rows) <= 2:
+            return rows
+        group = self.table.chosen_group
+        here = self.table.chosen or (group.rows[0] if group is not None else rows[0])
+        task = (here if here in rows else rows[0]).header.task
+        of_task = [row for row in rows if row.header.task == task]
+        return rows if picked and len(of_task) < 2 else of_task  # picked ones may have no recorded task
 
     def action_profile(self) -> None:
         """Show the profiles of the picked runs, or of all displayed ones."""

@@ -1,0 +1,318 @@
+"""Compares many runs of one task: a tree of what each tried first, and where they part ways.
+
+An action is a kind of work with its target, such as `edit fares.py::fare`. What a run said, bookkeeping, and
+an action that repeats the one before it do not count, so that runs part ways only where they do otherwise.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import takewhile
+
+from gistpoint.core.running import NEVER, CancelToken
+from gistpoint.sessions.records.model import Run, Step, StepKind
+from gistpoint.sessions.runs.changes import Redefined, changes_of
+from gistpoint.sessions.runs.commands import file_name, path_of, pipelines, same_path, shell_command, views_of
+from gistpoint.sessions.runs.document import RunDocument
+from gistpoint.sessions.runs.facts import is_of_solver
+from gistpoint.sessions.runs.profile import Work, work_of
+
+MOST_ACTIONS = 1_000
+"""The maximum number of actions of a run that are compared."""
+_LONGEST_TARGET = 200
+_DEFINED = re.compile(r"^[ \t]*(?:async[ \t]+)?(?:def|class)[ \t]+(\w{1,100})", re.MULTILINE)
+_MOST_SEARCHED = 20_000
+"""The number of characters of an edit that are searched for the function that it changes."""
+_PREFIXES = frozenset({"sudo", "time", "env", "nohup", "command"})
+"""Words before the program that a command runs."""
+_SETTING_UP = frozenset({"cd", "pushd", "export", "source", ".", "set"})
+"""Programs that only prepare the one after them."""
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Action:
+    """What a step does: the kind of work, or the tool, and its target; the target may be empty."""
+
+    verb: str
+    path: str = ""
+    """The file, as the run names it."""
+    name: str = ""
+    """The function in the file, or the program of a command."""
+
+    def __str__(self) -> str:
+        return f"{self.verb} {'::'.join(filter(None, (self.path, self.name)))}".rstrip()
+
+
+@dataclass(frozen=True, slots=True)
+class ActedRun:
+    """A run as it is compared: its actions with their steps, and its outcome."""
+
+    name: str
+    """The name by which the run is opened."""
+    run: Run
+    actions: tuple[Action, ...]
+    steps: tuple[int, ...]
+    """The step of each action, from 0."""
+    is_cut: bool = False
+    """Whether there are more actions than are compared."""
+
+
+def actions_of(steps: Iterable[Step]) -> Iterator[tuple[int, Action]]:
+    """Yield the actions of a run, each with the index of its step."""
+    before: Action | None = None
+    for step in steps:
+        action = action_of(step)
+        if action is not None and action != before:
+            yield step.index, action
+            before = action
+
+
+def action_of(step: Step) -> Action | None:
+    """Return what a step of the solver does; None if it calls nothing, or is not the solver's."""
+    if not is_of_solver(step):
+        return None
+    work = work_of(step)
+    if work is None:
+        return None
+    if work is Work.TEST:
+        return Action("run", name="tests")
+    if work is Work.RUN:
+        return _of_command(step)
+    if work is Work.EDIT:
+        return Action(work.value, *_edited(step))
+    return Action(work.value, _read(step) if work is Work.READ else "")
+
+
+def _of_command(step: Step) -> Action:
+    """Return the action of a step that runs a command or another tool."""
+    call = step.calls[0] if step.calls else None
+    if step.kind is not StepKind.EXECUTE or call is None:
+        return Action("call", name=_short(call.tool) if call is not None else step.kind.value)
+    commands = (command for pipeline in pipelines(shell_command(call)) for command in pipeline)
+    programs = filter(None, map(_program, commands))
+    program = next((program for program in programs if program not in _SETTING_UP), "")
+    return Action("run", name=_short(program) or _short(call.tool))
+
+
+def _program(words: Sequence[str]) -> str:
+    """Return the name of the program that a command runs, without its folder; empty without one."""
+    named = (word for word in words if word not in _PREFIXES and "=" not in word)
+    return next(named, "").rpartition("/")[2]
+
+
+def _read(step: Step) -> str:
+    paths = (path for call in step.calls for path in (path_of(call), *(v.path for v in views_of(call))))
+    return _short(next(filter(None, paths), ""))
+
+
+def _edited(step: Step) -> tuple[str, str]:
+    """Return the file and the function that a step edits; each is empty if it is unknown."""
+    changes = changes_of(step)
+    named = next((change for change in changes if isinstance(change, Redefined)), None)
+    if named is not None:
+        return _short(named.path), _short(named.name.rpartition("::")[2])
+    edit = next((edit for edit in step.edits if edit.path), None)
+    path = edit.path if edit is not None else next((change.path for change in changes if change.path), "")
+    if edit is None or edit.old is None:
+        return _short(path), ""
+    defined = set(_DEFINED.findall(f"{edit.old[:_MOST_SEARCHED]}\n{(edit.new or '')[:_MOST_SEARCHED]}"))
+    return _short(path), _short(defined.pop()) if len(defined) == 1 else ""
+
+
+def _short(text: str) -> str:
+    return text[:_LONGEST_TARGET]
+
+
+def acted_run(name: str, document: RunDocument, run: Run, *, cancel: CancelToken = NEVER) -> ActedRun:
+    """Read a run to its end and return it for a comparison; `run` is its header as it is displayed.
+
+    Raises `CancelledError` when cancelled.
+    """
+    found: list[tuple[int, Action]] = []
+    for step, action in actions_of(_steps(document, cancel)):
+        found.append((step, action))
+        if len(found) > MOST_ACTIONS:
+            break
+    kept = found[:MOST_ACTIONS]
+    return ActedRun(
+        name, run, tuple(a for _, a in kept), tuple(s for s, _ in kept), is_cut=len(found) > MOST_ACTIONS
+    )
+
+
+def _steps(document: RunDocument, cancel: CancelToken) -> Iterator[Step]:
+    document.build(cancel=cancel)
+    for step in document.steps():
+        cancel.check()
+        yield step
+
+
+# Names of files
+
+
+def with_common_paths(runs: Sequence[ActedRun]) -> list[ActedRun]:
+    """Return runs in which each file has one name, the shortest that tells it from the other files.
+
+    Programs name a file in several ways, such as `/testbed/src/a.py` and `src/a.py`.
+    """
+    from dataclasses import replace
+
+    names = _file_names({action.path for run in runs for action in run.actions if action.path})
+    known: dict[Action, Action] = {}
+    renamed: list[ActedRun] = []
+    for run in runs:
+        for action in run.actions:
+            if action not in known:
+                known[action] = replace(action, path=names.get(action.path, ""))
+        renamed.append(replace(run, actions=tuple(known[action] for action in run.actions)))
+    return renamed
+
+
+def _file_names(paths: Iterable[str]) -> dict[str, str]:
+    """Return the common name of each path."""
+    by_name: dict[str, list[str]] = {}
+    for path in sorted(paths, key=lambda path: (len(path), path)):
+        by_name.setdefault(file_name(path), []).append(path)
+    found: dict[str, str] = {}
+    for name, same_name in by_name.items():
+        files: list[str] = []
+        for path in same_name:
+            first = next((other for other in files if same_path(other, path)), None)
+            files += [path] if first is None else []
+            found[path] = path if first is None else first
+        if len(files) == 1:
+            found |= dict.fromkeys(same_name, name)
+    return found
+
+
+# The tree
+
+
+@dataclass(frozen=True, slots=True)
+class ActionNode:
+    """Runs that do the same actions in a row, until some of them do something else.
+
+    A node without actions stands for runs that end where others go on.
+    """
+
+    actions: tuple[Action, ...]
+    place: int
+    """The number of actions of these runs before those of the node."""
+    runs: tuple[int, ...]
+    """The numbers of the runs, in the order in which they were given."""
+    children: tuple[ActionNode, ...] = ()
+
+    @property
+    def parts(self) -> bool:
+        """Whether the runs part ways at the end of the node."""
+        return bool(self.children)
+
+
+@dataclass(slots=True)
+class _Open:
+    """A node whose children are still to be made."""
+
+    runs: list[int]
+    place: int
+    children: list[_Open] = field(default_factory=list)
+    end: int = 0
+
+
+def tree_of(runs: Sequence[ActedRun]) -> ActionNode:
+    """Return the tree of what runs of one task tried first; its root is what all of them began with.
+
+    Children are in the order of their numbers of runs, the most first. Files should have common names.
+    """
+    root = _Open([*range(len(runs))], 0)
+    order = [root]
+    for node in order:  # grows while it is read: a recursion could be as deep as a run is long
+        node.end = _common_end(node, runs)
+        ways: dict[Action | None, list[int]] = {}
+        for number in node.runs:
+            actions = runs[number].actions
+            ways.setdefault(actions[node.end] if node.end < len(actions) else None, []).append(number)
+        if len(ways) > 1:
+            groups = sorted(ways.values(), key=lambda group: (-len(group), group[0]))
+            node.children = [_Open(group, node.end) for group in groups]
+            order += node.children
+    made: dict[int, ActionNode] = {}
+    for node in reversed(order):
+        made[id(node)] = ActionNode(
+            runs[node.runs[0]].actions[node.place : node.end] if node.runs else (),
+            node.place,
+            tuple(node.runs),
+            tuple(made[id(child)] for child in node.children),
+        )
+    return made[id(root)]
+
+
+def _common_end(node: _Open, runs: Sequence[ActedRun]) -> int:
+    """Return the number of actions that all runs of a node have in common from their start."""
+    lists = [runs[number].actions for number in node.runs]
+    if not lists:
+        return 0
+    shortest = min(map(len, lists))
+    places = range(node.place, shortest)
+    same = takewhile(lambda place: all(actions[place] == lists[0][place] for actions in lists), places)
+    return node.place + sum(1 for _ in same)
+
+
+@dataclass(frozen=True, slots=True)
+class TreeRow:
+    """A row of a drawn tree: a node, its depth, and its number among all nodes."""
+
+    node: ActionNode
+    depth: int
+    number: int
+
+
+def rows_of(root: ActionNode, folded: frozenset[int] | set[int] = frozenset()) -> list[TreeRow]:
+    """Return the rows of a tree, each node before its children, without what is below folded nodes."""
+    rows: list[TreeRow] = []
+    waiting = [(root, 0, False)]
+    number = 0
+    while waiting:
+        node, depth, hidden = waiting.pop()
+        if not hidden:
+            rows.append(TreeRow(node, depth, number))
+        below = hidden or number in folded
+        number += 1
+        waiting += [(child, depth + 1, below) for child in reversed(node.children)]
+    return rows
+
+
+@dataclass(frozen=True, slots=True)
+class Outcomes:
+    """How runs ended: the number of all, of those with a recorded outcome, and of the solved ones."""
+
+    runs: int
+    judged: int
+    solved: int
+
+    def __str__(self) -> str:
+        return f"{self.solved} of {self.judged} solved" if self.judged else ""
+
+
+def outcomes_of(node: ActionNode, runs: Sequence[ActedRun]) -> Outcomes:
+    """Return how the runs of a node ended."""
+    verdicts = [runs[number].run.verdict for number in node.runs]
+    return Outcomes(len(verdicts), sum(map(bool, verdicts)), verdicts.count("solved"))
+
+
+def pair_of(node: ActionNode, runs: Sequence[ActedRun]) -> tuple[int, int] | None:
+    """Return two runs that part ways at a node; None if its runs don't.
+
+    They are of its largest two children; if possible, one is solved and the other is not.
+    """
+    if len(node.children) < 2:
+        return None
+    one, other = node.children[0], node.children[1]
+    pairs = (
+        (first, second)
+        for wanted in ("solved", "unsolved")
+        for first in one.runs
+        for second in other.runs
+        if runs[first].run.verdict == wanted and runs[second].run.verdict not in ("", wanted)
+    )
+    return next(pairs, (one.runs[0], other.runs[0]))

@@ -1,0 +1,158 @@
+"""What many runs of one task tried first, as a tree."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from screens.review.reviewing import TURNS, command, mini_run
+
+from gistpoint.sessions.records.model import Actor, ByteRange, FileEdit, Run, RunCall, Step, StepKind
+from gistpoint.sessions.runs.action_tree import (
+    MOST_ACTIONS,
+    ActedRun,
+    Action,
+    acted_run,
+    action_of,
+    actions_of,
+    outcomes_of,
+    pair_of,
+    rows_of,
+    tree_of,
+    with_common_paths,
+)
+from gistpoint.sessions.runs.opening import open_run
+from gistpoint.tui import cli
+
+
+def acted(name: str, actions: str, verdict: str = "") -> ActedRun:
+    """Return a run whose actions are letters."""
+    return ActedRun(
+        name,
+        Run("", verdict=verdict),
+        tuple(Action("read", path) for path in actions),
+        tuple(range(len(actions))),
+    )
+
+
+def step(kind: StepKind, tool: str = "tool", edit: FileEdit | None = None, **arguments: Any) -> Step:
+    call = RunCall("c", tool, json.dumps(arguments), arguments)
+    edits = (edit,) if edit is not None else ()
+    return Step(0, Actor.AGENT, kind, ByteRange("", 0, 1), calls=(call,), edits=edits)
+
+
+def drawn(runs: list[ActedRun], folded: set[int] | None = None) -> list[tuple[int, str, list[int]]]:
+    rows = rows_of(tree_of(runs), folded or set())
+    return [(row.depth, "".join(a.path for a in row.node.actions), list(row.node.runs)) for row in rows]
+
+
+def test_runs_share_a_node_until_they_part_ways() -> None:
+    runs = [acted("1", "abcd"), acted("2", "abxy"), acted("3", "abcz"), acted("4", "ab"), acted("5", "abcd")]
+    assert drawn(runs) == [
+        (0, "ab", [0, 1, 2, 3, 4]),
+        (1, "c", [0, 2, 4]),
+        (2, "d", [0, 4]),
+        (2, "z", [2]),
+        (1, "xy", [1]),
+        (1, "", [3]),
+    ]
+    assert drawn(runs, {1}) == [
+        (0, "ab", [0, 1, 2, 3, 4]), (1, "c", [0, 2, 4]), (1, "xy", [1]), (1, "", [3]),
+    ]  # fmt: skip
+    assert drawn(runs[:1]) == [(0, "abcd", [0])]
+    assert drawn([]) == [(0, "", [])]
+
+
+def test_a_node_has_the_outcomes_of_its_runs_and_a_pair_that_ended_differently() -> None:
+    runs = [
+        acted("1", "abc", "unsolved"), acted("2", "abd", "unsolved"), acted("3", "abc", "solved"), acted("4", "x"),
+    ]  # fmt: skip
+    root = tree_of(runs)
+    assert str(outcomes_of(root, runs)) == "1 of 3 solved"
+    inner = root.children[0]
+    assert str(outcomes_of(inner, runs)) == "1 of 3 solved"
+    assert pair_of(inner, runs) == (2, 1)
+    assert pair_of(root, runs) == (0, 3)
+    assert pair_of(inner.children[0], runs) is None
+
+
+def test_many_long_runs_that_leave_one_by_one_make_no_deep_recursion() -> None:
+    actions = [Action("read", str(number)) for number in range(1_200)]
+    runs = [ActedRun(str(n), Run(""), tuple(actions[:n]), tuple(range(n))) for n in range(1, 1_200)]
+    rows = rows_of(tree_of(runs))
+    assert max(row.depth for row in rows) == 1_198
+    assert sum(len(row.node.runs) == 1 for row in rows) >= 1_199
+
+
+@pytest.mark.parametrize(
+    ("found", "expected"),
+    [
+        (step(StepKind.VIEW, path="src/fares.py"), "read src/fares.py"),
+        (step(StepKind.SEARCH, pattern="x"), "search"),
+        (step(StepKind.TEST, command="python -m pytest -q"), "run tests"),
+        (step(StepKind.EXECUTE, command="cd /testbed && FOO=1 /usr/bin/python a.py"), "run python"),
+        (step(StepKind.TOOL, "web_fetch", url="u"), "call web_fetch"),
+        (step(StepKind.SUBMIT), "submit"),
+        (
+            step(
+                StepKind.EDIT,
+                edit=FileEdit("fares.py", "def fare(a):\n    return 1", "def fare(a):\n    return 2"),
+            ),
+            "edit fares.py::fare",
+        ),
+        (
+            step(StepKind.EDIT, edit=FileEdit("fares.py", "def fare(): 1\ndef other(): 2", "")),
+            "edit fares.py",
+        ),
+        (step(StepKind.EDIT, edit=FileEdit("fares.py", None, "def fare(): 1")), "edit fares.py"),
+    ],
+)
+def test_an_action_is_the_work_and_its_target(found: Step, expected: str) -> None:
+    assert str(action_of(found)) == expected
+
+
+def test_only_steps_of_the_solver_with_a_call_are_actions_and_a_repetition_counts_once() -> None:
+    said = Step(0, Actor.AGENT, StepKind.MESSAGE, ByteRange("", 0, 1))
+    of_user = Step(0, Actor.USER, StepKind.EXECUTE, ByteRange("", 0, 1))
+    read = step(StepKind.VIEW, path="a.py")
+    found = [str(action) for _, action in actions_of([said, read, of_user, read, said, read])]
+    assert found == ["read a.py"]
+
+
+def test_a_file_has_one_name_however_runs_write_it() -> None:
+    paths = (
+        "/testbed/src/fares.py",
+        "src/fares.py",
+        "tests/a/conftest.py",
+        "tests/b/conftest.py",
+        "/x/only.py",
+    )
+    runs = [ActedRun(path, Run(""), (Action("read", path),), (0,)) for path in paths]
+    names = [run.actions[0].path for run in with_common_paths(runs)]
+    assert names == ["fares.py", "fares.py", "tests/a/conftest.py", "tests/b/conftest.py", "only.py"]
+
+
+def test_a_long_run_is_compared_up_to_a_limit(tmp_path: Path) -> None:
+    turns = [command(f"cat f{n % 7}.py", "x") for n in range(MOST_ACTIONS + 5)]
+    document = open_run(mini_run(tmp_path / "long.traj.json", turns))
+    found = acted_run("long", document, document.header)
+    assert (len(found.actions), found.is_cut) == (MOST_ACTIONS, True)
+
+
+def test_trees_are_printed_for_each_task_as_text_and_json(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for name, turns in (("a", TURNS), ("b", TURNS[:4]), ("c", (TURNS[0], *TURNS[2:]))):
+        mini_run(tmp_path / f"{name}.traj.json", turns, task="mean")
+    assert cli.main(["runs", "compare", str(tmp_path)]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == "mean: 3 runs"
+    assert [line.split()[0] for line in lines[1:]] == ["3", "2", "1", "1", "1"]
+    assert "read stats.py → run tests → edit stats.py" in lines[2]
+    assert cli.main(["runs", "compare", str(tmp_path), "--json"]) == 0
+    (task,) = json.loads(capsys.readouterr().out)["tasks"]
+    assert [node["parent"] for node in task["nodes"]] == [None, 0, 1, 1, 0]
+    assert task["runs"][0]["steps"][:2] == [3, 4]
+    assert cli.main(["runs", "compare", str(tmp_path / "none")]) == 2

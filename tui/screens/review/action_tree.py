@@ -1,0 +1,335 @@
+"""The screen with many runs of one task as a tree: what each tried first, and where they part ways."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import ClassVar
+
+from textual import on
+from textual.app import ComposeResult
+from textual.binding import BindingType
+from textual.getters import query_one
+
+from gistpoint.core.errors import CancelledError, UserError
+from gistpoint.core.text import plural, shortened, visible_line
+from gistpoint.sessions.records.model import Run
+from gistpoint.sessions.runs.action_tree import (
+    ActedRun,
+    ActionNode,
+    TreeRow,
+    acted_run,
+    outcomes_of,
+    pair_of,
+    rows_of,
+    tree_of,
+    with_common_paths,
+)
+from gistpoint.sessions.runs.opening import open_run
+from gistpoint.tui import signs
+from gistpoint.tui.base_screen import BaseScreen
+from gistpoint.tui.jobs import Job, Jobs
+from gistpoint.tui.keys import KeyScope, bindings_of
+from gistpoint.tui.screens.review.loading import solver_words
+from gistpoint.tui.screens.review.places import differences
+from gistpoint.tui.screens.review.run_rows import RunRow, task_words
+from gistpoint.tui.screens.review.settings import ReviewSettings
+from gistpoint.tui.widgets.frames import framed
+from gistpoint.tui.widgets.header_bar import HeaderBar
+from gistpoint.tui.widgets.key_bar import KeyBar
+from gistpoint.tui.widgets.record_list import Piece, RecordList
+from gistpoint.tui.widgets.splitter import Splits
+from gistpoint.tui.widgets.text_view import TextView
+
+_SHOW_S = 0.5
+"""Seconds between two drawings while the runs are being read."""
+_DEEPEST = 16
+"""The depth up to which rows are indented."""
+_DRAWN = 40
+"""The maximum number of actions in a row."""
+_NAME = 28
+_MUTED = "$foreground 60%"
+_MARKS = {"solved": (signs.GOOD, "$text-success"), "unsolved": (signs.BAD, "$text-error")}
+
+
+@dataclass(frozen=True, slots=True)
+class ReadRuns:
+    """The runs read so far with their short names, and the tree of their actions."""
+
+    runs: Sequence[ActedRun]
+    names: Sequence[str]
+    root: ActionNode
+    unread: int
+
+
+class ActionTree(RecordList):
+    """The rows of the tree: how many runs, how they ended, and what they did."""
+
+    def __init__(self, *, id: str) -> None:
+        super().__init__(id=id)
+        self.read: ReadRuns | None = None
+        self.rows: list[TreeRow] = []
+        self.folded: set[int] = set()
+        """The numbers of the nodes whose children are not listed."""
+        self.picked: list[str] = []
+        """The names of the picked runs."""
+
+    def show(self, read: ReadRuns) -> None:
+        """Show another tree, with the cursor on the same row."""
+        self.read = read
+        self.arrange()
+
+    def arrange(self, at: int | None = None) -> None:
+        """List the rows that are not folded away, with the cursor on the node with the number `at`."""
+        if self.read is None:
+            return
+        self.rows = rows_of(self.read.root, self.folded)
+        row = next((n for n, row in enumerate(self.rows) if row.number == at), None)
+        self.set_count(len(self.rows), cursor=row)
+
+    @property
+    def here(self) -> TreeRow | None:
+        """The row at the cursor; None if there is none."""
+        return self.rows[self.cursor] if self.cursor < len(self.rows) else None
+
+    def row(self, index: int, width: int) -> list[Piece]:
+        """Return the numbers of a node, its actions and, for a single run, the run's name."""
+        read, row = self.read, self.rows[index]
+        if read is None:
+            return []
+        node = row.node
+        run = read.runs[node.runs[0]] if node.runs and not node.parts else None
+        is_picked = run is not None and run.name in self.picked
+        mark = signs.GOOD if is_picked else signs.HERE if index == self.cursor else " "
+        fold = (signs.HERE if row.number in self.folded else signs.UNFOLDED) if node.parts else signs.SEEN
+        return [
+            (f"{mark} ", "bold $text-accent"),
+            (f"{len(node.runs):>4} ", "bold" if node.parts else ""),
+            *_outcome(node, read.runs),
+            (" " * min(row.depth, _DEEPEST) + f"{fold} ", _MUTED),
+            *([(f"{read.names[node.runs[0]]}: ", "$text-primary")] if run is not None else []),
+            (_actions(node, is_first=row.depth == 0), ""),
+        ]
+
+
+def _outcome(node: ActionNode, runs: Sequence[ActedRun]) -> list[Piece]:
+    found = outcomes_of(node, runs)
+    if not any(run.run.verdict for run in runs):
+        return []
+    if not found.judged:
+        return [(" " * 9, "")]
+    if found.runs == 1:
+        sign, style = _MARKS.get(runs[node.runs[0]].run.verdict, ("?", "$text-warning"))
+        return [(f"{sign:<9}", style)]
+    style = "$text-success" if found.solved == found.judged else "" if found.solved else "$text-error"
+    return [(f"{f'{signs.GOOD} {found.solved}/{found.judged}':<9}", style)]
+
+
+def _actions(node: ActionNode, *, is_first: bool) -> str:
+    """Return the actions of a node in a line."""
+    if not node.actions:
+        return "all begin differently" if is_first and node.parts else "nothing more"
+    more = len(node.actions) - _DRAWN
+    shown = f" {signs.LEADS} ".join(map(str, node.actions[:_DRAWN]))
+    return visible_line(shown + (f" … {more:,} more" if more > 0 else ""))
+
+
+class ActionTreeScreen(BaseScreen[None]):
+    """The tree of the actions of many runs. The actions at the cursor are listed below it."""
+
+    CSS_PATH = "review.tcss"
+    BINDINGS: ClassVar[list[BindingType]] = [*bindings_of(KeyScope.TREE)]
+    HELP_PAGE = "action_tree"
+    SCOPES = (KeyScope.TREE,)
+
+    tree_rows = query_one(ActionTree)
+    header_bar = query_one(HeaderBar)
+
+    def __init__(self, rows: Sequence[RunRow], settings: ReviewSettings) -> None:
+        """`rows` are the rows of the runs in the list."""
+        super().__init__()
+        self._rows, self._settings = rows, settings
+        self._jobs = Jobs(self, "action tree")
+
+    def compose(self) -> ComposeResult:
+        """Lay out the tree and the list of actions."""
+        yield HeaderBar("Compare", plural(len(self._rows), "run"))
+        tree = framed(ActionTree(id="action-tree"), "What was tried", "reading …")
+        yield Splits(tree, framed(TextView(id="actions-here"), "Here"), vertical=True)
+        yield KeyBar()
+
+    def on_mount(self) -> None:
+        """Start reading the runs."""
+        self.tree_rows.focus()
+        self._jobs.do(self._read, self._take)
+
+    def on_unmount(self) -> None:
+        """Stop reading."""
+        self._jobs.stop()
+
+    # Reading
+
+    def _read(self, job: Job) -> ReadRuns:
+        found: list[ActedRun] = []
+        hides, unread = [], 0
+        due = time.monotonic() + _SHOW_S
+        for row in self._rows:
+            try:
+                document = open_run(row.name, known=row.listed.format)
+                found.append(acted_run(row.name, document, _shown_header(row), cancel=job.cancel))
+                hides.append(row.hides)
+            except CancelledError:
+                raise
+            except UserError:
+                unread += 1
+            if time.monotonic() > due:
+                job.report(self._take, _read_runs(found, hides, unread))
+                due = time.monotonic() + _SHOW_S
+        return _read_runs(found, hides, unread)
+
+    def _take(self, read: ReadRuns) -> None:
+        self.tree_rows.show(read)
+        done, count = len(read.runs) + read.unread, len(self._rows)
+        words = f"{done:,} of {count:,} read …" if done < count else str(outcomes_of(read.root, read.runs))
+        problems = f"{read.unread:,} can't be read" if read.unread else ""
+        framed(
+            self.tree_rows,
+            "What was tried, the most frequent first",
+            ", ".join(filter(None, [words, problems])),
+        )
+        self.header_bar.show(words=f"{plural(count, 'run')} of {task_words(self._rows[0])}")
+        self._look()
+
+    @on(RecordList.Moved, "#action-tree")
+    def moved(self) -> None:
+        """List the actions of the node at the cursor."""
+        self._look()
+
+    def _look(self) -> None:
+        read, row = self.tree_rows.read, self.tree_rows.here
+        if read is None or row is None:
+            return
+        node = row.node
+        lines = [f"{node.place + n:>5,}  {visible_line(str(a))}" for n, a in enumerate(node.actions, 1)]
+        lines += _ways(node) if node.parts else _ends(node, read)
+        view = self.query_one("#actions-here", TextView)
+        view.load("\n".join(lines))
+        framed(view, f"Here: {plural(len(node.runs), 'run')}", str(outcomes_of(node, read.runs)))
+
+    # Keys
+
+    def action_difference(self, by: int) -> None:
+        """Move to the next or the previous node at which runs part ways."""
+        rows, here = self.tree_rows.rows, self.tree_rows.cursor
+        places = range(here + 1, len(rows)) if by > 0 else range(here - 1, -1, -1)
+        place = next((place for place in places if rows[place].node.parts), None)
+        if place is None:
+            self.app.notify(f"There is no {'later' if by > 0 else 'earlier'} difference.")
+        else:
+            self.tree_rows.cursor = place
+
+    def action_fold(self, folded: bool) -> None:
+        """Hide or list what is below the node at the cursor; from a node without that, go to its parent."""
+        tree, row = self.tree_rows, self.tree_rows.here
+        if row is None:
+            return
+        if row.node.parts and folded != (row.number in tree.folded):
+            tree.folded ^= {row.number}
+            tree.arrange(row.number)
+        elif folded:
+            before = (place for place in range(tree.cursor, -1, -1) if tree.rows[place].depth < row.depth)
+            tree.cursor = next(before, tree.cursor)
+
+    def action_fold_all(self) -> None:
+        """Hide what is below the first differences, or list everything."""
+        tree = self.tree_rows
+        if tree.read is None:
+            return
+        inner = {row.number for row in rows_of(tree.read.root) if row.node.parts and row.depth > 0}
+        tree.folded = set() if tree.folded else inner
+        tree.arrange(0)
+
+    def action_pick(self) -> None:
+        """Pick or unpick the run at the cursor."""
+        tree = self.tree_rows
+        name = self._leaf()
+        if not name:
+            self.app.notify("Space picks a run: the rows with a name.")
+            return
+        tree.picked = [one for one in tree.picked if one != name] + [name] * (name not in tree.picked)
+        tree.action_move(1)
+        tree.refresh()
+
+    def _leaf(self) -> str:
+        """Return the name of the run at the cursor; empty if its row stands for runs that part ways."""
+        tree, row = self.tree_rows, self.tree_rows.here
+        if tree.read is None or row is None or row.node.parts or not row.node.runs:
+            return ""
+        return tree.read.runs[row.node.runs[0]].name
+
+    def action_compare(self) -> None:
+        """Compare the two picked runs or, without picked ones, two runs that part ways at the cursor."""
+        tree, row = self.tree_rows, self.tree_rows.here
+        if tree.read is None or row is None:
+            return
+        names = tuple(tree.picked)
+        if not names and (pair := pair_of(row.node, tree.read.runs)) is not None:
+            names = tuple(tree.read.runs[number].name for number in pair)
+        if len(names) != 2:
+            self.app.notify("Pick two runs with Space, or go to a row where runs part ways.")
+            return
+        self.app.push_screen(self._settings.screens.comparison(names[0], names[1], self._settings))
+
+    @on(RecordList.Chosen, "#action-tree")
+    def chosen(self) -> None:
+        """Open the run at the cursor, or hide or list what is below the node."""
+        self.action_open()
+
+    def action_open(self) -> None:
+        """Open the run at the cursor, or hide or list what is below the node."""
+        tree, row = self.tree_rows, self.tree_rows.here
+        name = self._leaf()
+        if name and tree.read is not None:
+            names = tuple(run.name for run in tree.read.runs)
+            self.app.push_screen(self._settings.screens.run(name, self._settings, runs=names))
+        elif row is not None:
+            self.action_fold(row.number not in tree.folded)
+
+    def action_leave(self) -> None:
+        """Close the screen."""
+        self.dismiss(None)
+
+
+def _shown_header(row: RunRow) -> Run:
+    """Return the header of a run, without what is hidden from the reviewer."""
+    return replace(row.header, verdict="", model="", agent="") if row.hides else row.header
+
+
+def _read_runs(found: Sequence[ActedRun], hides: Sequence[bool], unread: int) -> ReadRuns:
+    runs = with_common_paths(found)
+    parts = differences([run.name for run in runs], hidden=any(hides))
+    named: Callable[[str, Run], str] = lambda part, run: " ".join(  # noqa: E731
+        filter(None, [shortened(part, _NAME), visible_line(solver_words(run).rpartition("/")[2])])
+    )
+    names = [named(part, run.run) for part, run in zip(parts, runs, strict=True)]
+    return ReadRuns(runs, names, tree_of(runs), unread)
+
+
+def _ways(node: ActionNode) -> list[str]:
+    """Return the lines with what comes next, after the actions that runs have in common."""
+    lines = ["", "Then they part ways:"]
+    for child in node.children:
+        what = str(child.actions[0]) if child.actions else "nothing more"
+        lines.append(f"{len(child.runs):>5,}  {visible_line(what)}")
+    return lines
+
+
+def _ends(node: ActionNode, read: ReadRuns) -> list[str]:
+    """Return the lines with the runs that do all this to their ends."""
+    lines = ["", "To the end of:"]
+    for number in node.runs:
+        run = read.runs[number]
+        more = "  (more actions follow, which are not compared)" if run.is_cut else ""
+        lines.append(f"       {visible_line(read.names[number])}  {run.run.verdict}{more}".rstrip())
+    return lines
