@@ -165,6 +165,11 @@ def _may_be_expected(listed: ListedRun, file: Path) -> bool:
     return file.suffix.lower() in _SUFFIXES_OF_RUNS
 
 
+def may_be_run(listed: ListedRun, file: Path) -> bool:
+    """Whether a file of a folder is a run, or one that a user may expect to be a run."""
+    return _is_reported(listed) or _may_be_expected(listed, file)
+
+
 def _guarded(name: str, entries: Callable[[], Iterator[ListedRun]]) -> Iterator[ListedRun]:
     try:
         yield from entries()

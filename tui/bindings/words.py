@@ -32,7 +32,7 @@ WORDS: tuple[KeyWord, ...] = (
         "n N",
         "next and previous match, change, difference or hit",
         "code.next_match code.previous_match diff.next_hunk diff.previous_hunk go.hit go.hit_before"
-        " compare.difference compare.difference_back tree.difference tree.difference_back",
+        " compare.difference compare.difference_back ways.difference ways.difference_back",
     ),
     KeyWord(
         "right_square_bracket left_square_bracket",
@@ -91,14 +91,14 @@ WORDS: tuple[KeyWord, ...] = (
         "i", "what is known (information)", "page.run about.overview solve.rule summary.rule runs.unread"
     ),
     KeyWord("c", "comment", "review.comment judge.comment"),
-    KeyWord("C", "compare", "runs.compare review.compare tree.compare"),
+    KeyWord("C", "compare", "runs.compare review.compare ways.compare"),
     KeyWord("L", "label", "review.label"),
     KeyWord("V", "verdict; Y W K H J I Q, or the keys of review.toml, give one at once", "review.verdict"),
     KeyWord("a A", "replay (again), its result", "review.replay page.replay"),
     KeyWord(
         "o",
         "open or unfold what is folded",
-        "step.unfold steps.unfold runs.fold_all results.fold tree.fold_all",
+        "step.unfold steps.unfold runs.fold_all results.fold ways.fold_all",
     ),
     KeyWord(
         "s tilde",
@@ -151,7 +151,7 @@ WORDS: tuple[KeyWord, ...] = (
         "back, leave, stop what is running",
         "home.leave tour.leave dialog.cancel attempt.cancel attempt.leave summary.home editor.leave find.end"
         " blind.leave glance.leave verdict.leave watch.leave runs.back runs.leave hits.leave review.back"
-        " review.leave compare.leave validate.back validate.leave profiles.leave tree.leave search.close"
+        " review.leave compare.leave validate.back validate.leave profiles.leave ways.leave search.close"
         " campaign.leave campaign.stop console.back_out",
     ),
     KeyWord("ctrl+g", "give up the task", "attempt.end study.no_task"),

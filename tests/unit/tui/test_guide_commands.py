@@ -112,6 +112,7 @@ HERE = (
     "gist conditions whole-railway -o CONDITIONS",
     "runs PATH",
     "runs PATH --profile",
+    "runs compare PATH",
     "show RUN",
     "show RUN --profile",
     "show RUN --step 9",
