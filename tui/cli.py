@@ -140,6 +140,12 @@ COMMANDS = (
     CommandRow("participant", "", "participant:PARTICIPANT", screen=True),
     CommandRow("runs", "list recorded runs, of people and agents, in any known format", "runs:LIST"),
     CommandRow("runs compare", "compare the runs of each task: what each tried first", "run_trees:COMPARE"),
+    CommandRow(
+        "runs watch",
+        "list runs while they are being written, new failures first",
+        "run_watch:WATCH",
+        screen=True,
+    ),
     CommandRow("show", "print a recorded run, or one step of it", "runs:SHOW"),
     CommandRow("search", "search recorded runs", "runs:SEARCH"),
     CommandRow("convert", "write a recorded run in another format", "runs:CONVERT"),
@@ -273,7 +279,17 @@ FIRST = (
 
 SECTIONS = {
     "Solve": ("demo", "solve", "attempt"),
-    "Review": ("review", "reviews", "runs", "runs compare", "show", "search", "convert", "glance"),
+    "Review": (
+        "review",
+        "reviews",
+        "runs",
+        "runs compare",
+        "runs watch",
+        "show",
+        "search",
+        "convert",
+        "glance",
+    ),
     "Make": ("task", "gist", "code"),
     "Study": ("study", "serve"),
     "Agents": ("agent", "mcp", "replay", "rescore"),

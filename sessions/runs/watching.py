@@ -167,6 +167,13 @@ class FolderWatch:
         self.complete = self.complete or not self.waiting
         return reports
 
+    def read_again(self, names: Iterable[str]) -> None:
+        """Read runs again at the next look, although their files may not have changed."""
+        wanted = set(names)
+        for file in self._files.values():
+            if not wanted.isdisjoint(file.names):
+                file.due_since = self._clock()
+
     # What has changed
 
     def _compare(self, cancel: CancelToken) -> list[Report]:
@@ -302,10 +309,8 @@ class FolderWatch:
             if run.state is WatchState.WRITING and self._now() - run.changed_at >= QUIET_S:
                 self.runs[name] = run = replace(run, state=WatchState.QUIET)
                 reports.append(Report(News.QUIET, run))
-        quiet = {report.run.listed.name for report in reports}
-        for file in self._files.values():
-            if not quiet.isdisjoint(file.names) and file.due_since is None:
-                file.due_since = self._clock()
+        if reports:
+            self.read_again(report.run.listed.name for report in reports)
         return reports
 
 
@@ -351,6 +356,11 @@ def _stamp(path: Path) -> _Stamp | None:
     return _Stamp(sum(sizes), max(times, default=0), len(stats))
 
 
-def news_first(runs: Iterable[WatchedRun]) -> Sequence[WatchedRun]:
-    """Return runs in the order of a list: new failures, the latest first, then others by their changes."""
-    return sorted(runs, key=lambda run: (-(run.failed_at or 0.0), -run.changed_at, run.listed.name))
+def news_first(runs: Iterable[WatchedRun], *, by_outcome: bool = True) -> Sequence[WatchedRun]:
+    """Return runs in the order of a list: new failures, the latest first, then others by their changes.
+
+    Without `by_outcome`, the order does not show which runs have failed.
+    """
+    return sorted(
+        runs, key=lambda run: (-(run.failed_at or 0.0) * by_outcome, -run.changed_at, run.listed.name)
+    )

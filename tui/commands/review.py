@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from gistpoint.sessions.replay.replaying import Replay
     from gistpoint.sessions.runs.document import RunDocument
     from gistpoint.sessions.services import Services
-    from gistpoint.tui.screens.review.settings import Judging
+    from gistpoint.tui.screens.review.settings import Judging, ReviewSettings
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -125,11 +125,8 @@ def first_screen(
     """
     from gistpoint.tui.screens.review.opening import is_one_run
     from gistpoint.tui.screens.review.screen import ReviewScreen
-    from gistpoint.tui.screens.review.screens import Screens
-    from gistpoint.tui.screens.review.settings import ReviewSettings
 
-    live = live_annotations(locations, "reviews", reviewer)
-    settings = ReviewSettings(locations, reviewer, Screens(), blind, replaying, judging, live=live)
+    settings = review_settings(locations, reviewer, blind=blind, replaying=replaying, judging=judging)
     if is_one_run(names):
         from gistpoint.tui.screens.review.loading import begin
 
@@ -142,6 +139,22 @@ def first_screen(
             RunsScreen, [str(study / "attempts")], replace(settings, blind=True, study=study, live=None)
         )
     return partial(RunsScreen, list(names), settings)
+
+
+def review_settings(
+    locations: Locations,
+    reviewer: str,
+    *,
+    blind: bool = False,
+    replaying: Callable[[RunDocument], Replay] | None = None,
+    judging: Judging | None = None,
+) -> ReviewSettings:
+    """Return the settings of a review with the screens of this program."""
+    from gistpoint.tui.screens.review.screens import Screens
+    from gistpoint.tui.screens.review.settings import ReviewSettings
+
+    live = live_annotations(locations, "reviews", reviewer)
+    return ReviewSettings(locations, reviewer, Screens(), blind, replaying, judging, live=live)
 
 
 def _stored(name: str, locations: Locations) -> list[str]:

@@ -60,6 +60,7 @@ RUN_BY: Mapping[str, str] = {
     "store sync": "tests/integration/sessions/test_team_store.py",
     "study amend": "tests/unit/tui/test_study_commands.py",
     "study analyse": "tests/unit/tui/test_study_report_command.py",
+    "runs watch": "tests/unit/tui/test_run_watch.py",
     "study audit": "tests/unit/tui/test_study_attempt_commands.py",
     "study close": "tests/unit/tui/test_study_report_command.py",
     "study confirm": "tests/unit/tui/test_study_confirm_command.py",

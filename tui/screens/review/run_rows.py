@@ -38,6 +38,8 @@ class RunRow:
     """The first problem with the file; empty if there is none."""
     readers: tuple[str, ...] = ()
     """The other team members who are reading the run."""
+    now: str = ""
+    """How the run stands, in a list that is watched; empty in any other list."""
 
     @property
     def name(self) -> str:
@@ -212,6 +214,13 @@ def _is(verdict: str) -> Callable[[RunRow], bool]:
 
 
 COLUMNS: tuple[Column[RunRow], ...] = (
+    Column(
+        "now",
+        lambda row: row.now,
+        rank=2,
+        least=14,
+        style=lambda row: "$text-error" if row.now.startswith(signs.BAD) else "",
+    ),
     Column(
         "task",
         task_words,

@@ -37,8 +37,10 @@ from gistpoint.tui.widgets.table import Table
 
 if TYPE_CHECKING:
     from gistpoint.sessions.annotations.reviews import ReviewBook
+    from gistpoint.sessions.runs.document import RunDocument
     from gistpoint.tui.others import Others, OthersWatch
     from gistpoint.tui.screens.review.profiles import KnownProfiles
+    from gistpoint.tui.screens.review.watching import ListWatch, WatchedRows
 
 # Reading
 
@@ -160,27 +162,44 @@ def _filled(
     title: Callable[[str, bool], str],
     rest: Callable[[object], None],
 ) -> RunRow:
-    from gistpoint.sessions.annotations.reviews import annotated_key
-    from gistpoint.sessions.annotations.settling import settle
-    from gistpoint.sessions.runs.cut_files import says_cut
-
     try:
         rest(row)
         document = open_run(row.name, known=row.listed.format)
         document.build(rest, cancel)
-        key = annotated_key(document, book)
-        header = settle(document, book, key).header
-        review = book.review(key, settings.reviewer)
+        return _completed(row, document, book, settings, title)
     except CancelledError:
         raise
     except UserError as error:
         return replace(row, listed=replace(row.listed, problem=str(error)))
+
+
+def _completed(
+    row: RunRow,
+    document: RunDocument,
+    book: ReviewBook,
+    settings: ReviewSettings,
+    title: Callable[[str, bool], str],
+) -> RunRow:
+    """Return the row of a run that was read to its end, with the reviewer's annotations."""
+    from gistpoint.sessions.annotations.reviews import annotated_key
+    from gistpoint.sessions.annotations.settling import settle
+    from gistpoint.sessions.runs.cut_files import says_cut
+
+    key = annotated_key(document, book)
+    header = settle(document, book, key).header
+    review = book.review(key, settings.reviewer)
     header = replace(header, task=header.task or row.header.task)
     hides = review.hides_outcome or (settings.blind and review.verdict is None)
     listed = replace(row.listed, header=header)
     # The warning that the file was cut off is preferred, because it explains the other ones.
     warning = next(filter(says_cut, document.warnings), next(iter(document.warnings), ""))
     return RunRow(listed, review, hides, title(header.task, bool(header.verdict)), warning)
+
+
+def row_reader(settings: ReviewSettings) -> Callable[[RunRow, RunDocument], RunRow]:
+    """Return a function that completes the row of a run with the annotations as they are now."""
+    book, title = _book(settings), cache(partial(_title, locations=settings.locations))
+    return lambda row, document: _completed(row, document, book, settings, title)
 
 
 def _verdicts(folder: Path) -> Iterator[tuple[str, str, str]]:
@@ -216,8 +235,12 @@ class RunsScreen(BaseScreen[None]):
     words = query_one("#runs-filter", Input)
     header_bar = query_one(HeaderBar)
 
-    def __init__(self, paths: Sequence[str], settings: ReviewSettings) -> None:
+    def __init__(
+        self, paths: Sequence[str], settings: ReviewSettings, *, watch: ListWatch | None = None
+    ) -> None:
+        """`watch` watches the files; without it, they are read once, and again on request."""
         super().__init__()
+        self._list_watch, self._watch_words = watch, ""
         self._paths, self._settings = tuple(paths), settings
         self._rows: dict[str, RunRow] = {}
         self._unread: dict[str, str] = {}
@@ -245,7 +268,10 @@ class RunsScreen(BaseScreen[None]):
         """Read the list, and start watching the others in the team."""
         self.words.display = False
         self.table.focus()
-        self.action_reload()
+        if self._list_watch is not None:
+            self._list_watch.begin(self._jobs, self.take_watched)
+        else:
+            self.action_reload()
         if self._settings.live is not None:
             from gistpoint.tui.others import OthersWatch
 
@@ -285,6 +311,15 @@ class RunsScreen(BaseScreen[None]):
         self._listed = batch.listed
         self.table.show(self._rows.values())
 
+    def take_watched(self, watched: WatchedRows) -> None:
+        """Show the rows of a list that is watched, and report new failures."""
+        self._rows = {row.name: row for row in watched.rows if row.listed.header is not None}
+        self._unread = {row.name: row.listed.problem for row in watched.rows if row.listed.header is None}
+        self._listed, self._watch_words = watched.complete, watched.words
+        self.table.show(self._rows.values())
+        if watched.failure_words:
+            self.app.notify(watched.failure_words, severity="error")
+
     @on(Table.Arranged)
     def draw_title(self) -> None:
         """Show the number of runs, the number solved, and their order in the frame, or the query's error."""
@@ -301,7 +336,7 @@ class RunsScreen(BaseScreen[None]):
         words = (
             "blind: models and outcomes are hidden until the verdict"
             if self._settings.blind
-            else self._place()
+            else "  ".join(filter(None, [self._place(), self._watch_words]))
         )
         self.header_bar.show(words=words, fields=[HeaderField("reviewer", self._settings.reviewer)])
 
@@ -358,6 +393,9 @@ class RunsScreen(BaseScreen[None]):
         """Read again the runs that have been annotated, or all runs if some are still being read."""
         if self._watch is not None:
             self._watch.changed()
+        if self._list_watch is not None:
+            self._list_watch.read_again(tuple(self._rows))
+            return
         if self._jobs.busy:
             self.action_reload()
             return
@@ -489,10 +527,16 @@ class RunsScreen(BaseScreen[None]):
         from dataclasses import replace
 
         self._settings = replace(self._settings, blind=not self._settings.blind)
+        if self._list_watch is not None:
+            self._list_watch.use(self._settings)
+            return
         self.action_reload()
 
     def action_reload(self) -> None:
         """Read the list again."""
+        if self._list_watch is not None:
+            self._list_watch.read_again(tuple(self._rows))
+            return
         paths, settings = self._paths, self._settings
         self._unread, self._profiles = {}, None
         app = self.app

@@ -1,0 +1,156 @@
+"""`gistpoint runs watch`: a live list of runs while they are being written, on a screen or as lines."""
+
+from __future__ import annotations
+
+import getpass
+import json
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
+from typing import Annotated, Any
+
+from gistpoint.core.errors import UserError
+from gistpoint.core.locations import Locations
+from gistpoint.core.requests import Request, ValueBounds
+from gistpoint.core.text import plural, visible_line
+from gistpoint.sessions.runs.watching import FolderWatch, News, Report, WatchState
+from gistpoint.tui.commands.arguments import READ_AS, read_files_as
+from gistpoint.tui.commands.command import DONE
+from gistpoint.tui.commands.options import CliCommand, argument, option
+from gistpoint.tui.commands.output import interactive
+
+_LOOK_S = 1.0
+"""Seconds between two looks."""
+_PRINTED = frozenset({News.NEW, News.ENDED, News.FAILED, News.QUIET, News.GONE, News.UNREAD})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WatchRuns(Request):
+    """A request to watch the runs in files and folders."""
+
+    paths: tuple[str, ...]
+    plain: bool = False
+    json: bool = False
+    seconds: Annotated[float | None, ValueBounds(above=0)] = None
+    reviewer: str = ""
+    blind: bool = False
+    read_as: str = ""
+
+
+def watch(request: WatchRuns) -> int:
+    """Show the runs on a screen, or print a line for each piece of news, until it is stopped.
+
+    Raises `UserError` if a path does not exist.
+    """
+    for path in request.paths:
+        if not Path(path).exists():
+            raise UserError(f"There is no file or folder called {path!r}.")
+    read_files_as(request.read_as)
+    if request.plain or request.json or request.seconds is not None or not interactive():
+        return _print_news(request)
+    from gistpoint.tui.commands.review import review_settings
+    from gistpoint.tui.review_app import ReviewApp
+
+    locations = Locations.of_user()
+    settings = review_settings(locations, request.reviewer or getpass.getuser(), blind=request.blind)
+
+    def load() -> Any:
+        from gistpoint.tui.screens.review.runs import RunsScreen
+        from gistpoint.tui.screens.review.watching import ListWatch
+
+        paths = list(request.paths)
+        return partial(RunsScreen, paths, settings, watch=ListWatch(paths, settings))
+
+    return ReviewApp(locations, load, request.paths).run_to_exit_code()
+
+
+def _print_news(request: WatchRuns) -> int:
+    """Print lines until the seconds of the request are over, or until Ctrl+C."""
+    found = FolderWatch(request.paths)
+    until = None if request.seconds is None else time.monotonic() + request.seconds
+    is_first = True
+    while True:
+        is_beginning = not found.complete
+        reports = found.look()
+        if is_beginning and not request.json:
+            if found.complete and is_first:
+                print(_beginning(found), flush=True)
+                is_first = False
+        else:
+            _print(reports, as_json=request.json)
+        left = _LOOK_S if until is None else min(_LOOK_S, until - time.monotonic())
+        if left <= 0:
+            return DONE
+        _pause(left)
+
+
+def _pause(seconds: float) -> None:
+    time.sleep(seconds)
+
+
+def _beginning(found: FolderWatch) -> str:
+    """Return a line about the runs that were there when the watch began."""
+    runs = [run for run in found.runs.values() if run.listed.header is not None]
+    counts = {state: sum(run.state is state for run in runs) for state in WatchState}
+    parts = [f"{count:,} {state.value}" for state, count in counts.items() if count]
+    return f"Watching {plural(len(runs), 'run')}" + (f": {', '.join(parts)}." if parts else ".")
+
+
+def _print(reports: Sequence[Report], *, as_json: bool) -> None:
+    for report in reports:
+        if as_json:
+            print(json.dumps(_record(report)), flush=True)
+        elif report.news in _PRINTED:
+            print(_line(report), flush=True)
+
+
+def _line(report: Report) -> str:
+    """Return the time, the news, the run, its task and what it says about its end."""
+    run, header = report.run, report.run.listed.header
+    at = datetime.now().strftime("%H:%M:%S")
+    if header is None:
+        return visible_line(f"{at}  {report.news.value:<8}  {run.listed.name}: {run.listed.problem}")
+    facts = [header.task, header.verdict, header.exit_status]
+    steps = [] if header.step_count is None else [plural(header.step_count, "step")]
+    return visible_line(
+        "  ".join([at, f"{report.news.value:<8}", run.listed.name, *filter(None, facts), *steps])
+    )
+
+
+def _record(report: Report) -> dict[str, Any]:
+    run, header = report.run, report.run.listed.header
+    return {
+        "schema": "gistpoint.run-news/1",
+        "news": report.news.value,
+        "run": run.listed.name,
+        "state": run.state.value,
+        "changed": datetime.fromtimestamp(run.changed_at, UTC).isoformat(timespec="milliseconds"),
+        "task": None if header is None else header.task,
+        "verdict": None if header is None else header.verdict,
+        "exit_status": None if header is None else header.exit_status,
+        "steps": None if header is None else header.step_count,
+        "problem": run.listed.problem or run.warning or None,
+    }
+
+
+WATCH = CliCommand(
+    WatchRuns,
+    watch,
+    {
+        "paths": argument("FOLDER", "folders or files of runs"),
+        "plain": option("print lines, even on a terminal"),
+        "json": option("print a JSON object per line"),
+        "seconds": option("print lines for so many seconds, then end", "--for", metavar="SECONDS"),
+        "reviewer": option("the reviewer's pseudonym (default: the login)", metavar="NAME"),
+        "blind": option("hide the model and the outcome until the verdict"),
+        "read_as": READ_AS,
+    },
+    about=(
+        "Lists runs while programs write them, new failures first. A run has failed if its recorded outcome"
+        " or end reason says so, or if its last step is an error and nothing follows. Without a terminal,"
+        " prints a line whenever a run begins, ends, fails, stops growing or vanishes."
+    ),
+)

@@ -1,0 +1,116 @@
+"""Feeds the list of runs from files that are watched: new failures first, then the latest changes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from pathlib import PurePath
+
+from gistpoint.core.text import plural
+from gistpoint.sessions.records.model import Run
+from gistpoint.sessions.runs.document import RunDocument
+from gistpoint.sessions.runs.opening import ListedRun
+from gistpoint.sessions.runs.watching import FolderWatch, News, WatchedRun, WatchState, news_first
+from gistpoint.tui import signs
+from gistpoint.tui.jobs import Job, Jobs
+from gistpoint.tui.screens.review.run_rows import RunRow
+from gistpoint.tui.screens.review.runs import row_reader
+from gistpoint.tui.screens.review.settings import ReviewSettings
+
+_LOOK_S = 1.0
+"""Seconds between two looks."""
+_STATES = {
+    WatchState.WRITING: f"{signs.FORWARD} writing",
+    WatchState.QUIET: f"{signs.IDLE} quiet",
+    WatchState.ENDED: f"{signs.ENDED} ended",
+    WatchState.FAILED: f"{signs.BAD} failed",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class WatchedRows:
+    """All rows in their order, and the file names of the runs that have failed since the rows before."""
+
+    rows: Sequence[RunRow]
+    complete: bool
+    """Whether everything that was there at the beginning has been read."""
+    writing: int
+    failed: Sequence[str]
+
+    @property
+    def words(self) -> str:
+        """What the watch is doing, and the number of runs that are being written."""
+        return f"watching, {self.writing:,} being written" if self.writing else "watching"
+
+    @property
+    def failure_words(self) -> str:
+        """A message about the new failures; empty without any."""
+        if not self.failed:
+            return ""
+        more = f" and {plural(len(self.failed) - 1, 'other run')}" if len(self.failed) > 1 else ""
+        return f"Failed: {self.failed[0]}{more}"
+
+
+class ListWatch:
+    """Watches the files of a list of runs. What is read of them is used in the jobs' thread only."""
+
+    def __init__(self, paths: Sequence[str], settings: ReviewSettings) -> None:
+        self._paths, self._settings = paths, settings
+        self._watch = FolderWatch(paths, header_of=self._header)
+        self._rows: dict[str, RunRow] = {}
+        """The rows as they were last read, with the reviewer's annotations, by name."""
+        self._read: Callable[[RunRow, RunDocument], RunRow] | None = None
+        """Completes rows with the annotations as they were at the beginning of the current look."""
+        self._is_shown_complete = False
+        self._asked: Sequence[str] = ()
+        """The runs that were asked for since the last look."""
+
+    def begin(self, jobs: Jobs, take: Callable[[WatchedRows], object]) -> None:
+        """Begin to watch. `take` is called on the UI thread whenever something has changed."""
+        jobs.repeat(_LOOK_S, self._look, lambda rows: rows is not None and take(rows))
+
+    def use(self, settings: ReviewSettings) -> None:
+        """Use other settings, such as those of a blind review, and read everything again."""
+        self._settings = settings
+        self._asked = tuple(self._rows)
+
+    def read_again(self, names: Sequence[str]) -> None:
+        """Read runs again in the next look, because they may have been annotated."""
+        self._asked = names
+
+    def _look(self, job: Job) -> WatchedRows | None:
+        self._read = None
+        watch = self._watch
+        asked, self._asked = self._asked, ()
+        watch.read_again(asked)
+        reports = watch.look(cancel=job.cancel)
+        if not (reports or asked) and watch.complete is self._is_shown_complete:
+            return None
+        self._is_shown_complete = watch.complete
+        for report in reports:
+            if report.news is News.GONE:
+                self._rows.pop(report.run.listed.name, None)
+        rows = [
+            self._row(run) for run in news_first(watch.runs.values(), by_outcome=not self._settings.blind)
+        ]
+        failed = {report.run.listed.name for report in reports if report.news is News.FAILED}
+        shown = [PurePath(row.name).name for row in rows if row.name in failed and not row.hides]
+        writing = sum(run.state is WatchState.WRITING for run in watch.runs.values())
+        return WatchedRows(rows, watch.complete, writing, shown)
+
+    def _row(self, run: WatchedRun) -> RunRow:
+        row = self._rows.get(run.listed.name, RunRow(run.listed, hides=self._settings.blind))
+        # That a run has failed is its outcome, which a blind reviewer must not see.
+        state = WatchState.ENDED if row.hides and run.state is WatchState.FAILED else run.state
+        at = datetime.fromtimestamp(run.failed_at).strftime(" %H:%M") if run.failed_at else ""
+        now = _STATES[state] + ("" if row.hides else at)
+        return replace(row, listed=run.listed, warning=run.warning, now=now)
+
+    def _header(self, listed: ListedRun, document: RunDocument) -> Run:
+        """Return a run's header with the reviewers' decision, and remember the reviewer's annotations."""
+        if self._read is None:
+            self._read = row_reader(self._settings)
+        row = self._read(RunRow(listed), document)
+        self._rows[listed.name] = replace(row, listed=replace(listed, header=None))
+        return row.header
