@@ -78,9 +78,9 @@ class ActionTree(RecordList):
     def show(self, read: ReadRuns) -> None:
         """Show another tree, with the cursor on the same row."""
         self.read = read
-        self.arrange()
+        self.list_rows()
 
-    def arrange(self, at: int | None = None) -> None:
+    def list_rows(self, at: int | None = None) -> None:
         """List the rows that are not folded away, with the cursor on the node with the number `at`."""
         if self.read is None:
             return
@@ -236,7 +236,7 @@ class ActionTreeScreen(BaseScreen[None]):
             return
         if row.node.parts and folded != (row.number in tree.folded):
             tree.folded ^= {row.number}
-            tree.arrange(row.number)
+            tree.list_rows(row.number)
         elif folded:
             before = (place for place in range(tree.cursor, -1, -1) if tree.rows[place].depth < row.depth)
             tree.cursor = next(before, tree.cursor)
@@ -248,7 +248,7 @@ class ActionTreeScreen(BaseScreen[None]):
             return
         inner = {row.number for row in rows_of(tree.read.root) if row.node.parts and row.depth > 0}
         tree.folded = set() if tree.folded else inner
-        tree.arrange(0)
+        tree.list_rows(0)
 
     def action_pick(self) -> None:
         """Pick or unpick the run at the cursor."""

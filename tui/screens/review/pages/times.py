@@ -129,15 +129,16 @@ class TimesPage(RunPage[TimesContent], RecordList):
     def _show(self, content: TimesContent) -> None:
         self._content = content
         moved, self._here = content.index != self._here, content.index
-        self._arrange(cursor=self._row_here() if moved and self._view == IN_ORDER else None)
+        self._list_rows(cursor=self._row_here() if moved and self._view == IN_ORDER else None)
 
-    def _arrange(self, *, cursor: int | None = None) -> None:
+    def _list_rows(self, *, cursor: int | None = None) -> None:
         """List the rows of the current view."""
         content = self._content
         if content is None:
             return
         times = content.times
-        self._order, self._table, headings = (), [], ()
+        headings: tuple[str, ...] = ()
+        self._order, self._table = (), []
         if self._view == BY_TOOL:
             headings = TOOL_HEADINGS
             self._table = [_Row(cells, step) for step, cells in tool_cells(times)]
@@ -154,7 +155,7 @@ class TimesPage(RunPage[TimesContent], RecordList):
     def action_view(self) -> None:
         """Show the steps in order, the longest first, the sums by tool, or those by kind of work."""
         self._view = VIEWS[(VIEWS.index(self._view) + 1) % len(VIEWS)]
-        self._arrange(cursor=self._row_here() if self._view == IN_ORDER else 0)
+        self._list_rows(cursor=self._row_here() if self._view == IN_ORDER else 0)
 
     def _row_here(self) -> int:
         """Return the row of the visible step, or of the next one with a time."""
