@@ -61,6 +61,11 @@ def when(utc_ms: int, now_ms: int) -> str:
     return f"{at.day} {at:%b %H:%M}" if at.year == now.year else f"{at.day} {at:%b %Y}"
 
 
+def time_of_day(utc_ms: int) -> str:
+    """Return a time in local time without its day: `09:05:00`."""
+    return _local(utc_ms).strftime("%H:%M:%S")
+
+
 def utc_day(utc_ms: int) -> str:
     """Return the day of a time in UTC: `2026-01-31`."""
     return utc_datetime(utc_ms).strftime("%Y-%m-%d")

@@ -1,6 +1,6 @@
 """Compares many runs of one task: a tree of what each tried first, and where they part ways.
 
-An action is a kind of work with its target, such as `edit fares.py::fare`. What a run said, bookkeeping, and
+An action is a kind of work with its target, such as `edit fares.py::fare`. Messages, bookkeeping, and
 an action that repeats the one before it do not count, so that runs part ways only where they do otherwise.
 """
 
@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
-from itertools import takewhile
+from dataclasses import dataclass, field, replace
+from functools import cache, partial
+from itertools import islice, takewhile
 
 from gistpoint.core.running import NEVER, CancelToken
 from gistpoint.sessions.records.model import Run, Step, StepKind
@@ -110,15 +111,11 @@ def _read(step: Step) -> str:
 def _edited(step: Step) -> tuple[str, str]:
     """Return the file and the function that a step edits; each is empty if it is unknown."""
     changes = changes_of(step)
-    named = next((change for change in changes if isinstance(change, Redefined)), None)
-    if named is not None:
-        return _short(named.path), _short(named.name.rpartition("::")[2])
-    edit = next((edit for edit in step.edits if edit.path), None)
-    path = edit.path if edit is not None else next((change.path for change in changes if change.path), "")
-    if edit is None or edit.old is None:
-        return _short(path), ""
-    defined = set(_DEFINED.findall(f"{edit.old[:_MOST_SEARCHED]}\n{(edit.new or '')[:_MOST_SEARCHED]}"))
-    return _short(path), _short(defined.pop()) if len(defined) == 1 else ""
+    path = next((edit.path for edit in (*step.edits, *changes) if edit.path), "")
+    names = {change.name.rpartition("::")[2] for change in changes if isinstance(change, Redefined)}
+    texts = [f"{edit.old}\n{edit.new}"[:_MOST_SEARCHED] for edit in step.edits[:1] if edit.old is not None]
+    names = names or set(_DEFINED.findall("".join(texts)))
+    return _short(path), _short(names.pop()) if len(names) == 1 else ""
 
 
 def _short(text: str) -> str:
@@ -130,15 +127,9 @@ def acted_run(name: str, document: RunDocument, run: Run, *, cancel: CancelToken
 
     Raises `CancelledError` when cancelled.
     """
-    found: list[tuple[int, Action]] = []
-    for step, action in actions_of(_steps(document, cancel)):
-        found.append((step, action))
-        if len(found) > MOST_ACTIONS:
-            break
-    kept = found[:MOST_ACTIONS]
-    return ActedRun(
-        name, run, tuple(a for _, a in kept), tuple(s for s, _ in kept), is_cut=len(found) > MOST_ACTIONS
-    )
+    found = [*islice(actions_of(_steps(document, cancel)), MOST_ACTIONS + 1)]
+    steps, actions = zip(*found[:MOST_ACTIONS], strict=True) if found else ((), ())
+    return ActedRun(name, run, actions, steps, is_cut=len(found) > MOST_ACTIONS)
 
 
 def _steps(document: RunDocument, cancel: CancelToken) -> Iterator[Step]:
@@ -156,32 +147,22 @@ def with_common_paths(runs: Sequence[ActedRun]) -> list[ActedRun]:
 
     Programs name a file in several ways, such as `/testbed/src/a.py` and `src/a.py`.
     """
-    from dataclasses import replace
-
-    names = _file_names({action.path for run in runs for action in run.actions if action.path})
-    known: dict[Action, Action] = {}
-    renamed: list[ActedRun] = []
-    for run in runs:
-        for action in run.actions:
-            if action not in known:
-                known[action] = replace(action, path=names.get(action.path, ""))
-        renamed.append(replace(run, actions=tuple(known[action] for action in run.actions)))
-    return renamed
+    paths = dict.fromkeys(action.path for run in runs for action in run.actions)
+    names = _file_names(paths)
+    renamed = cache(lambda action: replace(action, path=names[action.path]))
+    return [replace(run, actions=tuple(map(renamed, run.actions))) for run in runs]
 
 
 def _file_names(paths: Iterable[str]) -> dict[str, str]:
     """Return the common name of each path."""
     by_name: dict[str, list[str]] = {}
-    for path in sorted(paths, key=lambda path: (len(path), path)):
+    for path in sorted(filter(None, paths), key=lambda path: (len(path), path)):
         by_name.setdefault(file_name(path), []).append(path)
-    found: dict[str, str] = {}
+    found = {"": ""}
     for name, same_name in by_name.items():
-        files: list[str] = []
         for path in same_name:
-            first = next((other for other in files if same_path(other, path)), None)
-            files += [path] if first is None else []
-            found[path] = path if first is None else first
-        if len(files) == 1:
+            found[path] = next(filter(partial(same_path, path), same_name), path)
+        if len({found[path] for path in same_name}) == 1:
             found |= dict.fromkeys(same_name, name)
     return found
 
@@ -193,7 +174,7 @@ def _file_names(paths: Iterable[str]) -> dict[str, str]:
 class ActionNode:
     """Runs that do the same actions in a row, until some of them do something else.
 
-    A node without actions stands for runs that end where others go on.
+    A node without actions is for runs that end where others go on.
     """
 
     actions: tuple[Action, ...]

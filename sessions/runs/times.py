@@ -13,6 +13,7 @@ from heapq import nlargest
 from typing import NamedTuple
 
 from gistpoint.core.running import NEVER, CancelToken
+from gistpoint.sessions.records.building import latest
 from gistpoint.sessions.records.model import Actor, RunCall, Step, StepKind
 from gistpoint.sessions.records.values import first_known
 from gistpoint.sessions.runs.document import RunDocument
@@ -113,17 +114,15 @@ class StepTimes:
 
     def add(self, time: StepTime) -> None:
         """Add the next step."""
-        self._model.append(math.nan if time.model is None else time.model)
-        self._tools.append(math.nan if time.tools is None else time.tools)
-        if time.busy or time.user or time.unknown:
+        if any((time.model, time.tools, time.user, time.unknown)):
             self.timed.append(len(self._tool))
+        self._model.append(first_known((time.model, math.nan)))
+        self._tools.append(first_known((time.tools, math.nan)))
         self._user.append(time.user)
         self._unknown.append(time.unknown)
-        number = self._numbers.get(time.tool)
-        if number is None:
-            name = time.tool if len(self._names) < MOST_TOOLS else OTHER_TOOLS
-            number = self._numbers.setdefault(name, len(self._names))
-            self._names += [name] if number == len(self._names) else []
+        number = self._numbers.setdefault(time.tool, len(self._names))
+        if number == len(self._names):
+            self._names.append(time.tool)
         self._tool.append(number)
 
     def __len__(self) -> int:
@@ -140,9 +139,8 @@ class StepTimes:
         )
 
     def longest(self, most: int) -> list[int]:
-        """Return the steps in which model and tools took longest, at most `most`, the longest first."""
-        busy = ((self[step].busy, -step) for step in self.timed)
-        return [-step for seconds, step in nlargest(most, busy) if seconds > 0]
+        """Return the steps in which model and tools took longest, at most `most`, by descending time."""
+        return nlargest(most, self.timed, key=lambda step: self[step].busy)
 
 
 @dataclass(frozen=True, slots=True)
@@ -245,12 +243,13 @@ class Timekeeper:
             unknown = self._until(at)
             self._ready, self._last = None, first_known((at, self._last))
             return StepTime(unknown=unknown)
+        # Bookkeeping may be written while the model is at work: it ends no wait, and begins none.
         is_input = step.actor is Actor.USER or step.kind is StepKind.TASK
         if at is None or not (is_input or step.results):
             return StepTime()
         before = self._until(at)
         # A message may be written while the model is still at work.
-        self._ready = self._last = max(one for one in (at, step.ended, self._last) if one is not None)
+        self._ready = self._last = latest((at, step.ended, self._last))
         return StepTime(user=before) if is_input else StepTime(unknown=before)
 
     def _until(self, at: float | None) -> float:
@@ -263,6 +262,7 @@ class Timekeeper:
         replied = step.replied
         if replied is None and step.asked is None:
             replied = step.started
+        # Calls that a trace has without a reply begin at the moment of the question, with no wait.
         had_reply = step.asked is None or step.asked != replied
         asked = first_known((step.asked, self._ready))
         model = _seconds(asked, replied) if had_reply else None
@@ -280,7 +280,7 @@ class Timekeeper:
         phase.steps += 1
         phase.model += model or 0.0
         phase.tools += tools or 0.0
-        return StepTime(model, tools, unknown=before + within, tool=_names(step))
+        return StepTime(model, tools, unknown=before + within, tool=self._bounded(_names(step)))
 
     def _go_on(self, step: Step, replied: float | None, tools: float | None) -> None:
         """Find out from when the model can reply again."""
@@ -288,8 +288,7 @@ class Timekeeper:
         if end is None and replied is not None and (tools is not None or not step.calls):
             end = replied + (tools or 0.0)
         self._ready = end
-        known = [at for at in (self._last, end, replied, step.started) if at is not None]
-        self._last = max(known, default=None)
+        self._last = latest((self._last, end, replied, step.started))
 
     def _add_calls(self, step: Step, tools: float | None) -> None:
         if len(step.calls) == 1:
@@ -303,11 +302,11 @@ class Timekeeper:
             self._sum(_names(step)).add_together(step.index, len(step.calls), tools)
 
     def _sum(self, tool: str) -> TimeSum:
-        known = self._tools.get(tool)
-        if known is None:
-            name = tool if len(self._tools) < MOST_TOOLS else OTHER_TOOLS
-            known = self._tools.setdefault(name, TimeSum())
-        return known
+        return self._tools.setdefault(self._bounded(tool), TimeSum())
+
+    def _bounded(self, tool: str) -> str:
+        """Return the name under which a tool is added up: there may be a new one in every step."""
+        return tool if tool in self._tools or len(self._tools) < MOST_TOOLS else OTHER_TOOLS
 
 
 def times_of(document: RunDocument, *, cancel: CancelToken = NEVER) -> RunTimes:

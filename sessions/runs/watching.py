@@ -40,7 +40,7 @@ _ERROR = re.compile(r"error|exception|fail|crash|panic|traceback", re.IGNORECASE
 
 
 class WatchState(StrEnum):
-    """How a watched run stands."""
+    """The status of a watched run."""
 
     WRITING = "writing"
     """It has no recorded end, and its file has changed recently."""
@@ -278,6 +278,7 @@ class FolderWatch:
         """Remember a run, and return the news about it."""
         name, before = run.listed.name, self.runs.get(run.listed.name)
         is_unread = run.listed.header is None
+        # A file that has just been created may have no record yet, or only a part of one.
         if is_unread and run.state is WatchState.WRITING:
             # It may be half written: it is read when it changes, or once it has been quiet.
             file.due_since = self._clock()
@@ -318,7 +319,7 @@ _NEWS = {WatchState.FAILED: News.FAILED, WatchState.ENDED: News.ENDED, WatchStat
 
 
 def _state(header: Run, *, is_recent: bool, is_cut: bool, ends_in_error: bool) -> WatchState:
-    """Return how a run stands. A file whose last record is incomplete has not ended, unless it is quiet."""
+    """Return the status of a run. With an incomplete last record, it has not ended, unless it is quiet."""
     is_inferred = "exit_status" in header.derived
     recorded = header.exit_status if not (is_recent and is_inferred) else ""
     if is_recent and is_cut:
@@ -357,7 +358,7 @@ def _stamp(path: Path) -> _Stamp | None:
 
 
 def news_first(runs: Iterable[WatchedRun], *, by_outcome: bool = True) -> Sequence[WatchedRun]:
-    """Return runs in the order of a list: new failures, the latest first, then others by their changes.
+    """Return runs in the order of a list: new failures by their times, then others by their changes.
 
     Without `by_outcome`, the order does not show which runs have failed.
     """

@@ -7,13 +7,13 @@ import json
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
 from gistpoint.core.errors import UserError
 from gistpoint.core.locations import Locations
+from gistpoint.core.readable import time_of_day, utc_datetime
 from gistpoint.core.requests import Request, ValueBounds
 from gistpoint.core.text import plural, visible_line
 from gistpoint.sessions.runs.watching import FolderWatch, News, Report, WatchState
@@ -58,11 +58,11 @@ def watch(request: WatchRuns) -> int:
     settings = review_settings(locations, request.reviewer or getpass.getuser(), blind=request.blind)
 
     def load() -> Any:
-        from gistpoint.tui.screens.review.runs import RunsScreen
+        from gistpoint.tui.screens.review.runs import RunsScreen, row_reader
         from gistpoint.tui.screens.review.watching import ListWatch
 
         paths = list(request.paths)
-        return partial(RunsScreen, paths, settings, watch=ListWatch(paths, settings))
+        return partial(RunsScreen, paths, settings, watch=ListWatch(paths, settings, row_reader))
 
     return ReviewApp(locations, load, request.paths).run_to_exit_code()
 
@@ -110,7 +110,7 @@ def _print(reports: Sequence[Report], *, as_json: bool) -> None:
 def _line(report: Report) -> str:
     """Return the time, the news, the run, its task and what it says about its end."""
     run, header = report.run, report.run.listed.header
-    at = datetime.now().strftime("%H:%M:%S")
+    at = time_of_day(round(1000 * time.time()))
     if header is None:
         return visible_line(f"{at}  {report.news.value:<8}  {run.listed.name}: {run.listed.problem}")
     facts = [header.task, header.verdict, header.exit_status]
@@ -127,7 +127,7 @@ def _record(report: Report) -> dict[str, Any]:
         "news": report.news.value,
         "run": run.listed.name,
         "state": run.state.value,
-        "changed": datetime.fromtimestamp(run.changed_at, UTC).isoformat(timespec="milliseconds"),
+        "changed": utc_datetime(round(1000 * run.changed_at)).isoformat(timespec="milliseconds"),
         "task": None if header is None else header.task,
         "verdict": None if header is None else header.verdict,
         "exit_status": None if header is None else header.exit_status,

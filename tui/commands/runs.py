@@ -274,7 +274,14 @@ def show(request: ShowRun) -> int:
     Raises `UserError` if there is no such step, or if options are given that exclude each other.
     """
     read_files_as(request.read_as)
-    _check(request)
+    if request.profile and request.step is not None:
+        raise UserError(
+            "--profile shows the whole run, but --step shows one step.", hint="Give one of the two."
+        )
+    if request.whole and (request.step is None or request.json):
+        raise UserError("--whole is about the texts of one step.", hint="Give --step too, and not --json.")
+    if request.times or request.csv:
+        return _print_times(request)
     document = open_named(request.recorded)
     if request.step is None:
         _settled(document)
@@ -282,11 +289,6 @@ def show(request: ShowRun) -> int:
         from gistpoint.tui.commands.profiles import print_profile
 
         print_profile(document, as_json=request.json)
-        return _doubted(document)
-    if request.times:
-        from gistpoint.tui.commands.times import print_times
-
-        print_times(document, as_json=request.json, as_csv=request.csv)
         return _doubted(document)
     if request.step is not None and not document.ensure(request.step - 1):
         count = document.step_count
@@ -310,19 +312,16 @@ def show(request: ShowRun) -> int:
     return _doubted(document)
 
 
-def _check(request: ShowRun) -> None:
-    """Raise `UserError` if options are given that exclude each other."""
-    whole_run = "--profile" if request.profile else "--times" if request.times else ""
-    if whole_run and request.step is not None:
-        raise UserError(
-            f"{whole_run} shows the whole run, but --step shows one step.", hint="Give one of the two."
-        )
-    if request.profile and request.times:
-        raise UserError("--profile and --times are two outputs.", hint="Give one of the two.")
+def _print_times(request: ShowRun) -> int:
+    from gistpoint.tui.commands.times import print_times
+
+    if request.profile or request.step is not None:
+        raise UserError("--times shows only the times of the whole run.", hint="Give one output at a time.")
     if request.csv and (request.json or not request.times):
         raise UserError("--csv prints the times of steps.", hint="Give --times too, and not --json.")
-    if request.whole and (request.step is None or request.json):
-        raise UserError("--whole is about the texts of one step.", hint="Give --step too, and not --json.")
+    document = _settled(open_named(request.recorded))
+    print_times(document, as_json=request.json, as_csv=request.csv)
+    return _doubted(document)
 
 
 def _doubted(document: RunDocument) -> int:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import csv
 import sys
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from gistpoint.core.csv_text import csv_line
 from gistpoint.core.running import NEVER
 from gistpoint.sessions.records.model import Actor
 from gistpoint.sessions.runs.document import RunDocument
@@ -35,18 +35,9 @@ def print_times(document: RunDocument, *, as_json: bool, as_csv: bool) -> None:
         steps = [dict(zip(_COLUMNS, row, strict=True)) for row in _rows(times)]
         print_json("gistpoint.times/1", {"run": document.name, **times_record(times), "by_step": steps})
     elif as_csv:
-        lines: list[str] = []
-        csv.writer(_Lines(lines)).writerows([_COLUMNS, *_rows(times)])
-        sys.stdout.writelines(for_output(lines))
+        sys.stdout.writelines(for_output(map(csv_line, (_COLUMNS, *_rows(times)))))
     else:
         _print_text(document, times)
-
-
-class _Lines:
-    """A file for `csv.writer` that keeps the lines."""
-
-    def __init__(self, lines: list[str]) -> None:
-        self.write = lines.append
 
 
 def _print_text(document: RunDocument, times: RunTimes) -> None:

@@ -12,7 +12,7 @@ from screens.settling import until
 from gistpoint.core.locations import Locations
 from gistpoint.tui.commands.review import review_settings
 from gistpoint.tui.review_app import ReviewApp
-from gistpoint.tui.screens.review.runs import RunsScreen
+from gistpoint.tui.screens.review.runs import RunsScreen, row_reader
 from gistpoint.tui.screens.review.screen import ReviewScreen
 from gistpoint.tui.screens.review.watching import ListWatch
 
@@ -26,7 +26,7 @@ def written(path: Path, status: str) -> None:
 def watching(folder: Path, *, blind: bool = False) -> ReviewApp:
     settings = review_settings(Locations.of_user(), "first", blind=blind)
     paths = [str(folder)]
-    watch = ListWatch(paths, settings)
+    watch = ListWatch(paths, settings, row_reader)
     return ReviewApp(settings.locations, lambda: lambda: RunsScreen(paths, settings, watch=watch), paths)
 
 

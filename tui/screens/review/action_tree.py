@@ -195,7 +195,7 @@ class ActionTreeScreen(BaseScreen[None]):
         problems = f"{read.unread:,} can't be read" if read.unread else ""
         framed(
             self.tree_rows,
-            "What was tried, the most frequent first",
+            "What was tried, by frequency",
             ", ".join(filter(None, [words, problems])),
         )
         self.header_bar.show(words=f"{plural(count, 'run')} of {task_words(self._rows[0])}")
@@ -262,7 +262,7 @@ class ActionTreeScreen(BaseScreen[None]):
         tree.refresh()
 
     def _leaf(self) -> str:
-        """Return the name of the run at the cursor; empty if its row stands for runs that part ways."""
+        """Return the name of the run at the cursor; empty if runs part ways there."""
         tree, row = self.tree_rows, self.tree_rows.here
         if tree.read is None or row is None or row.node.parts or not row.node.runs:
             return ""

@@ -39,7 +39,7 @@ class RunRow:
     readers: tuple[str, ...] = ()
     """The other team members who are reading the run."""
     now: str = ""
-    """How the run stands, in a list that is watched; empty in any other list."""
+    """The status of the run in a list that is watched; empty in any other list."""
 
     @property
     def name(self) -> str:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
 from pathlib import PurePath
 
+from gistpoint.core.readable import time_of_day
 from gistpoint.core.text import plural
 from gistpoint.sessions.records.model import Run
 from gistpoint.sessions.runs.document import RunDocument
@@ -15,9 +15,10 @@ from gistpoint.sessions.runs.watching import FolderWatch, News, WatchedRun, Watc
 from gistpoint.tui import signs
 from gistpoint.tui.jobs import Job, Jobs
 from gistpoint.tui.screens.review.run_rows import RunRow
-from gistpoint.tui.screens.review.runs import row_reader
 from gistpoint.tui.screens.review.settings import ReviewSettings
 
+RowReader = Callable[[ReviewSettings], Callable[[RunRow, RunDocument], RunRow]]
+"""Returns a function that completes rows with the annotations as they are when it is called."""
 _LOOK_S = 1.0
 """Seconds between two looks."""
 _STATES = {
@@ -55,8 +56,8 @@ class WatchedRows:
 class ListWatch:
     """Watches the files of a list of runs. What is read of them is used in the jobs' thread only."""
 
-    def __init__(self, paths: Sequence[str], settings: ReviewSettings) -> None:
-        self._paths, self._settings = paths, settings
+    def __init__(self, paths: Sequence[str], settings: ReviewSettings, row_reader: RowReader) -> None:
+        self._settings, self._row_reader = settings, row_reader
         self._watch = FolderWatch(paths, header_of=self._header)
         self._rows: dict[str, RunRow] = {}
         """The rows as they were last read, with the reviewer's annotations, by name."""
@@ -103,14 +104,13 @@ class ListWatch:
         row = self._rows.get(run.listed.name, RunRow(run.listed, hides=self._settings.blind))
         # That a run has failed is its outcome, which a blind reviewer must not see.
         state = WatchState.ENDED if row.hides and run.state is WatchState.FAILED else run.state
-        at = datetime.fromtimestamp(run.failed_at).strftime(" %H:%M") if run.failed_at else ""
-        now = _STATES[state] + ("" if row.hides else at)
-        return replace(row, listed=run.listed, warning=run.warning, now=now)
+        at = "" if row.hides or run.failed_at is None else f" {time_of_day(round(1000 * run.failed_at))[:5]}"
+        return replace(row, listed=run.listed, warning=run.warning, now=_STATES[state] + at)
 
     def _header(self, listed: ListedRun, document: RunDocument) -> Run:
         """Return a run's header with the reviewers' decision, and remember the reviewer's annotations."""
         if self._read is None:
-            self._read = row_reader(self._settings)
+            self._read = self._row_reader(self._settings)
         row = self._read(RunRow(listed), document)
         self._rows[listed.name] = replace(row, listed=replace(listed, header=None))
         return row.header

@@ -153,7 +153,7 @@ class TimesPage(RunPage[TimesContent], RecordList):
         self.set_count(len(self._order) or len(self._table), cursor=cursor)
 
     def action_view(self) -> None:
-        """Show the steps in order, the longest first, the sums by tool, or those by kind of work."""
+        """Show the steps in order or by their times, the sums by tool, or those by kind of work."""
         self._view = VIEWS[(VIEWS.index(self._view) + 1) % len(VIEWS)]
         self._list_rows(cursor=self._row_here() if self._view == IN_ORDER else 0)
 
