@@ -146,7 +146,7 @@ COMMANDS = (
         "run_watch:WATCH",
         screen=True,
     ),
-    CommandRow("show", "print a recorded run, or one step of it", "runs:SHOW"),
+    CommandRow("show", "print a recorded run, or one step of it", "show:SHOW"),
     CommandRow("search", "search recorded runs", "runs:SEARCH"),
     CommandRow("convert", "write a recorded run in another format", "runs:CONVERT"),
     CommandRow("replay", "repeat the tool calls of a recorded run, and compare", "replay:REPLAY"),

@@ -22,6 +22,8 @@ from gistpoint.sessions.runs.profile import Work, work_of
 
 MOST_ACTIONS = 1_000
 """The maximum number of actions of a run that are compared."""
+_IN_A_LINE = 40
+"""The maximum number of a node's actions that are written in its line."""
 _LONGEST_TARGET = 200
 _DEFINED = re.compile(r"^[ \t]*(?:async[ \t]+)?(?:def|class)[ \t]+(\w{1,100})", re.MULTILINE)
 _MOST_SEARCHED = 20_000
@@ -188,6 +190,14 @@ class ActionNode:
     def parts(self) -> bool:
         """Whether the runs part ways at the end of the node."""
         return bool(self.children)
+
+    @property
+    def words(self) -> str:
+        """The actions in a line, at most `_IN_A_LINE` of them; for no actions, what that means."""
+        more = len(self.actions) - _IN_A_LINE
+        shown = " → ".join(map(str, self.actions[:_IN_A_LINE]))
+        nothing = "all begin differently" if self.parts else "nothing more"
+        return f"{shown} … {more:,} more" if more > 0 else shown or nothing
 
 
 @dataclass(slots=True)

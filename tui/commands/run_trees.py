@@ -20,15 +20,11 @@ from gistpoint.sessions.runs.action_tree import (
     with_common_paths,
 )
 from gistpoint.sessions.runs.opening import ListedRun, split_name
-from gistpoint.tui import signs
 from gistpoint.tui.commands.arguments import JSON, READ_AS, read_files_as
 from gistpoint.tui.commands.command import DONE, NEGATIVE
 from gistpoint.tui.commands.options import CliCommand, argument
 from gistpoint.tui.commands.output import print_json, print_text
 from gistpoint.tui.commands.runs import print_problems, problem_record, read_runs
-
-_DRAWN = 40
-"""The maximum number of actions in a line."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,12 +64,9 @@ def _print_tree(task: str, runs: Sequence[ActedRun]) -> None:
     print_text(f"{visible_line(task) or 'no task is recorded'}: {plural(len(runs), 'run')}")
     for row in rows_of(tree_of(runs)):
         node = row.node
-        actions = [str(action) for action in node.actions[:_DRAWN]]
-        more = [f"{len(node.actions) - _DRAWN:,} more"] if len(node.actions) > _DRAWN else []
-        words = f" {signs.LEADS} ".join([*actions, *more]) or ("" if node.parts else "nothing more")
         name = "" if node.parts else f"{runs[node.runs[0]].name}: "
         outcome = _outcome_words(outcomes_of(node, runs))
-        line = f"{len(node.runs):>5} {outcome:<14} {'  ' * row.depth}{name}{words}"
+        line = f"{len(node.runs):>5} {outcome:<14} {'  ' * row.depth}{name}{node.words}"
         print_text(shortened(visible_line(line), width) if width else visible_line(line))
 
 

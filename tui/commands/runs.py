@@ -1,9 +1,7 @@
-"""`gistpoint runs`, `show`, `search` and `convert`: recorded runs of any format, without a screen."""
+"""`gistpoint runs`, `search` and `convert`: recorded runs of any format, without a screen."""
 
 from __future__ import annotations
 
-import argparse
-import json
 import os
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -12,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from gistpoint.core.errors import AttemptError, UserError
-from gistpoint.core.requests import Count, Request
+from gistpoint.core.requests import Request
 from gistpoint.core.text import plural, visible_line
 from gistpoint.sessions.exports.registry import NAMES, exporter
 from gistpoint.sessions.records.archives import RunFileError
@@ -21,8 +19,8 @@ from gistpoint.sessions.runs.document import RunDocument
 from gistpoint.sessions.runs.opening import ListedRun, doubt_of, list_runs, open_run, split_name
 from gistpoint.tui.commands.arguments import JSON, READ_AS, read_files_as
 from gistpoint.tui.commands.command import DONE, MISTAKE, NEGATIVE, readable
-from gistpoint.tui.commands.options import CliCommand, argument, option, reader_of
-from gistpoint.tui.commands.output import drawn_on, print_json, print_records, print_text, write_whole
+from gistpoint.tui.commands.options import CliCommand, argument, option
+from gistpoint.tui.commands.output import drawn_on, print_json, print_records, write_whole
 from gistpoint.tui.tables import Column
 
 if TYPE_CHECKING:
@@ -34,14 +32,10 @@ _BOLD, _PLAIN = "\x1b[1;33m", "\x1b[0m"
 """The codes that a terminal gets before and after a match."""
 _MOST_UNREAD = 5
 """The maximum number of a folder's unreadable files that a search reports by name."""
-_LONGEST_SHOWN = 20_000
-"""The number of characters from which on a step's text is cut in the middle, without `--whole`."""
-_CONTINUED = "\n" + " " * 13
-"""The line break and the indent before each further line of a printed fact."""
 RUN_HELP = "a file, FILE#ID for one of several runs in it, or the id of an attempt"
 
 
-def _settled(document: RunDocument) -> RunDocument:
+def settled(document: RunDocument) -> RunDocument:
     """Read a run to its end, and return it with the reviewers' decision on its pass."""
     from gistpoint.core.attempts.clock import SystemTime
     from gistpoint.core.locations import Locations
@@ -157,7 +151,7 @@ def read_runs(
             problems.append(listed)
             continue
         try:
-            document = _settled(open_run(listed.name, known=listed.format))
+            document = settled(open_run(listed.name, known=listed.format))
         except RunFileError as error:
             problems.append(ListedRun(listed.name, listed.size, None, str(error)))
             continue
@@ -254,77 +248,7 @@ def problem_record(listed: ListedRun) -> dict[str, Any]:
     return {"run": listed.name, "problem": listed.problem}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ShowRun(Request):
-    """A request to print a run, or one of its steps."""
-
-    recorded: str
-    step: int | None = None
-    json: bool = False
-    profile: bool = False
-    times: bool = False
-    csv: bool = False
-    whole: bool = False
-    read_as: str = ""
-
-
-def show(request: ShowRun) -> int:
-    """Print a run, one of its steps, its profile or its times. Return 1 if the run is doubtful.
-
-    Raises `UserError` if there is no such step, or if options are given that exclude each other.
-    """
-    read_files_as(request.read_as)
-    if request.profile and request.step is not None:
-        raise UserError(
-            "--profile shows the whole run, but --step shows one step.", hint="Give one of the two."
-        )
-    if request.whole and (request.step is None or request.json):
-        raise UserError("--whole is about the texts of one step.", hint="Give --step too, and not --json.")
-    if request.times or request.csv:
-        return _print_times(request)
-    document = open_named(request.recorded)
-    if request.step is None:
-        _settled(document)
-    if request.profile:
-        from gistpoint.tui.commands.profiles import print_profile
-
-        print_profile(document, as_json=request.json)
-        return _doubted(document)
-    if request.step is not None and not document.ensure(request.step - 1):
-        count = document.step_count
-        raise UserError(f"{request.recorded} has {plural(count, 'step')}: there is no step {request.step}.")
-    if not request.json:
-        from gistpoint.sessions.runs.rendering import show as lines_of
-
-        limit = None if request.whole else _LONGEST_SHOWN
-        for line in lines_of(document, request.step, limit=limit):
-            # Further lines of a header's value are indented, so that none of them looks like another fact.
-            print_text(line if request.step is not None else line.replace("\n", _CONTINUED))
-    elif request.step is None:
-        from gistpoint.sessions.exports.atif import atif_text
-
-        sys.stdout.writelines(atif_text(document))
-    else:
-        from gistpoint.sessions.exports.atif import atif_step
-
-        document.build()
-        print(json.dumps(atif_step(document, request.step - 1), indent=2))
-    return _doubted(document)
-
-
-def _print_times(request: ShowRun) -> int:
-    from gistpoint.tui.commands.times import print_times
-
-    if request.profile or request.step is not None:
-        raise UserError("--times shows only the times of the whole run.", hint="Give one output at a time.")
-    if request.csv and (request.json or not request.times):
-        raise UserError("--csv prints the times of steps.", hint="Give --times too, and not --json.")
-    document = _settled(open_named(request.recorded))
-    print_times(document, as_json=request.json, as_csv=request.csv)
-    return _doubted(document)
-
-
-def _doubted(document: RunDocument) -> int:
+def doubted(document: RunDocument) -> int:
     """Return the exit code for a run that was read, and warn if it is doubtful."""
     doubt = doubt_of(document)
     if doubt:
@@ -452,14 +376,14 @@ def convert(request: ConvertRun) -> int:
     """
     read_files_as(request.read_as)
     write = exporter(request.to)
-    document = _settled(open_named(request.recorded))
+    document = settled(open_named(request.recorded))
     if request.to == "chat":
         _write_chat(document, request)
     elif request.to == "html":
         _write_html(document, request)
     else:
         _write_pieces(write(document), request)
-    return _doubted(document)
+    return doubted(document)
 
 
 def _write_chat(document: RunDocument, request: ConvertRun) -> None:
@@ -539,18 +463,6 @@ def _write_file(target: Path, pieces: Iterable[str], request: ConvertRun) -> Non
     write_whole(target, (piece.encode("utf-8", "backslashreplace") for piece in pieces), named=is_named)
 
 
-def _step_number(text: str) -> int:
-    """Return the number of a step. Raises `argparse.ArgumentTypeError` if the text is not one."""
-    try:
-        return _count(text)
-    except argparse.ArgumentTypeError as error:
-        raise argparse.ArgumentTypeError(
-            f"{text!r} is not a step: a step is given by its number, counted from 1, as `gistpoint show RUN`"
-            " prints it"
-        ) from error
-
-
-_count: Callable[[str], int] = reader_of(Count)
 _RUN = argument("RUN", RUN_HELP)
 LIST = CliCommand(
     ListRuns,
@@ -560,20 +472,6 @@ LIST = CliCommand(
         "json": JSON,
         "profile": option("what each run did when, and where runs of a task diverge"),
         "sort": option("with --profile, the order of a task's runs"),
-        "read_as": READ_AS,
-    },
-)
-SHOW = CliCommand(
-    ShowRun,
-    show,
-    {
-        "recorded": _RUN,
-        "step": option("everything in step N, counted from 1", metavar="N", read=_step_number),
-        "json": option("the run, or the step, as ATIF; a profile or times as JSON"),
-        "profile": option("the work by time, waste, test runs and context"),
-        "times": option("how long the model and each tool took"),
-        "csv": option("with --times, a line for each step"),
-        "whole": option("with --step, all of each text, however long"),
         "read_as": READ_AS,
     },
 )

@@ -46,8 +46,6 @@ _SHOW_S = 0.5
 """Seconds between two drawings while the runs are being read."""
 _DEEPEST = 16
 """The depth up to which rows are indented."""
-_DRAWN = 40
-"""The maximum number of actions in a row."""
 _NAME = 28
 _MUTED = "$foreground 60%"
 _MARKS = {"solved": (signs.GOOD, "$text-success"), "unsolved": (signs.BAD, "$text-error")}
@@ -109,7 +107,7 @@ class ActionTree(RecordList):
             *_outcome(node, read.runs),
             (" " * min(row.depth, _DEEPEST) + f"{fold} ", _MUTED),
             *([(f"{read.names[node.runs[0]]}: ", "$text-primary")] if run is not None else []),
-            (_actions(node, is_first=row.depth == 0), ""),
+            (node.words, ""),
         ]
 
 
@@ -124,15 +122,6 @@ def _outcome(node: ActionNode, runs: Sequence[ActedRun]) -> list[Piece]:
         return [(f"{sign:<9}", style)]
     style = "$text-success" if found.solved == found.judged else "" if found.solved else "$text-error"
     return [(f"{f'{signs.GOOD} {found.solved}/{found.judged}':<9}", style)]
-
-
-def _actions(node: ActionNode, *, is_first: bool) -> str:
-    """Return the actions of a node in a line."""
-    if not node.actions:
-        return "all begin differently" if is_first and node.parts else "nothing more"
-    more = len(node.actions) - _DRAWN
-    shown = f" {signs.LEADS} ".join(map(str, node.actions[:_DRAWN]))
-    return visible_line(shown + (f" … {more:,} more" if more > 0 else ""))
 
 
 class ActionTreeScreen(BaseScreen[None]):
