@@ -66,8 +66,8 @@ class ActionTree(RecordList):
 
     def __init__(self, *, id: str) -> None:
         super().__init__(id=id)
-        self.read: ReadRuns | None = None
-        self.rows: list[TreeRow] = []
+        self.read = ReadRuns((), (), tree_of(()), 0)
+        self.rows = rows_of(self.read.root)
         self.folded: set[int] = set()
         """The numbers of the nodes whose children are not listed."""
         self.picked: list[str] = []
@@ -80,22 +80,18 @@ class ActionTree(RecordList):
 
     def list_rows(self, at: int | None = None) -> None:
         """List the rows that are not folded away, with the cursor on the node with the number `at`."""
-        if self.read is None:
-            return
         self.rows = rows_of(self.read.root, self.folded)
         row = next((n for n, row in enumerate(self.rows) if row.number == at), None)
         self.set_count(len(self.rows), cursor=row)
 
     @property
-    def here(self) -> TreeRow | None:
-        """The row at the cursor; None if there is none."""
-        return self.rows[self.cursor] if self.cursor < len(self.rows) else None
+    def here(self) -> TreeRow:
+        """The row at the cursor. There is always one, that of the root."""
+        return self.rows[self.cursor]
 
     def row(self, index: int, width: int) -> list[Piece]:
         """Return the numbers of a node, its actions and, for a single run, the run's name."""
         read, row = self.read, self.rows[index]
-        if read is None:
-            return []
         node = row.node
         run = read.runs[node.runs[0]] if node.runs and not node.parts else None
         is_picked = run is not None and run.name in self.picked
@@ -197,8 +193,6 @@ class ActionTreeScreen(BaseScreen[None]):
 
     def _look(self) -> None:
         read, row = self.tree_rows.read, self.tree_rows.here
-        if read is None or row is None:
-            return
         node = row.node
         lines = [f"{node.place + n:>5,}  {visible_line(str(a))}" for n, a in enumerate(node.actions, 1)]
         lines += _ways(node) if node.parts else _ends(node, read)
@@ -221,8 +215,6 @@ class ActionTreeScreen(BaseScreen[None]):
     def action_fold(self, folded: bool) -> None:
         """Hide or list what is below the node at the cursor; from a node without that, go to its parent."""
         tree, row = self.tree_rows, self.tree_rows.here
-        if row is None:
-            return
         if row.node.parts and folded != (row.number in tree.folded):
             tree.folded ^= {row.number}
             tree.list_rows(row.number)
@@ -233,8 +225,6 @@ class ActionTreeScreen(BaseScreen[None]):
     def action_fold_all(self) -> None:
         """Hide what is below the first differences, or list everything."""
         tree = self.tree_rows
-        if tree.read is None:
-            return
         inner = {row.number for row in rows_of(tree.read.root) if row.node.parts and row.depth > 0}
         tree.folded = set() if tree.folded else inner
         tree.list_rows(0)
@@ -253,18 +243,14 @@ class ActionTreeScreen(BaseScreen[None]):
     def _leaf(self) -> str:
         """Return the name of the run at the cursor; empty if runs part ways there."""
         tree, row = self.tree_rows, self.tree_rows.here
-        if tree.read is None or row is None or row.node.parts or not row.node.runs:
-            return ""
-        return tree.read.runs[row.node.runs[0]].name
+        names = [tree.read.runs[number].name for number in row.node.runs[:1]]
+        return "" if row.node.parts else "".join(names)
 
     def action_compare(self) -> None:
         """Compare the two picked runs or, without picked ones, two runs that part ways at the cursor."""
         tree, row = self.tree_rows, self.tree_rows.here
-        if tree.read is None or row is None:
-            return
-        names = tuple(tree.picked)
-        if not names and (pair := pair_of(row.node, tree.read.runs)) is not None:
-            names = tuple(tree.read.runs[number].name for number in pair)
+        pair = pair_of(row.node, tree.read.runs) or ()
+        names = tree.picked or [tree.read.runs[number].name for number in pair]
         if len(names) != 2:
             self.app.notify("Pick two runs with Space, or go to a row where runs part ways.")
             return
@@ -279,10 +265,10 @@ class ActionTreeScreen(BaseScreen[None]):
         """Open the run at the cursor, or hide or list what is below the node."""
         tree, row = self.tree_rows, self.tree_rows.here
         name = self._leaf()
-        if name and tree.read is not None:
+        if name:
             names = tuple(run.name for run in tree.read.runs)
             self.app.push_screen(self._settings.screens.run(name, self._settings, runs=names))
-        elif row is not None:
+        else:
             self.action_fold(row.number not in tree.folded)
 
     def action_leave(self) -> None:
