@@ -102,6 +102,16 @@ async def test_the_pages_show_diff_tests_raw_record_and_run(run: Path) -> None:
         await driver.until(lambda: "mini-swe-agent" in driver.review.query_one("#run", TextView).text)
 
 
+async def test_a_page_of_changes_says_why_it_is_empty(run: Path) -> None:
+    async with reviewing(run, size=(160, 48)) as driver:
+        await driver.until_read(0)
+        await driver.press("D")
+        await driver.until(lambda: "No changes so far: no step up to this one edits a file" in driver.text())
+        await driver.press("number_sign", "6", "enter")
+        await driver.until(lambda: "sum(values) / len(values)" in driver.text())
+        assert "No changes so far" not in driver.text()
+
+
 async def test_a_page_that_was_left_before_it_was_loaded_is_loaded_later(run: Path) -> None:
     async with reviewing(run) as driver:
         await driver.until_read(0)

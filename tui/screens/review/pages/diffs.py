@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from textual.app import ComposeResult
+
 from gistpoint.core.diffs import DiffError, FileDiff, compute
+from gistpoint.core.text import visible_line
 from gistpoint.sessions.records.model import Step
 from gistpoint.sessions.runs.changes import edits_made
 from gistpoint.sessions.runs.repository import Badge, RepositoryState
@@ -12,6 +15,7 @@ from gistpoint.tui import signs
 from gistpoint.tui.jobs import Job
 from gistpoint.tui.screens.review.run_pages import PageContext, RunPage
 from gistpoint.tui.widgets.diff_view import DiffView
+from gistpoint.tui.widgets.plain import Plain
 
 BADGES = {
     Badge.RECORDED: f"{signs.FULL} recorded",
@@ -27,12 +31,28 @@ class DiffContent:
 
     files: tuple[FileDiff, ...]
     note: str
+    nothing: str = ""
+    """The words that are shown in place of an empty diff; empty for the note."""
 
 
 class _DiffPage(RunPage[DiffContent], DiffView):
+    DEFAULT_CSS = """
+    StepDiffPage .-nothing, SoFarPage .-nothing { dock: top; padding: 0 1; height: auto; }
+    """
+
+    def compose(self) -> ComposeResult:
+        """Lay out the diff, and above it the reason why it is empty."""
+        nothing = Plain("", classes="-nothing")
+        nothing.display = False
+        yield nothing
+        yield from super().compose()
+
     def fill(self, content: DiffContent) -> str:
-        """Show the changed files, and return the note."""
+        """Show the changed files or, if there are none, the reason; return the note."""
         self.load_diff(content.files)
+        nothing = self.query_one(".-nothing", Plain)
+        nothing.update(visible_line(content.nothing or content.note))
+        nothing.display = not content.files
         return content.note
 
 
@@ -58,9 +78,18 @@ class SoFarPage(_DiffPage):
         recorded = context.document.step(context.index).diff_so_far
         files = parsed(recorded) if recorded is not None else None
         if files is not None:
-            return DiffContent(files, BADGES[Badge.RECORDED])
+            return DiffContent(
+                files, BADGES[Badge.RECORDED], "No changes so far: the recorded diff is empty."
+            )
         state = context.repository(job)
-        return DiffContent(state.diff, state_note(state))
+        return DiffContent(state.diff, state_note(state), _nothing_so_far(state))
+
+
+def _nothing_so_far(state: RepositoryState) -> str:
+    """Return why the changes of all steps up to one are empty."""
+    if state.problems:
+        return f"No changes are known so far. {state.problems[-1]}"
+    return "No changes so far: no step up to this one edits a file, as far as the run records its edits."
 
 
 def state_note(state: RepositoryState) -> str:
