@@ -27,6 +27,7 @@ _NAMED = 3
 """The maximum number of tools that are named for calls whose time can't be divided among them."""
 _LONGEST_S = 10 * 365 * 86_400.0
 _BREAKS = frozenset({StepKind.PAUSE, StepKind.DAMAGED, StepKind.END})
+_INFERRED = "results.duration_s"
 _RESUMED = "process_started"
 """The label of a step of gistpoint's own attempts, before which the program was not running."""
 
@@ -346,7 +347,7 @@ def _of_calls(step: Step, replied: float | None) -> tuple[float | None, float]:
     if not step.calls:
         return None, 0.0
     until_end = _seconds(first_known((replied, step.started)), step.ended)
-    each = [seconds for seconds in map(_sound, _recorded_durations(step)) if seconds is not None]
+    each = _recorded_durations(step)
     if len(each) < len(step.calls):
         return first_known((until_end, sum(each) if each else None)), 0.0
     if until_end is None:
@@ -355,15 +356,15 @@ def _of_calls(step: Step, replied: float | None) -> tuple[float | None, float]:
     return tools, max(0.0, until_end - tools)
 
 
-def _recorded_durations(step: Step) -> list[float | None]:
-    """Return the duration of each result, None if unknown; empty if they were inferred from other times."""
-    is_inferred = "results.duration_s" in step.derived
-    return [] if is_inferred else [result.duration_s for result in step.results]
+def _recorded_durations(step: Step) -> list[float]:
+    """Return the known durations of results; empty if they were inferred from other times."""
+    found = [_sound(result.duration_s) for result in step.results]
+    return [] if _INFERRED in step.derived else [seconds for seconds in found if seconds is not None]
 
 
 def _recorded(step: Step, call: RunCall) -> float | None:
     """Return the recorded seconds of a call; None if they are unknown."""
     result = step.result_of(call)
-    if result is None or not _recorded_durations(step):
+    if result is None or _INFERRED in step.derived:
         return None
     return _sound(result.duration_s)

@@ -191,8 +191,6 @@ class FolderWatch:
                 if known is None:
                     self._files[path] = _File(stamp, clock, clock)
                 elif known.stamp != stamp:
-                    if known.stamp.inode != stamp.inode or stamp.size < known.stamp.size:
-                        self._close(known)  # another file has its name now
                     known.stamp, known.seen_at, known.not_before = stamp, clock, clock
                     known.due_since = clock if known.due_since is None else known.due_since
         gone = [path for path in self._files if path not in found]

@@ -61,6 +61,9 @@ def test_runs_share_a_node_until_they_part_ways() -> None:
     assert drawn(runs, {1}) == [
         (0, "ab", [0, 1, 2, 3, 4]), (1, "c", [0, 2, 4]), (1, "xy", [1]), (1, "", [3]),
     ]  # fmt: skip
+    assert drawn([acted("1", "x"), acted("2", "y"), acted("3", "y")]) == [
+        (0, "", [0, 1, 2]), (1, "y", [1, 2]), (1, "x", [0]),
+    ]  # fmt: skip
     assert drawn(runs[:1]) == [(0, "abcd", [0])]
     assert drawn([]) == [(0, "", [])]
 

@@ -102,7 +102,7 @@ def test_what_is_not_recorded_has_no_number() -> None:
     assert times.missing == ("how long calls took", "how long 1 of 2 replies took")
     # A log with one time for a whole conversation does not record how long its replies took.
     times = measured(user(0, 5.0), reply(1, 5.0, "bash", end=5.0), reply(2, 5.0))
-    assert not times.is_known
+    assert (times.is_known, times.replies.timed, times.timed_calls) == (False, 0, 0)
     backwards = measured(user(0, 5.0), reply(1, 3.0, "bash", end=1.0), reply(2, float("inf")))
     assert (backwards.replies.timed, backwards.timed_calls) == (0, 0)
 

@@ -103,6 +103,20 @@ def test_a_half_written_record_is_waited_for(tmp_path: Path) -> None:
     assert "cut off" in bench.watch.runs[str(run)].warning
 
 
+def test_a_run_has_not_ended_while_its_last_record_is_incomplete(tmp_path: Path) -> None:
+    bench = Bench(tmp_path)
+    bench.look()
+    message = {"id": "m", "role": "assistant", "content": [{"type": "text", "text": "Done"}]}
+    begun = {"type": "system", "subtype": "init", "session_id": "s", "model": "m", "cwd": "/x", "tools": []}
+    ended = {"type": "result", "subtype": "error_during_execution", "is_error": True, "session_id": "s"}
+    said_so = {"type": "assistant", "session_id": "s", "message": message}
+    run = bench.lines("a.jsonl", begun, said_so, ended, half='{"type": "system", "subty')
+    assert bench.look() == [("new", "a.jsonl")]
+    assert bench.state(run) is WatchState.WRITING
+    bench.lines("a.jsonl", begun, said_so, ended)
+    assert bench.look() == [("failed", "a.jsonl")]
+
+
 def test_a_file_that_is_no_run_yet_is_told_only_after_it_has_been_quiet(tmp_path: Path) -> None:
     bench = Bench(tmp_path)
     bench.look()
