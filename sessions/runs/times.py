@@ -117,8 +117,8 @@ class StepTimes:
         """Add the next step."""
         if any((time.model, time.tools, time.user, time.unknown)):
             self.timed.append(len(self._tool))
-        self._model.append(first_known((time.model, math.nan)))
-        self._tools.append(first_known((time.tools, math.nan)))
+        self._model.append(math.nan if time.model is None else time.model)
+        self._tools.append(math.nan if time.tools is None else time.tools)
         self._user.append(time.user)
         self._unknown.append(time.unknown)
         number = self._numbers.setdefault(time.tool, len(self._names))
