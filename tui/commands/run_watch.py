@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import getpass
 import json
+import math
 import time
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -16,7 +18,7 @@ from gistpoint.core.locations import Locations
 from gistpoint.core.readable import time_of_day, utc_datetime
 from gistpoint.core.requests import Request, ValueBounds
 from gistpoint.core.text import plural, visible_line
-from gistpoint.sessions.runs.watching import FolderWatch, News, Report, WatchState
+from gistpoint.sessions.runs.watching import FolderWatch, News, Report
 from gistpoint.tui.commands.arguments import READ_AS, read_files_as
 from gistpoint.tui.commands.command import DONE
 from gistpoint.tui.commands.options import CliCommand, argument, option
@@ -70,18 +72,13 @@ def watch(request: WatchRuns) -> int:
 def _print_news(request: WatchRuns) -> int:
     """Print lines until the seconds of the request are over, or until Ctrl+C."""
     found = FolderWatch(request.paths)
-    until = None if request.seconds is None else time.monotonic() + request.seconds
-    is_first = True
+    until = time.monotonic() + (request.seconds or math.inf)
     while True:
         is_beginning = not found.complete
-        reports = found.look()
-        if is_beginning and not request.json:
-            if found.complete and is_first:
-                print(_beginning(found), flush=True)
-                is_first = False
-        else:
-            _print(reports, as_json=request.json)
-        left = _LOOK_S if until is None else min(_LOOK_S, until - time.monotonic())
+        _print(found.look(), as_json=request.json, quiet=is_beginning and not request.json)
+        if is_beginning and found.complete and not request.json:
+            print(_beginning(found), flush=True)
+        left = min(_LOOK_S, until - time.monotonic())
         if left <= 0:
             return DONE
         _pause(left)
@@ -94,13 +91,13 @@ def _pause(seconds: float) -> None:
 def _beginning(found: FolderWatch) -> str:
     """Return a line about the runs that were there when the watch began."""
     runs = [run for run in found.runs.values() if run.listed.header is not None]
-    counts = {state: sum(run.state is state for run in runs) for state in WatchState}
-    parts = [f"{count:,} {state.value}" for state, count in counts.items() if count]
-    return f"Watching {plural(len(runs), 'run')}" + (f": {', '.join(parts)}." if parts else ".")
+    counts = Counter(run.state.value for run in runs)
+    parts = [f"{count:,} {state}" for state, count in sorted(counts.items())]
+    return f"Watching {plural(len(runs), 'run')}{': ' if parts else ''}{', '.join(parts)}."
 
 
-def _print(reports: Sequence[Report], *, as_json: bool) -> None:
-    for report in reports:
+def _print(reports: Sequence[Report], *, as_json: bool, quiet: bool) -> None:
+    for report in () if quiet else reports:
         if as_json:
             print(json.dumps(_record(report)), flush=True)
         elif report.news in _PRINTED:

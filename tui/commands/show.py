@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from gistpoint.core.errors import UserError
 from gistpoint.core.requests import Count, Request
 from gistpoint.core.text import plural
+from gistpoint.sessions.runs.document import RunDocument
 from gistpoint.tui.commands.arguments import READ_AS, read_files_as
 from gistpoint.tui.commands.options import CliCommand, argument, option, reader_of
 from gistpoint.tui.commands.output import print_text
@@ -61,6 +62,12 @@ def show(request: ShowRun) -> int:
     if request.step is not None and not document.ensure(request.step - 1):
         count = document.step_count
         raise UserError(f"{request.recorded} has {plural(count, 'step')}: there is no step {request.step}.")
+    _print(document, request)
+    return doubted(document)
+
+
+def _print(document: RunDocument, request: ShowRun) -> None:
+    """Print a run or one of its steps, as text or as ATIF."""
     if not request.json:
         from gistpoint.sessions.runs.rendering import show as lines_of
 
@@ -77,7 +84,6 @@ def show(request: ShowRun) -> int:
 
         document.build()
         print(json.dumps(atif_step(document, request.step - 1), indent=2))
-    return doubted(document)
 
 
 def _print_times(request: ShowRun) -> int:

@@ -98,7 +98,8 @@ def test_rows_are_sorted_and_grouped() -> None:
         "Σ$0.50",
         "m-1",
     )
-    by_outcome = arranged(ROWS, RowQuery(), COLUMNS[2], group=solver, folded=lambda name: name == "m-1")
+    outcome = next(column for column in COLUMNS if column.name == "outcome")
+    by_outcome = arranged(ROWS, RowQuery(), outcome, group=solver, folded=lambda name: name == "m-1")
     assert by_outcome == [ROWS[1], "2× m-1"]
 
 
@@ -350,7 +351,7 @@ async def test_the_list_uses_the_width_that_is_there(size: tuple[int, int]) -> N
             row(name, model="a-vendor/a-model-of-a-size", exit_status="LimitsExceeded", duration_s=7_187.0)
             for name in names
         )
-        for group in (None, COLUMNS[1]):
+        for group in (None, next(column for column in COLUMNS if column.name == "solver")):
             table.group_by(group)
             await pilot.pause()
             drawn = rows(app)[: table.count + 1]
