@@ -10,10 +10,10 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, partial
-from itertools import islice, takewhile
+from itertools import islice, product, takewhile
 
 from gistpoint.core.running import NEVER, CancelToken
-from gistpoint.sessions.records.model import Run, Step, StepKind
+from gistpoint.sessions.records.model import UNSOLVED, Run, Step, StepKind
 from gistpoint.sessions.runs.changes import Redefined, changes_of
 from gistpoint.sessions.runs.commands import file_name, path_of, pipelines, same_path, shell_command, views_of
 from gistpoint.sessions.runs.document import RunDocument
@@ -296,14 +296,11 @@ def pair_of(node: ActionNode, runs: Sequence[ActedRun]) -> tuple[int, int] | Non
 
     They are of its largest two children; if possible, one is solved and the other is not.
     """
-    if len(node.children) < 2:
+    if not node.children:
         return None
-    one, other = node.children[0], node.children[1]
-    pairs = (
-        (first, second)
-        for wanted in ("solved", "unsolved")
-        for first in one.runs
-        for second in other.runs
-        if runs[first].run.verdict == wanted and runs[second].run.verdict not in ("", wanted)
-    )
-    return next(pairs, (one.runs[0], other.runs[0]))
+    one, other = (child.runs for child in node.children[:2])
+    apart = (pair for pair in product(one, other) if {runs[n].run.verdict for n in pair} == _APART)
+    return next(apart, (one[0], other[0]))
+
+
+_APART = {"solved", UNSOLVED}

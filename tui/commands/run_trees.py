@@ -12,7 +12,6 @@ from gistpoint.core.requests import Request
 from gistpoint.core.text import plural, shortened, visible_line
 from gistpoint.sessions.runs.action_tree import (
     ActedRun,
-    Outcomes,
     acted_run,
     outcomes_of,
     rows_of,
@@ -60,20 +59,14 @@ def compare(request: CompareRuns) -> int:
 
 def _print_tree(task: str, runs: Sequence[ActedRun]) -> None:
     """Print a tree: each line has the number of runs, how they ended, and what they did."""
-    width = shutil.get_terminal_size().columns if sys.stdout.isatty() else 0
+    width = shutil.get_terminal_size().columns if sys.stdout.isatty() else sys.maxsize
     print_text(f"{visible_line(task) or 'no task is recorded'}: {plural(len(runs), 'run')}")
     for row in rows_of(tree_of(runs)):
         node = row.node
         name = "" if node.parts else f"{runs[node.runs[0]].name}: "
-        outcome = _outcome_words(outcomes_of(node, runs))
+        outcome = str(outcomes_of(node, runs))
         line = f"{len(node.runs):>5} {outcome:<14} {'  ' * row.depth}{name}{node.words}"
-        print_text(shortened(visible_line(line), width) if width else visible_line(line))
-
-
-def _outcome_words(found: Outcomes) -> str:
-    if found.runs == 1 and found.judged:
-        return "solved" if found.solved else "not solved"
-    return str(found)
+        print_text(shortened(visible_line(line), width))
 
 
 def _record(task: str, runs: Sequence[ActedRun]) -> dict[str, Any]:
