@@ -75,6 +75,8 @@ class Column(Generic[Row]):
     """Words that a query matches only as a whole: `solved` does not match `unsolved`."""
     summary: Callable[[Sequence[Row]], Summary] | None = None
     """Returns the text that a group's heading shows in this column."""
+    grouped: Callable[[Row], str] | None = None
+    """Returns the name of a row's group in this column, if it is not the displayed text."""
 
     def order(self, row: Row) -> tuple[float, str]:
         """Return the sort key of a row."""
@@ -342,7 +344,7 @@ def arranged(
         return list(kept)
     groups: dict[str, list[Row]] = {}
     for row in kept:
-        groups.setdefault(group.shown(row) or "not known", []).append(row)
+        groups.setdefault((group.grouped or group.shown)(row) or "not known", []).append(row)
     names = sorted(groups)
     summary = column.summary if column is not None else lambda rows: (-len(rows), "")
     if summary is not None:

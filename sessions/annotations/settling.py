@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from gistpoint.sessions.annotations.keys import attempt_key
+from gistpoint.sessions.annotations.keys import attempt_key, successive_keys
 from gistpoint.sessions.annotations.reviewer import Reviewer
 from gistpoint.sessions.annotations.reviews import (
     ExcludeReason,
@@ -17,6 +18,7 @@ from gistpoint.sessions.annotations.reviews import (
 
 if TYPE_CHECKING:
     from gistpoint.sessions.runs.document import RunDocument
+    from gistpoint.sessions.runs.kept import KeptRun
 
 
 def ruling_on(book: ReviewBook, run: str) -> bool | None:
@@ -49,6 +51,21 @@ def settle(document: RunDocument, book: ReviewBook, key: str = "") -> RunDocumen
     """
     document.accepted = ruling_on(book, key or annotated_key(document, book))
     return document
+
+
+def first_key(document: RunDocument) -> str:
+    """Return the key of a run's beginning, which does not change when the run grows."""
+    return next(successive_keys(document))
+
+
+def key_of_kept(kept: KeptRun, book: ReviewBook, reopened: Callable[[], RunDocument]) -> str:
+    """Return the key under which a kept run is annotated.
+
+    The run is `reopened` only if a run with the same beginning has annotations under another key.
+    """
+    if book.runs_like(kept.key) - {kept.key}:
+        return annotated_key(reopened(), book)
+    return kept.key
 
 
 def accept_attempt(reviewer: Reviewer, attempt_id: str, note: str = "") -> ReviewOperation:

@@ -82,7 +82,7 @@ def _runs(paths: tuple[str, ...], store: ReviewStore) -> tuple[list[ReviewedRun]
 
     Copies, damaged runs and unreadable files are reported on standard error.
     """
-    from gistpoint.tui.commands.runs import print_problems, read_runs
+    from gistpoint.tui.commands.run_list import print_problems, read_runs
 
     problems: list[ListedRun] = []
     found: dict[str, ReviewedRun] = {}

@@ -7,21 +7,21 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from gistpoint.core.errors import AttemptError, UserError
 from gistpoint.core.requests import Request
 from gistpoint.core.text import plural, visible_line
 from gistpoint.sessions.exports.registry import NAMES, exporter
 from gistpoint.sessions.records.archives import RunFileError
-from gistpoint.sessions.records.model import Run, TextScope
+from gistpoint.sessions.records.model import TextScope
 from gistpoint.sessions.runs.document import RunDocument
 from gistpoint.sessions.runs.opening import ListedRun, doubt_of, list_runs, open_run, split_name
 from gistpoint.tui.commands.arguments import JSON, READ_AS, read_files_as
-from gistpoint.tui.commands.command import DONE, MISTAKE, NEGATIVE, readable
-from gistpoint.tui.commands.options import CliCommand, argument, option
-from gistpoint.tui.commands.output import drawn_on, print_json, print_records, write_whole
-from gistpoint.tui.tables import Column
+from gistpoint.tui.commands.command import DONE, NEGATIVE
+from gistpoint.tui.commands.options import CliCommand, argument, option, reader_of
+from gistpoint.tui.commands.output import drawn_on, print_json, print_text, write_whole
+from gistpoint.tui.commands.run_list import print_problems, problem_record, settled_document
 
 if TYPE_CHECKING:
     from gistpoint.sessions.runs.found_lines import FoundLine
@@ -33,17 +33,6 @@ _BOLD, _PLAIN = "\x1b[1;33m", "\x1b[0m"
 _MOST_UNREAD = 5
 """The maximum number of a folder's unreadable files that a search reports by name."""
 RUN_HELP = "a file, FILE#ID for one of several runs in it, or the id of an attempt"
-
-
-def settled(document: RunDocument) -> RunDocument:
-    """Read a run to its end, and return it with the reviewers' decision on its pass."""
-    from gistpoint.core.attempts.clock import SystemTime
-    from gistpoint.core.locations import Locations
-    from gistpoint.sessions.annotations.reviewer import ReviewStore
-    from gistpoint.sessions.annotations.settling import settle
-
-    document.build()
-    return settle(document, ReviewStore(Locations.of_user().reviews, SystemTime()).book)
 
 
 def open_named(name: str) -> RunDocument:
@@ -79,176 +68,60 @@ def attempt_folder(name: str) -> Path | None:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ListRuns(Request):
-    """A request to list the runs in files, folders and archives."""
+class ShowRun(Request):
+    """A request to print a run, or one of its steps."""
 
-    paths: tuple[str, ...]
+    recorded: str
+    step: int | None = None
     json: bool = False
     profile: bool = False
-    sort: Literal["outcome", "steps", "cost"] = "outcome"
+    whole: bool = False
     read_as: str = ""
 
 
-def listing(request: ListRuns) -> int:
-    """Print the runs of files, folders and archives, reading each run to its end for a complete row.
+def show(request: ShowRun) -> int:
+    """Print a run, one of its steps, or its profile. Return 1 if the run is doubtful.
 
-    Return 2 if a named path can't be read, and 1 if nothing could be read or a run is doubtful.
+    Raises `UserError` if there is no such step, or if both a step and a profile are requested.
     """
     read_files_as(request.read_as)
+    if request.profile and request.step is not None:
+        raise UserError(
+            "--profile shows the whole run, but --step shows one step.", hint="Give one of the two."
+        )
+    if request.whole and (request.step is None or request.json):
+        raise UserError("--whole is about the texts of one step.", hint="Give --step too, and not --json.")
+    document = open_named(request.recorded)
+    if request.step is None:
+        settled_document(document)
     if request.profile:
-        return _print_profiles(request)
-    problems: list[ListedRun] = []
-    found: list[tuple[str, int, Run]] = []
-    damaged: list[str] = []
-    for listed, document, run in read_runs(request.paths, problems):
-        found.append((listed.name, listed.size, run))
-        damaged += [f"{listed.name}: {warning}" for warning in document.warnings[:1]]
-    read = {name for name, _, _ in found}
-    not_read = len({item.name for item in problems} - read)
-    if request.json:
-        _print_as_json(found, problems, not_read)
-    elif found:
-        print_records(COLUMNS, found)
-    elif not problems:
-        print(f"There is no recorded run in {visible_line(', '.join(request.paths))}.")
-    for text in damaged:
-        print(f"gistpoint: {readable(text)}", file=sys.stderr)
-    nothing_read = bool(problems) and not found
-    code = print_problems(problems, request.paths, NEGATIVE if nothing_read else DONE)
-    if not_read > (1 if nothing_read else 0):  # a single unread file was just reported by name
-        print(f"gistpoint: {plural(not_read, 'file')} not read.", file=sys.stderr)
-    return code
+        from gistpoint.tui.commands.profiles import print_profile
+
+        print_profile(document, as_json=request.json)
+        return _doubted(document)
+    if request.step is not None and not document.ensure(request.step - 1):
+        count = document.step_count
+        raise UserError(f"{request.recorded} has {plural(count, 'step')}: there is no step {request.step}.")
+    if not request.json:
+        from gistpoint.sessions.runs.rendering import show as lines_of
+
+        limit = None if request.whole else _LONGEST_SHOWN
+        for line in lines_of(document, request.step, limit=limit):
+            # Further lines of a header's value are indented, so that none of them looks like another fact.
+            print_text(line if request.step is not None else line.replace("\n", _CONTINUED))
+    elif request.step is None:
+        from gistpoint.sessions.exports.atif import atif_text
+
+        sys.stdout.writelines(atif_text(document))
+    else:
+        from gistpoint.sessions.exports.atif import atif_step
+
+        document.build()
+        print(json.dumps(atif_step(document, request.step - 1), indent=2))
+    return _doubted(document)
 
 
-def _print_as_json(found: list[tuple[str, int, Run]], problems: list[ListedRun], not_read: int) -> None:
-    rows = [_row(name, size, run) for name, size, run in found]
-    unread = {"problems": [problem_record(item) for item in problems], "files_not_read": not_read}
-    print_json("gistpoint.runs/1", {"runs": rows, **unread})
-
-
-def _print_profiles(request: ListRuns) -> int:
-    from gistpoint.tui.commands.profiles import print_profiles, profiled
-
-    problems: list[ListedRun] = []
-    runs = [
-        profiled(listed.name, document, run) for listed, document, run in read_runs(request.paths, problems)
-    ]
-    print_profiles(
-        runs, [problem_record(item) for item in problems], order=request.sort, as_json=request.json
-    )
-    return print_problems(problems, request.paths, NEGATIVE if problems and not runs else DONE)
-
-
-def read_runs(
-    paths: Iterable[str], problems: list[ListedRun]
-) -> Iterator[tuple[ListedRun, RunDocument, Run]]:
-    """Yield the runs of files and folders, read to their ends.
-
-    Runs that can't be read are added to `problems`. So are doubtful runs, which are also yielded.
-    """
-    for listed in list_runs(paths, with_unread=True):
-        if listed.header is None:
-            problems.append(listed)
-            continue
-        try:
-            document = settled(open_run(listed.name, known=listed.format))
-        except RunFileError as error:
-            problems.append(ListedRun(listed.name, listed.size, None, str(error)))
-            continue
-        doubt = doubt_of(document)
-        if doubt:
-            problems.append(ListedRun(listed.name, listed.size, None, doubt, is_verdict=True))
-        yield listed, document, _completed(listed.header, document.header)
-
-
-def _completed(early: Run, run: Run) -> Run:
-    """Return the complete header of a run, with the task of the early header if it names none."""
-    from dataclasses import replace
-
-    derived = run.derived | (early.derived & {"task"})
-    return run if run.task or not early.task else replace(run, task=early.task, derived=derived)
-
-
-def print_problems(problems: list[ListedRun], paths: Sequence[str], code: int) -> int:
-    """Print what could not be read, and return the exit code: `code` unless the problems call for another.
-
-    A named path that can't be read is a user error. A file that is not, or probably not, a run is a negative
-    verdict.
-    """
-    for item in problems:
-        shown = item.problem if item.name in item.problem else f"{item.name}: {item.problem}"
-        print(f"gistpoint: {readable(shown)}", file=sys.stderr)
-    named = [item for item in problems if item.name in paths]
-    if any(not item.is_verdict for item in named):
-        return MISTAKE
-    return NEGATIVE if named or any(item.is_verdict and item.size for item in problems) else code
-
-
-def _read_off(heading: str, field: str, text: Callable[[Run], str]) -> Column[tuple[str, int, Run]]:
-    """Return a column with a field of the header. `~` marks values derived from the steps."""
-
-    def shown(found: tuple[str, int, Run]) -> str:
-        run = found[2]
-        value = text(run)
-        return f"~{value}" if value and field in run.derived else value
-
-    return Column(heading, shown)
-
-
-def _tokens(run: Run) -> str:
-    tokens = [n for n in (run.tokens.prompt, run.tokens.completion) if n is not None]
-    return str(sum(tokens)) if tokens else ""
-
-
-COLUMNS: tuple[Column[tuple[str, int, Run]], ...] = (
-    Column("run", lambda found: found[0]),
-    _read_off("format", "format", lambda run: f"{run.format} {run.format_version}".strip()),
-    _read_off("task", "task", lambda run: run.task),
-    _read_off(
-        "solver", "model", lambda run: run.model or ("person" if run.actor.value == "person" else run.agent)
-    ),
-    _read_off("outcome", "verdict", lambda run: run.verdict),
-    _read_off("end reason", "exit_status", lambda run: run.exit_status),
-    _read_off("steps", "step_count", lambda run: "" if run.step_count is None else str(run.step_count)),
-    _read_off("tokens", "tokens", _tokens),
-    _read_off("cost", "cost", lambda run: "" if run.cost is None else f"${run.cost:.4f}"),
-)
-"""The columns of `gistpoint runs`."""
-
-
-def _row(name: str, size: int, run: Run) -> dict[str, Any]:
-    tokens = run.tokens
-    return {
-        "run": name,
-        "bytes": size,
-        "format": run.format,
-        "format_version": run.format_version,
-        "id": run.id,
-        "task": run.task,
-        "model": run.model,
-        "agent": run.agent,
-        "actor": run.actor.value,
-        "verdict": run.verdict,
-        "suspicious": list(run.suspicious),
-        "confirmation": run.confirmation,
-        "score": run.score,
-        "exit_status": run.exit_status,
-        "steps": run.step_count,
-        "submissions": run.submissions,
-        "tokens": {"prompt": tokens.prompt, "completion": tokens.completion, "cached": tokens.cached},
-        "cost_usd": run.cost,
-        "duration_s": run.duration_s,
-        "derived": sorted(run.derived),
-        "warnings": list(run.warnings),
-    }
-
-
-def problem_record(listed: ListedRun) -> dict[str, Any]:
-    """Return a run that could not be read as JSON data."""
-    return {"run": listed.name, "problem": listed.problem}
-
-
-def doubted(document: RunDocument) -> int:
+def _doubted(document: RunDocument) -> int:
     """Return the exit code for a run that was read, and warn if it is doubtful."""
     doubt = doubt_of(document)
     if doubt:
@@ -376,7 +249,7 @@ def convert(request: ConvertRun) -> int:
     """
     read_files_as(request.read_as)
     write = exporter(request.to)
-    document = settled(open_named(request.recorded))
+    document = settled_document(open_named(request.recorded))
     if request.to == "chat":
         _write_chat(document, request)
     elif request.to == "html":
@@ -464,14 +337,15 @@ def _write_file(target: Path, pieces: Iterable[str], request: ConvertRun) -> Non
 
 
 _RUN = argument("RUN", RUN_HELP)
-LIST = CliCommand(
-    ListRuns,
-    listing,
+SHOW = CliCommand(
+    ShowRun,
+    show,
     {
-        "paths": argument("PATH", "a file, a folder or an archive"),
-        "json": JSON,
-        "profile": option("what each run did when, and where runs of a task diverge"),
-        "sort": option("with --profile, the order of a task's runs"),
+        "recorded": _RUN,
+        "step": option("everything in step N, counted from 1", metavar="N", read=_step_number),
+        "json": option("the run, or the step, as ATIF; a profile as JSON"),
+        "profile": option("the work by time, waste, test runs and context"),
+        "whole": option("with --step, all of each text, however long"),
         "read_as": READ_AS,
     },
 )

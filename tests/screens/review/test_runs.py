@@ -19,9 +19,11 @@ from gistpoint.core.kinds.repair.judge import RepairJudge
 from gistpoint.core.locations import Locations
 from gistpoint.sessions.attempts import AttemptStore
 from gistpoint.sessions.records.model import Actor, Run, Tokens
+from gistpoint.sessions.runs.digest import RunDigest
+from gistpoint.sessions.runs.kept import KeptRun
 from gistpoint.sessions.runs.opening import ListedRun
-from gistpoint.tui.commands.runs import COLUMNS as PRINTED
-from gistpoint.tui.screens.review.action_tree import ActionTreeScreen
+from gistpoint.tui.commands.run_list import COLUMNS as PRINTED
+from gistpoint.tui.commands.run_list import FoundRun
 from gistpoint.tui.screens.review.compare import CompareScreen
 from gistpoint.tui.screens.review.run_pages import RunPages
 from gistpoint.tui.screens.review.run_rows import COLUMNS, RunRow
@@ -382,7 +384,10 @@ def test_a_column_that_may_show_a_program_or_a_person_is_not_called_model() -> N
     assert "model" not in on_screen | printed
     for shown in (
         [on_screen["solver"].shown(RunRow(ListedRun("r", 0, header))) for header in headers],
-        [printed["solver"].shown(("r", 0, header)) for header in headers],
+        [
+            printed["solver"].shown(FoundRun(ListedRun("r"), KeptRun(header, RunDigest()), header))
+            for header in headers
+        ],
     ):
         assert shown[:2] == ["m-1", "swe-agent"]
         assert "person" in shown[2]

@@ -13,6 +13,14 @@ from gistpoint.core.tasks.names import word_name
 from gistpoint.core.text import plural
 from gistpoint.sessions.records.model import Run
 from gistpoint.sessions.runs.cut_files import says_cut
+from gistpoint.sessions.runs.digest import Happening, RunDigest
+from gistpoint.sessions.runs.happened import (
+    answer_words,
+    cause_group,
+    failing_group,
+    failing_words,
+    happened_words,
+)
 from gistpoint.sessions.runs.opening import ListedRun
 from gistpoint.sessions.runs.rendering import money, tilde_of
 from gistpoint.tui import signs
@@ -36,6 +44,8 @@ class RunRow:
     """The title of the task; empty if it is unknown."""
     warning: str = ""
     """The first problem with the file; empty if there is none."""
+    digest: RunDigest | None = None
+    """What happened in the run; None until it has been read in full."""
     readers: tuple[str, ...] = ()
     """The other team members who are reading the run."""
     now: str = ""
@@ -213,7 +223,17 @@ def _is(verdict: str) -> Callable[[RunRow], bool]:
     return lambda row: not row.hides and row.header.verdict == verdict
 
 
+def _of_digest(words: Callable[[RunDigest], str]) -> Callable[[RunRow], str]:
+    """Return the text of a column about what happened, which may reveal the outcome."""
+    return lambda row: "" if row.digest is None else "hidden" if row.hides else words(row.digest)
+
+
+def _happened(happening: Happening) -> Callable[[RunRow], bool]:
+    return lambda row: row.digest is not None and not row.hides and row.digest.has(happening)
+
+
 COLUMNS: tuple[Column[RunRow], ...] = (
+    # New columns come last: queries may name a column by the beginning of its name, the first one counts.
     Column(
         "now",
         lambda row: row.now,
@@ -294,8 +314,41 @@ COLUMNS: tuple[Column[RunRow], ...] = (
         style=lambda r: _MUTED,
         text=lambda r: PurePath(r.name).name if r.hides else r.name,
     ),
+    Column(
+        "cause",
+        _of_digest(lambda digest: digest.cause),
+        rank=8,
+        least=16,
+        summary=_alike(_of_digest(lambda digest: digest.cause), "cause"),
+        grouped=_of_digest(cause_group),
+    ),
+    Column(
+        "happened",
+        _of_digest(happened_words),
+        rank=13,
+        least=12,
+        words={happening.value: _happened(happening) for happening in Happening},
+        summary=_alike(_of_digest(happened_words), "course"),
+    ),
+    Column(
+        "failing tests",
+        _of_digest(failing_words),
+        least=16,
+        text=_of_digest(lambda digest: " ".join(digest.failing)),
+        summary=_alike(_of_digest(failing_words), "set"),
+        grouped=_of_digest(failing_group),
+    ),
+    Column(
+        "answer",
+        _of_digest(answer_words),
+        least=6,
+        summary=_alike(_of_digest(answer_words), "kind"),
+    ),
 )
-_KINDS = ("task", "solver", "outcome", "end reason", "format", "verdict")
+_KINDS = (
+    *("task", "solver", "outcome", "end reason", "cause", "failing tests", "happened", "answer", "format"),
+    "verdict",
+)
 GROUPS = (None, *(column for name in _KINDS for column in COLUMNS if column.name == name))
 """The columns by which the key groups runs, in the order in which it cycles; None means no groups."""
 

@@ -162,11 +162,19 @@ def _filled(
     title: Callable[[str, bool], str],
     rest: Callable[[object], None],
 ) -> RunRow:
+    from gistpoint.sessions.annotations.reviews import annotated_key
+    from gistpoint.sessions.annotations.settling import settle
+    from gistpoint.sessions.runs.cut_files import says_cut
+    from gistpoint.sessions.runs.digest import digest_of
+
     try:
         rest(row)
         document = open_run(row.name, known=row.listed.format)
         document.build(rest, cancel)
-        return _completed(row, document, book, settings, title)
+        digest = digest_of(document, cancel=cancel, see=rest)
+        key = annotated_key(document, book)
+        header = settle(document, book, key).header
+        review = book.review(key, settings.reviewer)
     except CancelledError:
         raise
     except UserError as error:
@@ -193,7 +201,7 @@ def _completed(
     listed = replace(row.listed, header=header)
     # The warning that the file was cut off is preferred, because it explains the other ones.
     warning = next(filter(says_cut, document.warnings), next(iter(document.warnings), ""))
-    return RunRow(listed, review, hides, title(header.task, bool(header.verdict)), warning)
+    return RunRow(listed, review, hides, title(header.task, bool(header.verdict)), warning, digest)
 
 
 def row_reader(settings: ReviewSettings) -> Callable[[RunRow, RunDocument], RunRow]:

@@ -1,0 +1,146 @@
+"""The line of an output that names an error, and its normalised form, which is equal for equal causes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable
+
+LONGEST = 240
+"""The maximum number of characters of an error's line."""
+_ENDS = 16_000
+"""The number of characters at each end of an output in which an error is looked for."""
+_ANSI = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\))")
+_TAG = re.compile(r"</?[a-z][\w-]{0,40}>")
+"""A tag that a harness puts around an output, such as `<tool_use_error>`."""
+_TRACEBACK = "Traceback (most recent call last)"
+_AFTER_FRAMES = re.compile(r"(?:\n(?:[ \t][^\n]*)?)*\n(?P<error>[^\s\n][^\n]*)")
+"""The first line after those of a traceback that are indented or empty."""
+_RAISED = re.compile(
+    r"^(?:E\s+)?(?:[A-Za-z_]\w*\.)*[A-Z]\w*(?:Error|Exception|Interrupt|Exit|Warning|Timeout|Failure|Fault)\b"
+    r"|^panicked at |^thread '[^']*' panicked|^Exception in thread|^Caused by: "
+)
+_SPEAKS_OF_ERROR = re.compile(
+    r"\b(?:error|exception|fatal|panic|cannot|can't|could not|couldn't|unable to|not found|no such|not a"
+    r"|denied|refused|forbidden|invalid|unknown|unrecognized|unexpected|missing|failed|failure|killed"
+    r"|timed? ?out|too (?:large|long|many)|out of memory|segmentation fault|core dumped|unsupported"
+    r"|does(?: not|n't) exist|not (?:permitted|allowed|supported|installed|unique))\b",
+    re.IGNORECASE,
+)
+_SAYS_HOW_IT_ENDED = re.compile(
+    r"(?:\[?\s*(?:the\s+)?(?:command|process|shell|program)\b.{0,60}?\b)?(?:exit(?:ed|s)?|return(?:ed)?)?"
+    r"[\s_-]*(?:with\s+)?(?:exit\s+)?(?:code|status|returncode)\s*[:=]?\s*-?\d+\.?\s*\]?",
+    re.IGNORECASE,
+)
+"""A line that only states the exit code."""
+_SUMS_UP = re.compile(
+    r"^=+.*=+$|^-+$|^\d+ (?:failed|errors?)\b"
+    r"|^(?:std(?:out|err)|output|error|exit code|signal|background pids|process group pgid|directory)"
+    r": ?(?:\((?:none|empty)\)|-?\d*)$",
+    re.IGNORECASE,
+)
+"""A line around the results of a command that says nothing about the cause."""
+_MESSAGE = re.compile(r'^\{.*?"(?:message|error)": ?"((?:[^"\\]|\\.){1,400})"')
+"""The message of an error that is written as JSON."""
+
+
+def shows_error(text: str) -> bool:
+    """Whether an output shows by itself that its command failed: it begins as an error, or is a traceback."""
+    beginning = text[:200].lstrip()
+    begins_as_error = re.match(r"(?:tool |execution )?error\b\s*[:!\]]", beginning, re.IGNORECASE)
+    return begins_as_error is not None or _TRACEBACK in text[-_ENDS:]
+
+
+def error_line(text: str) -> str:
+    """Return the line of a failed command's output that names the error; empty if the output is empty.
+
+    It is the first of these that exists: the line after the frames of the last traceback, the last line that
+    begins with an exception, the last line with a word such as "cannot" or "not found", the last line.
+    """
+    ends = text if len(text) <= 2 * _ENDS else f"{text[:_ENDS]}\n{text[-_ENDS:]}"
+    plain = _TAG.sub(" ", _ANSI.sub("", ends)).replace("\r\n", "\n").replace("\r", "\n")
+    if "\n" not in plain:
+        plain = plain.replace("\\n", "\n")
+    raised = _raised_last(plain)
+    if raised:
+        return raised[:LONGEST]
+    lines = [line.strip() for line in plain.split("\n")]
+    lines = [line for line in lines if line and not _is_aside(line)]
+    found = _last(lines, _RAISED.match) or _last(lines, _SPEAKS_OF_ERROR.search) or "".join(lines[-1:])
+    message = _MESSAGE.match(found)
+    return (message[1] if message else found.removeprefix("E ")).strip()[:LONGEST]
+
+
+def _raised_last(text: str) -> str:
+    """Return the line that ends the last traceback in a text; empty if there is none."""
+    head = text.rfind(_TRACEBACK)
+    if head < 0:
+        return ""
+    at = text.find("\n", head)
+    ending = _AFTER_FRAMES.match(text, at) if at >= 0 else None
+    return ending["error"].strip() if ending is not None else ""
+
+
+def _is_aside(line: str) -> bool:
+    return _SAYS_HOW_IT_ENDED.fullmatch(line) is not None or _SUMS_UP.search(line) is not None
+
+
+def _last(lines: Iterable[str], test: Callable[[str], object]) -> str:
+    return next((line for line in reversed([*lines]) if test(line)), "")
+
+
+# Equal causes have equal texts
+
+_KEPT_CODE = re.compile(
+    r"\b(?:HTTP(?:/\d(?:\.\d)?)?|status(?:[ _]code)?|errno|(?:exit|error|return)[ _]?(?:code|status))"
+    r"\W{0,3}\d{1,3}\b",
+    re.IGNORECASE,
+)
+"""A number that is itself the cause, such as a status of HTTP or an exit code."""
+_CLOCK = r"\d\d:\d\d(?::\d\d)?(?:[.,]\d+)?"
+_REPLACED = (
+    (re.compile(r"^(?:/bin/|/usr/bin/)?((?:ba|z|da)?sh): (?:line )?\d+: "), r"\1: "),
+    (re.compile(r"\b[a-z][a-z0-9+.-]{1,12}://[^\s'\"<>)\]]+", re.IGNORECASE), "<address>"),
+    (re.compile(r"\b0x[0-9a-f]+\b", re.IGNORECASE), "<address>"),
+    (re.compile(r"\b[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}\b", re.IGNORECASE), "<id>"),
+    (re.compile(r"\b\d{1,3}(?:\.\d{1,3}){3}(?::\d{1,5})?\b"), "<address>"),
+    (
+        re.compile(r"\b\d{4}-\d\d-\d\d(?:[T ]\d\d:\d\d(?::\d\d)?(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?)?\b"),
+        "<time>",
+    ),
+    (re.compile(r"\b\d{1,2}:\d\d:\d\d(?:[.,]\d+)?\b"), "<time>"),
+    # A file with a folder, or whose name ends like that of a source or a document.
+    (re.compile(r"(?<![\w<])(?:[A-Za-z]:)?(?:~|\.{1,2})?[\w.@+-]*(?:[/\\][\w.@+~=-]+)+[/\\]?"), "<path>"),
+    (
+        re.compile(
+            r"(?<![\w<./])[\w-][\w.-]*\.(?:py|pyc|pyi|js|jsx|ts|tsx|json|jsonl|toml|ya?ml|txt|md|rst|cfg|ini|sh"
+            r"|c|cc|cpp|h|hpp|java|go|rs|rb|php|html|css|xml|csv|log|lock|zip|tar|gz|so|sql|ipynb)\b"
+        ),
+        "<path>",
+    ),
+    (re.compile(r"<path>(?::\d+)+"), "<path>"),
+    (re.compile(r"\b(?=[0-9a-f]*\d)(?=[0-9a-f]*[a-f])[0-9a-f]{7,64}\b", re.IGNORECASE), "<id>"),
+    (re.compile(r"\b(?:call|toolu|chatcmpl|msg|req|run|sess|resp)_[A-Za-z0-9]{6,}\b"), "<id>"),
+    (re.compile(r"(?<![\w<])[-+]?\d[\d,_]*(?:\.\d+)*(?=(?:[kKMGT]?i?[bB]|ms|s|%|px)?(?!\w))"), "<n>"),
+)
+_SPACES = re.compile(r"\s+")
+_HOLD = "\x00{}\x00"
+
+
+def normalised(line: str) -> str:
+    """Return an error's line without what differs between equal causes.
+
+    Paths, addresses, ids, times and numbers become `<path>`, `<address>`, `<id>`, `<time>` and `<n>`. Status
+    codes of HTTP, exit codes and error numbers are kept, since they are the cause.
+    """
+    kept: list[str] = []
+
+    def hold(match: re.Match[str]) -> str:
+        kept.append(match.group())
+        return _HOLD.format("<" * len(kept))
+
+    text = _KEPT_CODE.sub(hold, _ANSI.sub("", line[:LONGEST]).replace("\0", " "))
+    for form, name in _REPLACED:
+        text = form.sub(name, text)
+    for number, code in enumerate(kept, 1):
+        text = text.replace(_HOLD.format("<" * number), code)
+    return _SPACES.sub(" ", text).strip(" .:;,")

@@ -1,0 +1,138 @@
+"""What is kept of a run that was read to its end: the part that lists show and that queries ask for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+from gistpoint.core.running import NEVER, CancelToken
+from gistpoint.sessions.records.archives import RunFileError
+from gistpoint.sessions.records.model import Actor, CutText, Json, Run, Step, Tokens, settled_verdict
+from gistpoint.sessions.runs.digest import RunDigest, digest_of
+from gistpoint.sessions.runs.document import RunDocument
+from gistpoint.sessions.runs.opening import ListedRun, doubt_of, open_run
+
+_LONGEST_VALUE = 300
+_MOST_VALUES = 100
+_DEEPEST = 4
+_MOST_WARNINGS = 5
+_NOT_KEPT = frozenset({"prompt", "also", "not_shown", "links", "extra", "submission"})
+_TUPLES = frozenset({"suspicious", "warnings"})
+
+
+@dataclass(frozen=True, slots=True)
+class KeptRun:
+    """A run that was read to its end, without its steps."""
+
+    run: Run
+    """The header, without the texts that only the page of a run shows."""
+    digest: RunDigest
+    key: str = ""
+    """The key of the run's beginning, under which reviews refer to it; empty if it was not asked for."""
+    warnings: tuple[str, ...] = ()
+    doubt: str = ""
+    """Why the run is probably not in its format; empty if there is no reason."""
+    meta: Mapping[str, str] | None = None
+    """The short values that the harness recorded about the run, by their keys joined with dots."""
+
+    def settled(self, accepted: bool | None) -> Run:
+        """Return the header with the verdict after the reviewers' ruling on its pass; None without one."""
+        return replace(self.run, verdict=settled_verdict(self.run, accepted))
+
+
+def read_to_its_end(
+    listed: ListedRun,
+    key_of: Callable[[RunDocument], str] = lambda document: "",
+    *,
+    cancel: CancelToken = NEVER,
+    rest: Callable[[object], object] = lambda progress: None,
+    see: Callable[[RunDocument, Step], object] = lambda document, step: None,
+) -> KeptRun:
+    """Read a listed run to its end, and return what is kept of it.
+
+    `rest` is called now and then, and `see` with each step. Raises `RunFileError` if the run can't be read,
+    and `CancelledError` if cancelled.
+    """
+    if listed.header is None:
+        raise RunFileError(listed.problem)
+    document = open_run(listed.name, known=listed.format)
+    document.build(rest, cancel)
+
+    def each(step: Step) -> None:
+        rest(step)
+        see(document, step)
+
+    digest = digest_of(document, cancel=cancel, see=each)
+    run = document.header
+    derived = run.derived | (listed.header.derived & {"task"})
+    if listed.header.task and not run.task:
+        run = replace(run, task=listed.header.task, derived=derived)
+    return KeptRun(
+        run,
+        digest,
+        key_of(document),
+        tuple(document.warnings[:_MOST_WARNINGS]),
+        doubt_of(document),
+        meta_of(document),
+    )
+
+
+def meta_of(document: RunDocument) -> dict[str, str]:
+    """Return the short values that the harness recorded about a run, by their keys joined with dots.
+
+    Long texts and lists of objects are left out, and at most `_MOST_VALUES` are returned.
+    """
+    found: dict[str, str] = {}
+    for members in (document.header.extra, document.members):
+        for key, value in _values(members, "", 0):
+            if len(found) >= _MOST_VALUES:
+                return found
+            found.setdefault(key, value)
+    return found
+
+
+def _values(members: Mapping[str, Json], prefix: str, depth: int) -> Iterator[tuple[str, str]]:
+    for name, value in members.items():
+        key = f"{prefix}{name}"
+        if isinstance(value, dict):
+            if depth < _DEEPEST:
+                yield from _values(value, f"{key}.", depth + 1)
+        elif isinstance(value, list):
+            words = [_word(item) for item in value[:_MOST_VALUES]]
+            if words and all(words):
+                yield key, " ".join(words)[:_LONGEST_VALUE]
+        elif word := _word(value):
+            yield key, word
+
+
+def _word(value: Json) -> str:
+    """Return a value as a short text; empty if it is missing, an object, a list or a long text."""
+    if value is None or isinstance(value, dict | list | CutText):
+        return ""
+    if isinstance(value, bool):
+        return str(value).lower()
+    text = str(value)
+    return text if len(text) <= _LONGEST_VALUE else ""
+
+
+# The form in the index
+
+
+def header_values(run: Run) -> dict[str, Any]:
+    """Return the part of a header that is kept, as data."""
+    values = {field.name: getattr(run, field.name) for field in fields(run) if field.name not in _NOT_KEPT}
+    values["tokens"] = [run.tokens.prompt, run.tokens.completion, run.tokens.cached, run.tokens.reasoning]
+    values["derived"] = sorted(run.derived)
+    return values
+
+
+def header_of(values: Mapping[str, Any]) -> Run:
+    """Return the header that `header_values` made data of. Raises `TypeError` or `ValueError` for others."""
+    known = dict(values)
+    known["actor"] = Actor(known["actor"])
+    known["tokens"] = Tokens(*known["tokens"])
+    known["derived"] = frozenset(known["derived"])
+    for name in _TUPLES:
+        known[name] = tuple(known[name])
+    return Run(**known)

@@ -1,0 +1,227 @@
+"""What happened in a run, worked out from its steps: causes, failing tests, loops and the final answer."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from recorded_runs import make_all
+
+from gistpoint.sessions.records.model import Actor, ByteRange, Result, Run, RunCall, Step, StepKind
+from gistpoint.sessions.runs.causes import LONGEST, error_line, normalised
+from gistpoint.sessions.runs.digest import AnswerShape, Digester, Happening, RunDigest, digest_of
+from gistpoint.sessions.runs.happened import happened_words
+from gistpoint.sessions.runs.named_tests import failing_in, outcomes_in
+from gistpoint.sessions.runs.opening import list_runs, open_run
+from gistpoint.tui import cli
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("No such file: '/tmp/a1/x.py'", "No such file: '/home/b/y/z.py'"),
+        ("x.py:12:4: error: bad", "lib/y.py:7:1: error: bad"),
+        ("<Foo object at 0x7f31> is closed", "<Foo object at 0x8a00> is closed"),
+        ("request req_a1b2c3d4 failed at 2026-01-02T03:04:05Z", "request req_zzzz9999 failed at 2025-11-12"),
+        ("took 12.5 s of 10 s", "took 3 s of 5 s"),
+        ("bash: line 3: foo: command not found", "bash: line 12: foo: command not found"),
+        ("lost 8f14e45fceea167a", "lost c9f0f895fb98ab91"),
+        ("can't connect to 10.0.0.1:5432", "can't connect to 192.168.7.2:1"),
+        ("\x1b[31mKeyError\x1b[0m: 'a'", "KeyError: 'a'"),
+    ],
+)
+def test_equal_causes_are_equal(one: str, other: str) -> None:
+    assert normalised(one) == normalised(other)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("KeyError: 'a'", "KeyError: 'b'"),
+        ("HTTP 404 for http://a/b", "HTTP 500 for http://a/b"),
+        ("exit code 1", "exit code 137"),
+        ("No module named 'numpy'", "No module named 'scipy'"),
+        ("[Errno 2] /a/b", "[Errno 13] /a/b"),
+    ],
+)
+def test_different_causes_stay_different(one: str, other: str) -> None:
+    assert normalised(one) != normalised(other)
+
+
+@given(st.text(max_size=400))
+def test_normalising_is_bounded_and_changes_nothing_twice_in_plain_text(text: str) -> None:
+    found = normalised(text)
+    assert len(found) <= 4 * LONGEST
+    assert error_line(text) == error_line(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        (
+            'a\nTraceback (most recent call last):\n  File "a.py", line 1\n    f()\n\nKeyError: 1\n',
+            "KeyError: 1",
+        ),
+        ("E   ValueError: no\n=== 1 failed in 0.1s ===", "ValueError: no"),
+        ("ls: cannot access 'x': No such file\n[exit code: 2]", "ls: cannot access 'x': No such file"),
+        ("<tool_use_error>File has not been read yet.</tool_use_error>", "File has not been read yet."),
+        ('{"type":"x","message":"Overloaded","id":1}', "Overloaded"),
+        ("Output: gcc: command not found\nError: (none)\nExit Code: 1", "Output: gcc: command not found"),
+        ("exit code 1", ""),
+        ("", ""),
+    ],
+)
+def test_the_line_that_names_an_error(text: str, line: str) -> None:
+    assert error_line(text) == line
+
+
+def step(
+    index: int,
+    kind: StepKind = StepKind.EXECUTE,
+    arguments: str = "",
+    text: str = "",
+    *,
+    said: str = "",
+    code: int | None = None,
+    error: bool | None = None,
+    label: str = "",
+    actor: Actor = Actor.AGENT,
+) -> Step:
+    calls = (RunCall("c", "bash", arguments or f"run {index}"),) if kind not in SILENT else ()
+    results = (Result("c", text, error, code),) if calls else ()
+    return Step(index, actor, kind, ByteRange("", 0, 1), calls=calls, results=results, text=said, label=label)
+
+
+SILENT = (StepKind.MESSAGE, StepKind.END, StepKind.SCORE, StepKind.ERROR)
+
+
+def digest(*steps: Step, **header: Any) -> RunDigest:
+    run = Run("chat", **header)
+    digester = Digester(run)
+    for one in steps:
+        digester.feed(one)
+    return digester.digest(run)
+
+
+def test_the_last_error_is_kept_with_its_step() -> None:
+    found = digest(
+        step(0, text="first: No such file or directory", code=1),
+        step(1, text="fine"),
+        step(2, text="Traceback (most recent call last):\n  File 'x'\nKeyError: 'a'", code=1),
+        step(3, text="Traceback (most recent call last) in a file that was read", kind=StepKind.VIEW),
+    )
+    assert (found.error, found.cause, found.error_step, found.errors) == ("KeyError: 'a'",) * 2 + (2, 2)
+
+
+def test_an_error_that_no_format_marks_is_seen_in_the_output() -> None:
+    found = digest(step(0, text="x\nTraceback (most recent call last):\n  a\nTypeError: bad 3"))
+    assert found.cause == "TypeError: bad <n>"
+
+
+def test_failing_tests_are_no_error_but_a_test_run_that_did_not_begin_is() -> None:
+    failing = step(0, StepKind.TEST, text="FAILED a.py::t - KeyError\n= 1 failed, 2 passed in 1s =", code=1)
+    found = digest(failing)
+    assert (found.cause, found.failing, found.failing_count) == ("", ("a.py::t",), 1)
+    assert found.has(Happening.FAILED_TESTS)
+    not_begun = step(1, StepKind.TEST, text="/usr/bin/python: No module named pytest", code=1)
+    found = digest(failing, not_begun)
+    assert found.cause == "<path>: No module named pytest"
+    assert found.failing == ("a.py::t",), "the failing tests that were last seen"
+    assert not digest(failing, step(1, StepKind.TEST, text="3 passed")).has(Happening.FAILED_TESTS)
+
+
+def test_failing_tests_are_read_as_their_runners_print_them() -> None:
+    text = (
+        "FAIL: test_a (pkg.T)\ntest a::b ... FAILED\n--- FAIL: TestC (0.01s)\n  \u25cf suite \u203a adds\n"
+        "x.py::d PASSED\nx.py::e FAILED"
+    )
+    failing = [found.id for found in outcomes_in([text]) if found.outcome != "passed"]
+    assert failing == ["test_a (pkg.T)", "a::b", "TestC", "suite \u203a adds", "x.py::e"]
+    score = step(0, StepKind.SCORE, said="unsolved\nagent_timeout\ntest_one: failed\ntest_two: passed")
+    assert failing_in(score) == ["test_one"]
+
+
+def test_a_loop_is_a_call_with_the_same_result_and_no_edit_in_between() -> None:
+    again = [step(n, arguments="ls", text=f"a b in 0.{n} s") for n in range(3)]
+    assert digest(*again).has(Happening.LOOPED)
+    assert digest(*again).loop == 3
+    others = [step(n, arguments="ls", text=f"a{n}") for n in range(3)]
+    assert digest(*others).loop == 1, "another result is progress"
+    patch = Step(
+        9,
+        Actor.AGENT,
+        StepKind.EDIT,
+        ByteRange("", 0, 1),
+        calls=(RunCall("e", "edit", "{}", {"path": "a.py"}),),
+    )
+    assert digest(*again[:2], patch, again[2]).loop == 2
+    alternating = [step(n, arguments="ab"[n % 2], text="x") for n in range(6)]
+    assert digest(*alternating).has(Happening.LOOPED)
+
+
+@pytest.mark.parametrize(
+    ("steps", "header", "shape"),
+    [
+        ((), {}, AnswerShape.EMPTY),
+        ((step(0, StepKind.MESSAGE, said="Done."),), {}, AnswerShape.TEXT),
+        ((step(0, StepKind.MESSAGE, said="Which one?"),), {}, AnswerShape.QUESTION),
+        ((step(0, StepKind.MESSAGE, said="```\ndiff --git a/x b/x\n```"),), {}, AnswerShape.PATCH),
+        ((step(0),), {}, AnswerShape.CALL),
+        ((step(0, StepKind.SUBMIT),), {}, AnswerShape.SUBMISSION),
+        ((step(0),), {"submission": "--- a/x\n+++ b/x\n"}, AnswerShape.PATCH),
+        ((step(0),), {"submission": "42"}, AnswerShape.SUBMISSION),
+    ],
+)
+def test_the_shape_of_the_final_answer(
+    steps: tuple[Step, ...], header: dict[str, Any], shape: AnswerShape
+) -> None:
+    assert digest(*steps, **header).answer == shape
+
+
+@pytest.mark.parametrize("status", ["exit_cost", "LimitsExceeded", "time_cap", "max_turns", "agent_timeout"])
+def test_a_run_that_a_limit_ended_is_out_of_budget(status: str) -> None:
+    assert digest(step(0), exit_status=status).happened == (Happening.OUT_OF_BUDGET.value,)
+
+
+@pytest.mark.parametrize("status", ["success", "submitted", "", "cancelled"])
+def test_other_ends_are_no_limits(status: str) -> None:
+    assert not digest(step(0), exit_status=status).has(Happening.OUT_OF_BUDGET)
+
+
+def test_giving_up_is_in_the_end_reason_or_in_the_last_words() -> None:
+    assert digest(step(0), exit_status="gave_up").has(Happening.GAVE_UP)
+    assert digest(step(0, StepKind.MESSAGE, said="I was unable to find it.")).has(Happening.GAVE_UP)
+    assert not digest(step(0, StepKind.MESSAGE, said="The tests pass.")).has(Happening.GAVE_UP)
+    thinking = step(0, said="I can't find it there; let me look elsewhere.")
+    assert not digest(thinking).has(Happening.GAVE_UP), "a run that ends with a call did not end with words"
+
+
+def test_a_digest_of_every_format_is_bounded(tmp_path: Path) -> None:
+    make_all(tmp_path)
+    for listed in list_runs([tmp_path]):
+        found = digest_of(open_run(listed.name, known=listed.format))
+        assert len(found.cause) <= 4 * LONGEST
+        assert happened_words(found)
+        assert found.calls == sum(found.tools.values())
+
+
+def test_the_command_prints_what_happened(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    make_all(tmp_path)
+    path = str(tmp_path)
+    cli.main(["runs", path, "--json", "--group", "answer"])
+    found = json.loads(capsys.readouterr().out)
+    assert sum(group["count"] for group in found["groups"]) == len(found["runs"]) > 50
+    assert {"cause", "happened", "answer", "failing_tests", "tools"} <= found["runs"][0].keys()
+    cli.main(["runs", path, "--csv"])
+    rows = list(csv.DictReader(io.StringIO(capsys.readouterr().out)))
+    by_name = {run["run"]: run for run in found["runs"]}
+    assert len(rows) == len(by_name)
+    assert all(row["answer"] == by_name[row["run"]]["answer"] for row in rows)
+    cli.main(["runs", path, "--group", "cause"])
+    assert capsys.readouterr().out.startswith("cause\truns\tsolved\tunsolved\tmedian steps\nno error\t")

@@ -1,0 +1,363 @@
+"""`gistpoint runs`: recorded runs as a table, as groups, as JSON or as CSV."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Literal
+
+from gistpoint.core.requests import Request
+from gistpoint.core.text import plural, visible_line
+from gistpoint.sessions.records.archives import RunFileError
+from gistpoint.sessions.records.model import Run
+from gistpoint.sessions.runs.document import RunDocument
+from gistpoint.sessions.runs.happened import (
+    answer_words,
+    cause_group,
+    digest_record,
+    failing_group,
+    failing_words,
+    happened_words,
+)
+from gistpoint.sessions.runs.kept import KeptRun, read_to_its_end
+from gistpoint.sessions.runs.opening import ListedRun, doubt_of, list_runs, open_run
+from gistpoint.tui.commands.arguments import JSON, READ_AS, read_files_as
+from gistpoint.tui.commands.command import DONE, MISTAKE, NEGATIVE, readable
+from gistpoint.tui.commands.options import CliCommand, OptionTable, argument, option
+from gistpoint.tui.commands.output import for_output, print_json, print_records, print_table
+from gistpoint.tui.tables import Column
+
+if TYPE_CHECKING:
+    from gistpoint.sessions.annotations.reviews import ReviewBook
+
+
+@dataclass(frozen=True, slots=True)
+class FoundRun:
+    """A run of the list, read to its end; `run` is its header with the reviewers' ruling on its pass."""
+
+    listed: ListedRun
+    kept: KeptRun
+    run: Run
+
+    @property
+    def name(self) -> str:
+        """The name that opens the run."""
+        return self.listed.name
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ListRuns(Request):
+    """A request to list the runs in files, folders and archives."""
+
+    paths: tuple[str, ...]
+    group: Literal["task", "solver", "outcome", "end", "cause", "failing", "happened", "answer", ""] = ""
+    """What to group the runs by; empty for no groups."""
+    json: bool = False
+    csv: bool = False
+    profile: bool = False
+    sort: Literal["outcome", "steps", "cost"] = "outcome"
+    read_as: str = ""
+
+
+def listing(request: ListRuns) -> int:
+    """Print the runs of files, folders and archives, reading each run to its end for a complete row.
+
+    Return 2 if a named path can't be read, and 1 if nothing could be read or a run is doubtful.
+    """
+    read_files_as(request.read_as)
+    if request.profile:
+        return _print_profiles(request)
+    problems: list[ListedRun] = []
+    found = list(found_runs(request.paths, problems))
+    read = {item.name for item in found}
+    not_read = len({item.name for item in problems} - read)
+    _print_runs(request, found, problems, not_read)
+    for item in found:
+        for warning in item.kept.warnings[:1]:
+            print(f"gistpoint: {readable(f'{item.name}: {warning}')}", file=sys.stderr)
+    nothing_read = bool(problems) and not found
+    code = print_problems(problems, request.paths, NEGATIVE if nothing_read else DONE)
+    if not_read > (1 if nothing_read else 0):  # a single unread file was just reported by name
+        print(f"gistpoint: {plural(not_read, 'file')} not read.", file=sys.stderr)
+    return code
+
+
+def _print_runs(request: ListRuns, found: list[FoundRun], problems: list[ListedRun], not_read: int) -> None:
+    groups = _groups(found, GROUPS[request.group]) if request.group else None
+    if request.json:
+        rows = [_row(item) for item in found]
+        unread = {"problems": [problem_record(item) for item in problems], "files_not_read": not_read}
+        grouped = {} if groups is None else {"groups": [_group_record(*group) for group in groups.items()]}
+        print_json("gistpoint.runs/1", {"runs": rows, **grouped, **unread})
+    elif request.csv:
+        _print_csv(groups, found)
+    elif groups is not None:
+        headings = [request.group, "runs", "solved", "unsolved", "median steps"]
+        print_table(headings, [_group_row(name, members) for name, members in groups.items()])
+    elif found:
+        print_records(COLUMNS, found)
+    elif not problems:
+        print(f"There is no recorded run in {visible_line(', '.join(request.paths))}.")
+
+
+def _print_csv(groups: dict[str, list[FoundRun]] | None, found: list[FoundRun]) -> None:
+    """Print a row for each run; if runs are grouped, with the name of its group, group after group."""
+    from gistpoint.sessions.annotations.rows import csv_lines
+
+    columns = CSV_COLUMNS if groups is None else ("group", *CSV_COLUMNS)
+    members = [("", item) for item in found]
+    if groups is not None:
+        members = [(name, item) for name, group in groups.items() for item in group]
+    rows = ({"group": name} | _csv_row(item) for name, item in members)
+    sys.stdout.writelines(for_output(csv_lines(rows, columns)))
+
+
+def _print_profiles(request: ListRuns) -> int:
+    from gistpoint.tui.commands.profiles import print_profiles, profiled
+
+    problems: list[ListedRun] = []
+    runs = [
+        profiled(listed.name, document, run) for listed, document, run in read_runs(request.paths, problems)
+    ]
+    unread = [problem_record(item) for item in problems]
+    print_profiles(runs, unread, order=request.sort, as_json=request.json)
+    return print_problems(problems, request.paths, NEGATIVE if problems and not runs else DONE)
+
+
+# Reading
+
+
+def review_book() -> ReviewBook:
+    """Return the reviews of all reviewers."""
+    from gistpoint.core.attempts.clock import SystemTime
+    from gistpoint.core.locations import Locations
+    from gistpoint.sessions.annotations.reviewer import ReviewStore
+
+    return ReviewStore(Locations.of_user().reviews, SystemTime()).book
+
+
+def settled_document(document: RunDocument) -> RunDocument:
+    """Read a run to its end, and return it with the reviewers' decision on its pass."""
+    from gistpoint.sessions.annotations.settling import settle
+
+    document.build()
+    return settle(document, review_book())
+
+
+def found_runs(paths: Iterable[str], problems: list[ListedRun]) -> Iterator[FoundRun]:
+    """Yield the runs of files and folders, read to their ends.
+
+    Runs that can't be read are added to `problems`. So are doubtful runs, which are also yielded.
+    """
+    from gistpoint.sessions.annotations.settling import first_key, key_of_kept, ruling_on
+
+    book = review_book()
+    for listed in list_runs(paths, with_unread=True):
+        if listed.header is None:
+            problems.append(listed)
+            continue
+        try:
+            kept = read_to_its_end(listed, first_key)
+            key = key_of_kept(kept, book, lambda listed=listed: open_run(listed.name))  # type: ignore[misc]
+        except RunFileError as error:
+            problems.append(ListedRun(listed.name, listed.size, None, str(error)))
+            continue
+        if kept.doubt:
+            problems.append(ListedRun(listed.name, listed.size, None, kept.doubt, is_verdict=True))
+        yield FoundRun(listed, kept, kept.settled(ruling_on(book, key)))
+
+
+def read_runs(
+    paths: Iterable[str], problems: list[ListedRun]
+) -> Iterator[tuple[ListedRun, RunDocument, Run]]:
+    """Yield the runs of files and folders as open documents that were read to their ends.
+
+    Runs that can't be read are added to `problems`. So are doubtful runs, which are also yielded.
+    """
+    for listed in list_runs(paths, with_unread=True):
+        if listed.header is None:
+            problems.append(listed)
+            continue
+        try:
+            document = settled_document(open_run(listed.name, known=listed.format))
+        except RunFileError as error:
+            problems.append(ListedRun(listed.name, listed.size, None, str(error)))
+            continue
+        doubt = doubt_of(document)
+        if doubt:
+            problems.append(ListedRun(listed.name, listed.size, None, doubt, is_verdict=True))
+        yield listed, document, _completed(listed.header, document.header)
+
+
+def _completed(early: Run, run: Run) -> Run:
+    """Return the complete header of a run, with the task of the early header if it names none."""
+    derived = run.derived | (early.derived & {"task"})
+    return run if run.task or not early.task else replace(run, task=early.task, derived=derived)
+
+
+def print_problems(problems: list[ListedRun], paths: Sequence[str], code: int) -> int:
+    """Print what could not be read, and return the exit code: `code` unless the problems call for another.
+
+    A named path that can't be read is a user error. A file that is not, or probably not, a run is a negative
+    verdict.
+    """
+    for item in problems:
+        shown = item.problem if item.name in item.problem else f"{item.name}: {item.problem}"
+        print(f"gistpoint: {readable(shown)}", file=sys.stderr)
+    named = [item for item in problems if item.name in paths]
+    if any(not item.is_verdict for item in named):
+        return MISTAKE
+    return NEGATIVE if named or any(item.is_verdict and item.size for item in problems) else code
+
+
+def problem_record(listed: ListedRun) -> dict[str, Any]:
+    """Return what could not be read as JSON data."""
+    return {"run": listed.name, "problem": listed.problem}
+
+
+# Columns
+
+
+def _read_off(heading: str, field: str, text: Callable[[Run], str]) -> Column[FoundRun]:
+    """Return a column with a field of the header. `~` marks values derived from the steps."""
+
+    def shown(found: FoundRun) -> str:
+        run = found.run
+        value = text(run)
+        return f"~{value}" if value and field in run.derived else value
+
+    return Column(heading, shown)
+
+
+def _tokens(run: Run) -> str:
+    tokens = [n for n in (run.tokens.prompt, run.tokens.completion) if n is not None]
+    return str(sum(tokens)) if tokens else ""
+
+
+def _solver(run: Run) -> str:
+    return run.model or ("person" if run.actor.value == "person" else run.agent)
+
+
+COLUMNS: tuple[Column[FoundRun], ...] = (
+    Column("run", lambda found: found.name),
+    _read_off("format", "format", lambda run: f"{run.format} {run.format_version}".strip()),
+    _read_off("task", "task", lambda run: run.task),
+    _read_off("solver", "model", _solver),
+    _read_off("outcome", "verdict", lambda run: run.verdict),
+    _read_off("end reason", "exit_status", lambda run: run.exit_status),
+    _read_off("steps", "step_count", lambda run: "" if run.step_count is None else str(run.step_count)),
+    _read_off("tokens", "tokens", _tokens),
+    _read_off("cost", "cost", lambda run: "" if run.cost is None else f"${run.cost:.4f}"),
+    Column("cause", lambda found: found.kept.digest.cause),
+    Column("happened", lambda found: happened_words(found.kept.digest)),
+    Column("failing tests", lambda found: failing_words(found.kept.digest)),
+    Column("answer", lambda found: answer_words(found.kept.digest)),
+)
+"""The columns of `gistpoint runs`."""
+GROUPS: dict[str, Callable[[FoundRun], str]] = {
+    "task": lambda found: found.run.task or "not known",
+    "solver": lambda found: _solver(found.run) or "not known",
+    "outcome": lambda found: found.run.verdict or "not known",
+    "end": lambda found: found.run.exit_status or "not known",
+    "cause": lambda found: cause_group(found.kept.digest),
+    "failing": lambda found: failing_group(found.kept.digest),
+    "happened": lambda found: happened_words(found.kept.digest),
+    "answer": lambda found: answer_words(found.kept.digest),
+}
+"""What runs can be grouped by, with the name of a run's group."""
+
+
+def _groups(found: Iterable[FoundRun], name: Callable[[FoundRun], str]) -> dict[str, list[FoundRun]]:
+    """Return the runs by group, the largest group first, those of a size by their names."""
+    groups: dict[str, list[FoundRun]] = {}
+    for item in found:
+        groups.setdefault(name(item), []).append(item)
+    return dict(sorted(groups.items(), key=lambda group: (-len(group[1]), group[0])))
+
+
+def _group_record(name: str, members: list[FoundRun]) -> dict[str, Any]:
+    verdicts = [item.run.verdict for item in members]
+    counts = {word: verdicts.count(word) for word in ("solved", "unsolved")}
+    return {"name": name, "count": len(members), **counts, "runs": [item.name for item in members]}
+
+
+def _group_row(name: str, members: list[FoundRun]) -> list[str]:
+    from statistics import median
+
+    record = _group_record(name, members)
+    steps = median(item.run.step_count or 0 for item in members)
+    return [name, *(str(record[key]) for key in ("count", "solved", "unsolved")), f"{steps:.0f}"]
+
+
+def _row(found: FoundRun) -> dict[str, Any]:
+    run, tokens = found.run, found.run.tokens
+    return {
+        "run": found.name,
+        "bytes": found.listed.size,
+        "format": run.format,
+        "format_version": run.format_version,
+        "id": run.id,
+        "task": run.task,
+        "model": run.model,
+        "agent": run.agent,
+        "actor": run.actor.value,
+        "verdict": run.verdict,
+        "suspicious": list(run.suspicious),
+        "confirmation": run.confirmation,
+        "score": run.score,
+        "exit_status": run.exit_status,
+        "steps": run.step_count,
+        "submissions": run.submissions,
+        "tokens": {"prompt": tokens.prompt, "completion": tokens.completion, "cached": tokens.cached},
+        "cost_usd": run.cost,
+        "duration_s": run.duration_s,
+        **digest_record(found.kept.digest),
+        "derived": sorted(run.derived),
+        "warnings": list(run.warnings),
+    }
+
+
+CSV_COLUMNS = (
+    *("run", "format", "task", "model", "agent", "verdict", "exit_status", "steps", "submissions"),
+    *(
+        "prompt_tokens",
+        "completion_tokens",
+        "cost_usd",
+        "duration_s",
+        "calls",
+        "errors",
+        "edits",
+        "test_runs",
+    ),
+    *("cause", "error", "error_step", "failing_tests", "failing_test_count", "answer", "happened"),
+    "same_call_and_result",
+)
+"""The columns of the CSV; lists are joined with blanks."""
+
+
+def _csv_row(found: FoundRun) -> dict[str, Any]:
+    tokens = found.run.tokens
+    return {
+        **_row(found),
+        "prompt_tokens": tokens.prompt,
+        "completion_tokens": tokens.completion,
+    }
+
+
+LIST = CliCommand(
+    ListRuns,
+    listing,
+    OptionTable(
+        {
+            "paths": argument("PATH", "a file, a folder or an archive"),
+            "group": option("count the runs by what they have in common"),
+            "json": JSON,
+            "csv": option("a row for each run as CSV"),
+            "profile": option("what each run did when, and where runs of a task diverge"),
+            "sort": option("with --profile, the order of a task's runs"),
+            "read_as": READ_AS,
+        },
+        one_of=(("json", "csv"),),
+    ),
+)
