@@ -1,26 +1,21 @@
-"""Tables of records: columns as data, the order of rows, and the query language for filters.
+"""Tables of records: columns as data, the order of rows, and queries over columns.
 
-All lists of the program and the tables of its commands use these columns and this language (decision 59).
+All lists of the program and the tables of its commands use these columns (decision 59).
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import inf, nan
 from typing import Any, Generic, TypeVar
 
-from gistpoint.core.errors import UserError
+from gistpoint.core.queries import QueryField, RowQuery, Vocabulary
 
 Row = TypeVar("Row")
 Value = float | str
 Summary = tuple[float, str]
 """The value of a group in a column: the number by which groups are sorted, and the text."""
-
-
-class QueryError(UserError):
-    """A query that can't be understood."""
 
 
 def _plain(row: object) -> str:
@@ -194,109 +189,30 @@ def _shared(laid: Sequence[Laid[Row]], least: Sequence[int], room: int) -> list[
 
 # Queries
 
-_COMPARISON = re.compile(r"(-?)([a-z_]\w*)(<=|>=|<|>|=(?!=)|:(?!:))(.*)", re.IGNORECASE)
-_OPERATORS: dict[str, Callable[[float, float], bool]] = {
-    "<": lambda a, b: a < b,
-    ">": lambda a, b: a > b,
-    "<=": lambda a, b: a <= b,
-    ">=": lambda a, b: a >= b,
-    "=": lambda a, b: a == b,
-}
 
+def parse_query(
+    text: str,
+    columns: Sequence[Column[Row]],
+    fields: Sequence[QueryField[Row]] = (),
+    kept: Mapping[str, str] | None = None,
+) -> RowQuery[Row]:
+    """Parse a query over the columns of a table and over further fields (decision 172).
 
-@dataclass(frozen=True, slots=True)
-class RowQuery(Generic[Row]):
-    """The conditions on rows: words in any cell, `column:words`, `steps>20`.
-
-    A minus sign before a condition negates it.
+    `kept` are the kept queries by name. Raises `QueryError` if the query can't be understood.
     """
-
-    tests: tuple[Callable[[Row], bool], ...] = ()
-
-    def matches(self, row: Row) -> bool:
-        """Return whether a row matches."""
-        return all(test(row) for test in self.tests)
+    return Vocabulary([*map(field_of, columns), *fields], kept, what="column").query(text)
 
 
-def parse_query(text: str, columns: Sequence[Column[Row]]) -> RowQuery[Row]:
-    """Parse a query. Raises `QueryError` for an unknown column or an invalid number."""
-    names = [name for column in columns for name in _names_of(column)]
-
-    def joined(match: re.Match[str]) -> str:
-        name, operator = match.groups()
-        return (
-            f"{name}{operator}" if any(known.startswith(name.lower()) for known in names) else match.group()
-        )
-
-    return RowQuery(tuple(_test(word, columns) for word in _SPACED.sub(joined, text).split()))
-
-
-def _test(word: str, columns: Sequence[Column[Row]]) -> Callable[[Row], bool]:
-    match = _COMPARISON.fullmatch(word)
-    if match is None:
-        return _word_test(word, columns)
-    sign, name, operator, wanted = match.groups()
-    column = _column_named(name, columns)
-    number = number_of(wanted)
-    comparable = column.value is not None and number is not None
-    if operator == ":" or (operator == "=" and not comparable):
-        return lambda row: column.contains(row, wanted.lower()) is not bool(sign)
-    if column.value is None:
-        raise QueryError(f"The column {column.name} contains no numbers.", hint=f"Write {name}:words.")
-    if number is None:
-        raise QueryError(
-            f"{wanted or 'nothing'} is not a number.",
-            hint=f"Write {name}{operator}20, {name}{operator}1.5k or {name}:words.",
-        )
-    compare = _OPERATORS[operator]
-    if operator == "=":
-        return lambda row: (column.number(row) == number or column.shown(row) == wanted) is not bool(sign)
-    return lambda row: compare(column.number(row), number) is not bool(sign)
-
-
-def _word_test(word: str, columns: Sequence[Column[Row]]) -> Callable[[Row], bool]:
-    """Return the test for a word in any cell. If columns define the word, only they are tested."""
-    negated = word.startswith("-") and len(word) > 1
-    plain = word[negated:].lower()
-    own = [column.words[plain] for column in columns if plain in column.words]
-    if own:
-        return lambda row: any(test(row) for test in own) is not negated
-    return lambda row: any(column.contains(row, plain) for column in columns) is not negated
-
-
-def _names_of(column: Column[Row]) -> tuple[str, ...]:
-    """Return a column's names in queries, such as `end_reason`, since a blank would end the name."""
-    return (column.name.lower().replace(" ", "_"), *column.former_names)
-
-
-def _column_named(name: str, columns: Sequence[Column[Row]]) -> Column[Row]:
-    """Return the first column whose name begins with `name`. Raises `QueryError` if there is none."""
-    for column in columns:
-        if any(known.startswith(name.lower()) for known in _names_of(column)):
-            return column
-    from difflib import get_close_matches
-
-    names = [column.name.replace(" ", "_") for column in columns if column.name]
-    near = "".join(f"Did you mean {found}? " for found in get_close_matches(name.lower(), names, 1))
-    raise QueryError(f"There is no column {name}.", hint=f"{near}Columns: {', '.join(names)}.")
-
-
-_SPACED = re.compile(r"\b([a-z_]\w*)\s*(<=|>=|<|>|=(?!=))\s*(?=\S)", re.IGNORECASE)
-_PRINTED = re.compile(r"\$?(-?[\d,]*\.?\d+(?:e[+-]?\d+)?)\s*([kmg%]?)", re.IGNORECASE)
-_TIME = re.compile(r"(?:(\d{1,9}):)?(\d{1,9}):(\d\d)")
-_UNITS = {"": 1.0, "%": 1.0, "k": 1e3, "m": 1e6, "g": 1e9}
-
-
-def number_of(text: str) -> float | None:
-    """Parse a number as printed in tables: `1,234`, `111k`, `1.5M`, `$0.25`, `40%`, or `1:30` in seconds.
-
-    Returns None for anything else.
-    """
-    if found := _TIME.fullmatch(text):
-        hours, minutes, seconds = (int(part or 0) for part in found.groups())
-        return float(hours * 3600 + minutes * 60 + seconds)
-    found = _PRINTED.fullmatch(text)
-    return float(found[1].replace(",", "")) * _UNITS[found[2].lower()] if found else None
+def field_of(column: Column[Row]) -> QueryField[Row]:
+    """Return the field by which queries ask for a column."""
+    return QueryField(
+        column.name,
+        contains=lambda row, key, word: column.contains(row, word),
+        number=None if column.value is None else lambda row, key: column.number(row),
+        shown=column.shown,
+        former_names=column.former_names,
+        words=column.words,
+    )
 
 
 # Order

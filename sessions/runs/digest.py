@@ -159,7 +159,7 @@ class Digester:
             self._last = step
 
     def _take_error(self, step: Step) -> None:
-        if not _is_error(step):
+        if not went_wrong(step):
             return
         self._errors += 1
         line = next(filter(None, map(error_line, _failed_texts(step))), "")
@@ -268,7 +268,7 @@ def _comparable(text: str) -> str:
     return f"{len(text)}{_TIMINGS.sub('', text[:_ENDS])}{_TIMINGS.sub('', text[-_ENDS:])}"
 
 
-def _is_error(step: Step) -> bool:
+def went_wrong(step: Step) -> bool:
     """Whether something failed in a step, also if only the output shows it, or if a test run didn't begin."""
     if step.kind in _OF_HARNESS:
         return False

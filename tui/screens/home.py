@@ -17,12 +17,13 @@ from textual.message import Message
 from textual.widgets import Input
 
 from gistpoint.core.errors import UserError
+from gistpoint.core.queries import QueryError
 from gistpoint.tui import signs
 from gistpoint.tui.base_screen import BaseScreen
 from gistpoint.tui.jobs import Job, Jobs
 from gistpoint.tui.keys import KeyScope, bindings_of
 from gistpoint.tui.screens.dialogs.ask import show_error
-from gistpoint.tui.tables import Column, QueryError, Row
+from gistpoint.tui.tables import Column, Row
 from gistpoint.tui.widgets.frames import framed
 from gistpoint.tui.widgets.header_bar import HeaderBar, HeaderField
 from gistpoint.tui.widgets.key_bar import KeyBar

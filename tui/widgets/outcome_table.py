@@ -14,9 +14,10 @@ from textual.timer import Timer
 from textual.widgets import Input
 
 from gistpoint.core.outcomes import Outcome, TestResult
+from gistpoint.core.queries import QueryError
 from gistpoint.core.text import plural
 from gistpoint.tui import signs
-from gistpoint.tui.tables import Column, QueryError
+from gistpoint.tui.tables import Column
 from gistpoint.tui.test_names import spelled_out
 from gistpoint.tui.widgets.plain import Plain
 from gistpoint.tui.widgets.record_list import RecordList

@@ -16,6 +16,7 @@ from textual import events
 from textual.message import Message
 from textual.strip import Strip
 
+from gistpoint.core.queries import RowQuery
 from gistpoint.core.text import shortened, visible_line
 from gistpoint.tui import signs
 from gistpoint.tui.tables import (
@@ -23,7 +24,6 @@ from gistpoint.tui.tables import (
     Heading,
     Laid,
     Row,
-    RowQuery,
     arranged,
     parse_query,
     telling,
@@ -165,7 +165,7 @@ class Table(Fitted, RecordList, Generic[Row]):
 
     def show_none(self) -> None:
         """Show no records until the next query."""
-        self._query = RowQuery((lambda row: False,))
+        self._query = RowQuery(lambda row, find: False)
         self.rearrange()
 
     def rearrange(self, at: object = None) -> None:

@@ -17,6 +17,7 @@ from gistpoint.core.errors import UserError
 from gistpoint.core.kinds.folder import read_answer
 from gistpoint.core.kinds.repair.judge import RepairJudge
 from gistpoint.core.locations import Locations
+from gistpoint.core.queries import RowQuery
 from gistpoint.sessions.attempts import AttemptStore
 from gistpoint.sessions.records.model import Actor, Run, Tokens
 from gistpoint.sessions.runs.digest import RunDigest
@@ -29,7 +30,7 @@ from gistpoint.tui.screens.review.run_pages import RunPages
 from gistpoint.tui.screens.review.run_rows import COLUMNS, RunRow
 from gistpoint.tui.screens.review.runs import RunsScreen, RunTable
 from gistpoint.tui.screens.review.screen import ReviewScreen
-from gistpoint.tui.tables import Heading, RowQuery, arranged, parse_query
+from gistpoint.tui.tables import Heading, arranged, parse_query
 
 
 def row(task: str, **known: object) -> RunRow:

@@ -17,6 +17,7 @@ from textual.widgets import Input
 
 from gistpoint.core.errors import CancelledError, UserError
 from gistpoint.core.locations import Locations
+from gistpoint.core.queries import QueryError
 from gistpoint.core.running import CancelToken
 from gistpoint.core.text import plural
 from gistpoint.sessions.records.model import Run
@@ -28,7 +29,6 @@ from gistpoint.tui.screens.review.loading import known_task, title_known
 from gistpoint.tui.screens.review.run_rows import COLUMNS, GROUPS, RunRow, fault_of, solved
 from gistpoint.tui.screens.review.screen import ReviewScreen
 from gistpoint.tui.screens.review.settings import ReviewSettings
-from gistpoint.tui.tables import QueryError
 from gistpoint.tui.widgets.frames import framed
 from gistpoint.tui.widgets.header_bar import HeaderBar, HeaderField
 from gistpoint.tui.widgets.key_bar import KeyBar

@@ -18,6 +18,7 @@ from gistpoint.core.errors import TaskError, UserError
 from gistpoint.core.generation.dossier import Dossier
 from gistpoint.core.kinds.kind import TrialSubject
 from gistpoint.core.kinds.titles import author_title
+from gistpoint.core.queries import QueryError
 from gistpoint.core.tasks.model import Task
 from gistpoint.core.text import plural, visible_line
 from gistpoint.sessions.annotations.validations import TaskVerdict, ValidationOperation
@@ -39,7 +40,6 @@ from gistpoint.tui.screens.validate.session import (
 )
 from gistpoint.tui.screens.validate.tests_page import TestsPage
 from gistpoint.tui.screens.validate.trials import EvidenceRun, RunEnded, RunMoved, TrialQueue
-from gistpoint.tui.tables import QueryError
 from gistpoint.tui.widgets.frames import framed
 from gistpoint.tui.widgets.function_editor import FunctionEditor
 from gistpoint.tui.widgets.header_bar import HeaderBar, HeaderField

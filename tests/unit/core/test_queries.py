@@ -1,0 +1,217 @@
+"""The query language: its grammar, its errors with their places, and queries over rows."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from gistpoint.core.queries import (
+    DEEPEST,
+    And,
+    Expression,
+    Grammar,
+    Kept,
+    Not,
+    Or,
+    QueryError,
+    QueryField,
+    Term,
+    Vocabulary,
+    Word,
+    parse,
+    printed,
+    value_or_nan,
+)
+
+GRAMMAR = Grammar(
+    is_field=lambda name: name in ("steps", "model", "error", "tool", "meta"),
+    is_counted=lambda name: name == "tool",
+    is_dotted=lambda name: name == "meta",
+    kept={"slow": "steps>20", "both": "@slow not edited", "round": "@round", "bad": "x ("},
+)
+
+
+def read(text: str) -> Expression:
+    return parse(text, GRAMMAR)
+
+
+@pytest.mark.parametrize(
+    ("text", "expression"),
+    [
+        ("", And()),
+        ("a b", And((Word("a"), Word("b")))),
+        ("a and b", And((Word("a"), Word("b")))),
+        ("a b or c", Or((And((Word("a"), Word("b"))), Word("c")))),
+        ("a (b OR c)", And((Word("a"), Or((Word("b"), Word("c")))))),
+        ("not a b", And((Not(Word("a")), Word("b")))),
+        ("-a -b", And((Not(Word("a")), Not(Word("b"))))),
+        ("-(a b)", Not(And((Word("a"), Word("b"))))),
+        ("not(a)", Not(Word("a"))),
+        ('"a or b"', Word("a or b", quoted=True)),
+        (r'"a \"b\" \\ c\d"', Word(r'a "b" \ c\d', quoted=True)),
+        ("'it is'", Word("it is", quoted=True)),
+        ("don't", Word("don't")),
+        ("f(x) g(y", And((Word("f(x)"), Word("g(y")))),
+        ("(f(x) or a)", Or((Word("f(x)"), Word("a")))),
+        ("a)", Word("a)")),
+        ("a::b numpy==2 19:54", And((Word("a::b"), Word("numpy==2"), Word("19:54")))),
+        ("steps>20", Term("steps", ">", "20")),
+        ("steps >= 20", Term("steps", ">=", "20")),
+        ("words > 20", And((Word("words"), Word(">"), Word("20")))),
+        ("model:", Term("model", ":", "")),
+        ("model: x", And((Term("model", ":", ""), Word("x")))),
+        ('error:"Timeout Error"', Term("error", ":", "Timeout Error", quoted=True)),
+        ("tool:bash", Term("tool", ":", "bash")),
+        ("tool:bash > 5", Term("tool", ">", "5", "bash", counted=True)),
+        ("tool:bash>5", Term("tool", ">", "5", "bash", counted=True)),
+        ('tool:"a b"!=1', Term("tool", "!=", "1", "a b", quoted=True, counted=True)),
+        ("meta.run.id:7", Term("meta", ":", "7", "run.id")),
+        ("meta.seed > 3", Term("meta", ">", "3", "seed")),
+        ("app.py:12", Word("app.py:12")),
+        ("@slow", Kept("slow", Term("steps", ">", "20"))),
+        ("a@b", Word("a@b")),
+        ("android oral notes", And((Word("android"), Word("oral"), Word("notes")))),
+        ("-", Word("-")),
+        ("--5", Not(Not(Word("5")))),
+    ],
+)
+def test_a_query_is_read_as(text: str, expression: Expression) -> None:
+    assert read(text) == expression
+
+
+@pytest.mark.parametrize(
+    ("text", "character", "said"),
+    [
+        ("a (b or", 8, "expected a condition after 'or'"),
+        ("a (b", 3, "not closed"),
+        ("a or", 5, "after 'or'"),
+        ("or a", 1, "not 'or'"),
+        ("a and and b", 7, "not 'and'"),
+        ("not", 4, "after 'not'"),
+        ("a )", 3, "was not opened"),
+        ("()", 2, "in parentheses, not ')'"),
+        ('x "a', 3, "quote is not closed"),
+        ("steps>", 7, "expected a number"),
+        ("tool:bash >", 12, "expected a number"),
+        ("a @slaw", 3, "no query is kept as 'slaw'"),
+        ("@bad", 1, "in @bad: Character 4: expected a condition"),
+        ("@round", 1, f"more than {DEEPEST} deep"),
+        ("(" * 60, 51, "deep"),
+    ],
+)
+def test_an_error_names_the_place_and_what_was_expected(text: str, character: int, said: str) -> None:
+    with pytest.raises(QueryError) as refused:
+        read(text)
+    assert refused.value.message.startswith(f"Character {character}: ")
+    assert said in refused.value.message
+    assert refused.value.hint
+
+
+PIECES = st.sampled_from(
+    [
+        *"()\"'-@:<>=!\\. ",
+        " and ",
+        " or ",
+        "not ",
+        "steps",
+        "tool:",
+        "meta.",
+        "meta.a.b",
+        "@slow",
+        "a",
+        "5",
+        "::",
+    ]
+)
+TEXTS = st.lists(PIECES | st.text(max_size=3), max_size=25).map("".join)
+
+
+@given(TEXTS | st.text(max_size=60))
+@example("-not -a")
+@example("(-) - )")
+@example("tool:x!=1 or tool:")
+def test_what_is_printed_is_read_as_the_same_and_nothing_else_fails(text: str) -> None:
+    try:
+        found = read(text)
+    except QueryError:
+        return
+    assert read(printed(found)) == found
+
+
+QUOTED = st.builds(Word, st.text(max_size=12), st.just(True))
+TERMS = st.builds(
+    Term,
+    st.just("model"),
+    st.sampled_from([":", "<", ">=", "=", "!="]),
+    st.text(max_size=8),
+    quoted=st.just(True),
+)
+
+
+def nested(inner: st.SearchStrategy[Expression]) -> st.SearchStrategy[Expression]:
+    several = st.lists(inner, min_size=2, max_size=4)
+    return (
+        inner.map(Not)
+        | several.map(
+            lambda parts: And(tuple(one for one in parts if not isinstance(one, And)) or (Word("a"),) * 2)
+        )
+        | several.map(
+            lambda parts: Or(tuple(one for one in parts if not isinstance(one, Or)) or (Word("a"),) * 2)
+        )
+    ).filter(lambda made: isinstance(made, Not) or len(made.parts) > 1)
+
+
+@given(st.recursive(QUOTED | TERMS, nested, max_leaves=12))
+def test_every_expression_can_be_written(expression: Expression) -> None:
+    assert read(printed(expression)) == expression
+
+
+FIELDS: list[QueryField[dict[str, object]]] = [
+    QueryField(
+        "name", contains=lambda row, key, word: word in str(row.get("name", "")).lower(),
+        words={"big": lambda row: row.get("n", 0) == 9},
+    ),
+    QueryField("n", number=lambda row, key: value_or_nan(row.get("n"))),  # type: ignore[arg-type]
+    QueryField("text", is_content=True, has_words=False),
+]  # fmt: skip
+ROWS: list[dict[str, object]] = [{"name": "ab", "n": 1}, {"name": "bc", "n": 9}, {"name": "big"}]
+
+
+@pytest.mark.parametrize(
+    ("text", "numbers"),
+    [
+        ("b", [0, 1, 2]),
+        ("big", [1]),
+        ('"big"', [2]),
+        ("not big", [0, 2]),
+        ("n>1", [1]),
+        ("-n>1", [0, 2]),
+        ("n!=1", [1]),
+        ("n<5 or name:c", [0, 1]),
+        ("not (n<5 or name:c)", [2]),
+    ],
+)
+def test_a_query_finds_rows(text: str, numbers: list[int]) -> None:
+    query = Vocabulary(FIELDS).query(text)
+    assert [number for number, row in enumerate(ROWS) if query.matches(row)] == numbers
+
+
+def test_content_is_asked_for_only_where_it_decides() -> None:
+    query = Vocabulary(FIELDS).query('n>1 and (name:c or text:"x y")')
+    assert query.content == (("text", "x y"),)
+    assert [query.decide(row, lambda row, term: None) for row in ROWS] == [False, True, False]
+    query = Vocabulary(FIELDS).query("text:x or big")
+    assert [query.decide(row, lambda row, term: None) for row in ROWS] == [None, True, None]
+    assert [query.decide(row, lambda row, term: row is ROWS[2]) for row in ROWS] == [False, True, True]
+    assert not query.matches(ROWS[0])
+
+
+def test_an_unknown_field_is_refused_with_its_place() -> None:
+    with pytest.raises(QueryError) as refused:
+        Vocabulary(FIELDS).query("a nam>1 nome:b")
+    assert refused.value.message.startswith("Character 3: The field name contains no numbers")
+    with pytest.raises(QueryError) as refused:
+        Vocabulary(FIELDS).query("a nome:b")
+    assert refused.value.message == "Character 3: There is no field nome."
+    assert "name" in (refused.value.hint or "")
