@@ -1,4 +1,4 @@
-"""The query language of all lists: its grammar, its parser and printer, and queries over rows (decision 172).
+"""The query language of all lists: its grammar, its parser and printer, and queries over rows (decision 173).
 
     error:"TimeoutError" and tool:bash > 5 and not edited
 

@@ -196,7 +196,7 @@ def parse_query(
     fields: Sequence[QueryField[Row]] = (),
     kept: Mapping[str, str] | None = None,
 ) -> RowQuery[Row]:
-    """Parse a query over the columns of a table and over further fields (decision 172).
+    """Parse a query over the columns of a table and over further fields (decision 173).
 
     `kept` are the kept queries by name. Raises `QueryError` if the query can't be understood.
     """

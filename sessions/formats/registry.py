@@ -80,6 +80,11 @@ def read_as(name: str) -> None:
             raise RunFileError(f"There is no format {name!r}.", hint=_known())
 
 
+def forced_format() -> str:
+    """Return the name of the format that all files are read as; empty if it is recognised."""
+    return _forced[0].name if _forced else ""
+
+
 def _known() -> str:
     return f"Known: {', '.join(format.name for format in formats())}."
 

@@ -47,12 +47,13 @@ def read_to_its_end(
     *,
     cancel: CancelToken = NEVER,
     rest: Callable[[object], object] = lambda progress: None,
-    see: Callable[[RunDocument, Step], object] = lambda document, step: None,
+    see: Callable[[Step], object] = lambda step: None,
+    see_header: Callable[[Run], object] = lambda run: None,
 ) -> KeptRun:
     """Read a listed run to its end, and return what is kept of it.
 
-    `rest` is called now and then, and `see` with each step. Raises `RunFileError` if the run can't be read,
-    and `CancelledError` if cancelled.
+    `rest` is called now and then, `see` with each step, and `see_header` with the whole header. Raises
+    `RunFileError` if the run can't be read, and `CancelledError` if cancelled.
     """
     if listed.header is None:
         raise RunFileError(listed.problem)
@@ -61,15 +62,16 @@ def read_to_its_end(
 
     def each(step: Step) -> None:
         rest(step)
-        see(document, step)
+        see(step)
 
     digest = digest_of(document, cancel=cancel, see=each)
     run = document.header
+    see_header(run)
     derived = run.derived | (listed.header.derived & {"task"})
     if listed.header.task and not run.task:
         run = replace(run, task=listed.header.task, derived=derived)
     return KeptRun(
-        run,
+        header_of(header_values(run)),  # the same with and without an index
         digest,
         key_of(document),
         tuple(document.warnings[:_MOST_WARNINGS]),
@@ -124,6 +126,7 @@ def header_values(run: Run) -> dict[str, Any]:
     values = {field.name: getattr(run, field.name) for field in fields(run) if field.name not in _NOT_KEPT}
     values["tokens"] = [run.tokens.prompt, run.tokens.completion, run.tokens.cached, run.tokens.reasoning]
     values["derived"] = sorted(run.derived)
+    values["warnings"] = run.warnings[:_MOST_WARNINGS]
     return values
 
 

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain, islice
 from pathlib import Path
-from typing import TypeAlias
+from typing import Protocol, TypeAlias
 from urllib.parse import quote, unquote
 
 from gistpoint.core.running import NEVER, CancelToken
@@ -49,6 +49,8 @@ _SUFFIXES_OF_RUNS = frozenset((".json", ".jsonl", ".ndjson", ".traj", ".eval", "
 """The suffixes of files that users may expect to be runs."""
 Wants: TypeAlias = Callable[[FileProbe, Format], bool]
 """Decides whether to list the runs of a file."""
+_MOST_KEPT = 20_000
+"""The number of runs of a file up to which the listing of the file is kept."""
 _IGNORED = frozenset({".git", "__pycache__", "node_modules", ".venv"})
 
 
@@ -65,6 +67,16 @@ class ListedRun:
     """Whether the problem is that the file can be read, but is not a run in a known format."""
     format: Format | None = None
     """The format of the file; None if it is not a run."""
+
+
+class KnownListings(Protocol):
+    """Earlier listings of files, each valid while its file does not change."""
+
+    def listed(self, path: Path) -> list[ListedRun] | None:
+        """Return what a listing of a file yielded; None if it is not known."""
+
+    def put_listed(self, path: Path, listed: Sequence[ListedRun]) -> None:
+        """Keep what the listing of a file yielded."""
 
 
 def files_of(path: Path) -> Iterator[Path]:
@@ -125,13 +137,15 @@ def list_runs(
     cancel: CancelToken = NEVER,
     wants: Wants = lambda _probe, _format: True,
     with_unread: bool = False,
+    known: KnownListings | None = None,
 ) -> Iterator[ListedRun]:
     """Yield the runs of files, folders, archives and `FILE#ID` names, each as soon as its header is read.
 
     Files that are named in `paths` and are not runs are listed with their problem; in a folder or archive,
     they are skipped. `with_unread` also lists files in a folder that can't be read, and those that are in no
     known format although their suffix suggests a run. `wants` decides which files to list at all, except
-    those named with an ID. Raises `CancelledError` if cancelled.
+    those named with an ID. `known` are earlier listings of files, which are used and added to. Raises
+    `CancelledError` if cancelled.
     """
     for given in paths:
         path, id = split_name(str(given))
@@ -141,12 +155,27 @@ def list_runs(
         is_named = not path.is_dir() or bool(run_files(path))
         for file in files_of(path):
             cancel.check()
-            for listed in _guarded(str(file), partial(_in_file, file, wants)):
+            for listed in _listed_in(file, wants, known):
                 if is_named or _is_reported(listed):
                     yield listed
                 elif with_unread and _may_be_expected(listed, file):
                     without_list = listed.problem.partition(" Known: ")[0]
                     yield replace(listed, problem=without_list)
+
+
+def _listed_in(file: Path, wants: Wants, known: KnownListings | None) -> Iterator[ListedRun]:
+    """Yield the runs of a file, or why it has none; from an earlier listing if that is known."""
+    earlier = None if known is None else known.listed(file)
+    if earlier is not None:
+        yield from earlier
+        return
+    found: list[ListedRun] = []
+    for listed in _guarded(str(file), partial(_in_file, file, wants)):
+        if len(found) <= _MOST_KEPT:
+            found.append(listed)
+        yield listed
+    if known is not None and len(found) <= _MOST_KEPT:
+        known.put_listed(file, found)
 
 
 def _is_reported(listed: ListedRun) -> bool:

@@ -57,6 +57,11 @@ PLAIN = option("lines of text instead of the screen, even in a terminal", "--pla
 LINES = option("no screen: read tool calls from standard input, one per line, and answer them", "--lines")
 READ_AS = option("read the files as this format", "--as", metavar="FORMAT")
 
+WHERE = option(
+    "only runs that match a query, such as 'not edited and tool:bash > 5' or @NAME for a kept one",
+    metavar="QUERY",
+)
+
 
 def read_files_as(name: str) -> None:
     """Make this process read files in the named format or, if `name` is empty, in the one it recognises.

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import closing
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
+from gistpoint.core.errors import UserError
+from gistpoint.core.locations import Locations
 from gistpoint.core.requests import Request
 from gistpoint.core.text import plural, visible_line
 from gistpoint.sessions.records.archives import RunFileError
@@ -20,16 +24,18 @@ from gistpoint.sessions.runs.happened import (
     failing_words,
     happened_words,
 )
-from gistpoint.sessions.runs.kept import KeptRun, read_to_its_end
+from gistpoint.sessions.runs.kept import KeptRun
 from gistpoint.sessions.runs.opening import ListedRun, doubt_of, list_runs, open_run
-from gistpoint.tui.commands.arguments import JSON, READ_AS, read_files_as
+from gistpoint.tui.commands.arguments import JSON, READ_AS, WHERE, read_files_as
 from gistpoint.tui.commands.command import DONE, MISTAKE, NEGATIVE, readable
 from gistpoint.tui.commands.options import CliCommand, OptionTable, argument, option
 from gistpoint.tui.commands.output import for_output, print_json, print_records, print_table
 from gistpoint.tui.tables import Column
 
 if TYPE_CHECKING:
+    from gistpoint.core.queries import RowQuery
     from gistpoint.sessions.annotations.reviews import ReviewBook
+    from gistpoint.sessions.runs.run_queries import AskedRun
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,17 +46,25 @@ class FoundRun:
     kept: KeptRun
     run: Run
 
+    hides = False
+
     @property
     def name(self) -> str:
         """The name that opens the run."""
         return self.listed.name
+
+    @property
+    def header(self) -> Run:
+        """The header."""
+        return self.run
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListRuns(Request):
     """A request to list the runs in files, folders and archives."""
 
-    paths: tuple[str, ...]
+    paths: tuple[str, ...] = ()
+    where: str = ""
     group: Literal["task", "solver", "outcome", "end", "cause", "failing", "happened", "answer", ""] = ""
     """What to group the runs by; empty for no groups."""
     json: bool = False
@@ -58,6 +72,12 @@ class ListRuns(Request):
     profile: bool = False
     sort: Literal["outcome", "steps", "cost"] = "outcome"
     read_as: str = ""
+    save_query: str = ""
+    """The name under which `where` is kept; empty to keep nothing."""
+    forget_query: str = ""
+    """The name of a kept query that is removed; empty to remove none."""
+    queries: bool = False
+    """Whether to print the kept queries."""
 
 
 def listing(request: ListRuns) -> int:
@@ -65,11 +85,15 @@ def listing(request: ListRuns) -> int:
 
     Return 2 if a named path can't be read, and 1 if nothing could be read or a run is doubtful.
     """
+    if _change_queries(request) and not request.paths:
+        return DONE
+    if not request.paths:
+        raise UserError("No runs were named.", hint="Name files or folders: gistpoint runs PATH.")
     read_files_as(request.read_as)
     if request.profile:
         return _print_profiles(request)
     problems: list[ListedRun] = []
-    found = list(found_runs(request.paths, problems))
+    found = list(found_runs(request.paths, problems, request.where))
     read = {item.name for item in found}
     not_read = len({item.name for item in problems} - read)
     _print_runs(request, found, problems, not_read)
@@ -81,6 +105,37 @@ def listing(request: ListRuns) -> int:
     if not_read > (1 if nothing_read else 0):  # a single unread file was just reported by name
         print(f"gistpoint: {plural(not_read, 'file')} not read.", file=sys.stderr)
     return code
+
+
+def _change_queries(request: ListRuns) -> bool:
+    """Keep, remove or print queries, and return whether that was requested.
+
+    Raises `UserError` if the query can't be understood or kept.
+    """
+    if not (request.save_query or request.forget_query or request.queries):
+        return False
+    from gistpoint.core.kept_queries import forget_query, keep_query, kept_queries
+
+    config = Locations.of_user().config
+    if request.save_query:
+        if not request.where:
+            raise UserError("There is no query to keep.", hint="Give it with --where.")
+        asked_for(request.where)
+        keep_query(config, request.save_query, request.where)
+        print(f"gistpoint: Kept as @{request.save_query}.", file=sys.stderr)
+    if request.forget_query:
+        forget_query(config, request.forget_query)
+    if request.queries:
+        print_table(["name", "query"], [[f"@{name}", query] for name, query in kept_queries(config).items()])
+    return True
+
+
+def asked_for(where: str) -> RowQuery[AskedRun]:
+    """Return the query over runs that `--where` gives. Raises `UserError` if it can't be understood."""
+    from gistpoint.core.kept_queries import kept_queries
+    from gistpoint.sessions.runs.run_queries import run_query
+
+    return run_query(where, kept_queries(Locations.of_user().config))
 
 
 def _print_runs(request: ListRuns, found: list[FoundRun], problems: list[ListedRun], not_read: int) -> None:
@@ -118,7 +173,8 @@ def _print_profiles(request: ListRuns) -> int:
 
     problems: list[ListedRun] = []
     runs = [
-        profiled(listed.name, document, run) for listed, document, run in read_runs(request.paths, problems)
+        profiled(listed.name, document, run)
+        for listed, document, run in read_runs(request.paths, problems, request.where)
     ]
     unread = [problem_record(item) for item in problems]
     print_profiles(runs, unread, order=request.sort, as_json=request.json)
@@ -131,7 +187,6 @@ def _print_profiles(request: ListRuns) -> int:
 def review_book() -> ReviewBook:
     """Return the reviews of all reviewers."""
     from gistpoint.core.attempts.clock import SystemTime
-    from gistpoint.core.locations import Locations
     from gistpoint.sessions.annotations.reviewer import ReviewStore
 
     return ReviewStore(Locations.of_user().reviews, SystemTime()).book
@@ -145,36 +200,49 @@ def settled_document(document: RunDocument) -> RunDocument:
     return settle(document, review_book())
 
 
-def found_runs(paths: Iterable[str], problems: list[ListedRun]) -> Iterator[FoundRun]:
-    """Yield the runs of files and folders, read to their ends.
+def found_runs(paths: Iterable[str], problems: list[ListedRun], where: str = "") -> Iterator[FoundRun]:
+    """Yield the runs of files and folders that match a query, read to their ends.
 
-    Runs that can't be read are added to `problems`. So are doubtful runs, which are also yielded.
+    Runs that can't be read are added to `problems`. So are doubtful runs, which are also yielded. Raises
+    `UserError` for a query that can't be understood.
     """
     from gistpoint.sessions.annotations.settling import first_key, key_of_kept, ruling_on
+    from gistpoint.sessions.runs.run_index import RunIndex, read_run
+    from gistpoint.sessions.runs.run_queries import ContentFinder
 
-    book = review_book()
-    for listed in list_runs(paths, with_unread=True):
-        if listed.header is None:
-            problems.append(listed)
-            continue
-        try:
-            kept = read_to_its_end(listed, first_key)
-            key = key_of_kept(kept, book, lambda listed=listed: open_run(listed.name))  # type: ignore[misc]
-        except RunFileError as error:
-            problems.append(ListedRun(listed.name, listed.size, None, str(error)))
-            continue
-        if kept.doubt:
-            problems.append(ListedRun(listed.name, listed.size, None, kept.doubt, is_verdict=True))
-        yield FoundRun(listed, kept, kept.settled(ruling_on(book, key)))
+    query, book = asked_for(where), review_book()
+    with closing(RunIndex(Locations.of_user().cache)) as index:
+        finder = ContentFinder(index)
+        for listed in list_runs(paths, with_unread=True, known=index):
+            if listed.header is None:
+                problems.append(listed)
+                continue
+            try:
+                kept = read_run(listed, index, first_key)
+                key = key_of_kept(kept, book, partial(open_run, listed.name))
+                found = FoundRun(listed, kept, kept.settled(ruling_on(book, key)))
+                if not finder.decide(query, found):
+                    continue
+            except RunFileError as error:
+                problems.append(ListedRun(listed.name, listed.size, None, str(error)))
+                continue
+            if kept.doubt:
+                problems.append(ListedRun(listed.name, listed.size, None, kept.doubt, is_verdict=True))
+            yield found
 
 
 def read_runs(
-    paths: Iterable[str], problems: list[ListedRun]
+    paths: Iterable[str], problems: list[ListedRun], where: str = ""
 ) -> Iterator[tuple[ListedRun, RunDocument, Run]]:
-    """Yield the runs of files and folders as open documents that were read to their ends.
+    """Yield the runs of files and folders that match a query, as open documents that were read to their ends.
 
-    Runs that can't be read are added to `problems`. So are doubtful runs, which are also yielded.
+    Runs that can't be read are added to `problems`. So are doubtful runs, which are also yielded. Raises
+    `UserError` for a query that can't be understood.
     """
+    if where:
+        for found in found_runs(paths, problems, where):
+            yield found.listed, settled_document(open_run(found.name)), found.run
+        return
     for listed in list_runs(paths, with_unread=True):
         if listed.header is None:
             problems.append(listed)
@@ -351,12 +419,18 @@ LIST = CliCommand(
     OptionTable(
         {
             "paths": argument("PATH", "a file, a folder or an archive"),
+            "where": WHERE,
             "group": option("count the runs by what they have in common"),
             "json": JSON,
             "csv": option("a row for each run as CSV"),
             "profile": option("what each run did when, and where runs of a task diverge"),
             "sort": option("with --profile, the order of a task's runs"),
             "read_as": READ_AS,
+            "save_query": option(
+                "keep the query of --where under this name, to write it as @NAME", metavar="NAME"
+            ),
+            "forget_query": option("remove a kept query", metavar="NAME"),
+            "queries": option("print the kept queries"),
         },
         one_of=(("json", "csv"),),
     ),

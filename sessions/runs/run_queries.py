@@ -1,0 +1,279 @@
+"""The fields by which queries ask for recorded runs, and the search for what only the run itself contains."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from math import nan
+from pathlib import PurePath
+from typing import Protocol
+
+from gistpoint.core.queries import ContentTerm, QueryField, Row, RowQuery, Vocabulary, number_of, value_or_nan
+from gistpoint.core.running import NEVER, CancelToken
+from gistpoint.sessions.records.archives import RunFileError
+from gistpoint.sessions.records.model import Run, Step, TextScope
+from gistpoint.sessions.runs.digest import Happening, RunDigest, went_wrong
+from gistpoint.sessions.runs.document import RunDocument
+from gistpoint.sessions.runs.happened import answer_words, happened_words
+from gistpoint.sessions.runs.kept import KeptRun
+from gistpoint.sessions.runs.opening import open_run
+from gistpoint.sessions.runs.profile import test_run_of
+from gistpoint.sessions.runs.run_index import RunIndex
+from gistpoint.sessions.runs.searching import Query, SearchError, search_document
+
+
+class AskedRun(Protocol):
+    """A run that a query asks for."""
+
+    @property
+    def name(self) -> str:
+        """The name that opens the run."""
+
+    @property
+    def header(self) -> Run:
+        """The header."""
+
+    @property
+    def kept(self) -> KeptRun | None:
+        """What is kept of the run; None until it was read to its end."""
+
+    @property
+    def hides(self) -> bool:
+        """Whether model and outcome are hidden."""
+
+
+def _text(
+    name: str, text: Callable[[AskedRun], str], *former: str, everywhere: bool = True
+) -> QueryField[AskedRun]:
+    """Return a field with a text; with `everywhere`, words without a field are also looked for in it."""
+    return QueryField(
+        name,
+        contains=lambda row, key, word: word in text(row).lower(),
+        shown=text,
+        former_names=former,
+        has_words=everywhere,
+    )
+
+
+def _number(name: str, number: Callable[[AskedRun], float | None], *former: str) -> QueryField[AskedRun]:
+    def shown(row: AskedRun) -> str:
+        value = number(row)
+        return "" if value is None else f"{value:g}"
+
+    return QueryField(
+        name,
+        contains=lambda row, key, word: word in shown(row),
+        number=lambda row, key: value_or_nan(number(row)),
+        shown=shown,
+        former_names=former,
+        has_words=False,
+    )
+
+
+def _digest(row: AskedRun) -> RunDigest | None:
+    return None if row.kept is None or row.hides else row.kept.digest
+
+
+def _of_digest(words: Callable[[RunDigest], str]) -> Callable[[AskedRun], str]:
+    def text(row: AskedRun) -> str:
+        digest = _digest(row)
+        return "" if digest is None else words(digest)
+
+    return text
+
+
+def _count(number: Callable[[RunDigest], float | None]) -> Callable[[AskedRun], float | None]:
+    def counted(row: AskedRun) -> float | None:
+        return None if row.kept is None else number(row.kept.digest)
+
+    return counted
+
+
+def _happened(happening: Happening) -> Callable[[AskedRun], bool]:
+    def holds(row: AskedRun) -> bool:
+        digest = _digest(row)
+        return digest is not None and digest.has(happening)
+
+    return holds
+
+
+def _tokens(row: AskedRun) -> float | None:
+    tokens = row.header.tokens
+    return float((tokens.prompt or 0) + (tokens.completion or 0)) or None
+
+
+def _solver(row: AskedRun) -> str:
+    run = row.header
+    return run.model or ("person" if run.actor.value == "person" else run.agent)
+
+
+def _has_tool(row: AskedRun, key: str, word: str) -> bool:
+    return row.kept is not None and any(word in tool.lower() for tool in row.kept.digest.tools)
+
+
+def _calls_of_tool(row: AskedRun, key: str) -> float:
+    """Return the number of calls of the tools whose names contain a text."""
+    if row.kept is None:
+        return nan
+    tools = row.kept.digest.tools
+    return float(sum(count for tool, count in tools.items() if key.lower() in tool.lower()))
+
+
+def _meta(row: AskedRun, key: str) -> list[str]:
+    """Return the harness's values under a key, or under keys that end with it; all values without a key."""
+    if row.kept is None or row.hides:
+        return []
+    wanted = key.lower()
+    found = (row.kept.meta or {}).items()
+    return [
+        value
+        for name, value in found
+        if not wanted or name.lower() == wanted or name.lower().endswith(f".{wanted}")
+    ]
+
+
+def _meta_number(row: AskedRun, key: str) -> float:
+    return next((value_or_nan(number_of(value)) for value in _meta(row, key)), nan)
+
+
+def _unless_hidden(text: Callable[[AskedRun], str]) -> Callable[[AskedRun], str]:
+    return lambda row: "" if row.hides else text(row)
+
+
+def _is(verdict: str) -> Callable[[AskedRun], bool]:
+    return lambda row: not row.hides and row.header.verdict == verdict
+
+
+CONTENT: dict[str, tuple[TextScope, ...]] = {
+    "error": (TextScope.RESULT, TextScope.TEXT, TextScope.ALSO),
+    "text": tuple(TextScope),
+    "call": (TextScope.CALL,),
+    "result": (TextScope.RESULT,),
+    "thought": (TextScope.THOUGHT,),
+}
+"""The fields whose texts are only in the run itself, with the parts of a run that they search."""
+FURTHER: tuple[QueryField[AskedRun], ...] = (
+    *(QueryField(name, is_content=True, has_words=False) for name in CONTENT),
+    _text("final", _of_digest(lambda digest: digest.final), everywhere=False),
+    QueryField("tool", contains=_has_tool, number=_calls_of_tool, is_counted=True, has_words=False),
+    QueryField(
+        "meta",
+        contains=lambda row, key, word: any(word in value.lower() for value in _meta(row, key)),
+        number=_meta_number,
+        is_dotted=True,
+        has_words=False,
+    ),
+    _text("last error", _of_digest(lambda digest: digest.error), everywhere=False),
+    _text("agent", _unless_hidden(lambda row: row.header.agent), everywhere=False),
+    _number("calls", _count(lambda digest: digest.calls)),
+    _number("errors", _count(lambda digest: digest.errors)),
+    _number("edits", _count(lambda digest: digest.edits)),
+    _number("test runs", _count(lambda digest: digest.test_runs)),
+    _number("failing", _count(lambda digest: digest.failing_count)),
+    _number("loops", _count(lambda digest: digest.loop)),
+    _number("seconds", lambda row: row.header.duration_s),
+    _number("score", lambda row: None if row.hides else row.header.score),
+)
+"""The fields that no list shows as a column."""
+FIELDS: tuple[QueryField[AskedRun], ...] = (
+    _text("task", lambda row: row.header.task or PurePath(row.name).name),
+    _text("solver", _unless_hidden(_solver), "model"),
+    QueryField(
+        "outcome",
+        contains=lambda row, key, word: not row.hides and word in row.header.verdict.lower(),
+        words={"solved": _is("solved"), "unsolved": _is("unsolved")},
+    ),
+    _text("end reason", _unless_hidden(lambda row: row.header.exit_status), "ending"),
+    _number("steps", lambda row: row.header.step_count),
+    _number("subm", lambda row: row.header.submissions, "submissions"),
+    _number("tokens", _tokens),
+    _number("cost", lambda row: None if row.hides else row.header.cost),
+    _number("time", lambda row: row.header.duration_s),
+    _text("format", lambda row: row.header.format),
+    _text("file", lambda row: row.name),
+    _text("cause", _of_digest(lambda digest: digest.cause)),
+    QueryField(
+        "happened",
+        contains=lambda row, key, word: word in _of_digest(happened_words)(row).lower(),
+        words={happening.value: _happened(happening) for happening in Happening},
+    ),
+    _text("failing tests", _of_digest(lambda digest: " ".join(digest.failing))),
+    _text("answer", _of_digest(answer_words)),
+    *FURTHER,
+)
+"""The fields by which commands ask for runs: what a list shows as columns, and the further ones."""
+
+
+def run_query(text: str, kept: dict[str, str] | None = None) -> RowQuery[AskedRun]:
+    """Return the query over runs that a text describes. Raises `QueryError` if it can't be understood."""
+    return Vocabulary(FIELDS, kept).query(text)
+
+
+class ContentFinder:
+    """Finds out whether content is in runs: from the index if it is known there, else in the runs."""
+
+    def __init__(self, index: RunIndex, cancel: CancelToken = NEVER) -> None:
+        self._index, self._cancel = index, cancel
+        self.opened = 0
+        """The number of runs that were opened for it."""
+
+    def find(self, row: AskedRun, term: ContentTerm) -> bool:
+        """Return whether content is in a run; False for a run that can't be read.
+
+        Raises `SearchError` if the search takes too long, and `CancelledError` if cancelled.
+        """
+        self._cancel.check()
+        headers = not row.hides
+        known = self._index.answer(row.name, term, headers=headers)
+        if known is not None:
+            return known
+        self.opened += 1
+        try:
+            found = has_content(open_run(row.name), term, headers=headers, cancel=self._cancel)
+        except SearchError:
+            raise
+        except RunFileError:
+            return False
+        self._index.put_answer(row.name, term, found, headers=headers)
+        return found
+
+    def decide(self, query: RowQuery[Row], row: Row) -> bool:
+        """Return whether a run matches a query; the run is opened only if nothing else decides it."""
+        decided = query.decide(row, lambda row, term: None)
+        if decided is None:
+            decided = query.decide(row, lambda row, term: self.find(row, term))  # type: ignore[arg-type]
+        return decided is True
+
+
+def has_content(
+    document: RunDocument, term: ContentTerm, *, headers: bool, cancel: CancelToken = NEVER
+) -> bool:
+    """Return whether a text is in a run, in any case; `headers` is whether its header is searched too.
+
+    Raises `SearchError` if the search takes too long, and `CancelledError` if cancelled.
+    """
+    name, text = term
+    scopes: Iterable[TextScope] = CONTENT[name]
+    if not headers:
+        scopes = [scope for scope in scopes if scope is not TextScope.HEADER]
+    hits = search_document(document, Query(text, scopes=scopes, ignore_case=True), cancel=cancel)
+    if name != "error":
+        return next(hits, None) is not None
+    looked_at: dict[int, bool] = {}
+    for hit in hits:
+        if hit.step is not None and hit.step not in looked_at:
+            looked_at[hit.step] = _shows_failure(document.step(hit.step))
+            if looked_at[hit.step]:
+                return True
+    return False
+
+
+def _shows_failure(step: Step) -> bool:
+    """Whether something failed in a step, tests included."""
+    if went_wrong(step) or any(result.is_error or result.returncode for result in step.results):
+        return True
+    return bool(step.results) and test_run_of(step).went_well is False
+
+
+def all_of(queries: Sequence[str]) -> str:
+    """Return one query for several that must all hold."""
+    return " and ".join(f"({query})" for query in queries if query.strip())
