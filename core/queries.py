@@ -415,10 +415,12 @@ class RowQuery(Generic[Row]):
     """Returns whether a row matches; the second argument finds out whether content is in it."""
     content: tuple[ContentTerm, ...] = ()
     """What the query looks for in the content of runs, each once."""
+    find: Callable[[Row, ContentTerm], Answer] = _NOT_KNOWN
+    """Returns what is known of the content of a row."""
 
     def matches(self, row: Row) -> bool:
-        """Return whether a row matches without a look at any content."""
-        return self.decide(row, _NOT_KNOWN) is True
+        """Return whether a row matches as far as its content is known."""
+        return self.decide(row, self.find) is True
 
 
 class Vocabulary(Generic[Row]):

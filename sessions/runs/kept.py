@@ -9,6 +9,7 @@ from typing import Any
 from gistpoint.core.running import NEVER, CancelToken
 from gistpoint.sessions.records.archives import RunFileError
 from gistpoint.sessions.records.model import Actor, CutText, Json, Run, Step, Tokens, settled_verdict
+from gistpoint.sessions.runs.cut_files import says_cut
 from gistpoint.sessions.runs.digest import RunDigest, digest_of
 from gistpoint.sessions.runs.document import RunDocument
 from gistpoint.sessions.runs.opening import ListedRun, doubt_of, open_run
@@ -74,7 +75,7 @@ def read_to_its_end(
         header_of(header_values(run)),  # the same with and without an index
         digest,
         key_of(document),
-        tuple(document.warnings[:_MOST_WARNINGS]),
+        tuple(dict.fromkeys((*document.warnings[:_MOST_WARNINGS], *filter(says_cut, document.warnings)))),
         doubt_of(document),
         meta_of(document),
     )

@@ -25,7 +25,7 @@ from gistpoint.sessions.annotations.reviewed_runs import (
 from gistpoint.sessions.annotations.reviewer import ReviewStore
 from gistpoint.sessions.annotations.rows import REVIEW_COLUMNS, csv_lines, jsonl_lines, review_rows
 from gistpoint.sessions.runs.opening import ListedRun
-from gistpoint.tui.commands.arguments import JSON
+from gistpoint.tui.commands.arguments import JSON, WHERE
 from gistpoint.tui.commands.command import DONE
 from gistpoint.tui.commands.options import CliCommand, argument, option
 from gistpoint.tui.commands.output import for_output, print_json, print_table, write_whole
@@ -48,6 +48,7 @@ class ExportReviews(Request):
 
     paths: tuple[str, ...] = ()
     """Files and folders of runs; empty for the annotations of all runs, of which only the keys are known."""
+    where: str = ""
     to: Literal["csv", "jsonl"] = "csv"
     output: Path | None = None
     """The file to write; None for standard output."""
@@ -58,15 +59,18 @@ class ExportReviews(Request):
 def export(request: ExportReviews) -> int:
     """Export all labels, comments and verdicts that were not taken back.
 
-    The exit code reports unreadable files as in `print_problems`. Raises `UserError` for an unknown reviewer.
+    The exit code reports unreadable files as in `print_problems`. Raises `UserError` for an unknown reviewer,
+    and for a query without paths or that can't be understood.
     """
     store = _store()
     for name in request.reviewer:
         _check_known(store, name)
     columns: tuple[str, ...] = REVIEW_COLUMNS
     found, code = review_rows(store.book, request.reviewer), DONE
+    if request.where and not request.paths:
+        raise UserError("--where needs the runs.", hint="Name the files or folders that contain them.")
     if request.paths:
-        runs, code = _runs(request.paths, store)
+        runs, code = _runs(request.paths, store, request.where)
         columns = COLUMNS
         found = reviewed_rows(runs, store.book, request.reviewer)
     lines = csv_lines(found, columns) if request.to == "csv" else jsonl_lines(found)
@@ -77,8 +81,8 @@ def export(request: ExportReviews) -> int:
     return code
 
 
-def _runs(paths: tuple[str, ...], store: ReviewStore) -> tuple[list[ReviewedRun], int]:
-    """Return the runs below some paths with their reviews, each once, and the exit code for unread files.
+def _runs(paths: tuple[str, ...], store: ReviewStore, where: str = "") -> tuple[list[ReviewedRun], int]:
+    """Return the runs below some paths that match a query, each once with its reviews, and the exit code.
 
     Copies, damaged runs and unreadable files are reported on standard error.
     """
@@ -87,7 +91,7 @@ def _runs(paths: tuple[str, ...], store: ReviewStore) -> tuple[list[ReviewedRun]
     problems: list[ListedRun] = []
     found: dict[str, ReviewedRun] = {}
     copies = 0
-    for listed, document, header in read_runs(paths, problems):
+    for listed, document, header in read_runs(paths, problems, where):
         run = reviewed_run(listed.name, document, header, store.book)
         copies += run.key in found
         found.setdefault(run.key, run)
@@ -242,6 +246,7 @@ EXPORT = CliCommand(
     export,
     {
         "paths": argument("PATH", "files and folders of runs (default: everything that has been reviewed)"),
+        "where": WHERE,
         "to": option("default: {default}", "--to", "--format"),
         "output": option("write to this file instead of standard output", "-o", "--output", metavar="PATH"),
         "reviewer": option("only reviews by these reviewers", metavar="NAME"),

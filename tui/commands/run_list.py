@@ -152,6 +152,8 @@ def _print_runs(request: ListRuns, found: list[FoundRun], problems: list[ListedR
         print_table(headings, [_group_row(name, members) for name, members in groups.items()])
     elif found:
         print_records(COLUMNS, found)
+    elif request.where:
+        print("No run matches the query.")
     elif not problems:
         print(f"There is no recorded run in {visible_line(', '.join(request.paths))}.")
 
@@ -381,6 +383,7 @@ def _row(found: FoundRun) -> dict[str, Any]:
         "cost_usd": run.cost,
         "duration_s": run.duration_s,
         **digest_record(found.kept.digest),
+        "meta": dict(found.kept.meta or {}),
         "derived": sorted(run.derived),
         "warnings": list(run.warnings),
     }

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
+import re
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,11 +18,11 @@ from gistpoint.sessions.records.archives import RunFileError
 from gistpoint.sessions.records.model import TextScope
 from gistpoint.sessions.runs.document import RunDocument
 from gistpoint.sessions.runs.opening import ListedRun, doubt_of, list_runs, open_run, split_name
-from gistpoint.tui.commands.arguments import JSON, READ_AS, read_files_as
+from gistpoint.tui.commands.arguments import JSON, READ_AS, WHERE, read_files_as
 from gistpoint.tui.commands.command import DONE, NEGATIVE
 from gistpoint.tui.commands.options import CliCommand, argument, option, reader_of
 from gistpoint.tui.commands.output import drawn_on, print_json, print_text, write_whole
-from gistpoint.tui.commands.run_list import print_problems, problem_record, settled_document
+from gistpoint.tui.commands.run_list import found_runs, print_problems, problem_record, settled_document
 
 if TYPE_CHECKING:
     from gistpoint.sessions.runs.found_lines import FoundLine
@@ -135,6 +136,7 @@ class SearchRuns(Request):
 
     pattern: str
     paths: tuple[str, ...]
+    where: str = ""
     regex: bool = False
     scope: tuple[TextScope, ...] = ()
     json: bool = False
@@ -157,7 +159,11 @@ def search(request: SearchRuns) -> int:
     found = FoundLines()
     searched, found_in, sieve = 0, set[str](), Sieve(query)
     paths = [str(attempt_folder(path) or path) for path in request.paths]
-    for document in _documents(paths, problems, sieve.wants):
+    if request.where:
+        documents = (open_run(item.name) for item in found_runs(paths, problems, request.where))
+    else:
+        documents = _documents(paths, problems, sieve.wants)
+    for document in documents:
         searched += 1
         for hit in search_document(document, query):
             if request.json:
@@ -238,6 +244,7 @@ class ConvertRun(Request):
 
     recorded: str
     to: str
+    where: str = ""
     output: str | None = None
     read_as: str = ""
 
@@ -245,11 +252,47 @@ class ConvertRun(Request):
 def convert(request: ConvertRun) -> int:
     """Write a run in another format, to standard output or to a file. Return 1 if it is doubtful.
 
-    Raises `UserError` if the file is the run itself.
+    With a query, write every run that matches it to a file in a folder. Raises `UserError` if the file is the
+    run itself.
     """
     read_files_as(request.read_as)
+    exporter(request.to)
+    if request.where:
+        return _convert_all(request)
+    return _convert_one(request, open_named(request.recorded))
+
+
+def _convert_all(request: ConvertRun) -> int:
+    """Write each run that matches a query to a file of its own in the folder of the output.
+
+    Raises `UserError` if no folder is named, or if a file there has the name of another.
+    """
+    if request.output is None:
+        raise UserError("Several runs are written to a folder.", hint="Name it with -o FOLDER.")
+    folder = Path(request.output)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UserError(f"{folder} is not a folder: {error.strerror}.", hint="Name another one.") from error
+    problems: list[ListedRun] = []
+    codes: list[int] = []
+    for found in found_runs([request.recorded], problems, request.where):
+        name = f"{len(codes) + 1:05}-{_UNSAFE.sub('_', found.name.rpartition('/')[2])[-80:]}"
+        target = str(folder / f"{name}{_ENDINGS.get(request.to, '.txt')}")
+        codes.append(_convert_one(replace(request, recorded=found.name, output=target), open_run(found.name)))
+    print(f"gistpoint: {plural(len(codes), 'run')} written to {visible_line(str(folder))}.", file=sys.stderr)
+    return print_problems(problems, [request.recorded], max(codes, default=NEGATIVE))
+
+
+_UNSAFE = re.compile(r"[^\w.-]+")
+_ENDINGS = {"atif": ".json", "chat": ".json", "markdown": ".md", "html": ".html", "cast": ".cast"}
+"""The ends of the names of files, by format."""
+
+
+def _convert_one(request: ConvertRun, opened: RunDocument) -> int:
+    """Write an open run. Return 1 if it is doubtful."""
     write = exporter(request.to)
-    document = settled_document(open_named(request.recorded))
+    document = settled_document(opened)
     if request.to == "chat":
         _write_chat(document, request)
     elif request.to == "html":
@@ -355,6 +398,7 @@ SEARCH = CliCommand(
     {
         "pattern": argument("PATTERN", "a string, or with --regex a regular expression"),
         "paths": argument("PATH", "a file, a folder, an archive, FILE#ID or the id of an attempt"),
+        "where": WHERE,
         "regex": option("PATTERN is a regular expression"),
         "scope": option("where to search; may be given several times (default: everywhere)"),
         "json": JSON,
@@ -370,6 +414,9 @@ CONVERT = CliCommand(
     convert,
     {
         "recorded": _RUN,
+        "where": replace(
+            WHERE, help=f"{WHERE.help}; RUN may then be a folder, and -o names the folder to write to"
+        ),
         "to": option(f"{', '.join(NAMES[:-1])} or {NAMES[-1]}", metavar="FORMAT"),
         "output": option("file to write (default: standard output)", "-o", "--output", metavar="FILE"),
         "read_as": READ_AS,

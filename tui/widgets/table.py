@@ -5,7 +5,8 @@ All cells are literal text. Unlike Textual's `DataTable`, it asks only for the v
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from itertools import takewhile
 from operator import is_
 from typing import Any, ClassVar, Generic, NamedTuple
@@ -16,7 +17,7 @@ from textual import events
 from textual.message import Message
 from textual.strip import Strip
 
-from gistpoint.core.queries import RowQuery
+from gistpoint.core.queries import ContentTerm, QueryField, RowQuery
 from gistpoint.core.text import shortened, visible_line
 from gistpoint.tui import signs
 from gistpoint.tui.tables import (
@@ -99,7 +100,8 @@ class Table(Fitted, RecordList, Generic[Row]):
         self._all_folded = False
         self._turned: set[str] = set()
         """The groups that are folded although most are not, or the other way round."""
-        self._query: RowQuery[Row] = RowQuery()
+        self.query_now: RowQuery[Row] = RowQuery()
+        """The query that the displayed records match."""
         self._grouped: set[int] = set()
         """The rows below a heading, by their index. A group of one row has no heading."""
         self._measured_columns: Sequence[Column[Row]] = ()
@@ -160,12 +162,25 @@ class Table(Fitted, RecordList, Generic[Row]):
 
     def narrow(self, query: str, *, at: object = None) -> None:
         """Show only the records that match a query. Raises `QueryError` for an invalid query."""
-        self._query = parse_query(query, self.columns)
+        found = parse_query(query, self.columns, self.further_fields(), self.kept_queries())
+        self.query_now = replace(found, find=self.find_content)
         self.rearrange(at)
+
+    def further_fields(self) -> Sequence[QueryField[Row]]:
+        """Return the fields that queries can ask for besides the columns."""
+        return ()
+
+    def kept_queries(self) -> Mapping[str, str]:
+        """Return the queries that are kept under names. Raises `QueryError` if they can't be read."""
+        return {}
+
+    def find_content(self, row: Row, term: ContentTerm) -> bool | None:
+        """Return whether content is in a row; None if that is not known yet."""
+        return None
 
     def show_none(self) -> None:
         """Show no records until the next query."""
-        self._query = RowQuery(lambda row, find: False)
+        self.query_now = RowQuery(lambda row, find: False)
         self.rearrange()
 
     def rearrange(self, at: object = None) -> None:
@@ -175,7 +190,7 @@ class Table(Fitted, RecordList, Generic[Row]):
             at = self._key(self.chosen)
         rows = arranged(
             self.records,
-            self._query,
+            self.query_now,
             self.column,
             reverse=self.reverse,
             group=self.group,

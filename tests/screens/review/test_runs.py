@@ -163,7 +163,7 @@ async def test_a_folder_lists_fills_in_and_opens(tmp_path: Path) -> None:
         await driver.press("slash")
         await driver.type("stepz>6")
         await driver.until(
-            lambda: "There is no column stepz" in driver.text() and "mean steps?" in driver.text()
+            lambda: "There is no column stepz" in driver.text() and "mean 'steps'?" in driver.text()
         )
         await driver.press(*["backspace"] * 3)
         await driver.type("s>6 m-1")

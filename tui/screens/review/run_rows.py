@@ -29,6 +29,7 @@ from gistpoint.tui.tables import Column, Summary
 
 if TYPE_CHECKING:
     from gistpoint.sessions.annotations.reviews import Review
+    from gistpoint.sessions.runs.kept import KeptRun
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,8 +45,8 @@ class RunRow:
     """The title of the task; empty if it is unknown."""
     warning: str = ""
     """The first problem with the file; empty if there is none."""
-    digest: RunDigest | None = None
-    """What happened in the run; None until it has been read in full."""
+    kept: KeptRun | None = None
+    """What is kept of the run; None until it has been read in full."""
     readers: tuple[str, ...] = ()
     """The other team members who are reading the run."""
     now: str = ""
@@ -60,6 +61,11 @@ class RunRow:
     def header(self) -> Run:
         """The run's header; an empty one if it could not be read."""
         return self.listed.header or Run("")
+
+    @property
+    def digest(self) -> RunDigest | None:
+        """What happened in the run; None until it has been read in full."""
+        return None if self.kept is None else self.kept.digest
 
 
 def task_words(row: RunRow) -> str:

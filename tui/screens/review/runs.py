@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
-from functools import cache, partial
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, ClassVar
 
@@ -15,17 +14,13 @@ from textual.binding import BindingType
 from textual.getters import query_one
 from textual.widgets import Input
 
-from gistpoint.core.errors import CancelledError, UserError
-from gistpoint.core.locations import Locations
+from gistpoint.core.errors import SettingsError, UserError
 from gistpoint.core.queries import QueryError
-from gistpoint.core.running import CancelToken
 from gistpoint.core.text import plural
-from gistpoint.sessions.records.model import Run
-from gistpoint.sessions.runs.opening import list_runs, open_run
 from gistpoint.tui.base_screen import BaseScreen
-from gistpoint.tui.jobs import Job, Jobs
+from gistpoint.tui.jobs import Jobs
 from gistpoint.tui.keys import KeyScope, bindings_of
-from gistpoint.tui.screens.review.loading import known_task, title_known
+from gistpoint.tui.screens.review.reading_runs import RowBatch, find_content, read_again, read_rows
 from gistpoint.tui.screens.review.run_rows import COLUMNS, GROUPS, RunRow, fault_of, solved
 from gistpoint.tui.screens.review.screen import ReviewScreen
 from gistpoint.tui.screens.review.settings import ReviewSettings
@@ -36,178 +31,15 @@ from gistpoint.tui.widgets.record_list import RecordList
 from gistpoint.tui.widgets.table import Table
 
 if TYPE_CHECKING:
-    from gistpoint.sessions.annotations.reviews import ReviewBook
-    from gistpoint.sessions.runs.document import RunDocument
+    from gistpoint.core.queries import ContentTerm, QueryField
     from gistpoint.tui.others import Others, OthersWatch
     from gistpoint.tui.screens.review.profiles import KnownProfiles
     from gistpoint.tui.screens.review.watching import ListWatch, WatchedRows
 
-# Reading
-
-_BATCH_S = 0.1
-_REST_S, _PAUSE_S = 0.002, 0.05
+_TYPING_S = 0.3
+"""Seconds after the last key from which on the content of runs is searched."""
 _MOST_NAMED = 200
 """The maximum number of unread files whose names are shown."""
-
-
-@dataclass(frozen=True, slots=True)
-class RowBatch:
-    """New or updated rows. `listed` is True after the headers of all runs have been read."""
-
-    rows: Sequence[RunRow]
-    listed: bool = True
-
-
-def read_rows(
-    job: Job,
-    paths: Sequence[str],
-    settings: ReviewSettings,
-    on_batch: Callable[[RowBatch], object],
-    is_second: Callable[[], bool],
-) -> None:
-    """Read a list of runs in a job: first all headers, then the runs in full, small ones first.
-
-    `on_batch` is called with batches of rows on the UI thread. While `is_second` returns True, no run is read
-    in full: two threads that read slow each other down. Raises `CancelledError` if the job is cancelled.
-    """
-    every: list[RunRow] = []
-    headers = (
-        RunRow(listed, hides=settings.blind)
-        for listed in list_runs(paths, cancel=job.cancel, with_unread=True)
-    )
-    for batch in _batches(headers, _BATCH_S):
-        every += batch
-        job.hand(on_batch, RowBatch(batch, listed=False))
-        time.sleep(_REST_S)
-    job.hand(on_batch, RowBatch(()))
-    book = _book(settings)
-    _fill(
-        job,
-        sorted((row for row in every), key=lambda row: row.listed.size),
-        book,
-        settings,
-        on_batch,
-        is_second,
-    )
-
-
-def read_again(
-    job: Job, rows: Sequence[RunRow], settings: ReviewSettings, on_batch: Callable[[RowBatch], object]
-) -> None:
-    """Read again, in a job, the runs not yet read in full, and those that the reviewer has annotated since.
-
-    `on_batch` is called with batches of rows on the UI thread. Raises `CancelledError` if the job is
-    cancelled.
-    """
-    book = _book(settings)
-    _fill(job, [row for row in rows if _has_changed(row, book, settings.reviewer)], book, settings, on_batch)
-
-
-def _book(settings: ReviewSettings) -> ReviewBook:
-    from gistpoint.core.attempts.clock import SystemTime
-    from gistpoint.sessions.annotations.reviewer import ReviewStore
-
-    return ReviewStore(settings.reviews, SystemTime()).book
-
-
-def _has_changed(row: RunRow, book: ReviewBook, reviewer: str) -> bool:
-    """Return whether a run was never read in full, or may have been annotated by the reviewer since."""
-    if row.review is None:
-        return True
-    known = book.runs_like(row.review.run)
-    return book.review(row.review.run, reviewer) != row.review if row.review.run in known else bool(known)
-
-
-def _fill(
-    job: Job,
-    rows: Iterable[RunRow],
-    book: ReviewBook,
-    settings: ReviewSettings,
-    on_batch: Callable[[RowBatch], object],
-    is_second: Callable[[], bool] = lambda: False,
-) -> None:
-    def rest(_: object) -> None:
-        while is_second():
-            job.cancel.check()
-            time.sleep(_PAUSE_S)
-
-    title = cache(partial(_title, locations=settings.locations))
-    known = (row for row in rows if row.listed.header is not None)
-    for batch in _batches(
-        (_filled(row, book, settings, job.cancel, title, rest) for row in known), 2 * _BATCH_S
-    ):
-        job.hand(on_batch, RowBatch(batch))
-
-
-def _batches(rows: Iterable[RunRow], seconds: float) -> Iterator[list[RunRow]]:
-    batch: list[RunRow] = []
-    due = 0.0
-    for row in rows:
-        batch.append(row)
-        if time.monotonic() > due:
-            yield batch
-            batch, due = [], time.monotonic() + seconds
-    yield batch
-
-
-def _title(task: str, ended: bool, *, locations: Locations) -> str:
-    return title_known(Run("", task=task, verdict="ended" if ended else ""), known_task(task, locations))
-
-
-def _filled(
-    row: RunRow,
-    book: ReviewBook,
-    settings: ReviewSettings,
-    cancel: CancelToken,
-    title: Callable[[str, bool], str],
-    rest: Callable[[object], None],
-) -> RunRow:
-    from gistpoint.sessions.annotations.reviews import annotated_key
-    from gistpoint.sessions.annotations.settling import settle
-    from gistpoint.sessions.runs.cut_files import says_cut
-    from gistpoint.sessions.runs.digest import digest_of
-
-    try:
-        rest(row)
-        document = open_run(row.name, known=row.listed.format)
-        document.build(rest, cancel)
-        digest = digest_of(document, cancel=cancel, see=rest)
-        key = annotated_key(document, book)
-        header = settle(document, book, key).header
-        review = book.review(key, settings.reviewer)
-    except CancelledError:
-        raise
-    except UserError as error:
-        return replace(row, listed=replace(row.listed, problem=str(error)))
-
-
-def _completed(
-    row: RunRow,
-    document: RunDocument,
-    book: ReviewBook,
-    settings: ReviewSettings,
-    title: Callable[[str, bool], str],
-) -> RunRow:
-    """Return the row of a run that was read to its end, with the reviewer's annotations."""
-    from gistpoint.sessions.annotations.reviews import annotated_key
-    from gistpoint.sessions.annotations.settling import settle
-    from gistpoint.sessions.runs.cut_files import says_cut
-
-    key = annotated_key(document, book)
-    header = settle(document, book, key).header
-    review = book.review(key, settings.reviewer)
-    header = replace(header, task=header.task or row.header.task)
-    hides = review.hides_outcome or (settings.blind and review.verdict is None)
-    listed = replace(row.listed, header=header)
-    # The warning that the file was cut off is preferred, because it explains the other ones.
-    warning = next(filter(says_cut, document.warnings), next(iter(document.warnings), ""))
-    return RunRow(listed, review, hides, title(header.task, bool(header.verdict)), warning, digest)
-
-
-def row_reader(settings: ReviewSettings) -> Callable[[RunRow, RunDocument], RunRow]:
-    """Return a function that completes the row of a run with the annotations as they are now."""
-    book, title = _book(settings), cache(partial(_title, locations=settings.locations))
-    return lambda row, document: _completed(row, document, book, settings, title)
 
 
 def _verdicts(folder: Path) -> Iterator[tuple[str, str, str]]:
@@ -225,8 +57,33 @@ class RunTable(Table[RunRow]):
     MARGIN = 2
     SPARING = True
 
-    def __init__(self, *, id: str) -> None:
+    def __init__(self, *, id: str, config: Path | None = None) -> None:
+        """`config` is the folder with the kept queries; None for none."""
         super().__init__(COLUMNS, key=lambda row: row.name, id=id)
+        self._config = config
+        self.answers: dict[tuple[str, bool, ContentTerm], bool] = {}
+        """Whether content is in a run, by the run's name, whether it is hidden, and the content."""
+
+    def further_fields(self) -> Sequence[QueryField[RunRow]]:
+        """Return the fields that queries can ask for besides the columns."""
+        from gistpoint.sessions.runs.run_queries import FURTHER
+
+        return FURTHER
+
+    def kept_queries(self) -> Mapping[str, str]:
+        """Return the queries that are kept under names. Raises `QueryError` if they can't be read."""
+        from gistpoint.core.kept_queries import kept_queries
+
+        if self._config is None:
+            return {}
+        try:
+            return kept_queries(self._config)
+        except SettingsError as error:
+            raise QueryError(error.message, hint=error.hint) from error
+
+    def find_content(self, row: RunRow, term: ContentTerm) -> bool | None:
+        """Return whether content is in a run; None if that is not known yet."""
+        return self.answers.get((row.name, row.hides, term))
 
 
 class RunsScreen(BaseScreen[None]):
@@ -258,6 +115,8 @@ class RunsScreen(BaseScreen[None]):
         self._listed = False
         self._wrong: QueryError | None = None
         """The error in the filter's query; None if the query is valid."""
+        self._looking, self._searching = Jobs(self, "content of runs"), False
+        """The jobs that look for content in the runs, and whether one is running."""
         self._jobs, self._jobs_for_others = Jobs(self, "run list"), Jobs(self, "others' reviews")
         self._watch: OthersWatch | None = None
         self._others: Others | None = None
@@ -266,9 +125,11 @@ class RunsScreen(BaseScreen[None]):
     def compose(self) -> ComposeResult:
         """Lay out header, table and filter."""
         yield HeaderBar("Runs")
-        yield framed(RunTable(id="runs"), "Runs")
+        yield framed(RunTable(id="runs", config=self._settings.locations.config), "Runs")
         yield Input(
-            placeholder="words, tokens>100k, solver:name, -solved (Esc: all)", id="runs-filter", compact=True
+            placeholder='words, tokens>100k, not edited, error:"text", (a or b), @kept (Esc: all)',
+            id="runs-filter",
+            compact=True,
         )
         yield KeyBar()
 
@@ -295,6 +156,7 @@ class RunsScreen(BaseScreen[None]):
     def on_unmount(self) -> None:
         """Stop reading."""
         self._jobs.stop()
+        self._looking.stop()
         self._jobs_for_others.stop()
 
     def _take_others(self, others: Others) -> None:
@@ -318,6 +180,7 @@ class RunsScreen(BaseScreen[None]):
         self._unread |= {row.name: row.listed.problem for row in batch.rows if row.listed.header is None}
         self._listed = batch.listed
         self.table.show(self._rows.values())
+        self._look_into_runs()
 
     def take_watched(self, watched: WatchedRows) -> None:
         """Show the rows of a list that is watched, and report new failures."""
@@ -363,6 +226,8 @@ class RunsScreen(BaseScreen[None]):
         """Return the number of displayed runs, and whether more may come or the filter hides all."""
         shown, known = len(self.table.shown), len(self._rows)
         count = f"Runs {shown:,} of {known:,}" if shown != known else f"Runs {shown:,}"
+        if self._searching:
+            return f"{count}, searching in them …"
         if not self._listed:
             return f"{count} …"
         filtered_out = known > 0 and shown == 0
@@ -524,6 +389,43 @@ class RunsScreen(BaseScreen[None]):
         except QueryError as error:
             self._wrong = error
             self.draw_title()
+        self._looking.stop()
+        self._looking = Jobs(self, "content of runs")
+        self._searching = False
+        self._look_into_runs()
+
+    def _look_into_runs(self) -> None:
+        """Find out whether the content that the query asks for is in the runs, unless that is being done."""
+        query = self.table.query_now
+        if not query.content or self._searching or self._wrong is not None:
+            return
+        rows = [row for row in self._rows.values() if query.decide(row, query.find) is None]
+        if not rows:
+            return
+        self._searching, settings = True, self._settings
+        self._looking.do(
+            lambda job: find_content(job, rows, query, settings, self._take_answers),
+            self._looked,
+            failed=self._not_looked,
+            key="content",
+            delay=_TYPING_S,
+        )
+
+    def _take_answers(self, found: Mapping[tuple[str, bool, ContentTerm], bool]) -> None:
+        """Show the runs that contain what the query asks for."""
+        self.table.answers |= found
+        self.table.rearrange()
+
+    def _looked(self, _: object) -> None:
+        self._searching = False
+        self.draw_title()
+        self._look_into_runs()
+
+    def _not_looked(self, error: Exception) -> None:
+        if not isinstance(error, UserError):
+            raise error
+        self._wrong = QueryError(error.message, hint=error.hint)
+        self.draw_title()
 
     @on(Input.Submitted, "#runs-filter")
     def leave_filter(self) -> None:
@@ -547,6 +449,7 @@ class RunsScreen(BaseScreen[None]):
             return
         paths, settings = self._paths, self._settings
         self._unread, self._profiles = {}, None
+        self.table.answers.clear()
         app = self.app
 
         def is_second() -> bool:
