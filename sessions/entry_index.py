@@ -37,11 +37,11 @@ _TABLES = """
 CREATE TABLE entries (
     kind TEXT NOT NULL, key TEXT NOT NULL, state TEXT NOT NULL, used INTEGER NOT NULL, size INTEGER NOT NULL,
     row BLOB NOT NULL, PRIMARY KEY (kind, key)
-) WITHOUT ROWID;
+);
 CREATE TABLE columns (
     kind TEXT NOT NULL, key TEXT NOT NULL, name TEXT NOT NULL, value BLOB NOT NULL, added INTEGER NOT NULL,
     PRIMARY KEY (kind, key, name)
-) WITHOUT ROWID;
+);
 """
 _NAMES = {"entries", "columns"}
 
@@ -205,22 +205,27 @@ class EntryIndex:
 
     def _clean(self, database: sqlite3.Connection) -> None:
         """Remove the entries that were not used for long; if the file is too large, further ones."""
-        # The count takes as long as the file is large, so it is only made after something was added.
+        # Without additions, an index can't have become too large.
         if not self._has_written:
             return
         _remove(database, "used < ?", (self._today - MOST_DAYS,))
         (added,) = database.execute("SELECT COUNT(*) FROM columns WHERE added = 1").fetchone()
         if added > MOST_ADDED:
             database.execute("DELETE FROM columns WHERE added = 1")
-        (total,) = database.execute("SELECT COALESCE(SUM(size), 0) FROM entries").fetchone()
-        if total <= self._most_bytes:
+        database.commit()
+        pages, each = (
+            database.execute(f"PRAGMA {name}").fetchone()[0] for name in ("page_count", "page_size")
+        )
+        if pages * each <= self._most_bytes:
             return
-        oldest = database.execute("SELECT kind, key, size FROM entries ORDER BY used, kind, key")
-        for kind, key, size in oldest.fetchall():
-            if total <= self._most_bytes // 2:
+        oldest = database.execute("SELECT kind, key, size FROM entries ORDER BY used, kind, key").fetchall()
+        left = sum(size for _, _, size in oldest)
+        wanted = left * self._most_bytes // (2 * pages * each)
+        for kind, key, size in oldest:
+            if left <= wanted:
                 break
             _remove(database, "kind = ? AND key = ?", (kind, key))
-            total -= size
+            left -= size
         database.commit()
         database.execute("VACUUM")
 

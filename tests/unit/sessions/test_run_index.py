@@ -142,7 +142,7 @@ def test_an_index_is_bounded_in_size_and_age(tmp_path: Path, monkeypatch: pytest
     assert path.stat().st_size < 60_000
     with closing(EntryIndex(path)) as index:
         kept = [number for number in range(100) if index.get("run", f"{number:03}", "1")]
-        assert 20 <= len(kept) <= 40
+        assert 10 <= len(kept) <= 40
     now = time.time()
     monkeypatch.setattr(entry_index.time, "time", lambda: now + 40 * 86_400)
     with closing(EntryIndex(path)) as index:
