@@ -12,6 +12,7 @@ _ENDS = 16_000
 _ANSI = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\))")
 _TAG = re.compile(r"</?[a-z][\w-]{0,40}>")
 """A tag that a harness puts around an output, such as `<tool_use_error>`."""
+_RETURN_CODE = re.compile(r"<(?:returncode|exit_code)>\s*(-?\d+)\s*</\w+>")
 _TRACEBACK = "Traceback (most recent call last)"
 _AFTER_FRAMES = re.compile(r"(?:\n(?:[ \t][^\n]*)?)*\n(?P<error>[^\s\n][^\n]*)")
 """The first line after those of a traceback that are indented or empty."""
@@ -19,6 +20,8 @@ _RAISED = re.compile(
     r"^(?:E\s+)?(?:[A-Za-z_]\w*\.)*[A-Z]\w*(?:Error|Exception|Interrupt|Exit|Warning|Timeout|Failure|Fault)\b"
     r"|^panicked at |^thread '[^']*' panicked|^Exception in thread|^Caused by: "
 )
+_OF_A_COMPILER = re.compile(r"^\S+:\d+(?::\d+)?: (?:fatal )?error: ")
+"""A place in a source with its error; of several, the first one causes the others."""
 _SPEAKS_OF_ERROR = re.compile(
     r"\b(?:error|exception|fatal|panic|cannot|can't|could not|couldn't|unable to|not found|no such|not a"
     r"|denied|refused|forbidden|invalid|unknown|unrecognized|unexpected|missing|failed|failure|killed"
@@ -26,14 +29,21 @@ _SPEAKS_OF_ERROR = re.compile(
     r"|does(?: not|n't) exist|not (?:permitted|allowed|supported|installed|unique))\b",
     re.IGNORECASE,
 )
+_BEGINS_AS_ERROR = re.compile(r"\s*(?:<\w+>\s*)?(?:tool |execution )?error\b\s*[:!\]]", re.IGNORECASE)
+_FAILED_AT_LAST = re.compile(
+    r"(?:exit|return)(?:ed)?[ _-]?(?:with )?(?:code|status|value)?\W{0,3}[1-9]\d{0,2}\W*\Z"
+    r"|(?:: command not found|: No such file or directory|: Permission denied)\Z"
+    r"|(?:\A|\n)(?:make(?:\[\d+\])?: \*\*\* |[\w./-]{1,40}: (?:fatal )?error: )[^\n]*\Z",
+    re.IGNORECASE,
+)
 _SAYS_HOW_IT_ENDED = re.compile(
-    r"(?:\[?\s*(?:the\s+)?(?:command|process|shell|program)\b.{0,60}?\b)?(?:exit(?:ed|s)?|return(?:ed)?)?"
-    r"[\s_-]*(?:with\s+)?(?:exit\s+)?(?:code|status|returncode)\s*[:=]?\s*-?\d+\.?\s*\]?",
+    r"\[?\s*(?:(?:the\s+)?(?:command|process|shell|program)\b.{0,60}?\b)?(?:exit(?:ed|s)?|return(?:ed)?)?"
+    r"[\s_-]*(?:with\s+)?(?:exit\s+)?(?:code|status|returncode)\s*[:=]?\s*(-?\d+)\.?\s*\]?",
     re.IGNORECASE,
 )
 """A line that only states the exit code."""
 _SUMS_UP = re.compile(
-    r"^=+.*=+$|^-+$|^\d+ (?:failed|errors?)\b"
+    r"^make(?:\[\d+\])?: \*\*\* |^=+.*=+$|^-+$|^\d+ (?:failed|errors?)\b"
     r"|^(?:std(?:out|err)|output|error|exit code|signal|background pids|process group pgid|directory)"
     r": ?(?:\((?:none|empty)\)|-?\d*)$",
     re.IGNORECASE,
@@ -44,28 +54,41 @@ _MESSAGE = re.compile(r'^\{.*?"(?:message|error)": ?"((?:[^"\\]|\\.){1,400})"')
 
 
 def shows_error(text: str) -> bool:
-    """Whether an output shows by itself that its command failed: it begins as an error, or is a traceback."""
-    beginning = text[:200].lstrip()
-    begins_as_error = re.match(r"(?:tool |execution )?error\b\s*[:!\]]", beginning, re.IGNORECASE)
-    return begins_as_error is not None or _TRACEBACK in text[-_ENDS:]
+    """Whether an output shows by itself that its command failed.
+
+    It begins as an error, contains a traceback, or ends with an exit code other than 0.
+    """
+    if _BEGINS_AS_ERROR.match(text, 0, 200) or _TRACEBACK in text[-_ENDS:]:
+        return True
+    ending = text[-2 * LONGEST :].rstrip()
+    return _FAILED_AT_LAST.search(ending) is not None
 
 
 def error_line(text: str) -> str:
     """Return the line of a failed command's output that names the error; empty if the output is empty.
 
-    It is the first of these that exists: the line after the frames of the last traceback, the last line that
-    begins with an exception, the last line with a word such as "cannot" or "not found", the last line.
+    It is the first of these that exists: the line after the frames of the last traceback, the first error of a
+    compiler, the last line that begins with an exception, the last line with a word such as "cannot" or "not
+    found", the last line, the exit code.
     """
     ends = text if len(text) <= 2 * _ENDS else f"{text[:_ENDS]}\n{text[-_ENDS:]}"
-    plain = _TAG.sub(" ", _ANSI.sub("", ends)).replace("\r\n", "\n").replace("\r", "\n")
+    plain = (
+        _TAG.sub(" ", _RETURN_CODE.sub(r"exit code \1\n", _ANSI.sub("", ends)))
+        .replace("\r\n", "\n")
+        .replace("\r", "\n")
+    )
     if "\n" not in plain:
         plain = plain.replace("\\n", "\n")
     raised = _raised_last(plain)
     if raised:
         return raised[:LONGEST]
     lines = [line.strip() for line in plain.split("\n")]
+    code = next((ended[1] for line in lines if (ended := _SAYS_HOW_IT_ENDED.fullmatch(line))), "")
     lines = [line for line in lines if line and not _is_aside(line)]
-    found = _last(lines, _RAISED.match) or _last(lines, _SPEAKS_OF_ERROR.search) or "".join(lines[-1:])
+    found = next(filter(_OF_A_COMPILER.match, lines), "") or _last(lines, _RAISED.match)
+    found = found or _last(lines, _SPEAKS_OF_ERROR.search) or "".join(lines[-1:])
+    if not found and code.strip("-0"):
+        return f"exit code {code}"
     message = _MESSAGE.match(found)
     return (message[1] if message else found.removeprefix("E ")).strip()[:LONGEST]
 

@@ -163,10 +163,9 @@ class Digester:
             return
         self._errors += 1
         line = next(filter(None, map(error_line, _failed_texts(step))), "")
-        if line or not self._error:
-            codes = (result.returncode for result in step.results if result.returncode)
-            self._error = line or next((f"exit code {code}" for code in codes), "error")
-            self._error_step = step.index
+        codes = (result.returncode for result in step.results if result.returncode)
+        self._error = line or next((f"exit code {code}" for code in codes), "error")
+        self._error_step = step.index
 
     def _take_tests(self, step: Step, marks: frozenset[StepMark]) -> None:
         is_score = step.kind is StepKind.SCORE
@@ -272,11 +271,11 @@ def went_wrong(step: Step) -> bool:
     """Whether something failed in a step, also if only the output shows it, or if a test run didn't begin."""
     if step.kind in _OF_HARNESS:
         return False
+    if step.kind is StepKind.TEST:
+        failed = has_error(step) or any(result.returncode for result in step.results)
+        return failed and test_run_of(step).failed is None and failing_in(step) is None
     if has_error(step):
         return True
-    if step.kind is StepKind.TEST:
-        failed = any(result.returncode for result in step.results)
-        return failed and test_run_of(step).failed is None and failing_in(step) is None
     if step.kind in _SILENT or not is_of_solver(step):
         return False
     return any(shows_error(result.text) for result in step.results)

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from planted_runs import plant
 from recorded_runs import make_all
 
 from gistpoint.sessions.records.model import Actor, ByteRange, Result, Run, RunCall, Step, StepKind
@@ -73,7 +74,13 @@ def test_normalising_is_bounded_and_changes_nothing_twice_in_plain_text(text: st
         ("<tool_use_error>File has not been read yet.</tool_use_error>", "File has not been read yet."),
         ('{"type":"x","message":"Overloaded","id":1}', "Overloaded"),
         ("Output: gcc: command not found\nError: (none)\nExit Code: 1", "Output: gcc: command not found"),
-        ("exit code 1", ""),
+        ("exit code 1", "exit code 1"),
+        ("<returncode>137</returncode>\n<output>\n\n</output>", "exit code 137"),
+        ("[exit code: 0]", ""),
+        (
+            "a.c:3:4: error: expected ';'\na.c:9:1: error: too\nmake: *** [x.o] Error 1",
+            "a.c:3:4: error: expected ';'",
+        ),
         ("", ""),
     ],
 )
@@ -225,3 +232,23 @@ def test_the_command_prints_what_happened(tmp_path: Path, capsys: pytest.Capture
     assert all(row["answer"] == by_name[row["run"]]["answer"] for row in rows)
     cli.main(["runs", path, "--group", "cause"])
     assert capsys.readouterr().out.startswith("cause\truns\tsolved\tunsolved\tmedian steps\nno error\t")
+
+
+def test_planted_causes_are_found_in_four_formats(tmp_path: Path) -> None:
+    runs = plant(tmp_path, 80)
+    pairs = [(run, digest_of(open_run(str(run.path)))) for run in runs]
+    recorded = [(run, found) for run, found in pairs if run.format in ("mini-swe-agent", "claude-code")]
+    assert all(bool(run.cause) is bool(found.cause) for run, found in recorded)
+    causes = {
+        run.cause: {found.cause for other, found in recorded if other.cause == run.cause}
+        for run, _ in recorded
+    }
+    assert all(len(found) == 1 for found in causes.values()), causes
+    assert len(set.union(*causes.values())) == len(causes), "different causes are different groups"
+    for run, found in pairs:
+        assert run.edited is found.has(Happening.EDITED)
+        assert run.tested is found.has(Happening.TESTED)
+        assert run.looped is found.has(Happening.LOOPED)
+        assert run.out_of_budget is found.has(Happening.OUT_OF_BUDGET)
+        assert run.answer == found.answer
+        assert tuple(sorted(run.failing)) == found.failing
