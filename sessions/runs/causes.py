@@ -67,9 +67,9 @@ def shows_error(text: str) -> bool:
 def error_line(text: str) -> str:
     """Return the line of a failed command's output that names the error; empty if the output is empty.
 
-    It is the first of these that exists: the line after the frames of the last traceback, the first error of a
-    compiler, the last line that begins with an exception, the last line with a word such as "cannot" or "not
-    found", the last line, the exit code.
+    It is the first of these that exists: the line after the frames of the last traceback, the first error of
+    a compiler, the last line that begins with an exception, the last line with a word such as "cannot", the
+    last line, the exit code.
     """
     ends = text if len(text) <= 2 * _ENDS else f"{text[:_ENDS]}\n{text[-_ENDS:]}"
     plain = (
