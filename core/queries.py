@@ -17,6 +17,7 @@ from typing import Any, Generic, NoReturn, TypeAlias, TypeVar, Union
 from gistpoint.core.errors import UserError, did_you_mean
 
 Row = TypeVar("Row")
+T = TypeVar("T")
 LONGEST = 4_000
 """The maximum number of characters of a query."""
 DEEPEST = 50
@@ -43,7 +44,7 @@ class Word:
 class Term:
     """A condition on one field: `field:value`, `field>value`, `field:key>value` or `field.key:value`."""
 
-    field: str
+    name: str
     operator: str
     value: str
     key: str = ""
@@ -158,11 +159,11 @@ class _Parser:
     def _negation(self, expected: str) -> Expression:
         self._skip()
         if self._take("not"):
-            return self._deeper(lambda: Not(self._negation("a condition after 'not'")))
+            return Not(self._deeper(lambda: self._negation("a condition after 'not'")))
         is_minus = self._text.startswith("-", self._at) and _BARE.match(self._text, self._at + 1)
         if is_minus and self._text[self._at + 1] != ")":
             self._at += 1
-            return self._deeper(lambda: Not(self._negation("a condition after the minus sign")))
+            return Not(self._deeper(lambda: self._negation("a condition after the minus sign")))
         return self._part(expected)
 
     def _part(self, expected: str) -> Expression:
@@ -205,7 +206,7 @@ class _Parser:
                 f"Character {start + 1}: in @{name}: {error.message}", hint=error.hint
             ) from error
 
-    def _deeper(self, read: Callable[[], Any]) -> Any:
+    def _deeper(self, read: Callable[[], T]) -> T:
         self._depth += 1
         if self._depth > DEEPEST:
             self._refuse(self._at, f"the query is nested more than {DEEPEST} deep", "Make it simpler.")
@@ -360,10 +361,10 @@ def _within(part: Expression, *looser: type) -> str:
 def _printed_term(term: Term) -> str:
     if term.counted:
         key = _quote(term.key) if term.quoted else term.key
-        return f"{term.field}:{key} {term.operator} {term.value}"
+        return f"{term.name}:{key} {term.operator} {term.value}"
     value = _quote(term.value) if term.quoted else term.value
     key = f".{term.key}" if term.key else ""
-    return f"{term.field}{key}{term.operator}{value}"
+    return f"{term.name}{key}{term.operator}{value}"
 
 
 def _quote(text: str) -> str:
@@ -457,13 +458,13 @@ class Vocabulary(Generic[Row]):
         return found is not None and bool(getattr(found, trait))
 
     def _named(self, term: Term) -> QueryField[Row]:
-        found = self._find(term.field)
+        found = self._find(term.name)
         if found is not None:
             return found
         names = [one.name.replace(" ", "_") for one in self.fields if one.name]
-        meant = did_you_mean(term.field.lower(), names).strip()
+        meant = did_you_mean(term.name.lower(), names).strip()
         raise QueryError(
-            f"Character {term.at + 1}: There is no {self._what} {term.field}.",
+            f"Character {term.at + 1}: There is no {self._what} {term.name}.",
             hint=f"{meant} {self._what.capitalize()}s: {', '.join(names)}.".strip(),
         )
 
@@ -530,11 +531,11 @@ class Vocabulary(Generic[Row]):
             return lambda row: asked.contains(row, key, wanted) is is_wanted
         where = f"Character {term.at + 1}: "
         if asked.number is None:
-            hint = f"Write {term.field}:words."
+            hint = f"Write {term.name}:words."
             raise QueryError(f"{where}The {self._what} {asked.name} contains no numbers.", hint=hint)
         if number is None:
-            form = f"{term.field}{term.operator}"
-            hint = f"Write {form}20, {form}1.5k or {term.field}:words."
+            form = f"{term.name}{term.operator}"
+            hint = f"Write {form}20, {form}1.5k or {term.name}:words."
             raise QueryError(f"{where}{term.value or 'nothing'} is not a number.", hint=hint)
         compare, of_row, value = _COMPARISONS[term.operator], asked.number, number
         if term.operator == "=":

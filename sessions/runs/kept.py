@@ -47,7 +47,7 @@ def read_to_its_end(
     key_of: Callable[[RunDocument], str] = lambda document: "",
     *,
     cancel: CancelToken = NEVER,
-    rest: Callable[[object], object] = lambda progress: None,
+    rest: Callable[[object], None] = lambda progress: None,
     see: Callable[[Step], object] = lambda step: None,
     see_header: Callable[[Run], object] = lambda run: None,
 ) -> KeptRun:

@@ -161,7 +161,7 @@ def read_run(
     key_of: Callable[[RunDocument], str],
     *,
     cancel: CancelToken = NEVER,
-    rest: Callable[[object], object] = lambda progress: None,
+    rest: Callable[[object], None] = lambda progress: None,
 ) -> KeptRun:
     """Return what is kept of a listed run: from the index if the run is known there, else from its file.
 

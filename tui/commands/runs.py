@@ -159,6 +159,7 @@ def search(request: SearchRuns) -> int:
     found = FoundLines()
     searched, found_in, sieve = 0, set[str](), Sieve(query)
     paths = [str(attempt_folder(path) or path) for path in request.paths]
+    documents: Iterator[RunDocument]
     if request.where:
         documents = (open_run(item.name) for item in found_runs(paths, problems, request.where))
     else:

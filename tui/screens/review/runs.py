@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path, PurePath
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from textual import on
 from textual.app import ComposeResult
@@ -64,7 +64,7 @@ class RunTable(Table[RunRow]):
         self.answers: dict[tuple[str, bool, ContentTerm], bool] = {}
         """Whether content is in a run, by the run's name, whether it is hidden, and the content."""
 
-    def further_fields(self) -> Sequence[QueryField[RunRow]]:
+    def further_fields(self) -> Sequence[QueryField[Any]]:
         """Return the fields that queries can ask for besides the columns."""
         from gistpoint.sessions.runs.run_queries import FURTHER
 
