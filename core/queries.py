@@ -160,6 +160,7 @@ class _Parser:
         self._skip()
         if self._take("not"):
             return Not(self._deeper(lambda: self._negation("a condition after 'not'")))
+        # A minus sign by itself is a word, as in a diff or between two names.
         is_minus = self._text.startswith("-", self._at) and _BARE.match(self._text, self._at + 1)
         if is_minus and self._text[self._at + 1] != ")":
             self._at += 1
@@ -257,6 +258,7 @@ class _Parser:
         return found if self._text[found.end() :].strip() else None
 
     def _counted(self, name: str, start: int) -> Term:
+        # Without a comparison, what looks like the key is the value: the tool was called at all.
         key, quoted = self._value("<>=!")
         compared = _COMPARISON.match(self._text, self._at)
         if compared is None or not key:
@@ -281,6 +283,7 @@ class _Parser:
         found: list[str] = []
         at = start + 1
         while at < len(self._text) and self._text[at] != sign:
+            # A backslash before anything else is literal, because patterns and paths contain many.
             is_escape = self._text[at] == "\\" and self._text[at + 1 : at + 2] in (sign, "\\")
             at += is_escape and bool(self._text[at + 1 : at + 2])
             found.append(self._text[at])
@@ -424,7 +427,7 @@ class RowQuery(Generic[Row]):
         return self.decide(row, self.find) is True
 
 
-class Vocabulary(Generic[Row]):
+class QueryLanguage(Generic[Row]):
     """The fields that queries over some rows can ask for."""
 
     def __init__(

@@ -146,7 +146,9 @@ class EntryIndex:
         database = sqlite3.connect(self._path, timeout=_BUSY_S, check_same_thread=False)
         try:
             database.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _LARGEST_CELL)
+            # Anybody may have put a database here: its views and triggers must not run functions.
             database.execute("PRAGMA trusted_schema = OFF")
+            # After a power cut the file may be damaged, and is then made again.
             database.execute("PRAGMA synchronous = OFF")
             (version,) = database.execute("PRAGMA user_version").fetchone()
             named = database.execute("SELECT name FROM sqlite_master WHERE sql NOTNULL")

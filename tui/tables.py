@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from math import inf, nan
 from typing import Any, Generic, TypeVar
 
-from gistpoint.core.queries import QueryField, RowQuery, Vocabulary
+from gistpoint.core.queries import QueryField, QueryLanguage, RowQuery
 
 Row = TypeVar("Row")
 Value = float | str
@@ -200,7 +200,7 @@ def parse_query(
 
     `kept` are the kept queries by name. Raises `QueryError` if the query can't be understood.
     """
-    return Vocabulary([*map(field_of, columns), *fields], kept, what="column").query(text)
+    return QueryLanguage([*map(field_of, columns), *fields], kept, what="column").query(text)
 
 
 def field_of(column: Column[Row]) -> QueryField[Row]:

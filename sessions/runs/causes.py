@@ -77,6 +77,7 @@ def error_line(text: str) -> str:
         .replace("\r\n", "\n")
         .replace("\r", "\n")
     )
+    # A result that is JSON in a string has its line breaks as escapes.
     if "\n" not in plain:
         plain = plain.replace("\\n", "\n")
     raised = _raised_last(plain)
@@ -84,13 +85,18 @@ def error_line(text: str) -> str:
         return raised[:LONGEST]
     lines = [line.strip() for line in plain.split("\n")]
     code = next((ended[1] for line in lines if (ended := _SAYS_HOW_IT_ENDED.fullmatch(line))), "")
-    lines = [line for line in lines if line and not _is_aside(line)]
-    found = next(filter(_OF_A_COMPILER.match, lines), "") or _last(lines, _RAISED.match)
-    found = found or _last(lines, _SPEAKS_OF_ERROR.search) or "".join(lines[-1:])
+    found = _telling([line for line in lines if line and not _is_aside(line)])
     if not found and code.strip("-0"):
         return f"exit code {code}"
+    return found[:LONGEST]
+
+
+def _telling(lines: list[str]) -> str:
+    """Return the line that names the error; empty if there are no lines."""
+    found = next(filter(_OF_A_COMPILER.match, lines), "") or _last(lines, _RAISED.match)
+    found = found or _last(lines, _SPEAKS_OF_ERROR.search) or "".join(lines[-1:])
     message = _MESSAGE.match(found)
-    return (message[1] if message else found.removeprefix("E ")).strip()[:LONGEST]
+    return (message[1] if message else found.removeprefix("E ")).strip()
 
 
 def _raised_last(text: str) -> str:

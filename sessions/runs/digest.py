@@ -146,6 +146,7 @@ class Digester:
         marks = marked.marks
         self._take_error(step)
         self._take_tests(step, marks)
+        # The end of a run may be recorded as a step instead of in the header.
         if step.kind is StepKind.END:
             self._stopped = [step.label, step.text[:_ENDS]]
         if not is_of_solver(step):
@@ -271,6 +272,7 @@ def went_wrong(step: Step) -> bool:
     """Whether something failed in a step, also if only the output shows it, or if a test run didn't begin."""
     if step.kind in _OF_HARNESS:
         return False
+    # Failing tests are a finding of their own; a test run that shows no tests did not begin.
     if step.kind is StepKind.TEST:
         failed = has_error(step) or any(result.returncode for result in step.results)
         return failed and test_run_of(step).failed is None and failing_in(step) is None

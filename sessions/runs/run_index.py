@@ -110,7 +110,7 @@ def state_of(path: Path) -> str | None:
             parts = run_files(path)
         else:
             parts = trial_files(path.parent) if path.name in _SUMMARIES else session_files(path)
-        files = [part.path for part in parts] or ([] if path.is_dir() else [path, *_beside(path)])
+        files = [part.path for part in parts] or ([] if path.is_dir() else [path, *_neighbours(path)])
         found = [_stat(file) for file in files]
     except (OSError, ValueError):
         return None
@@ -122,12 +122,12 @@ def state_of(path: Path) -> str | None:
     return f"{text}:{readers_version()}"
 
 
-def _beside(path: Path) -> list[Path]:
-    """Return the files beside a file that readers also look at: a database's log, a benchmark's settings."""
-    beside = [path.with_name(_SETTINGS)]
+def _neighbours(path: Path) -> list[Path]:
+    """Return the files next to a file that readers also read: a database's log, a benchmark's settings."""
+    found = [path.with_name(_SETTINGS)]
     if path.suffix in _OF_DATABASES:
-        beside += [path.with_name(f"{path.name}{end}") for end in ("-wal", "-journal")]
-    return [file for file in beside if file.exists()]
+        found += [path.with_name(f"{path.name}{end}") for end in ("-wal", "-journal")]
+    return [file for file in found if file.exists()]
 
 
 def _stat(path: Path) -> tuple[str, int, int, int] | None:
@@ -138,7 +138,7 @@ def _stat(path: Path) -> tuple[str, int, int, int] | None:
 
 
 def readers_version() -> str:
-    """Return the version of the code that reads runs: gistpoint's, and that of the packages beside it."""
+    """Return the version of the code that reads runs: gistpoint's, and that of what else is installed."""
     forced = registry.forced_format()
     return f"{_version_of_code()}{':' if forced else ''}{forced}"
 
@@ -149,8 +149,10 @@ def _version_of_code() -> str:
 
     root = Path(next(iter(sessions.__path__)))
     modules = (module for room in _ROOMS for module in (root / room).rglob("*.py"))
+    # In a checkout, the version stays the same while the readers change.
     newest = max((module.stat().st_mtime_ns for module in modules), default=0)
     installed = Path(sysconfig.get_paths()["purelib"])
+    # A format of another package may have been installed or removed.
     also = installed.stat().st_mtime_ns if installed.is_dir() else 0
     return f"{__version__}:{newest}:{also}"
 
@@ -221,7 +223,7 @@ class RunIndex:
         row = None if self._rows is None or state is None else self._rows.get(_LISTED, str(path), state)
         if row is None:
             return None
-        with suppress(msgspec.MsgspecError, ValueError, TypeError, KeyError):
+        with suppress(msgspec.MsgspecError, ValueError, TypeError, KeyError, RecursionError):
             return [_listed_of(values) for values in msgspec.msgpack.decode(row)]
         return None
 
@@ -243,7 +245,7 @@ class RunIndex:
         row = self._rows.get(_RUN, name, state)
         if row is None:
             return None
-        with suppress(msgspec.MsgspecError, ValueError, TypeError, KeyError):
+        with suppress(msgspec.MsgspecError, ValueError, TypeError, KeyError, RecursionError):
             header, digest, key, warnings, doubt, meta = msgspec.msgpack.decode(row)
             return KeptRun(
                 header_of(header), msgspec.convert(digest, RunDigest), key, tuple(warnings), doubt, meta
@@ -254,7 +256,8 @@ class RunIndex:
         """Keep a run that was read to its end; `words` are those of a `WordCollector`, if they are known."""
         if self._rows is None or (state := self._state(name)) is None:
             return
-        if state_of(self._files[name]) != state:  # it was written to while it was read
+        # A run that was written to while it was read may be kept in part, so it is read again next time.
+        if state_of(self._files[name]) != state:
             return
         values = (header_values(kept.run), kept.digest, kept.key, kept.warnings, kept.doubt, kept.meta)
         with suppress(msgspec.MsgspecError, TypeError, UnicodeError, OverflowError):

@@ -7,7 +7,15 @@ from math import nan
 from pathlib import PurePath
 from typing import Protocol
 
-from gistpoint.core.queries import ContentTerm, QueryField, Row, RowQuery, Vocabulary, number_of, value_or_nan
+from gistpoint.core.queries import (
+    ContentTerm,
+    QueryField,
+    QueryLanguage,
+    Row,
+    RowQuery,
+    number_of,
+    value_or_nan,
+)
 from gistpoint.core.running import NEVER, CancelToken
 from gistpoint.sessions.records.archives import RunFileError
 from gistpoint.sessions.records.model import Run, Step, TextScope
@@ -205,7 +213,7 @@ FIELDS: tuple[QueryField[AskedRun], ...] = (
 
 def run_query(text: str, kept: dict[str, str] | None = None) -> RowQuery[AskedRun]:
     """Return the query over runs that a text describes. Raises `QueryError` if it can't be understood."""
-    return Vocabulary(FIELDS, kept).query(text)
+    return QueryLanguage(FIELDS, kept).query(text)
 
 
 class ContentFinder:

@@ -159,12 +159,7 @@ def search(request: SearchRuns) -> int:
     found = FoundLines()
     searched, found_in, sieve = 0, set[str](), Sieve(query)
     paths = [str(attempt_folder(path) or path) for path in request.paths]
-    documents: Iterator[RunDocument]
-    if request.where:
-        documents = (open_run(item.name) for item in found_runs(paths, problems, request.where))
-    else:
-        documents = _documents(paths, problems, sieve.wants)
-    for document in documents:
+    for document in _documents(paths, problems, sieve.wants, request.where):
         searched += 1
         for hit in search_document(document, query):
             if request.json:
@@ -228,7 +223,13 @@ def _print_unread(problems: list[ListedRun], paths: Sequence[str], code: int) ->
     return code
 
 
-def _documents(paths: Iterable[str], problems: list[ListedRun], wants: Wants) -> Iterator[RunDocument]:
+def _documents(
+    paths: Iterable[str], problems: list[ListedRun], wants: Wants, where: str
+) -> Iterator[RunDocument]:
+    """Yield the runs to search: those of a query or, without one, those of the files that are wanted."""
+    if where:
+        yield from (open_run(found.name) for found in found_runs(paths, problems, where))
+        return
     for listed in list_runs(paths, wants=wants, with_unread=True):
         if listed.header is None:
             problems.append(listed)

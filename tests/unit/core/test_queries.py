@@ -16,8 +16,8 @@ from gistpoint.core.queries import (
     Or,
     QueryError,
     QueryField,
+    QueryLanguage,
     Term,
-    Vocabulary,
     Word,
     parse,
     printed,
@@ -193,15 +193,15 @@ ROWS: list[dict[str, object]] = [{"name": "ab", "n": 1}, {"name": "bc", "n": 9},
     ],
 )
 def test_a_query_finds_rows(text: str, numbers: list[int]) -> None:
-    query = Vocabulary(FIELDS).query(text)
+    query = QueryLanguage(FIELDS).query(text)
     assert [number for number, row in enumerate(ROWS) if query.matches(row)] == numbers
 
 
 def test_content_is_asked_for_only_where_it_decides() -> None:
-    query = Vocabulary(FIELDS).query('n>1 and (name:c or text:"x y")')
+    query = QueryLanguage(FIELDS).query('n>1 and (name:c or text:"x y")')
     assert query.content == (("text", "x y"),)
     assert [query.decide(row, lambda row, term: None) for row in ROWS] == [False, True, False]
-    query = Vocabulary(FIELDS).query("text:x or big")
+    query = QueryLanguage(FIELDS).query("text:x or big")
     assert [query.decide(row, lambda row, term: None) for row in ROWS] == [None, True, None]
     assert [query.decide(row, lambda row, term: row is ROWS[2]) for row in ROWS] == [False, True, True]
     assert not query.matches(ROWS[0])
@@ -209,9 +209,9 @@ def test_content_is_asked_for_only_where_it_decides() -> None:
 
 def test_an_unknown_field_is_refused_with_its_place() -> None:
     with pytest.raises(QueryError) as refused:
-        Vocabulary(FIELDS).query("a nam>1 nome:b")
+        QueryLanguage(FIELDS).query("a nam>1 nome:b")
     assert refused.value.message.startswith("Character 3: The field name contains no numbers")
     with pytest.raises(QueryError) as refused:
-        Vocabulary(FIELDS).query("a nome:b")
+        QueryLanguage(FIELDS).query("a nome:b")
     assert refused.value.message == "Character 3: There is no field nome."
     assert "name" in (refused.value.hint or "")

@@ -26,7 +26,7 @@ from gistpoint.tui import cli
 @pytest.mark.parametrize(
     ("one", "other"),
     [
-        ("No such file: '/tmp/a1/x.py'", "No such file: '/home/b/y/z.py'"),
+        ("No such file: '/tmp/a1/x.py'", "No such file: '/srv/b/y/z.py'"),
         ("x.py:12:4: error: bad", "lib/y.py:7:1: error: bad"),
         ("<Foo object at 0x7f31> is closed", "<Foo object at 0x8a00> is closed"),
         ("request req_a1b2c3d4 failed at 2026-01-02T03:04:05Z", "request req_zzzz9999 failed at 2025-11-12"),
