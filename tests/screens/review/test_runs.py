@@ -27,7 +27,7 @@ from gistpoint.tui.commands.run_list import COLUMNS as PRINTED
 from gistpoint.tui.commands.run_list import FoundRun
 from gistpoint.tui.screens.review.compare import CompareScreen
 from gistpoint.tui.screens.review.run_pages import RunPages
-from gistpoint.tui.screens.review.run_rows import COLUMNS, RunRow
+from gistpoint.tui.screens.review.run_rows import COLUMNS, GROUPS, RunRow
 from gistpoint.tui.screens.review.runs import RunsScreen, RunTable
 from gistpoint.tui.screens.review.screen import ReviewScreen
 from gistpoint.tui.tables import Heading, arranged, parse_query
@@ -392,3 +392,41 @@ def test_a_column_that_may_show_a_program_or_a_person_is_not_called_model() -> N
     ):
         assert shown[:2] == ["m-1", "swe-agent"]
         assert "person" in shown[2]
+
+
+async def test_runs_are_filtered_by_their_content_and_grouped_by_cause(tmp_path: Path) -> None:
+    failed = command("python a.py", "Traceback (most recent call last):\n  a\nKeyError: 'x'", returncode=1)
+    odd = command("python a.py", "bash: line 3: rg: command not found", returncode=127)
+    for number, turn in enumerate((failed, odd, failed, TURNS[0], failed)):
+        mini_run(tmp_path / f"{number}.traj.json", [turn, *TURNS[number % 2 :]], task=f"t{number}")
+    async with reviewing(tmp_path, size=(160, 48)) as driver:
+        runs = driver.on(RunsScreen)
+        await driver.until(lambda: len(runs.table.shown) == 5 and all(row.digest for row in runs.table.shown))
+        for _ in range(GROUPS.index(next(one for one in GROUPS if one is not None and one.name == "cause"))):
+            await driver.press("ampersand")
+        assert "3× KeyError: 'x'" in driver.text()
+        await driver.press("slash")
+        await driver.type('error:"keyerror" and tool:bash > 0')
+        await driver.until(lambda: [row.header.task for row in runs.table.shown] == ["t0", "t2", "t4"])
+        assert "Runs 3 of 5" in driver.text()
+        await driver.type(" and (t2 or t4")
+        await driver.until(lambda: "Character 39: this parenthesis is not closed" in driver.text())
+        await driver.type(")")
+        await driver.until(lambda: [row.header.task for row in runs.table.shown] == ["t2", "t4"])
+        await driver.press("escape", "slash")
+        await driver.type("text:nowhere")
+        await driver.until(lambda: "none matches" in driver.text())
+
+
+async def test_what_may_reveal_the_outcome_is_hidden_from_blind_reviewers(tmp_path: Path) -> None:
+    for number in range(2):
+        mini_run(tmp_path / f"{number}.traj.json", TURNS, task=f"t{number}")
+    async with reviewing(tmp_path, size=(160, 48), blind=True) as driver:
+        runs = driver.on(RunsScreen)
+        await driver.until(lambda: len(runs.table.shown) == 2 and all(row.digest for row in runs.table.shown))
+        table = runs.table
+        for query in ("edited", "happened:edited", "answer:submission", "final:done", "meta:x"):
+            table.narrow(query)
+            assert not table.shown, query
+        table.narrow("edits>0")
+        assert len(table.shown) == 2
