@@ -410,7 +410,7 @@ async def test_runs_are_filtered_by_their_content_and_grouped_by_cause(tmp_path:
         await driver.until(lambda: [row.header.task for row in runs.table.shown] == ["t0", "t2", "t4"])
         assert "Runs 3 of 5" in driver.text()
         await driver.type(" and (t2 or t4")
-        await driver.until(lambda: "Character 39: this parenthesis is not closed" in driver.text())
+        await driver.until(lambda: "Character 40: this parenthesis is not closed" in driver.text())
         await driver.type(")")
         await driver.until(lambda: [row.header.task for row in runs.table.shown] == ["t2", "t4"])
         await driver.press("escape", "slash")
