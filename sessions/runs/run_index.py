@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import sysconfig
 import zlib
@@ -9,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
-from stat import S_ISREG
+from stat import S_ISDIR, S_ISREG
 from typing import Any
 
 import msgspec
@@ -106,35 +107,35 @@ def state_of(path: Path) -> str | None:
     It consists of the inode, size and time of change of each, and of the version of the readers.
     """
     try:
-        if path.is_dir():
+        own = path.stat()
+        if S_ISDIR(own.st_mode):
             parts = run_files(path)
         else:
             parts = trial_files(path.parent) if path.name in _SUMMARIES else session_files(path)
-        files = [part.path for part in parts] or ([] if path.is_dir() else [path, *_neighbours(path)])
-        found = [_stat(file) for file in files]
+            if not parts and not S_ISREG(own.st_mode):
+                return None
+        found = [_state(part.path, part.path.stat()) for part in parts]
+        if not parts and S_ISREG(own.st_mode):
+            found = [_state(path, own), *(_state(file, file.stat()) for file in _neighbours(path))]
     except (OSError, ValueError):
         return None
     if not found:
         return None
-    if None in found:
-        return None
-    text = str(found[0]) if len(found) == 1 else sha256_of_text(str(found))
+    text = found[0] if len(found) == 1 else sha256_of_text("\0".join(found))
     return f"{text}:{readers_version()}"
 
 
 def _neighbours(path: Path) -> list[Path]:
     """Return the files next to a file that readers also read: a database's log, a benchmark's settings."""
-    found = [path.with_name(_SETTINGS)]
+    names = [_SETTINGS]
     if path.suffix in _OF_DATABASES:
-        found += [path.with_name(f"{path.name}{end}") for end in ("-wal", "-journal")]
-    return [file for file in found if file.exists()]
+        names += [f"{path.name}-wal", f"{path.name}-journal"]
+    folder = os.path.dirname(path)  # noqa: PTH120 (a list of thousands of files needs this for each)
+    return [Path(folder, name) for name in names if os.path.exists(f"{folder}/{name}")]  # noqa: PTH110
 
 
-def _stat(path: Path) -> tuple[str, int, int, int] | None:
-    found = path.stat()
-    if not S_ISREG(found.st_mode):
-        return None
-    return str(path), found.st_ino, found.st_size, found.st_mtime_ns
+def _state(path: Path, found: os.stat_result) -> str:
+    return f"{path}\0{found.st_ino}:{found.st_size}:{found.st_mtime_ns}"
 
 
 def readers_version() -> str:
@@ -224,7 +225,9 @@ class RunIndex:
         if row is None:
             return None
         with suppress(msgspec.MsgspecError, ValueError, TypeError, KeyError, RecursionError):
-            return [_listed_of(values) for values in msgspec.msgpack.decode(row)]
+            found = [_listed_of(values) for values in msgspec.msgpack.decode(row)]
+            self._files.update((item.name, path) for item in found)
+            return found
         return None
 
     def put_listed(self, path: Path, listed: Sequence[ListedRun]) -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from recorded_runs import make_all
 
@@ -153,6 +153,8 @@ def test_an_index_is_bounded_in_size_and_age(tmp_path: Path, monkeypatch: pytest
 
 
 @given(st.text(max_size=30), st.text(max_size=200), st.text(max_size=20))
+@example("", "\u017ftop Stra\u00dfe \u212a \u0130x", "")
+@example("a", "b" * 100, "c")
 def test_words_never_rule_out_what_a_text_contains(before: str, wanted: str, after: str) -> None:
     words = WordCollector()
     words.add(before + wanted + after)
