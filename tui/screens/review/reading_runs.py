@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from gistpoint.sessions.runs.run_index import RunIndex
 
 _BATCH_S = 0.1
+_LARGEST_BATCH = 500
+"""The number of rows that are shown at once; more would hold up the keyboard while they are measured."""
 _REST_S, _PAUSE_S = 0.002, 0.05
 
 
@@ -158,7 +160,7 @@ def _batches(rows: Iterable[RunRow], seconds: float) -> Iterator[list[RunRow]]:
     due = 0.0
     for row in rows:
         batch.append(row)
-        if time.monotonic() > due:
+        if len(batch) >= _LARGEST_BATCH or time.monotonic() > due:
             yield batch
             batch, due = [], time.monotonic() + seconds
     yield batch
