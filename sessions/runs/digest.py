@@ -17,8 +17,9 @@ from gistpoint.core.canonical import sha256_of_text
 from gistpoint.core.running import NEVER, CancelToken
 from gistpoint.sessions.records.model import Run, Step, StepKind, Tokens
 from gistpoint.sessions.runs.causes import error_line, normalised, shows_error
+from gistpoint.sessions.runs.changes import changes_of
 from gistpoint.sessions.runs.document import RunDocument
-from gistpoint.sessions.runs.facts import MarkTracker, Spent, StepMark, has_error, is_of_solver
+from gistpoint.sessions.runs.facts import Spending, Spent, StepMark, has_error, is_of_solver, marks_alone
 from gistpoint.sessions.runs.named_tests import failing_in
 from gistpoint.sessions.runs.profile import test_run_of
 
@@ -125,7 +126,7 @@ class Digester:
     """Works out the digest of a run; the steps are fed in order."""
 
     def __init__(self, header: Run | None = None) -> None:
-        self._marks = MarkTracker(header)
+        self._spending = Spending(header)
         self._loops = LoopFinder()
         self._error, self._error_step, self._errors = "", -1, 0
         self._failing: list[str] = []
@@ -141,9 +142,9 @@ class Digester:
 
     def feed(self, step: Step) -> None:
         """Add the next step."""
-        marked = self._marks.feed(step)
-        self._spent = marked.spent
-        marks = marked.marks
+        self._spent = self._spending.feed(step)
+        # The history of repeated calls and views, which takes half of the time of all marks, is not needed.
+        marks = frozenset(marks_alone(step, changes_of(step)))
         self._take_error(step)
         self._take_tests(step, marks)
         # The end of a run may be recorded as a step instead of in the header.

@@ -231,7 +231,7 @@ class MarkTracker:
     def feed(self, step: Step) -> StepMarks:
         """Return the marks of the next step."""
         changes = changes_of(step, self._target)
-        marked = [Marked(mark) for mark in _plain(step, changes)]
+        marked = [Marked(mark) for mark in marks_alone(step, changes)]
         for number, goal in enumerate(self.goals):
             marked += [Marked(mark, goal=number) for mark in self._firsts(step, changes, number, goal)]
         wasted = self._waste.feed(step, changes)
@@ -260,7 +260,8 @@ def _reaches(mark: StepMark, goal: Goal, step: Step, changes: Sequence[Change]) 
     return any(map(goal.is_edited_by, changes))
 
 
-def _plain(step: Step, changes: Sequence[Change]) -> Iterator[StepMark]:
+def marks_alone(step: Step, changes: Sequence[Change]) -> Iterator[StepMark]:
+    """Yield the marks of a step that don't depend on other steps; `changes` are its own."""
     certain = [change for change in changes if not isinstance(change, Unrecorded)]
     applies = {
         StepMark.SUBMISSION: submissions_in(step) > 0,
