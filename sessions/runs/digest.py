@@ -301,9 +301,10 @@ def digest_of(
     Raises `CancelledError` when cancelled.
     """
     document.build(cancel=cancel)
-    digester = Digester(document.header)
+    header = document.header
+    digester = Digester(header)
     for step in document.steps():
         cancel.check()
         digester.feed(step)
         see(step)
-    return digester.digest(document.header)
+    return digester.digest(header)

@@ -77,17 +77,18 @@ def read_to_its_end(
         key_of(document),
         tuple(dict.fromkeys((*document.warnings[:_MOST_WARNINGS], *filter(says_cut, document.warnings)))),
         doubt_of(document),
-        meta_of(document),
+        meta_of(run, document.members),
     )
 
 
-def meta_of(document: RunDocument) -> dict[str, str]:
+def meta_of(run: Run, recorded: Mapping[str, Json]) -> dict[str, str]:
     """Return the short values that the harness recorded about a run, by their keys joined with dots.
 
-    Long texts and lists of objects are left out, and at most `_MOST_VALUES` are returned.
+    They are the extra values of its header, then the members of its own object that were `recorded`. Long
+    texts and lists of objects are left out, and at most `_MOST_VALUES` are returned.
     """
     found: dict[str, str] = {}
-    for members in (document.header.extra, document.members):
+    for members in (run.extra, recorded):
         for key, value in _values(members, "", 0):
             if len(found) >= _MOST_VALUES:
                 return found

@@ -148,10 +148,10 @@ def _fill(
             time.sleep(_PAUSE_S)
 
     title = cache(partial(_title, locations=settings.locations))
-    known = (row for row in rows if row.listed.header is not None)
-    for batch in _batches(
-        (_filled(row, book, settings, index, job.cancel, title, rest) for row in known), 2 * _BATCH_S
-    ):
+    known = [row for row in rows if row.listed.header is not None]
+    filled = (_filled(row, book, settings, index, job.cancel, title, rest) for row in known)
+    # Each batch rearranges the whole list, which takes longer the longer the list is.
+    for batch in _batches(filled, 2 * _BATCH_S * (1 + len(known) // 1_000)):
         job.hand(on_batch, RowBatch(batch))
 
 
