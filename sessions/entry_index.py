@@ -22,8 +22,10 @@ T = TypeVar("T")
 _FORMAT = 1
 _BUSY_S = 0.25
 """Seconds for which another program's writing is waited for."""
-_BATCH_S = 2.0
-"""Seconds after which what was put is committed."""
+_BATCH_S = 0.2
+"""Seconds after which what was put is committed, so that other programs can write too."""
+_LOCKED_S = 5.0
+"""Seconds for which nothing is written after another program's writing was waited for in vain."""
 _DAY_S = 86_400
 MOST_BYTES = 1 << 29
 """The size of the file from which on the entries that were not used for longest are removed."""
@@ -53,7 +55,7 @@ class EntryIndex:
         """Open the index, or make it; without success, nothing is ever found or kept."""
         self._path, self._most_bytes = path, most_bytes
         self._lock = RLock()
-        self._written = 0.0
+        self._written = self._locked_until = 0.0
         self._has_written = False
         self._used: set[tuple[str, str]] = set()
         self._today = int(time.time()) // _DAY_S
@@ -178,6 +180,7 @@ class EntryIndex:
             except sqlite3.OperationalError as error:
                 if "locked" not in str(error):
                     self._give_up()
+                self._locked_until = time.monotonic() + _LOCKED_S
             except sqlite3.DatabaseError:
                 self._give_up()
                 with suppress(OSError):
@@ -193,6 +196,9 @@ class EntryIndex:
         self._database = None
 
     def _write(self, write: Callable[[sqlite3.Connection], None]) -> None:
+        # Waiting again for each of thousands of rows would take longer than to read them next time.
+        if time.monotonic() < self._locked_until:
+            return
         self._has_written = True
         self._do(write)
         if time.monotonic() > self._written + _BATCH_S:

@@ -99,6 +99,22 @@ def test_a_locked_index_is_done_without(tmp_path: Path, monkeypatch: pytest.Monk
         assert index.get("run", "1", "1") == b"x" * 1000
 
 
+def test_a_lock_is_not_waited_for_again_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(entry_index, "_BUSY_S", 0.0)
+    path = filled(tmp_path / "index.sqlite")
+    now = [1000.0]
+    monkeypatch.setattr(entry_index.time, "monotonic", lambda: now[0])
+    with closing(EntryIndex(path)) as index, closing(sqlite3.connect(path, isolation_level=None)) as other:
+        other.execute("BEGIN EXCLUSIVE")
+        index.put("run", "new", "1", b"z")
+        other.execute("ROLLBACK")
+        index.put("run", "new", "1", b"z")
+        assert index.get("run", "new", "1") is None
+        now[0] += 60
+        index.put("run", "new", "1", b"z")
+        assert index.get("run", "new", "1") == b"z"
+
+
 @pytest.mark.parametrize("place", ["a file", "a folder", "a link", "a pipe"])
 def test_a_place_where_no_index_can_be_is_done_without(tmp_path: Path, place: str) -> None:
     path = tmp_path / "cache" / "index.sqlite"
