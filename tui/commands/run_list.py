@@ -65,8 +65,8 @@ class ListRuns(Request):
 
     paths: tuple[str, ...] = ()
     where: str = ""
-    group: Literal["task", "solver", "outcome", "end", "cause", "failing", "happened", "answer", ""] = ""
-    """What to group the runs by; empty for no groups."""
+    group: Literal["task", "solver", "outcome", "end", "cause", "failing", "happened", "answer"] | None = None
+    """What to group the runs by; None for no groups."""
     json: bool = False
     csv: bool = False
     profile: bool = False
@@ -91,6 +91,10 @@ def listing(request: ListRuns) -> int:
         raise UserError("No runs were named.", hint="Name files or folders: gistpoint runs PATH.")
     read_files_as(request.read_as)
     if request.profile:
+        if request.group or request.csv:
+            raise UserError(
+                "Profiles are grouped by task.", hint="Leave out --group and --csv, or --profile."
+            )
         return _print_profiles(request)
     problems: list[ListedRun] = []
     found = list(found_runs(request.paths, problems, request.where))

@@ -334,7 +334,7 @@ COLUMNS: tuple[Column[RunRow], ...] = (
         rank=13,
         least=12,
         words={happening.value: _happened(happening) for happening in Happening},
-        summary=_alike(_of_digest(happened_words), "course"),
+        summary=_alike(_of_digest(happened_words), "way"),
     ),
     Column(
         "failing tests",
