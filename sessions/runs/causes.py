@@ -18,7 +18,7 @@ _AFTER_FRAMES = re.compile(r"(?:\n(?:[ \t][^\n]*)?)*\n(?P<error>[^\s\n][^\n]*)")
 """The first line after those of a traceback that are indented or empty."""
 _RAISED = re.compile(
     r"^(?:E\s+)?(?:[A-Za-z_]\w*\.)*[A-Z]\w*(?:Error|Exception|Interrupt|Exit|Warning|Timeout|Failure|Fault)\b"
-    r"|^panicked at |^thread '[^']*' panicked|^Exception in thread|^Caused by: "
+    r"|^(?:Uncaught )?Error: \S|^panicked at |^thread '[^']*' panicked|^Exception in thread|^Caused by: "
 )
 _OF_A_COMPILER = re.compile(r"^\S+:\d+(?::\d+)?: (?:fatal )?error: ")
 """A place in a source with its error; of several, the first one causes the others."""
@@ -68,8 +68,8 @@ def error_line(text: str) -> str:
     """Return the line of a failed command's output that names the error; empty if the output is empty.
 
     It is the first of these that exists: the line after the frames of the last traceback, the first error of
-    a compiler, the last line that begins with an exception, the last line with a word such as "cannot", the
-    last line, the exit code.
+    a compiler, the last line that begins with an exception, the first line with a word such as "cannot", the
+    first line, the exit code.
     """
     ends = text if len(text) <= 2 * _ENDS else f"{text[:_ENDS]}\n{text[-_ENDS:]}"
     plain = (
@@ -94,7 +94,8 @@ def error_line(text: str) -> str:
 def _telling(lines: list[str]) -> str:
     """Return the line that names the error; empty if there are no lines."""
     found = next(filter(_OF_A_COMPILER.match, lines), "") or _last(lines, _RAISED.match)
-    found = found or _last(lines, _SPEAKS_OF_ERROR.search) or "".join(lines[-1:])
+    # What follows the first line about an error is mostly advice.
+    found = found or next(filter(_SPEAKS_OF_ERROR.search, lines), "") or "".join(lines[:1])
     message = _MESSAGE.match(found)
     return (message[1] if message else found.removeprefix("E ")).strip()
 
