@@ -25,8 +25,9 @@ _OUTCOMES = {
 }
 _SUMMARY = re.compile(r"^(PASSED|FAILED|ERROR|SKIPPED|XFAIL|XPASS)\s+(\S+::\S.*?)(?: - (.*))?$")
 """pytest's short summary, which takes precedence over its lines for single tests."""
+_ENDS_A_NAME = re.compile(r"\s(PASSED|FAILED|ERROR|SKIPPED|XFAIL|XPASS)\b")
+_IS_A_NAME = re.compile(r"\S+::\S")
 _OTHERS = (
-    re.compile(r"^(?P<id>\S+::\S.*?)\s+(?P<outcome>PASSED|FAILED|ERROR|SKIPPED|XFAIL|XPASS)\b"),
     re.compile(r"^(?P<outcome>FAIL|ERROR): (?P<id>\w+ \([\w.]+\))$"),  # unittest
     re.compile(r"^test (?P<id>[\w:]+) \.\.\. (?P<outcome>ok|FAILED|ignored)\b"),  # Cargo
     re.compile(r"^\s*--- (?P<outcome>FAIL|PASS|SKIP): (?P<id>\S+)"),  # Go
@@ -61,6 +62,12 @@ def _read(line: str, found: dict[str, TestResult]) -> None:
     summary = _SUMMARY.match(line)
     if summary:
         found[summary[2]] = TestResult(summary[2], _OUTCOMES[summary[1]], message=summary[3] or "")
+        return
+    # One expression for the name and its outcome would take cubic time on a line of colons and blanks.
+    verbose = _ENDS_A_NAME.search(line)
+    if verbose and _IS_A_NAME.match(line, 0, verbose.start()):
+        name = line[: verbose.start()].rstrip()
+        found.setdefault(name, TestResult(name, _OUTCOMES[verbose[1]]))
         return
     of_jest = _OF_JEST.match(line)
     if of_jest:
