@@ -47,7 +47,7 @@ REVIEW_KEYS: tuple[Key, ...] = (
         "slash",
         "filter",
         "Filter",
-        "Show only matching runs, such as tokens > 100k",
+        "Show only matching runs, such as tokens > 100k and not edited",
         show=True,
     ),
     _runs("runs.sort", "s", "sort", "Sort", "Sort by the next column", show=True),
