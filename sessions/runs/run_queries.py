@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from math import nan
 from pathlib import PurePath
-from typing import Protocol
+from typing import Any, Protocol
 
 from gistpoint.core.queries import (
     ContentTerm,
@@ -211,9 +211,14 @@ FIELDS: tuple[QueryField[AskedRun], ...] = (
 """The fields by which commands ask for runs: what a list shows as columns, and the further ones."""
 
 
-def run_query(text: str, kept: dict[str, str] | None = None) -> RowQuery[AskedRun]:
-    """Return the query over runs that a text describes. Raises `QueryError` if it can't be understood."""
-    return QueryLanguage(FIELDS, kept).query(text)
+def run_query(
+    text: str, kept: Mapping[str, str] | None = None, more: Sequence[QueryField[Any]] = ()
+) -> RowQuery[Any]:
+    """Return the query over runs that a text describes; `more` are fields that only some callers know.
+
+    Raises `QueryError` if it can't be understood.
+    """
+    return QueryLanguage((*FIELDS, *more), kept).query(text)
 
 
 class ContentFinder:
@@ -280,8 +285,3 @@ def _shows_failure(step: Step) -> bool:
     if went_wrong(step) or any(result.is_error or result.returncode for result in step.results):
         return True
     return bool(step.results) and test_run_of(step).went_well is False
-
-
-def all_of(queries: Sequence[str]) -> str:
-    """Return one query for several that must all hold."""
-    return " and ".join(f"({query})" for query in queries if query.strip())

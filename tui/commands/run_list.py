@@ -34,8 +34,7 @@ from gistpoint.tui.tables import Column
 
 if TYPE_CHECKING:
     from gistpoint.core.queries import RowQuery
-    from gistpoint.sessions.annotations.reviews import ReviewBook
-    from gistpoint.sessions.runs.run_queries import AskedRun
+    from gistpoint.sessions.annotations.reviews import Review, ReviewBook
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +44,8 @@ class FoundRun:
     listed: ListedRun
     kept: KeptRun
     run: Run
+    reviews: tuple[Review, ...] = ()
+    """The reviews of the run by all reviewers."""
 
     hides = False
 
@@ -134,12 +135,28 @@ def _change_queries(request: ListRuns) -> bool:
     return True
 
 
-def asked_for(where: str) -> RowQuery[AskedRun]:
+def asked_for(where: str) -> RowQuery[FoundRun]:
     """Return the query over runs that `--where` gives. Raises `UserError` if it can't be understood."""
     from gistpoint.core.kept_queries import kept_queries
+    from gistpoint.core.queries import QueryField
     from gistpoint.sessions.runs.run_queries import run_query
 
-    return run_query(where, kept_queries(Locations.of_user().config))
+    def contains(words: Callable[[Review], Iterable[str]]) -> Callable[[FoundRun, str, str], bool]:
+        return lambda found, key, word: any(
+            word in text.lower() for review in found.reviews for text in words(review)
+        )
+
+    given = QueryField("verdict", contains=contains(_verdict_words), has_words=False)
+    labels = QueryField("labels", contains=contains(_label_words), has_words=False)
+    return run_query(where, kept_queries(Locations.of_user().config), (given, labels))
+
+
+def _verdict_words(review: Review) -> list[str]:
+    return [] if review.verdict is None else [review.verdict.in_words]
+
+
+def _label_words(review: Review) -> list[str]:
+    return [given.label for given in review.labels]
 
 
 def _print_runs(request: ListRuns, found: list[FoundRun], problems: list[ListedRun], not_read: int) -> None:
@@ -226,7 +243,8 @@ def found_runs(paths: Iterable[str], problems: list[ListedRun], where: str = "")
             try:
                 kept = read_run(listed, index, first_key)
                 key = key_of_kept(kept, book, partial(open_run, listed.name))
-                found = FoundRun(listed, kept, kept.settled(ruling_on(book, key)))
+                reviews = tuple(book.review(key, reviewer) for reviewer in book.reviewers)
+                found = FoundRun(listed, kept, kept.settled(ruling_on(book, key)), reviews)
                 if not finder.decide(query, found):
                     continue
             except RunFileError as error:

@@ -146,6 +146,24 @@ def test_an_export_of_a_folder_names_the_run_its_task_and_its_model(tmp_path: Pa
     assert row["end_reason"]
 
 
+def test_an_export_takes_a_query_over_runs_and_what_reviewers_gave_them(
+    tmp_path: Path, capsys: Captured
+) -> None:
+    folder = tmp_path / "runs"
+    reviewed(folder, "one", "task-1", {"r1": "accept"})
+    reviewed(folder, "two", "task-2", {"r1": "needs_second_reviewer", "r2": "accept"})
+    reviewed(folder, "three", "task-3", {})
+
+    def exported(where: str) -> list[tuple[str, str]]:
+        assert cli.main(["reviews", "export", str(folder), "--where", where]) == cli.DONE
+        rows = csv.DictReader(io.StringIO(capsys.readouterr().out))
+        return sorted((row["task"], row["verdict"]) for row in rows)
+
+    assert exported("verdict:second") == [("task-2", "accept"), ("task-2", "needs_second_reviewer")]
+    assert exported("verdict:accept and not task:2") == [("task-1", "accept")]
+    assert exported("not verdict:accept") == []
+
+
 def test_a_summary_counts_verdicts_by_model_and_by_task(tmp_path: Path, capsys: Captured) -> None:
     folder = tmp_path / "runs"
     reviewed(folder, "one", "task-1", {"r1": "accept", "r2": "accept"})
