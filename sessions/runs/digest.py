@@ -30,6 +30,8 @@ LOOP = 3
 """The number of times that a call has to be made with the same result to count as a loop."""
 _MOST_PAIRS = 4_096
 _LONGEST_NAME = 120
+_MOST_NAMES = 10_000
+"""The number of different tools from which on no more calls are counted by tool."""
 _ENDS = 4_000
 _TIMINGS = re.compile(r"\b\d+(?:\.\d+)?\s?(?:s|ms|seconds?|sec)\b|\b\d{1,2}:\d\d:\d\d(?:\.\d+)?\b")
 """Parts of a result that differ although nothing else does."""
@@ -134,6 +136,7 @@ class Digester:
         self._failed_last: bool | None = None
         self._counts: Counter[StepMark] = Counter()
         self._tools: Counter[str] = Counter()
+        self._calls = 0
         self._spent = Spent()
         self._last: Step | None = None
         """The solver's last step with a call or a text."""
@@ -153,7 +156,9 @@ class Digester:
         if not is_of_solver(step):
             return
         self._counts.update(marks & {StepMark.EDIT, StepMark.TEST_RUN, StepMark.SUBMISSION})
-        self._tools.update(call.tool[:_LONGEST_NAME] for call in step.calls)
+        self._calls += len(step.calls)
+        if len(self._tools) < _MOST_NAMES:
+            self._tools.update(call.tool[:_LONGEST_NAME] for call in step.calls)
         self._loops.feed(step, changed=StepMark.EDIT in marks)
         if step.text.strip():
             self._final = step.text[:LONGEST_FINAL]
@@ -203,7 +208,7 @@ class Digester:
             final=self._final,
             happened=tuple(happening.value for happening, holds in applies.items() if holds),
             loop=self._loops.most,
-            calls=self._tools.total(),
+            calls=self._calls,
             errors=self._errors,
             edits=counts[StepMark.EDIT],
             test_runs=counts[StepMark.TEST_RUN],
