@@ -169,7 +169,7 @@ def _print_runs(request: ListRuns, found: list[FoundRun], problems: list[ListedR
     elif request.csv:
         _print_csv(groups, found)
     elif groups is not None:
-        headings = [request.group, "runs", "solved", "unsolved", "median steps"]
+        headings = [request.group or "", "runs", "solved", "unsolved", "median steps"]
         print_table(headings, [_group_row(name, members) for name, members in groups.items()])
     elif found:
         print_records(COLUMNS, found)
