@@ -19,7 +19,7 @@ from gistpoint.core.errors import UserError, did_you_mean
 Row = TypeVar("Row")
 T = TypeVar("T")
 LONGEST = 4_000
-"""The maximum number of characters of a query."""
+"""The maximum length of a query in characters."""
 DEEPEST = 50
 """The maximum depth of parentheses, negations and kept queries."""
 
@@ -397,7 +397,7 @@ class QueryField(Generic[Row]):
     """Returns the text that `=` also compares."""
     former_names: tuple[str, ...] = ()
     words: Mapping[str, Callable[[Row], bool]] = field(default_factory=dict)
-    """Words without a field that have a meaning of their own."""
+    """Words that mean something without a field."""
     has_words: bool = True
     """Whether words without a field are also looked for in this one."""
     is_counted: bool = False
@@ -443,7 +443,7 @@ class QueryLanguage(Generic[Row]):
         )
 
     def query(self, text: str) -> RowQuery[Row]:
-        """Return the query that a text describes. Raises `QueryError` if it can't be understood."""
+        """Return the query that a string describes. Raises `QueryError` if it can't be understood."""
         expression = parse(text, self.grammar)
         found: dict[ContentTerm, None] = {}
         decide = self._decider(expression, found)

@@ -58,7 +58,7 @@ class ReachedInput:
     repair: Lines
 
 
-def changed_lines(original: str, repair: str) -> tuple[Lines, Lines]:
+def changed_lines(original: bytes, repair: bytes) -> tuple[Lines, Lines]:
     """Return the 1-based lines in which two sources differ, in the original and in the repair.
 
     Where one of them has no line, as where lines are deleted, it is the line before and the next.

@@ -27,7 +27,7 @@ _IN_A_LINE = 40
 _LONGEST_TARGET = 200
 _DEFINED = re.compile(r"^[ \t]*(?:async[ \t]+)?(?:def|class)[ \t]+(\w{1,100})", re.MULTILINE)
 _MOST_SEARCHED = 20_000
-"""The number of characters of an edit that are searched for the function that it changes."""
+"""The length in characters of the part of an edit that is searched for the function it changes."""
 _PREFIXES = frozenset({"sudo", "time", "env", "nohup", "command"})
 """Words before the program that a command runs."""
 _SETTING_UP = frozenset({"cd", "pushd", "export", "source", ".", "set"})

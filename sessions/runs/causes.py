@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Iterable
 
 LONGEST = 240
-"""The maximum number of characters of an error's line."""
+"""The maximum length of an error's line in characters."""
 _ENDS = 16_000
 """The number of characters at each end of an output in which an error is looked for."""
 _ANSI = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\))")
@@ -101,7 +101,7 @@ def _telling(lines: list[str]) -> str:
 
 
 def _raised_last(text: str) -> str:
-    """Return the line that ends the last traceback in a text; empty if there is none."""
+    """Return the line that ends the last traceback in an output; empty if there is none."""
     head = text.rfind(_TRACEBACK)
     if head < 0:
         return ""

@@ -139,7 +139,7 @@ class Digester:
         self._calls = 0
         self._spent = Spent()
         self._last: Step | None = None
-        """The solver's last step with a call or a text."""
+        """The solver's last step with a call or a message."""
         self._final = ""
         self._stopped: list[str] = []
 
@@ -278,7 +278,7 @@ def went_wrong(step: Step) -> bool:
     """Whether something failed in a step, also if only the output shows it, or if a test run didn't begin."""
     if step.kind in _OF_HARNESS:
         return False
-    # Failing tests are a finding of their own; a test run that shows no tests did not begin.
+    # Failing tests are reported apart; a test run that shows no tests did not begin.
     if step.kind is StepKind.TEST:
         failed = has_error(step) or any(result.returncode for result in step.results)
         return failed and test_run_of(step).failed is None and failing_in(step) is None
@@ -290,7 +290,7 @@ def went_wrong(step: Step) -> bool:
 
 
 def _failed_texts(step: Step) -> Iterable[str]:
-    """Return the texts of a step that may name its error, those of the last failed results first."""
+    """Return the outputs and messages of a step that may name its error, the last failed results first."""
     failed = [result.text for result in step.results if result.is_error or result.returncode]
     shown = [result.text for result in step.results if shows_error(result.text)]
     own = [step.text] if step.kind in (StepKind.ERROR, StepKind.END) else []

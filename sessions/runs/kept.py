@@ -65,12 +65,28 @@ def read_to_its_end(
         rest(step)
         see(step)
 
-    digest = digest_of(document, cancel=cancel, see=each)
+    kept = kept_of(document, listed.header, key_of, cancel=cancel, see=each)
+    see_header(document.header)
+    return kept
+
+
+def kept_of(
+    document: RunDocument,
+    early: Run,
+    key_of: Callable[[RunDocument], str] = lambda document: "",
+    *,
+    cancel: CancelToken = NEVER,
+    see: Callable[[Step], object] = lambda step: None,
+) -> KeptRun:
+    """Return what is kept of an open run; `early` is the header that the list read, and may name its task.
+
+    `see` is called with each step. Raises `CancelledError` if cancelled.
+    """
+    digest = digest_of(document, cancel=cancel, see=see)
     run = document.header
-    see_header(run)
-    derived = run.derived | (listed.header.derived & {"task"})
-    if listed.header.task and not run.task:
-        run = replace(run, task=listed.header.task, derived=derived)
+    derived = run.derived | (early.derived & {"task"})
+    if early.task and not run.task:
+        run = replace(run, task=early.task, derived=derived)
     return KeptRun(
         header_of(header_values(run)),  # the same with and without an index
         digest,

@@ -19,10 +19,10 @@ import gistpoint.sessions as sessions
 from gistpoint.core.canonical import sha256_of_text
 from gistpoint.core.queries import ContentTerm
 from gistpoint.core.running import NEVER, CancelToken
+from gistpoint.sessions.entry_index import EntryIndex
 from gistpoint.sessions.formats import registry
 from gistpoint.sessions.records.folders import run_files, session_files, trial_files
 from gistpoint.sessions.records.model import Run, Step, parts_of
-from gistpoint.sessions.entry_index import EntryIndex
 from gistpoint.sessions.runs.digest import RunDigest
 from gistpoint.sessions.runs.document import RunDocument
 from gistpoint.sessions.runs.kept import KeptRun, header_of, header_values, read_to_its_end
@@ -50,10 +50,10 @@ class WordCollector:
         self._words: set[str] | None = set()
 
     def add(self, text: str) -> None:
-        """Add the words of a text."""
+        """Add the words of a string."""
         if self._words is None:
             return
-        if type(text) is not str:  # a text that was cut: its words are not known
+        if type(text) is not str:  # it was cut, so that its words are not known
             self._words = None
             return
         words = set(_WORD.findall(_folded(text)))
@@ -64,14 +64,14 @@ class WordCollector:
             self._words = None
 
     def add_step(self, step: Step) -> None:
-        """Add the words of all texts of a step, and the names of its tools."""
+        """Add the words of everything in a step, and the names of its tools."""
         for _, _, text in parts_of(step):
             self.add(text)
         for call in step.calls:
             self.add(call.tool)
 
     def add_header(self, run: Run) -> None:
-        """Add the words of the texts of a header."""
+        """Add the words of a header."""
         for text in header_texts(run):
             self.add(text)
 
@@ -83,7 +83,7 @@ class WordCollector:
 
 
 def _folded(text: str) -> str:
-    """Return a text in which letters that a search without regard to case takes for one another are equal."""
+    """Return a string in which letters that a search takes for one another, in any case, are equal."""
     return text.replace("\u0130", "i").replace("\u0131", "i").casefold()
 
 
@@ -95,7 +95,7 @@ def _parts(word: str) -> Iterator[str]:
 
 
 def may_contain(packed: bytes, text: str) -> bool:
-    """Whether a run with these words may contain a text in any case."""
+    """Whether a run with these words may contain a string in any case."""
     known = zlib.decompress(packed).decode("utf-8", "surrogatepass")
     wanted = (part[: _LONGEST_WORD // 2] for part in _WORD.findall(_folded(text)))
     return all(part in known for part in wanted)

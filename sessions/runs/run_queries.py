@@ -52,7 +52,7 @@ class AskedRun(Protocol):
 def _text(
     name: str, text: Callable[[AskedRun], str], *former: str, everywhere: bool = True
 ) -> QueryField[AskedRun]:
-    """Return a field with a text; with `everywhere`, words without a field are also looked for in it."""
+    """Return a field that is compared as text; `everywhere`: words without a field are looked for in it, too."""
     return QueryField(
         name,
         contains=lambda row, key, word: word in text(row).lower(),
@@ -119,7 +119,7 @@ def _has_tool(row: AskedRun, key: str, word: str) -> bool:
 
 
 def _calls_of_tool(row: AskedRun, key: str) -> float:
-    """Return the number of calls of the tools whose names contain a text."""
+    """Return the number of calls of the tools whose names contain a string."""
     if row.kept is None:
         return nan
     tools = row.kept.digest.tools
@@ -214,7 +214,7 @@ FIELDS: tuple[QueryField[AskedRun], ...] = (
 def run_query(
     text: str, kept: Mapping[str, str] | None = None, more: Sequence[QueryField[Any]] = ()
 ) -> RowQuery[Any]:
-    """Return the query over runs that a text describes; `more` are fields that only some callers know.
+    """Return the query over runs that a string describes; `more` are fields that only some callers know.
 
     Raises `QueryError` if it can't be understood.
     """
@@ -260,7 +260,7 @@ class ContentFinder:
 def has_content(
     document: RunDocument, term: ContentTerm, *, headers: bool, cancel: CancelToken = NEVER
 ) -> bool:
-    """Return whether a text is in a run, in any case; `headers` is whether its header is searched too.
+    """Return whether a string is in a run, in any case; `headers` is whether its header is searched too.
 
     Raises `SearchError` if the search takes too long, and `CancelledError` if cancelled.
     """

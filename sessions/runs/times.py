@@ -21,7 +21,7 @@ from gistpoint.sessions.runs.facts import is_of_solver
 from gistpoint.sessions.runs.profile import WORKS, Work, work_of
 
 MOST_TOOLS = 500
-"""The maximum number of tools with sums of their own; the calls of all others are added up together."""
+"""The maximum number of tools with separate sums; the calls of all others are added up together."""
 OTHER_TOOLS = "other tools"
 _NAMED = 3
 """The maximum number of tools that are named for calls whose time can't be divided among them."""

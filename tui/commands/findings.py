@@ -205,7 +205,7 @@ def _opened(
 
     Raises `UserError` if there are none.
     """
-    from gistpoint.tui.commands.runs import print_problems, read_runs
+    from gistpoint.tui.commands.run_list import print_problems, read_runs
 
     problems, seen = list[ListedRun](), set[str]()
     for listed, document, header in read_runs(request.runs, problems):

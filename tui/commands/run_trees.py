@@ -23,7 +23,7 @@ from gistpoint.tui.commands.arguments import JSON, READ_AS, read_files_as
 from gistpoint.tui.commands.command import DONE, NEGATIVE
 from gistpoint.tui.commands.options import CliCommand, argument
 from gistpoint.tui.commands.output import print_json, print_text
-from gistpoint.tui.commands.runs import print_problems, problem_record, read_runs
+from gistpoint.tui.commands.run_list import print_problems, problem_record, read_runs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

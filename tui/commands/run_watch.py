@@ -60,7 +60,8 @@ def watch(request: WatchRuns) -> int:
     settings = review_settings(locations, request.reviewer or getpass.getuser(), blind=request.blind)
 
     def load() -> Any:
-        from gistpoint.tui.screens.review.runs import RunsScreen, row_reader
+        from gistpoint.tui.screens.review.reading_runs import row_reader
+        from gistpoint.tui.screens.review.runs import RunsScreen
         from gistpoint.tui.screens.review.watching import ListWatch
 
         paths = list(request.paths)

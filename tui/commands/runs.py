@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,8 +20,8 @@ from gistpoint.sessions.runs.document import RunDocument
 from gistpoint.sessions.runs.opening import ListedRun, doubt_of, list_runs, open_run, split_name
 from gistpoint.tui.commands.arguments import JSON, READ_AS, WHERE, read_files_as
 from gistpoint.tui.commands.command import DONE, NEGATIVE
-from gistpoint.tui.commands.options import CliCommand, argument, option, reader_of
-from gistpoint.tui.commands.output import drawn_on, print_json, print_text, write_whole
+from gistpoint.tui.commands.options import CliCommand, argument, option
+from gistpoint.tui.commands.output import drawn_on, print_json, write_whole
 from gistpoint.tui.commands.run_list import found_runs, print_problems, problem_record, settled_document
 
 if TYPE_CHECKING:
@@ -68,61 +68,7 @@ def attempt_folder(name: str) -> Path | None:
         return None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ShowRun(Request):
-    """A request to print a run, or one of its steps."""
-
-    recorded: str
-    step: int | None = None
-    json: bool = False
-    profile: bool = False
-    whole: bool = False
-    read_as: str = ""
-
-
-def show(request: ShowRun) -> int:
-    """Print a run, one of its steps, or its profile. Return 1 if the run is doubtful.
-
-    Raises `UserError` if there is no such step, or if both a step and a profile are requested.
-    """
-    read_files_as(request.read_as)
-    if request.profile and request.step is not None:
-        raise UserError(
-            "--profile shows the whole run, but --step shows one step.", hint="Give one of the two."
-        )
-    if request.whole and (request.step is None or request.json):
-        raise UserError("--whole is about the texts of one step.", hint="Give --step too, and not --json.")
-    document = open_named(request.recorded)
-    if request.step is None:
-        settled_document(document)
-    if request.profile:
-        from gistpoint.tui.commands.profiles import print_profile
-
-        print_profile(document, as_json=request.json)
-        return _doubted(document)
-    if request.step is not None and not document.ensure(request.step - 1):
-        count = document.step_count
-        raise UserError(f"{request.recorded} has {plural(count, 'step')}: there is no step {request.step}.")
-    if not request.json:
-        from gistpoint.sessions.runs.rendering import show as lines_of
-
-        limit = None if request.whole else _LONGEST_SHOWN
-        for line in lines_of(document, request.step, limit=limit):
-            # Further lines of a header's value are indented, so that none of them looks like another fact.
-            print_text(line if request.step is not None else line.replace("\n", _CONTINUED))
-    elif request.step is None:
-        from gistpoint.sessions.exports.atif import atif_text
-
-        sys.stdout.writelines(atif_text(document))
-    else:
-        from gistpoint.sessions.exports.atif import atif_step
-
-        document.build()
-        print(json.dumps(atif_step(document, request.step - 1), indent=2))
-    return _doubted(document)
-
-
-def _doubted(document: RunDocument) -> int:
+def doubted(document: RunDocument) -> int:
     """Return the exit code for a run that was read, and warn if it is doubtful."""
     doubt = doubt_of(document)
     if doubt:
@@ -265,7 +211,7 @@ def convert(request: ConvertRun) -> int:
 
 
 def _convert_all(request: ConvertRun) -> int:
-    """Write each run that matches a query to a file of its own in the folder of the output.
+    """Write each run that matches a query to a separate file in the folder of the output.
 
     Raises `UserError` if no folder is named, or if a file there has the name of another.
     """
@@ -382,18 +328,6 @@ def _write_file(target: Path, pieces: Iterable[str], request: ConvertRun) -> Non
 
 
 _RUN = argument("RUN", RUN_HELP)
-SHOW = CliCommand(
-    ShowRun,
-    show,
-    {
-        "recorded": _RUN,
-        "step": option("everything in step N, counted from 1", metavar="N", read=_step_number),
-        "json": option("the run, or the step, as ATIF; a profile as JSON"),
-        "profile": option("the work by time, waste, test runs and context"),
-        "whole": option("with --step, all of each text, however long"),
-        "read_as": READ_AS,
-    },
-)
 SEARCH = CliCommand(
     SearchRuns,
     search,

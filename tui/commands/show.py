@@ -15,7 +15,8 @@ from gistpoint.sessions.runs.document import RunDocument
 from gistpoint.tui.commands.arguments import READ_AS, read_files_as
 from gistpoint.tui.commands.options import CliCommand, argument, option, reader_of
 from gistpoint.tui.commands.output import print_text
-from gistpoint.tui.commands.runs import RUN_HELP, doubted, open_named, settled
+from gistpoint.tui.commands.run_list import settled_document
+from gistpoint.tui.commands.runs import RUN_HELP, doubted, open_named
 
 _LONGEST_SHOWN = 20_000
 """The number of characters from which on a step's text is cut in the middle, without `--whole`."""
@@ -48,12 +49,12 @@ def show(request: ShowRun) -> int:
             "--profile shows the whole run, but --step shows one step.", hint="Give one of the two."
         )
     if request.whole and (request.step is None or request.json):
-        raise UserError("--whole is about the texts of one step.", hint="Give --step too, and not --json.")
+        raise UserError("--whole is about the text of one step.", hint="Give --step too, and not --json.")
     if request.times or request.csv:
         return _print_times(request)
     document = open_named(request.recorded)
     if request.step is None:
-        settled(document)
+        settled_document(document)
     if request.profile:
         from gistpoint.tui.commands.profiles import print_profile
 
@@ -92,7 +93,7 @@ def _print_times(request: ShowRun) -> int:
     other = request.profile or request.step is not None or not request.times
     if other or (request.csv and request.json):
         raise UserError("The times of a run are one output.", hint="Give --times, or --times --csv, alone.")
-    document = settled(open_named(request.recorded))
+    document = settled_document(open_named(request.recorded))
     print_times(document, as_json=request.json, as_csv=request.csv)
     return doubted(document)
 

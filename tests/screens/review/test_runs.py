@@ -25,6 +25,7 @@ from gistpoint.sessions.runs.kept import KeptRun
 from gistpoint.sessions.runs.opening import ListedRun
 from gistpoint.tui.commands.run_list import COLUMNS as PRINTED
 from gistpoint.tui.commands.run_list import FoundRun
+from gistpoint.tui.screens.review.action_tree import ActionTreeScreen
 from gistpoint.tui.screens.review.compare import CompareScreen
 from gistpoint.tui.screens.review.run_pages import RunPages
 from gistpoint.tui.screens.review.run_rows import COLUMNS, GROUPS, RunRow

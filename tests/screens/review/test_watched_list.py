@@ -12,7 +12,8 @@ from screens.settling import until
 from gistpoint.core.locations import Locations
 from gistpoint.tui.commands.review import review_settings
 from gistpoint.tui.review_app import ReviewApp
-from gistpoint.tui.screens.review.runs import RunsScreen, row_reader
+from gistpoint.tui.screens.review.reading_runs import row_reader
+from gistpoint.tui.screens.review.runs import RunsScreen
 from gistpoint.tui.screens.review.screen import ReviewScreen
 from gistpoint.tui.screens.review.watching import ListWatch
 

@@ -13,11 +13,11 @@ def reached(value: str, original: set[int], repair: set[int]) -> ReachedInput:
 
 
 def test_changed_lines_are_those_of_each_version() -> None:
-    before = "a\nb\nc\nd\n"
+    before = b"a\nb\nc\nd\n"
     assert changed_lines(before, before) == (NONE, NONE)
-    assert changed_lines(before, "a\nB\nc\nd\n") == ({2}, {2})
-    assert changed_lines(before, "a\nb\nd\n") == ({3}, {2, 3})
-    assert changed_lines(before, "a\nb\nnew\nc\nd\n") == ({2, 3}, {3})
+    assert changed_lines(before, b"a\nB\nc\nd\n") == ({2}, {2})
+    assert changed_lines(before, b"a\nb\nd\n") == ({3}, {2, 3})
+    assert changed_lines(before, b"a\nb\nnew\nc\nd\n") == ({2, 3}, {3})
 
 
 def test_inputs_that_reach_the_change_come_first_then_rare_ways() -> None:

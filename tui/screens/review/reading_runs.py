@@ -22,6 +22,8 @@ from gistpoint.tui.screens.review.settings import ReviewSettings
 if TYPE_CHECKING:
     from gistpoint.core.queries import ContentTerm, RowQuery
     from gistpoint.sessions.annotations.reviews import ReviewBook
+    from gistpoint.sessions.runs.document import RunDocument
+    from gistpoint.sessions.runs.kept import KeptRun
     from gistpoint.sessions.runs.run_index import RunIndex
 
 _BATCH_S = 0.1
@@ -179,18 +181,46 @@ def _filled(
     title: Callable[[str, bool], str],
     rest: Callable[[object], None],
 ) -> RunRow:
-    from gistpoint.sessions.annotations.settling import first_key, key_of_kept, ruling_on
-    from gistpoint.sessions.runs.cut_files import says_cut
+    from gistpoint.sessions.annotations.settling import first_key
     from gistpoint.sessions.runs.run_index import read_run
 
     try:
         rest(row)
         kept = read_run(row.listed, index, first_key, cancel=cancel, rest=rest)
-        key = key_of_kept(kept, book, partial(open_run, row.name))
+        return _completed(row, kept, partial(open_run, row.name), book, settings, title)
     except CancelledError:
         raise
     except UserError as error:
         return replace(row, listed=replace(row.listed, problem=str(error)))
+
+
+def row_reader(settings: ReviewSettings) -> Callable[[RunRow, RunDocument], RunRow]:
+    """Return a function that completes the row of an open run with the annotations as they are now."""
+    from gistpoint.sessions.annotations.settling import first_key
+    from gistpoint.sessions.runs.kept import kept_of
+
+    book, title = _book(settings), cache(partial(_title, locations=settings.locations))
+
+    def read(row: RunRow, document: RunDocument) -> RunRow:
+        kept = kept_of(document, row.header, first_key)
+        return _completed(row, kept, lambda: document, book, settings, title)
+
+    return read
+
+
+def _completed(
+    row: RunRow,
+    kept: KeptRun,
+    reopened: Callable[[], RunDocument],
+    book: ReviewBook,
+    settings: ReviewSettings,
+    title: Callable[[str, bool], str],
+) -> RunRow:
+    """Return the row of a run that was read to its end, with the reviewer's annotations."""
+    from gistpoint.sessions.annotations.settling import key_of_kept, ruling_on
+    from gistpoint.sessions.runs.cut_files import says_cut
+
+    key = key_of_kept(kept, book, reopened)
     header, review = kept.settled(ruling_on(book, key)), book.review(key, settings.reviewer)
     header = replace(header, task=header.task or row.header.task)
     hides = review.hides_outcome or (settings.blind and review.verdict is None)
