@@ -139,7 +139,14 @@ COMMANDS = (
     ),
     CommandRow("participant", "", "participant:PARTICIPANT", screen=True),
     CommandRow("runs", "list recorded runs, of people and agents, in any known format", "run_list:LIST"),
-    CommandRow("show", "print a recorded run, or one step of it", "runs:SHOW"),
+    CommandRow("runs compare", "compare the runs of each task: what each tried first", "run_trees:COMPARE"),
+    CommandRow(
+        "runs watch",
+        "list runs while they are being written, new failures first",
+        "run_watch:WATCH",
+        screen=True,
+    ),
+    CommandRow("show", "print a recorded run, or one step of it", "show:SHOW"),
     CommandRow("search", "search recorded runs", "runs:SEARCH"),
     CommandRow("convert", "write a recorded run in another format", "runs:CONVERT"),
     CommandRow("replay", "repeat the tool calls of a recorded run, and compare", "replay:REPLAY"),
@@ -275,6 +282,7 @@ SECTIONS = {
     "Review": (
         "review",
         "reviews",
+        "findings",
         "runs",
         "runs compare",
         "runs watch",

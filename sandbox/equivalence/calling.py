@@ -92,6 +92,8 @@ class ReplayOutcome(msgspec.Struct, frozen=True):
     """The hash of the result alone."""
     after: str = ""
     """A string that shows the arguments after the call."""
+    is_given: bool = False
+    """Whether the result is one of the arguments itself, not a copy."""
 
 
 @dataclass(slots=True)

@@ -73,7 +73,14 @@ class _Pair:
 
     @property
     def differs(self) -> bool:
-        return (self.original.kind, self.original.hash) != (self.repair.kind, self.repair.hash)
+        if (self.original.kind, self.original.hash) != (self.repair.kind, self.repair.hash):
+            return True
+        return self.shares_an_argument
+
+    @property
+    def shares_an_argument(self) -> bool:
+        """Whether only the repair returns an argument itself, which its caller may change (decision 182)."""
+        return self.repair.is_given and not self.original.is_given
 
 
 class SandboxEquivalenceTester:
@@ -301,7 +308,9 @@ class _FunctionComparison:
     def _example(self, differing: Sequence[_Pair]) -> DifferingCall:
         pair = self._smallest(differing)
         original, repair = pair.original.shown, pair.repair.shown
-        if pair.original.alone and pair.original.alone == pair.repair.alone:
+        if original == repair and pair.shares_an_argument:
+            original, repair = f"{original}, a new object", f"{repair}, the argument itself"
+        elif pair.original.alone and pair.original.alone == pair.repair.alone:
             original = f"{original}, and leaves {pair.original.after}"
             repair = f"{repair}, and leaves {pair.repair.after}"
         inside = "..." if pair.values is None else ", ".join(map(written, pair.values))

@@ -461,7 +461,7 @@ def _bounded(text: str) -> str:
     return text if len(text) <= _SHOWN else text[: _SHOWN - 3] + "..."
 
 
-def outcome(function: Any, shape: list[Any], values: list[Any], limit_s: float) -> dict[str, str]:
+def outcome(function: Any, shape: list[Any], values: list[Any], limit_s: float) -> dict[str, Any]:
     """Call the function within `limit_s` seconds, and return the outcome.
 
     The keys are `kind` (`value`, `raised`, `late`, or `lost` if the outcome can't be compared), `shown` (a
@@ -478,9 +478,12 @@ def outcome(function: Any, shape: list[Any], values: list[Any], limit_s: float) 
     _GIVEN.update(_functions(values, 0))
     signal.signal(signal.SIGALRM, late)
     signal.setitimer(signal.ITIMER_REAL, limit_s)
+    is_given = False
     try:
         try:
-            text = canonical(_called(function, shape, values), 0, ())
+            result = _called(function, shape, values)
+            is_given = _is_given(result, values)
+            text = canonical(result, 0, ())
             kind, shown = "value", text
         except (Late, Unequal):
             raise
@@ -504,10 +507,24 @@ def outcome(function: Any, shape: list[Any], values: list[Any], limit_s: float) 
     digest = hashlib.sha256(f"{kind}\0{text}\0{after}".encode("utf-8", "backslashreplace")).hexdigest()
     alone = hashlib.sha256(f"{kind}\0{text}".encode("utf-8", "backslashreplace")).hexdigest()
     found = {"kind": kind, "shown": _bounded(shown), "hash": digest, "alone": alone, "after": _bounded(after)}
-    return found
+    return {**found, "is_given": is_given}
 
 
-def _with_lines(path: str, call: Callable[[], dict[str, str]]) -> tuple[dict[str, str], list[int]]:
+def _is_given(result: Any, values: list[Any]) -> bool:
+    """Whether a result is one of the arguments itself, and can be changed by whoever holds either."""
+    if isinstance(result, (type, types.ModuleType, types.FunctionType, types.MethodType)):
+        return False
+    if not isinstance(result, (list, dict, set, bytearray)) and not hasattr(result, "__dict__"):
+        return False
+    inside = [part for value in values for part in (value.values() if type(value) is dict else _parts(value))]
+    return any(result is value for value in (*values, *inside))
+
+
+def _parts(value: Any) -> list[Any]:
+    return list(value) if type(value) in (list, tuple) else []
+
+
+def _with_lines(path: str, call: Callable[[], dict[str, Any]]) -> tuple[dict[str, Any], list[int]]:
     """Return the outcome of a call, and the lines of the file at `path` that it reached, sorted."""
     tracer = LineTracer(path, lambda frame: None, ())
     tracer.start()

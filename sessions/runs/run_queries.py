@@ -52,7 +52,7 @@ class AskedRun(Protocol):
 def _text(
     name: str, text: Callable[[AskedRun], str], *former: str, everywhere: bool = True
 ) -> QueryField[AskedRun]:
-    """Return a field that is compared as text; `everywhere`: words without a field are looked for in it, too."""
+    """Return a field that is compared as text; if `everywhere`, words without a field are sought in it."""
     return QueryField(
         name,
         contains=lambda row, key, word: word in text(row).lower(),

@@ -66,6 +66,14 @@ def counts(words):
 
 def never_called(): return 1
 
+def union(first, *others):
+    if not others:
+        return first[:]
+    return list(dict.fromkeys([*first, *sum(others, [])]))
+
+def itself(items):
+    return items
+
 def opened(code):
     if code[0] != 17:
         return "closed"
@@ -109,6 +117,8 @@ def test_later(): assert asyncio.run(mod.later(1)) == 2
 def test_chance(): assert mod.chance(1)
 def test_lock(): assert mod.takes_a_lock(threading.Lock()) == 1
 def test_outer(): assert mod.outer(1) == 2
+def test_union(): assert mod.union([1]) == [1] and mod.union([1], [2, 1]) == [1, 2]
+def test_itself(): assert mod.itself([1]) == [1]
 def test_opened(): assert mod.opened([1, 2, 3]) == "closed"
 def test_door(): assert not mod.Door(1, 2, 3).is_open()
 """
@@ -214,6 +224,21 @@ def test_a_fault_behind_several_conditions_is_found(
     found = compare({qualname: code}).example
     assert found is not None
     assert (found.call, (found.original, found.repair)) == (call, answers)
+
+
+@on_one_backend
+def test_a_repair_that_returns_an_argument_in_place_of_a_copy_differs(compare: Compare) -> None:
+    joined = "list(dict.fromkeys([*first, *sum(others, [])]))"
+    shared = f"def union(first, *others):\n    return {joined} if others else first"
+    found = compare({"union": shared}).example
+    assert found is not None
+    assert (found.call, found.original, found.repair) == (
+        "union([], ())",
+        "[], a new object",
+        "[], the argument itself",
+    )
+    # A copy in place of the argument is as good.
+    assert compare({"itself": "def itself(items):\n    return [*items]"}).verdict is Equivalence.EQUIVALENT
 
 
 @on_one_backend

@@ -32,7 +32,8 @@ WORDS: tuple[KeyWord, ...] = (
         "n N",
         "next and previous match, change, difference or hit",
         "code.next_match code.previous_match diff.next_hunk diff.previous_hunk go.hit go.hit_before"
-        " compare.difference compare.difference_back ways.difference ways.difference_back",
+        " compare.difference compare.difference_back ways.difference ways.difference_back"
+        " labelling.quote labelling.quote_before",
     ),
     KeyWord(
         "right_square_bracket left_square_bracket",
@@ -150,9 +151,9 @@ WORDS: tuple[KeyWord, ...] = (
         "escape q ctrl+l ctrl+c",
         "back, leave, stop what is running",
         "home.leave tour.leave dialog.cancel attempt.cancel attempt.leave summary.home editor.leave find.end"
-        " blind.leave glance.leave verdict.leave watch.leave runs.back runs.leave hits.leave review.back"
-        " review.leave compare.leave validate.back validate.leave profiles.leave ways.leave search.close"
-        " campaign.leave campaign.stop console.back_out",
+        " blind.leave glance.leave labelling.leave verdict.leave watch.leave runs.back runs.leave hits.leave"
+        " review.back review.leave compare.leave validate.back validate.leave profiles.leave ways.leave"
+        " search.close campaign.leave campaign.stop console.back_out",
     ),
     KeyWord("ctrl+g", "give up the task", "attempt.end study.no_task"),
     KeyWord("ctrl+underscore ctrl+slash", "comment lines out, or uncomment them", "editor.comment"),
