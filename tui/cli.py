@@ -393,10 +393,10 @@ def _with_new_name(words: Sequence[str]) -> list[str]:
         if tuple(words[: len(old)]) == old:
             print(f"`gistpoint {' '.join(old)}` is called `gistpoint {new}` now.", file=sys.stderr)
             return [*new.split(), *words[len(old) :]]
-    return [" ".join(words[:2]), *words[2:]] if " ".join(words[:2]) in _TWO_WORDS else [*words]
+    return [" ".join(words[:2]), *words[2:]] if " ".join(words[:2]) in TWO_WORDS else [*words]
 
 
-_TWO_WORDS = frozenset(
+TWO_WORDS = frozenset(
     row.name for row in COMMANDS if row.name.partition(" ")[0] in {other.name for other in COMMANDS}
 )
 """The commands of two words of which the first one is a command too; the parser takes them for one word."""

@@ -233,7 +233,7 @@ def test_a_participants_copy_names_nobody_and_is_what_they_agreed_to(tmp_path: P
     assert "P1" not in first.name + second.name
     assert stat.S_IMODE(first.stat().st_mode) == 0o600
     (root / "texts" / "consent.md").write_text("Another text.", encoding="utf-8")
-    with pytest.raises(StudyError, match="was changed since"):
+    with pytest.raises(StudyError, match="has changed since"):
         copy_for(machine.open(root), "P1")
     with pytest.raises(StudyError, match="has not agreed"):
         copy_for(folder, "P2")
