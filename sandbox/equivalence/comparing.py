@@ -242,7 +242,8 @@ class _FunctionComparison:
         """Return the description of the object at a place in a recorded call's arguments, or None."""
         found: Encoded = ["l", self.described.get(call, [])]
         for step in way:
-            inside = dict(attributes_of(found)) if isinstance(step, str) else dict(enumerate(members(found)))
+            inside: dict[int | str, Encoded] = {}
+            inside.update(attributes_of(found) if isinstance(step, str) else enumerate(members(found)))
             if step not in inside:
                 return None
             found = inside[step]

@@ -35,18 +35,22 @@ class AskedRun(Protocol):
     @property
     def name(self) -> str:
         """The name that opens the run."""
+        ...
 
     @property
     def header(self) -> Run:
         """The header."""
+        ...
 
     @property
     def kept(self) -> KeptRun | None:
         """What is kept of the run; None until it was read to its end."""
+        ...
 
     @property
     def hides(self) -> bool:
         """Whether model and outcome are hidden."""
+        ...
 
 
 def _text(

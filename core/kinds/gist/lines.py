@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from copy import copy
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import Any
 
 from gistpoint.core.code.parsing import DefinitionNode
 
@@ -269,7 +270,8 @@ def header_text(statement: ast.stmt) -> str:
     if _BODIES.isdisjoint(fields):
         return ast.unparse(statement)
     # All fields at once: since Python 3.15, a statement can't be made without those that it requires.
-    shell = type(statement)(**{name: [] if name in _BODIES else value for name, value in fields.items()})
+    without_bodies: dict[str, Any] = {n: [] if n in _BODIES else value for n, value in fields.items()}
+    shell = type(statement)(**without_bodies)
     return ast.unparse(ast.copy_location(shell, statement))
 
 
