@@ -29,9 +29,8 @@ from gistpoint.sandbox.equivalence.encoded import (
     Encoded,
     as_example,
     as_input,
-    attributes_of,
     calls_in,
-    members,
+    part_at,
     written,
 )
 from gistpoint.sandbox.equivalence.hints import Hints, hints_of
@@ -240,13 +239,11 @@ class _FunctionComparison:
 
     def _described_at(self, call: int, way: Sequence[int | str]) -> Encoded | None:
         """Return the description of the object at a place in a recorded call's arguments, or None."""
-        found: Encoded = ["l", self.described.get(call, [])]
+        found: Encoded | None = ["l", self.described.get(call, [])]
         for step in way:
-            inside: dict[int | str, Encoded] = {}
-            inside.update(attributes_of(found) if isinstance(step, str) else enumerate(members(found)))
-            if step not in inside:
-                return None
-            found = inside[step]
+            if found is None:
+                break
+            found = part_at(found, step)
         return found
 
     def _not_comparable(self, reason: str, passed_over: int) -> EquivalenceReport:

@@ -48,6 +48,14 @@ def members(value: Encoded) -> list[Encoded]:
     return []
 
 
+def part_at(value: Encoded, step: int | str) -> Encoded | None:
+    """Return the member at a place, or the attribute with a name; None if there is none."""
+    if isinstance(step, str):
+        return next((part for name, part in attributes_of(value) if name == step), None)
+    inside = members(value)
+    return inside[step] if 0 <= step < len(inside) else None
+
+
 def calls_in(value: Encoded) -> Iterator[int]:
     """Yield the number of the recorded call from which each object in a value comes."""
     if value[0] == "o":
