@@ -82,6 +82,11 @@ CALLS: Mapping[str, tuple[str, ...]] = {
     "reviews summary": (".",),
     "reviews merge": (".",),
     "reviews agreement": ("a", "b"),
+    "runs compare": (".",),
+    "runs watch": (".", "--for", "1"),
+    "findings judge": ("rubric.toml", ".", "--judge-model", "m", "--dry-run"),
+    "findings read": ("rubric.toml", ".", "--reader", "r"),
+    "findings report": ("rubric.toml", "."),
     "doctor": (),
     "store use": ("files",),
     "store init": (),
@@ -276,6 +281,12 @@ def template(place: Path) -> Case:
     (folder / "gist.py").write_text("print(1)\n")
     (folder / "records.json").write_text("[]\n")
     (folder / "predictions.json").write_text("[]\n")
+    (folder / "rubric.toml").write_text(
+        'name = "r"\n[[label]]\nid = "x"\ndefinition = "It waits."\n[[label]]\nid = "y"\n'
+        'coded = "computed"\nfact = "no_edit"\n'
+    )
+    run = (code.parents[1] / "home" / "data" / "attempts").glob("*/journal.jsonl")
+    (folder / "run.jsonl").write_bytes(next(run).read_bytes())
     attempts = home / "data" / "attempts"
     return Case(home, folder, next(path.parent.name for path in attempts.glob("*/journal.jsonl")))
 
