@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import hashlib
 import io
+import json
 import os
 import shutil
 import tarfile
@@ -190,15 +191,27 @@ def _is_passing(name: str) -> bool:
 
 
 def _add_file(tar: tarfile.TarFile, name: str, path: Path) -> BackupFile:
-    """Add a file as it is now. Of a log, only whole lines are added: others were never acknowledged."""
+    """Add a file as it is now. Of a log, only whole lines are added: others were never acknowledged.
+
+    A last line is also whole without a line break if it is valid JSON, as an editor may have left it.
+    """
     with opened_regular(path, links=False) as file:
         size = os.fstat(file.fileno()).st_size
         if path.suffix == ".jsonl":
             data = file.read(size)
-            return _add(tar, name, data[: data.rfind(b"\n") + 1])
+            whole = data.rfind(b"\n") + 1
+            return _add(tar, name, data if _is_json_object(data[whole:]) else data[:whole])
         hashed = _Hashed(file)
         tar.addfile(_member(name, size), hashed)
         return BackupFile(name, size, hashed.digest.hexdigest())
+
+
+def _is_json_object(line: bytes) -> bool:
+    """Whether a line is a JSON object, which no beginning of one is."""
+    try:
+        return isinstance(json.loads(line), dict)
+    except (ValueError, RecursionError):
+        return False
 
 
 def _add(tar: tarfile.TarFile, name: str, data: bytes) -> BackupFile:

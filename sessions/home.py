@@ -74,6 +74,11 @@ def require_known(mark: bytes, where: str, program: str) -> None:
         version, writer = None, "unknown"
     if type(version) is int and version <= VERSION:
         return
+    if version is None:
+        raise HomeError(
+            f"The mark of {where} ({MARK}) is damaged, or a newer gistpoint wrote it in another form.",
+            hint=f"If no newer version was used here, delete {MARK} in the data folder. Nothing was changed.",
+        )
     raise HomeError(
         f"{where} was written by a newer gistpoint ({writer}), and this is version {program}, which would"
         " not understand everything in it.",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from gistpoint.core.errors import EndpointError, extra_hint
 from gistpoint.core.ports import ChatModel
 from gistpoint.sandbox.endpoints.settings import EndpointSettings
 
@@ -16,6 +17,17 @@ def chat_model_at(settings: EndpointSettings, gate: HostGate | None = None) -> C
 
     Raises `EndpointError` if the package for its API is not installed.
     """
+    try:
+        return _made(settings, gate)
+    except ModuleNotFoundError as error:
+        extra = settings.api if settings.api in ("anthropic", "gemini") else "llm"
+        raise EndpointError(
+            f"Chat models need packages that are not installed, such as {error.name}.",
+            hint=extra_hint(extra),
+        ) from error
+
+
+def _made(settings: EndpointSettings, gate: HostGate | None) -> ChatModel:
     # Imported here, since each of them needs the packages of its own extra.
     if settings.api == "anthropic":
         from gistpoint.sandbox.endpoints.anthropic_messages import AnthropicModel

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import secrets
 import uuid
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -53,8 +54,11 @@ class JudgingPlan:
 
     @property
     def names(self) -> list[str]:
-        """The names of the runs that have to be read, in random order."""
-        return [self.missing[key] for key in drawn(self.missing, 0, "judged")]
+        """The names of the runs that have to be read, in an order that is another in each call.
+
+        Runs that a model refuses would otherwise come first each time, and keep it from all others.
+        """
+        return [self.missing[key] for key in drawn(self.missing, secrets.randbits(32), "judged")]
 
     @property
     def prompt_tokens(self) -> int:

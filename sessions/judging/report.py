@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from gistpoint.core.analysis.prevalence import JudgedRun, Prevalence, prevalence
 from gistpoint.core.judging.addressing import Addressing, addressing_in
 from gistpoint.core.judging.answers import RunAnswer
 from gistpoint.core.judging.quotes import QuotePlace
@@ -17,6 +16,9 @@ from gistpoint.sessions.judging.hand_labels import SECOND
 from gistpoint.sessions.judging.judgements import HandLabel, JudgementBook, LabelPart
 from gistpoint.sessions.judging.judging import answers_for
 from gistpoint.sessions.judging.run_texts import RunText
+
+if TYPE_CHECKING:
+    from gistpoint.core.analysis.prevalence import JudgedRun, Prevalence
 
 LONGEST_SHOWN_QUOTE = 300
 
@@ -131,6 +133,8 @@ def report_of(runs: Sequence[CodedRun], rubric: Rubric, judge: str, reader: str)
 
 
 def _row(runs: Sequence[CodedRun], label: RubricLabel) -> LabelRow:
+    from gistpoint.core.analysis.prevalence import JudgedRun, prevalence
+
     judged = [run for run in runs if label.id in run.answers]
     answers = [run.answers[label.id] for run in judged]
     found = [
@@ -156,6 +160,8 @@ def _row(runs: Sequence[CodedRun], label: RubricLabel) -> LabelRow:
 
 def _of_fact(runs: Sequence[JudgedRun]) -> Prevalence:
     """Return the share of runs with a fact that nobody labelled: what was computed is right by definition."""
+    from gistpoint.core.analysis.prevalence import prevalence
+
     found = prevalence([replace(run, label=run.judged) for run in runs])
     return replace(found, labels=0, present=0, kappa=None, squared_correlation=None, more_labels=None)
 

@@ -104,7 +104,7 @@ def may_contain(packed: bytes, text: str) -> bool:
 def state_of(path: Path) -> str | None:
     """Return the state of a file, or of all files of a run that has several; None if there is no such file.
 
-    It consists of the inode, size and time of change of each, and of the version of the readers.
+    It consists of the place, device, inode, size and times of each, and of the version of the readers.
     """
     try:
         own = path.stat()
@@ -135,7 +135,9 @@ def _neighbours(path: Path) -> list[Path]:
 
 
 def _state(path: Path, found: os.stat_result) -> str:
-    return f"{path}\0{found.st_ino}:{found.st_size}:{found.st_mtime_ns}"
+    # A relative path names another file in another folder, and only the time of change can't be set back.
+    times = f"{found.st_mtime_ns}:{found.st_ctime_ns}"
+    return f"{path.absolute()}\0{found.st_dev}:{found.st_ino}:{found.st_size}:{times}"
 
 
 def readers_version() -> str:

@@ -207,12 +207,20 @@ def _opened(
     """
     from gistpoint.tui.commands.run_list import print_problems, read_runs
 
-    problems, seen = list[ListedRun](), set[str]()
+    problems, seen, copies = list[ListedRun](), set[str](), list[str]()
     for listed, document, header in read_runs(request.runs, problems):
         text = run_text(listed.name, document, header, cancel=cancel)
-        if text.key not in seen:
+        if text.key in seen:
+            copies.append(listed.name)
+        else:
             seen.add(text.key)
             yield text, document, header
+    if copies and not quiet:
+        names = visible_line(", ".join(copies[:_MOST_NAMED]))
+        print(
+            f"gistpoint: {plural(len(copies), 'run')} left out that begin like another one, such as {names}.",
+            file=sys.stderr,
+        )
     if not quiet or not seen:
         print_problems(problems, request.runs, DONE)
     if not seen:
@@ -324,7 +332,7 @@ class ReportFindings(Request):
 
 
 def report(request: ReportFindings) -> int:
-    """Print the report. Raises `UserError` without runs."""
+    """Print the report. Raises `UserError` without runs, or if the extra `study` is not installed."""
     locations, rubric = Locations.of_user(), _rubric(request.of)
     store = _store(locations)
     _merge(store, request.merge)
@@ -332,7 +340,12 @@ def report(request: ReportFindings) -> int:
     judged, reader = _judge_name(request.of, book), _reader_name(request.reader)
     with ProgressLine(quiet=request.json) as progress, interruptible(progress) as cancel:
         runs = [coded for _, coded in _coded(request.of, rubric, book, judged, reader, cancel)]
-    found = report_of(runs, rubric, judged, reader)
+    try:
+        found = report_of(runs, rubric, judged, reader)
+    except ModuleNotFoundError as error:
+        from gistpoint.core.analysis.running import missing_extra
+
+        raise missing_extra(error) from error
     if request.json:
         print_json("gistpoint.findings/1", report_json(found))
     elif request.csv == "labels":

@@ -235,3 +235,20 @@ def test_a_backup_of_a_newer_home_is_refused(
     monkeypatch.undo()
     with pytest.raises(HomeError, match=r"newer gistpoint \(9\.0\)"):
         restore_backup(locations_in(tmp_path / "other"), tmp_path / "b.tar.zst", "1", UNATTENDED)
+
+
+def test_a_whole_last_line_without_a_line_break_is_kept(
+    home: Locations, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    logs = home.data / "judgements"
+    logs.mkdir(parents=True)
+    whole, torn = b'{"a": 1}\n{"b": 2}', b'{"a": 1}\n{"b": '
+    (logs / "whole.jsonl").write_bytes(whole)
+    (logs / "torn.jsonl").write_bytes(torn)
+    archive = tmp_path / "backup.tar.zst"
+    make_backup(home, archive, "1", UNATTENDED)
+    monkeypatch.setenv("GISTPOINT_HOME", str(tmp_path / "other"))
+    other = Locations.of_user()
+    restore_backup(other, archive, "1", UNATTENDED)
+    assert (other.data / "judgements" / "whole.jsonl").read_bytes() == whole
+    assert (other.data / "judgements" / "torn.jsonl").read_bytes() == b'{"a": 1}\n'

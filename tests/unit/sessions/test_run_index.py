@@ -339,3 +339,23 @@ def test_the_other_commands_take_queries_too(
     assert "--where needs the runs" in capsys.readouterr().err
     cli.main(["reviews", "export", runs, "--where", where])
     assert capsys.readouterr().out.startswith("path,task,")
+
+
+def test_times_and_sizes_that_were_set_back_are_no_reason_to_trust(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = tmp_path / "a" / "run.jsonl"
+    run.parent.mkdir()
+    run.write_text("one")
+    known, before = run.stat(), state_of(run)
+    run.write_text("two")
+    os.utime(run, ns=(known.st_atime_ns, known.st_mtime_ns))
+    assert run.stat().st_mtime_ns == known.st_mtime_ns
+    assert state_of(run) != before
+    monkeypatch.chdir(run.parent)
+    here = state_of(Path("run.jsonl"))
+    assert here == state_of(run)
+    (tmp_path / "b").mkdir()
+    os.link(run, tmp_path / "b" / "run.jsonl")
+    monkeypatch.chdir(tmp_path / "b")
+    assert state_of(Path("run.jsonl")) != here

@@ -6,6 +6,8 @@ import csv
 import io
 import json
 import re
+import subprocess
+import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -334,3 +336,25 @@ def test_attempts_of_a_study_are_sent_only_with_the_consent_for_it(
 def test_labelling_needs_a_terminal(words: list[str], capsys: Captured) -> None:
     assert cli.main(["findings", "read", *words]) == cli.MISTAKE
     assert "gistpoint findings report prints what was found" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("missing", "more", "extra"),
+    [
+        ("numpy", ["report"], "study"),
+        ("httpx2", ["judge", "--yes"], "llm"),
+        ("openai", ["judge", "--yes"], "llm"),
+    ],
+)
+def test_a_missing_extra_is_named_in_two_lines(
+    words: list[str], missing: str, more: list[str], extra: str
+) -> None:
+    """In a process of its own, since these packages are imported already."""
+    name = ["--judge-model", "m"] if "judge" in more else []
+    call = ["findings", more[0], *words, *name, *more[1:]]
+    code = f"import sys; sys.modules[{missing!r}] = None; from gistpoint.tui import cli"
+    code += f"; sys.exit(cli.main({call!r}))"
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert ended.returncode == 2, ended.stderr
+    assert "Traceback" not in ended.stderr
+    assert f"gistpoint[{extra}]" in ended.stderr
