@@ -152,6 +152,11 @@ class StudyText(TextView):
         self._show_rest()
 
     @property
+    def is_at_end(self) -> bool:
+        """Whether the end of the text is on the screen now."""
+        return self.size.height > 0 and not self._left
+
+    @property
     def _left(self) -> int:
         return max(0, self.max_scroll_y - round(self.scroll_y))
 
@@ -166,7 +171,7 @@ class StudyText(TextView):
 
     def _follow(self) -> None:
         """Note whether the end is on the screen, and show how many lines are still below."""
-        self.was_read = self.was_read or (self.size.height > 0 and not self._left)
+        self.was_read = self.was_read or self.is_at_end
         self._show_rest()
 
     def watch_scroll_y(self, old_value: float, new_value: float) -> None:

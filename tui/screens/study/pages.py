@@ -114,7 +114,8 @@ class ConsentPage(StudyPage):
         If not, show what is missing.
         """
         text = self.query_one(StudyText)
-        if not text.was_read:
+        # A key that is pressed right after the page was drawn comes before that is noted.
+        if not (text.was_read or text.is_at_end):
             text.warn("Read the text to its end first")
             text.focus()
             return False
