@@ -301,7 +301,7 @@ def _target(name: str, into: dict[str, Path], where: str) -> Path:
 
 
 def _copied(source: IO[bytes], target: Path | None) -> str:
-    """Copy a file unless there is no target, and return its hash."""
+    """Return the hash of a file, and copy it to the target, if there is one."""
     digest = hashlib.sha256()
     with ExitStack() as opened:
         file = None

@@ -186,7 +186,7 @@ class EntryIndex:
                 with suppress(OSError):
                     self._path.unlink()
             except (sqlite3.Error, UnicodeError, OverflowError):
-                pass  # a key that is no text for SQLite, such as one with half of a surrogate pair
+                pass  # SQLite refuses the key, such as one with half of a surrogate pair
             return None
 
     def _give_up(self) -> None:

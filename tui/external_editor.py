@@ -20,7 +20,7 @@ _LAST_LOOK_S = 10.0
 
 
 class ExternalEditorError(UserError):
-    """Text that can't be edited externally: there is no editor, it failed, or its file is not text."""
+    """Text can't be edited externally: no editor was found, it failed, or its file is not text."""
 
 
 def editor_command() -> list[str]:

@@ -30,7 +30,7 @@ class PassedTests(msgspec.Struct, frozen=True):
 
 
 class ShownAttempt(msgspec.Struct, frozen=True, kw_only=True):
-    """An attempt at one moment, without its text. By default, one that has not begun."""
+    """A snapshot of an attempt, without its text. The defaults describe an attempt that has not begun."""
 
     begun: bool = False
     unit: str = "tool use"

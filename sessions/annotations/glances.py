@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Annotated
 
 import msgspec
 
 from gistpoint.core.corruption.blind import BlindAnswer, GlanceVerdict, ShownVersion
 from gistpoint.core.errors import UserError
 from gistpoint.core.operations import Operation, Text, standing
+from gistpoint.core.tasks.fields import Count, Positive
 from gistpoint.sessions.annotations.side_files import Book, Codec
 
 MODEL = "model "
@@ -49,9 +49,6 @@ CODEC = Codec(
     kinds=frozenset(GlanceOperationKind),
 )
 
-Natural = Annotated[int, msgspec.Meta(ge=0)]
-Positive = Annotated[int, msgspec.Meta(ge=1)]
-
 
 class ReadingData(msgspec.Struct, frozen=True, omit_defaults=True):
     """Data of `reading`."""
@@ -65,14 +62,14 @@ class ReadingData(msgspec.Struct, frozen=True, omit_defaults=True):
     seed: int = 0
     round: Positive = 1
     """The number of the round, from 1; each round of a seed shows the same versions in another order."""
-    line: Natural = 0
+    line: Count = 0
     """The line that was marked, from 1; 0 if none was."""
     hit: bool = False
     """Whether the version is the corrupted one and the line is the changed one."""
     words: str = ""
     limit_s: float = 0.0
     """The seconds after which the code was hidden; 0 if it was not."""
-    looked_ms: Natural = 0
+    looked_ms: Count = 0
     cost_usd: float | None = None
     """The cost of a model's answer in US dollars; None if it is unknown."""
     prompt_sha256: str = ""

@@ -6,7 +6,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
 
 import msgspec
 
@@ -14,6 +13,7 @@ from gistpoint.core.errors import UserError
 from gistpoint.core.judging.answers import PieceAnswer
 from gistpoint.core.operations import Operation, Text, standing
 from gistpoint.core.ports import TimeSource
+from gistpoint.core.tasks.fields import Count, Positive
 from gistpoint.sessions.annotations.side_files import Book, Codec, SideFileStore
 
 
@@ -57,9 +57,6 @@ CODEC = Codec(
     kinds=frozenset(JudgementKind),
 )
 
-Natural = Annotated[int, msgspec.Meta(ge=0)]
-Positive = Annotated[int, msgspec.Meta(ge=1)]
-
 
 class PieceData(msgspec.Struct, frozen=True, omit_defaults=True):
     """Data of `piece`."""
@@ -69,11 +66,11 @@ class PieceData(msgspec.Struct, frozen=True, omit_defaults=True):
     most: Positive
     """The maximum length, in characters, of the pieces into which the run was divided."""
     answers: tuple[PieceAnswer, ...]
-    number: Natural = 0
+    number: Count = 0
     prompt_sha256: str = ""
     """The hash of the instructions, without the codebook."""
     cost_usd: float | None = None
-    tokens: Natural = 0
+    tokens: Count = 0
 
 
 class HandLabelData(msgspec.Struct, frozen=True, omit_defaults=True):

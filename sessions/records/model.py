@@ -225,7 +225,7 @@ class Step:
     asked: float | None = None
     """When the model was asked for the reply; None if the format records only when it came."""
     replied: float | None = None
-    """When the last part of the reply came; None if `started` is that time, or if there is no reply."""
+    """When the last part of the reply arrived; None if that is `started`, or if there is no reply."""
     tokens: Tokens = field(default_factory=Tokens)
     cost: float | None = None
     """The cost in US dollars; None if it is not recorded."""

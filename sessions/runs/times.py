@@ -339,7 +339,9 @@ def _sound(seconds: float | None) -> float | None:
 
 
 def _of_calls(step: Step, replied: float | None) -> tuple[float | None, float]:
-    """Return the seconds of a step's calls, None if unknown, and those before its end that are no call's.
+    """Return the duration of a step's calls, and the rest of the time until its end, in seconds.
+
+    The duration is None if it is unknown.
 
     Recorded durations are preferred to the time until the last result, in which a user may have been asked
     for permission. Calls at the same time can't take longer together than that.

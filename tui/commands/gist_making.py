@@ -102,7 +102,7 @@ class NewGists(Request):
     def asked(self) -> MakeGists:
         """Return the requested gists, with the command at the end of the line added.
 
-        With an image, there is no source, so the first word belongs to the command.
+        An image replaces the source, so the first word belongs to the command.
         """
         command = [self.source, *self.command] if self.origin.image else self.command
         if not any(command):

@@ -162,10 +162,7 @@ def _label_words(review: Review) -> list[str]:
 def _print_runs(request: ListRuns, found: list[FoundRun], problems: list[ListedRun], not_read: int) -> None:
     groups = _groups(found, GROUPS[request.group]) if request.group else None
     if request.json:
-        rows = [_row(item) for item in found]
-        unread = {"problems": [problem_record(item) for item in problems], "files_not_read": not_read}
-        grouped = {} if groups is None else {"groups": [_group_record(*group) for group in groups.items()]}
-        print_json("gistpoint.runs/1", {"runs": rows, **grouped, **unread})
+        _print_json(groups, found, problems, not_read)
     elif request.csv:
         _print_csv(groups, found)
     elif groups is not None:
@@ -173,10 +170,30 @@ def _print_runs(request: ListRuns, found: list[FoundRun], problems: list[ListedR
         print_table(headings, [_group_row(name, members) for name, members in groups.items()])
     elif found:
         print_records(COLUMNS, found)
-    elif request.where:
+    else:
+        _print_nothing_found(request, problems)
+
+
+def _print_nothing_found(request: ListRuns, problems: list[ListedRun]) -> None:
+    """Print why the list is empty, unless the problems say so."""
+    if request.where:
         print("No run matches the query.")
     elif not problems:
         print(f"There is no recorded run in {visible_line(', '.join(request.paths))}.")
+
+
+def _print_json(
+    groups: dict[str, list[FoundRun]] | None,
+    found: list[FoundRun],
+    problems: list[ListedRun],
+    not_read: int,
+) -> None:
+    values: dict[str, Any] = {"runs": [_row(item) for item in found]}
+    if groups is not None:
+        values["groups"] = [_group_record(name, members) for name, members in groups.items()]
+    values["problems"] = [problem_record(item) for item in problems]
+    values["files_not_read"] = not_read
+    print_json("gistpoint.runs/1", values)
 
 
 def _print_csv(groups: dict[str, list[FoundRun]] | None, found: list[FoundRun]) -> None:

@@ -41,7 +41,7 @@ class ShowRun(Request):
 def show(request: ShowRun) -> int:
     """Print a run, one of its steps, its profile or its times. Return 1 if the run is doubtful.
 
-    Raises `UserError` if there is no such step, or if options are given that exclude each other.
+    Raises `UserError` for a step that does not exist, and for options that exclude each other.
     """
     read_files_as(request.read_as)
     if request.profile and request.step is not None:

@@ -293,7 +293,7 @@ def _read_runs(found: Sequence[ActedRun], hides: Sequence[bool], unread: int) ->
 
 def _ways(node: ActionNode) -> list[str]:
     """Return the lines with what comes next, after the actions that runs have in common."""
-    lines = ["", "Then they part ways:"]
+    lines = ["", "Then they part ways:"] if node.actions else ["They begin differently:"]
     for child in node.children:
         what = str(child.actions[0]) if child.actions else "nothing more"
         lines.append(f"{len(child.runs):>5,}  {visible_line(what)}")

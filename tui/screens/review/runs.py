@@ -284,7 +284,7 @@ class RunsScreen(BaseScreen[None]):
         """Compare two picked runs, the only two of the list, or all listed or picked runs of one task."""
         rows = self._compared()
         if len(rows) < 2:
-            self.app.notify("There is no other run of this task here: pick two runs with Space.")
+            self.app.notify("No other run of this task is in the list. Pick two runs with Space.")
         elif len(rows) == 2:
             left, right = (row.name for row in rows)
             self.app.push_screen(self._settings.screens.comparison(left, right, self._settings))
