@@ -2,7 +2,8 @@
 
 Each task whose passes can be confirmed gets its true function with its body wrapped (in an inner function, a
 `try`, a loop that ends after one turn, a `match`, ...) or its parts rewritten (conditions negated, names
-changed, arguments unpacked, ...). Prints a line for each rewrite that is not confirmed, and the counts.
+changed, arguments unpacked, ...). Prints a line for each rewrite that is not confirmed, or that the inputs
+beyond the tests report as different, and the counts.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from gistpoint.core.tasks.trees import repaired_tree
 from gistpoint.core.trees import SourceTree
 from gistpoint.sandbox.confirmation import SandboxConfirmer
 from gistpoint.sandbox.environments.store import EnvironmentStore
+from gistpoint.sandbox.equivalence import SandboxEquivalenceTester
 from gistpoint.sandbox.ladder import choose
 
 
@@ -279,7 +281,10 @@ def rewrites(code: str) -> Iterator[tuple[str, str]]:
 def main() -> int:
     """Confirm the rewrites of all tasks; return 1 if one was contradicted."""
     most = int(sys.argv[2]) if len(sys.argv) > 2 else 300
-    confirmer = SandboxConfirmer(choose(None, consented=True), EnvironmentStore(Locations.of_user().cache))
+    backend, environments = choose(None, consented=True), EnvironmentStore(Locations.of_user().cache)
+    confirmer = SandboxConfirmer(
+        backend, environments, beyond=SandboxEquivalenceTester(backend, environments)
+    )
     counts: Counter[str] = Counter()
     for task in tasks_in(Path(sys.argv[1])):
         answer = read_answer(task)
@@ -297,9 +302,13 @@ def main() -> int:
                     continue
                 found = confirmer.confirm(task, answer, controls, tree)
                 counts[found.words] += 1
+                if found.beyond is not None:
+                    counts["with a difference beyond the tests"] += 1
+                    print(f"{task.source.name} {target.name} {name}: {found.beyond}", flush=True)
                 if found.result is not Confirmed.CONFIRMED:
                     why = found.contradiction or found.detail
                     print(f"{task.source.name} {target.name} {name}: {found.words} {why}", flush=True)
+        print(dict(counts), flush=True)
         if counts.total() >= most:
             break
     print(dict(counts))
