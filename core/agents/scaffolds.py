@@ -23,11 +23,12 @@ from gistpoint.core.attempts.reasons import EndReason, GiveUpCode, PauseReason
 from gistpoint.core.chat import ChatFailure, ChatMessage, ChatProblem, ToolRequest, Usage
 from gistpoint.core.errors import AttemptError, UserError
 from gistpoint.core.estimates import tokens_in
-from gistpoint.core.plugins import declared, guarded, is_callable, load
+from gistpoint.core.plugins import PluginFailedError, declared, guarded, is_callable, load
 from gistpoint.core.running import NEVER, CancelToken
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from importlib import metadata
 
     from gistpoint.core.agents.solvers import AgentSolver
     from gistpoint.core.tools.declaration import Tool
@@ -365,16 +366,34 @@ def installed_scaffold(name: str) -> Scaffold | None:
     for entry in declared(GROUP):
         if entry.name == name:
             make: Callable[[], Scaffold] = load(entry, is_callable)
-            return guarded(entry, partial(_made, make))
+            return guarded(entry, partial(InstalledScaffold.made, entry, make))
     return None
 
 
-def _made(make: Callable[[], Scaffold]) -> Scaffold:
-    scaffold = make()
-    identity: object = scaffold.identity
-    if not isinstance(identity, ScaffoldIdentity):
-        raise TypeError(f"its identity is a {type(identity).__name__}")
-    return scaffold
+@dataclass(frozen=True, slots=True)
+class InstalledScaffold:
+    """A scaffold of another package, whose failures halt its job and never the program."""
+
+    entry: metadata.EntryPoint
+    scaffold: Scaffold
+    identity: ScaffoldIdentity
+    command: tuple[str, ...]
+
+    @classmethod
+    def made(cls, entry: metadata.EntryPoint, make: Callable[[], Scaffold]) -> InstalledScaffold:
+        """Return the scaffold that a function of the package makes; raises whatever its code raises."""
+        scaffold = make()
+        identity: object = scaffold.identity
+        if not isinstance(identity, ScaffoldIdentity):
+            raise TypeError(f"its identity is a {type(identity).__name__}")
+        return cls(entry, scaffold, identity, command_of(scaffold))
+
+    def attempt(self, seat: Seat) -> None:
+        """Let the package's code work on an attempt; raises `ScaffoldError` if the code fails or exits."""
+        try:
+            guarded(self.entry, partial(self.scaffold.attempt, seat))
+        except PluginFailedError as error:
+            raise ScaffoldError(str(error), hint=error.hint) from error
 
 
 def installed_names() -> list[str]:

@@ -102,7 +102,9 @@ class Entry:
 def test_another_packages_scaffold_is_found_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
     idle = Idle(ScaffoldIdentity("idle", "1"))
     monkeypatch.setattr(scaffolds, "declared", lambda group: [Entry(lambda: idle)])
-    assert scaffolds.installed_scaffold("idle") is idle
+    found = scaffolds.installed_scaffold("idle")
+    assert isinstance(found, scaffolds.InstalledScaffold)
+    assert (found.scaffold, found.identity) == (idle, idle.identity)
     assert scaffolds.installed_scaffold("other") is None
     assert scaffolds.installed_names() == ["idle"]
     monkeypatch.setattr(scaffolds, "declared", lambda group: [Entry(7)])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from importlib.metadata import EntryPoint
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from scripted_endpoint import reply
 
 from gistpoint.core.agents.scaffolds import (
     OWN,
+    InstalledScaffold,
     RelayedModel,
     Scaffold,
     ScaffoldError,
@@ -193,6 +195,23 @@ def test_what_is_not_the_models_fault_halts_the_job(
     runner = worked(home, Fake(act), run)
     (job,) = run.jobs.values()
     assert (job.status, job.problem, bool(runner.stopped_by)) == (JobStatus.HALTED, problem, stops)
+
+
+def raises(error: BaseException) -> Callable[[Seat], None]:
+    def act(seat: Seat) -> None:
+        raise error
+
+    return act
+
+
+@pytest.mark.parametrize("error", [SystemExit(0), RecursionError("x"), OSError("x"), ScaffoldError("x")])
+def test_an_installed_scaffold_that_fails_halts_its_jobs_only(error: BaseException, tmp_path: Path) -> None:
+    home = home_of(tmp_path)
+    run = home.run(home.task(), home.task(2))
+    entry = EntryPoint("fake", "fake:made", "gistpoint.scaffolds")
+    runner = worked(home, InstalledScaffold.made(entry, lambda: Fake(raises(error))), run)
+    assert [(job.status, job.problem) for job in run.jobs.values()] == [(JobStatus.HALTED, "scaffold")] * 2
+    assert not runner.stopped_by
 
 
 def test_a_full_context_reported_by_the_endpoint_counts(tmp_path: Path) -> None:
