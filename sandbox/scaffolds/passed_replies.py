@@ -221,18 +221,24 @@ def _response_end(reply: _Reply, response: Table) -> None:
 def _read_chat(reply: _Reply, item: Table) -> None:
     """Read a chat completion, or a chunk of a streamed one."""
     reply.id, reply.model = str(item.get("id", "")), str(item.get("model", ""))
-    usage = item.get("usage") or {}
+    _chat_usage(reply, item.get("usage") or {})
+    for choice in item.get("choices", ())[:1]:
+        _chat_message(reply, choice.get("message") or choice.get("delta") or {})
+        reply.finish = choice.get("finish_reason") or reply.finish
+
+
+def _chat_usage(reply: _Reply, usage: Table) -> None:
     reply.count("prompt", usage.get("prompt_tokens"))
     reply.count("completion", usage.get("completion_tokens"))
     reply.count("cached", (usage.get("prompt_tokens_details") or {}).get("cached_tokens"))
     reply.count("reasoning", (usage.get("completion_tokens_details") or {}).get("reasoning_tokens"))
-    for choice in item.get("choices", ())[:1]:
-        message = choice.get("message") or choice.get("delta") or {}
-        reply.texts.append(message.get("content") or "")
-        reply.thoughts.append(message.get("reasoning_content") or message.get("reasoning") or "")
-        for place, call in enumerate(message.get("tool_calls") or ()):
-            _read_call(reply, call, place)
-        reply.finish = choice.get("finish_reason") or reply.finish
+
+
+def _chat_message(reply: _Reply, message: Table) -> None:
+    reply.texts.append(message.get("content") or "")
+    reply.thoughts.append(message.get("reasoning_content") or message.get("reasoning") or "")
+    for place, call in enumerate(message.get("tool_calls") or ()):
+        _read_call(reply, call, place)
 
 
 def _read_call(reply: _Reply, call: Table, place: int) -> None:
@@ -245,22 +251,27 @@ def _read_call(reply: _Reply, call: Table, place: int) -> None:
 def _read_generated(reply: _Reply, item: Table) -> None:
     """Read a reply of Google's API, or a chunk of a streamed one."""
     reply.id, reply.model = str(item.get("responseId", "")), str(item.get("modelVersion", ""))
-    usage = item.get("usageMetadata") or {}
+    _generated_usage(reply, item.get("usageMetadata") or {})
+    for candidate in item.get("candidates", ())[:1]:
+        for part in (candidate.get("content") or {}).get("parts", ()):
+            _generated_part(reply, part)
+        reply.finish = candidate.get("finishReason") or reply.finish
+
+
+def _generated_usage(reply: _Reply, usage: Table) -> None:
     reply.count("prompt", usage.get("promptTokenCount"))
     thought = usage.get("thoughtsTokenCount") or 0
     if "candidatesTokenCount" in usage:
         reply.count("completion", usage["candidatesTokenCount"] + thought)
     reply.count("cached", usage.get("cachedContentTokenCount"))
     reply.count("reasoning", usage.get("thoughtsTokenCount"))
-    for candidate in item.get("candidates", ())[:1]:
-        for part in (candidate.get("content") or {}).get("parts", ()):
-            (reply.thoughts if part.get("thought") else reply.texts).append(part.get("text") or "")
-            if "functionCall" in part:
-                call = part["functionCall"]
-                reply.call(
-                    len(reply.calls), call.get("id"), call.get("name"), json.dumps(call.get("args") or {})
-                )
-        reply.finish = candidate.get("finishReason") or reply.finish
+
+
+def _generated_part(reply: _Reply, part: Table) -> None:
+    (reply.thoughts if part.get("thought") else reply.texts).append(part.get("text") or "")
+    if "functionCall" in part:
+        call = part["functionCall"]
+        reply.call(len(reply.calls), call.get("id"), call.get("name"), json.dumps(call.get("args") or {}))
 
 
 _READERS: Final[Mapping[str, Callable[[_Reply, Table], None]]] = {

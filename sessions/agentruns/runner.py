@@ -207,24 +207,30 @@ class AgentRunner:
     # The main thread
 
     def _wait_for(self, threads: list[threading.Thread], tick: Callable[[], None]) -> None:
+        """Wait until the jobs' threads end, or `_LAST_S` longer than their cancelling."""
         ends_at = float("inf")
-        while any(thread.is_alive() for thread in threads) and time.monotonic() < ends_at:
+        while (alive := _alive(threads)) and time.monotonic() < ends_at:
             try:
-                next(thread for thread in threads if thread.is_alive()).join(_TICK_S)
+                alive[0].join(_TICK_S)
                 self._beat()
-                if self.run.stop_asked:
-                    self.stop("It was asked to stop.")
-                if self._stopped_at is not None and time.monotonic() > self._stopped_at + self._grace_s:
-                    self.cancel()
-                if self._cancel.cancelled and ends_at == float("inf"):
-                    ends_at = time.monotonic() + _LAST_S
+                self._obey()
+                if self._cancel.cancelled:
+                    ends_at = min(ends_at, time.monotonic() + _LAST_S)
                 tick()
-            except StopIteration:
-                continue
             except KeyboardInterrupt:
                 self.interrupted = True
-                self.cancel() if self.stopping else self.stop("It was stopped at your request.")
+                if self.stopping:
+                    self.cancel()
+                else:
+                    self.stop("It was stopped at your request.")
         tick()
+
+    def _obey(self) -> None:
+        """Stop if another program has asked for it, and cancel what is still running after the grace."""
+        if self.run.stop_asked:
+            self.stop("It was asked to stop.")
+        if self._stopped_at is not None and time.monotonic() > self._stopped_at + self._grace_s:
+            self.cancel()
 
     def _beat(self) -> None:
         """Write a heartbeat into each attempt whose tool is running; `work` does so while a model replies."""
@@ -576,6 +582,10 @@ def _solver(first: JournalEvent | None) -> Mapping[str, Any]:
 def is_of_job(first: JournalEvent | None, job: AgentJob) -> bool:
     """Whether a journal with this first event belongs to a job's attempt."""
     return _solver(first).get("job") == job.key
+
+
+def _alive(threads: list[threading.Thread]) -> list[threading.Thread]:
+    return [thread for thread in threads if thread.is_alive()]
 
 
 def _disk(error: OSError) -> str:

@@ -102,6 +102,11 @@ class TextSeal:
         return visible(text.translate(self._show) if self.needed else text)
 
 
+_Rows = list[NumberedRow | None]
+"""The visible rows from the top; None after the end of the text."""
+_Sight = tuple[object, _Rows]
+"""How rows are drawn (offsets, size and styles), and the visible rows."""
+
 PAUSE_SECONDS = 0.3
 """Seconds between posting a typed text and checking it."""
 _REST = 10
@@ -207,7 +212,7 @@ class FunctionEditor(WritingArea):
         self._state = _UNCHECKED
         self._strips: LRUCache[CodeRow, Strip] = LRUCache(512)
         self._drawn_as = (0, 0, 0)
-        self._shown: tuple[object, list[NumberedRow | None]] | None = None
+        self._shown: _Sight | None = None
         self._looks: RowStyles | None = None
         self._brackets: tuple[Location, ...] = ()
         super().__init__(
@@ -503,17 +508,25 @@ class FunctionEditor(WritingArea):
         if repaint and self.is_mounted:
             now, before = self._sight(), self._shown
             self._shown = now
-            if now is not None and before is not None and now[0] == before[0] and not (layout or recompose):
-                pairs = list(enumerate(zip(now[1], before[1], strict=True)))
-                drawn = {y for region in regions for y in range(region.y, region.bottom)}
-                if regions:
-                    self._shown = now[0], [row if y in drawn else old for y, (row, old) in pairs]
-                else:
-                    regions = tuple(Region(0, y, self.size.width, 1) for y, (row, old) in pairs if row != old)
-                    repaint = bool(regions)
+            only_rows = not (layout or recompose)
+            if only_rows and now is not None and before is not None and now[0] == before[0]:
+                regions = self._to_draw(regions, now, before[1])
+                repaint = bool(regions)
         return super().refresh(*regions, repaint=repaint, layout=layout, recompose=recompose)
 
-    def _sight(self) -> tuple[object, list[NumberedRow | None]] | None:
+    def _to_draw(self, regions: tuple[Region, ...], now: _Sight, before: _Rows) -> tuple[Region, ...]:
+        """Return the regions to draw: the given ones, or if there are none, the rows that have changed."""
+        how, rows = now
+        if not regions:
+            width = self.size.width
+            changed = (y for y, row in enumerate(rows) if row != before[y])
+            return tuple(Region(0, y, width, 1) for y in changed)
+        drawn = {y for region in regions for y in range(region.y, region.bottom)}
+        # Rows outside the regions stay on the screen as they were drawn before.
+        self._shown = how, [row if y in drawn else before[y] for y, row in enumerate(rows)]
+        return regions
+
+    def _sight(self) -> _Sight | None:
         """Return how rows are drawn now, and the visible rows; None if rows can't be compared yet."""
         if self._looks is None or self.placeholder or not self.size:
             return None
