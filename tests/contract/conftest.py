@@ -9,8 +9,10 @@ from typing import Any
 
 import pytest
 from examples import CHOSEN
+from small_gists import Prepared, judge_of
 from working_backends import MADE, PARAMETERS, WORKING
 
+from gistpoint.core.kinds.gist.judge import GistJudge
 from gistpoint.core.outcomes import SuiteReport
 from gistpoint.core.pins import EnvironmentPins
 from gistpoint.core.ports import RunRequest
@@ -31,6 +33,8 @@ SAME_LAUNCHER = {
     "test_faults.py",
     "test_gist_attacks.py",
     "test_gist_making.py",
+    "test_gist_operands.py",
+    "test_gist_rates.py",
     "test_gists_of_many_tests.py",
     "test_hostile_runs.py",
     "test_outcomes.py",
@@ -64,6 +68,24 @@ def _backend_of(item: pytest.Item) -> object:
 @pytest.fixture(params=PARAMETERS)
 def backend(request: pytest.FixtureRequest) -> Backend:
     return MADE[request.param]
+
+
+_judges: dict[tuple[str, str], GistJudge] = {}
+
+
+@pytest.fixture
+def judge(
+    backend: Backend, environments: EnvironmentStore, tmp_path_factory: pytest.TempPathFactory
+) -> Prepared:
+    """The judges of the small codebase's commands, each prepared once for a backend."""
+
+    def prepared(command: str) -> GistJudge:
+        key = backend.name, command
+        if key not in _judges:
+            _judges[key] = judge_of(command, tmp_path_factory.mktemp("codebase"), backend, environments)
+        return _judges[key]
+
+    return prepared
 
 
 @pytest.fixture(scope="module", autouse=True)
