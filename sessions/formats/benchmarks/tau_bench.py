@@ -6,6 +6,7 @@ side speaks.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Literal
@@ -37,6 +38,7 @@ from gistpoint.sessions.records.values import (
 
 Shape = Literal["trials", "results", "simulation"]
 _SIMULATIONS = "simulations"
+_POLICY = re.compile(r"#+ (\w+) agent policy\b", re.IGNORECASE)
 
 
 def shape_of(probe: FileProbe) -> Shape | None:
@@ -175,9 +177,11 @@ def _tool_result(item: Record) -> Result:
     return Result(item.word("id"), item.text("content"), item.truth("error") or None)
 
 
-def _header(trial: dict[str, Json], id: str, info: dict[str, Json]) -> Run:
+def _header(found: RawRecord, id: str, info: dict[str, Json]) -> Run:
     """Return the header of a trial; `info` describes the whole experiment in tau2's files."""
+    trial = _members(found)
     record, experiment = Record(trial), Record(info)
+    domain = experiment.word("environment_info", "domain_name") or _domain(Record(as_dict(found.fields)))
     run = row_header(
         "tau-bench",
         "2" if info or "reward" not in trial else "1",
@@ -188,7 +192,7 @@ def _header(trial: dict[str, Json], id: str, info: dict[str, Json]) -> Run:
     return replace(
         run,
         id=record.word("id") or id,
-        task=f"{experiment.word('environment_info', 'domain_name')} {run.task}".strip(),
+        task=f"{domain} {run.task}".strip(),
         model=experiment.word("agent_info", "llm"),
         agent=experiment.word("agent_info", "implementation"),
         exit_status=record.word("termination_reason"),
@@ -197,6 +201,16 @@ def _header(trial: dict[str, Json], id: str, info: dict[str, Json]) -> Run:
         started=when(record.first("start_time", "timestamp")),
         extra={} if of_user is None else {"user_cost": of_user},
     )
+
+
+def _domain(trial: Record) -> str:
+    """Return the domain that the agent's policy is for, such as `airline`; empty if it names none.
+
+    The first benchmark numbers the tasks of each domain from 0, and has the domain nowhere else.
+    """
+    opening = next(iter(trial.objects("traj")), None)
+    heading = _POLICY.match(opening.text("content")) if opening is not None else None
+    return heading[1].lower() if heading else ""
 
 
 class TauBench(Format):
@@ -222,7 +236,7 @@ class TauBench(Format):
         """Yield the trials."""
         info = _info(probe)
         for id, record in _trials(probe):
-            yield RunEntry(id, _header(_members(record), id, info))
+            yield RunEntry(id, _header(record, id, info))
 
     def open(self, probe: FileProbe, id: str) -> _Reader:
         """Open a trial, the first if `id` is empty. Raises `RunFileError` if there is no such trial."""
@@ -233,7 +247,7 @@ class TauBench(Format):
             name = counted.name(as_str(first(members, "instance_id", "id", "task_id")) or known)
             if known == id or not id:
                 info = _info(probe)
-                header = _header(_members(record), known, info)
+                header = _header(record, known, info)
                 reader = _Reader(
                     probe if known == "" else probe.part(record), header, _shared_facts(probe, info, task)
                 )

@@ -35,6 +35,17 @@ def test_a_trial_has_its_task_and_a_reward_of_one_is_solved(tmp_path: Path) -> N
     assert run_key(document).endswith("#3~2")  # how rows of one task were named before trials were read
 
 
+@pytest.mark.parametrize(
+    ("policy", "task"), [("# Retail agent policy\n\nBe kind.", "retail 3"), ("Be a kind retail agent.", "3")]
+)
+def test_a_task_is_named_after_the_domain_of_the_policy(tmp_path: Path, policy: str, task: str) -> None:
+    trial = tables.tau_trial(3)
+    trial["traj"][0]["content"] = policy
+    path = written(tmp_path / "a", [trial])
+    (listed,) = [found.header for found in list_runs([path]) if found.header]
+    assert (listed.task, open_run(f"{path}#3").header.task) == (task, task)
+
+
 def test_simulations_have_the_task_the_policy_and_the_calls_of_the_user(tmp_path: Path) -> None:
     path = written(tmp_path / "a", tables.tau2_results())
     document = open_run(f"{path}#phone")
