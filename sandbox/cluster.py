@@ -123,7 +123,7 @@ def unfit_workers(client: Any) -> list[str]:
 
 @dataclass(frozen=True, slots=True)
 class _Sent:
-    """A job that has been submitted to Dask, with or without the archive of its task."""
+    """A job that was submitted to Dask, with or without the archive of its task."""
 
     job: ClusterJob
     workers: frozenset[str]
@@ -358,7 +358,7 @@ class ClusterWorkerPool:
             try:
                 data = future.result(timeout=_FETCH_S)
             except Exception:
-                return  # the worker has just died: Dask repeats the job, or its status says what happened
+                return  # the worker has just died: Dask repeats the job, or its status shows what happened
             del self._at_work[future]
             if worker is None or worker.left_out:
                 self._again.append(sent.job)
@@ -421,7 +421,7 @@ class ClusterWorkerPool:
     # Stopping
 
     def _send_stop(self) -> None:
-        """Tell the workers to stop, if they do not know it yet: once to finish, and once to stop at once."""
+        """Tell the workers to stop, unless they know: once to finish, and once more to stop at once."""
         if self._stop_sent == self._stop:
             return
         self._stop_sent = self._stop

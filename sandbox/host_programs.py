@@ -1,4 +1,4 @@
-"""Short programs of the machine, such as an interpreter that reports its folders; all of them are trusted."""
+"""Runs short, trusted programs of this machine, such as an interpreter that reports its folders."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ def run_host_program(
 ) -> subprocess.CompletedProcess[bytes]:
     """Run a program until it ends, and return its status and what it printed.
 
-    It gets `given` as its input, and this process's environment unless there is another. It leads its own
-    session: Ctrl+C at the terminal reaches only this process, which otherwise would take the end of the
-    program for its answer. Raises `OSError` if it can't be started, and its subclass `TimeoutError` after it
-    was killed for taking longer than `timeout_s` seconds.
+    It gets `given` as its input, and this process's environment unless another is given. It leads a separate
+    session, so that Ctrl+C reaches only this process, which could otherwise mistake the program's end for its
+    answer. Raises `OSError` if it can't be started, and its subclass `TimeoutError` after it was killed for
+    taking longer than `timeout_s` seconds.
     """
     try:
         return subprocess.run(

@@ -71,7 +71,8 @@ def installed_backends() -> Mapping[str, Callable[[], Backend]]:
     They are entry points in the group `gistpoint.backends`, used only on request, and can't replace a
     built-in backend.
     """
-    # A package with a backend named `bwrap` would otherwise run code of users who trust the built-in backend.
+    # A package with a backend named `bwrap` would otherwise run the code of users who trust the built-in
+    # backend.
     builtin = builtin_backends()
     return {
         entry.name: partial(_load_backend, entry) for entry in declared(_GROUP) if entry.name not in builtin

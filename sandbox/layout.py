@@ -57,7 +57,7 @@ class MountPaths:
 
 @contextlib.contextmanager
 def run_folder() -> Iterator[Path]:
-    """Create a folder that everyone may read, lock it while it is in use, and remove it afterwards."""
+    """Create and yield a folder that everyone may read, locked while it is in use; remove it afterwards."""
     # The lock ends with the process, however that dies, so that `leftovers` can recognise dead runs.
     folder = Path(tempfile.mkdtemp(prefix=_PREFIX)).resolve()
     with wait_for(os.open(folder, os.O_RDONLY | os.O_DIRECTORY)):
@@ -69,7 +69,7 @@ def run_folder() -> Iterator[Path]:
 
 
 def leftovers() -> tuple[Path, ...]:
-    """Return this user's folders of runs whose program is gone, as their locks show.
+    """Return this user's run folders whose program is gone, which their locks show.
 
     Folders younger than a minute are left out.
     """

@@ -26,16 +26,16 @@ class RunLimits:
     output: int = _MIB
     """The number of bytes at the end of standard output and error that are kept."""
     results: int = 64 * _MIB
-    """The maximum number of bytes over the result pipe; a run that exceeds it is stopped."""
+    """The maximum number of bytes sent over the result pipe; a run that exceeds it is stopped."""
     result_line: int = _MIB
 
     @property
     def disk(self) -> int:
-        """The limit on the size of the run's files, in all places together."""
+        """The limit on the total size of the run's files."""
         return self.workspace + self.temporary
 
     def of_a_process(self) -> dict[str, int]:
-        """Return the limits on each single process, by their names in the module `resource`."""
+        """Return the limits on each single process, by name in the module `resource`."""
         # RLIMIT_NPROC is left out on purpose: it counts all processes of a user, not those of a run.
         # RLIMIT_DATA adds nothing to RLIMIT_AS, but replaces a lower limit of gistpoint's own process.
         return {
@@ -47,7 +47,7 @@ class RunLimits:
         }
 
     def record(self) -> Mapping[str, int]:
-        """Return the limits by name, as they are written into a result."""
+        """Return the limits by name, as written into a result."""
         return asdict(self)
 
 
@@ -62,7 +62,7 @@ _ALWAYS = {"time": WATCHED, "output": WATCHED}
 
 
 def held(*, memory: str, processes: str, disk: str, files: str, network: str) -> Mapping[str, str]:
-    """Return how each of `LIMITS` is enforced: by the kernel, by gistpoint's watching, or not at all.
+    """Return how each of `LIMITS` is enforced: by the kernel, by gistpoint's watching, or not.
 
     A watched limit is checked ten times a second; a run that exceeds it is ended. Time and output are always
     watched.

@@ -134,7 +134,7 @@ class SandboxHarness:
         return confirmer_on(choose(self.backend, consented=self.consented), EnvironmentStore(self.cache))
 
     def scorer(self, intake: Intake) -> GlanceScorer:
-        """Return the scorer that predicts whether a corruption of this library is noticed at a glance."""
+        """Return the scorer that predicts how noticeable a corruption of this library is at a glance."""
         return GlanceScorer(intake.repository.tree, frozenset(intake.test_files), RuffLinter())
 
     def model(self, name: str) -> ChatModel:
@@ -182,12 +182,12 @@ class SandboxHarness:
 
 _POLL_S = 0.2
 _GRACE_S = 5.0
-"""The seconds that a job has to end after the pool is closed."""
+"""The seconds within which a job has to end after the pool is closed."""
 
 
 @contextmanager
 def local_workers(size: int) -> Iterator[Workers]:
-    """Yield `size` processes of this machine, which end with the context.
+    """Yield a pool of `size` processes of this machine, which end with the context.
 
     They also end when this process dies in any way.
     """
@@ -198,7 +198,7 @@ def local_workers(size: int) -> Iterator[Workers]:
     try:
         yield Workers(pool, size)
     finally:
-        # The message comes before the wait, because a job would otherwise run to its end.
+        # The message precedes the wait, because a job would otherwise run to its end.
         sending.send(None)
         pool.shutdown(wait=True, cancel_futures=True)
         sending.close()
@@ -262,7 +262,7 @@ class _Impure:
         return future
 
 
-# Ruff as the linter of corruptions reads only the code, from its standard input: with settings of the
+# As the linter of corruptions, ruff reads only the code, from its standard input: with the settings of the
 # repository or the user, the same change could have different findings on two machines.
 
 
@@ -286,7 +286,8 @@ class RuffLinter:
         Raises `InfrastructureError` if ruff can't be run.
         """
         joined = "\n\n\n".join(texts) + "\n"
-        # Starting ruff outlasts checking, so the definitions are joined; a finding's line tells which.
+        # Starting ruff takes longer than checking, so the definitions are joined; a finding's line shows
+        # its definition.
         starts = [0, *accumulate(text.count("\n") + 3 for text in texts)]
         found: list[Counter[str]] = [Counter() for _ in texts]
         for item in _findings(joined):

@@ -1,8 +1,8 @@
 """The secret that a run of tests receives only on standard input, and the tags of its records.
 
-The tested code shares a process with the reporter. This code can't know the key of the records, which is not
-in any file, environment variable or command line when the repository is first imported. Nor can it know which
-of the meaningless tests (sentinels) have to fail, and how. New ones of both are made for each run
+The tested code shares a process with the reporter. This code can't know the key of the records: when the
+repository is first imported, the key is not in any file, environment variable or command line. Nor can it
+know which of the meaningless tests (sentinels) have to fail, and how. New ones of both are made for each run
 (decision 42).
 """
 
@@ -44,8 +44,7 @@ class RunSecret:
     def new(cls) -> RunSecret:
         """Return a new secret, with sentinels in random order.
 
-        Each way to judge a test has a sentinel that must fail, and half of the ways have another that must
-        pass.
+        Each way to judge a test has a sentinel that must fail; half of the ways also have one that must pass.
         """
         # SystemRandom, because nobody must be able to predict a run from earlier runs.
         chance = random.SystemRandom()

@@ -57,7 +57,7 @@ class EnvironmentSource(Protocol):
         on_line: Callable[[str], None] | None = None,
         cancel: CancelToken = NEVER,
     ) -> Environment:
-        """Return the environment of `pins`, built on `backend` if it does not exist yet.
+        """Return the environment of `pins`; it is built on `backend` if it does not exist yet.
 
         Raises `EnvironmentBuildError` if it can't be built, and `CancelledError` if stopped.
         """
@@ -180,7 +180,7 @@ class SuiteRunner:
 def tools_of(pins: EnvironmentPins, environment: Environment) -> tuple[Path, ...]:
     """Return the paths that a run sees in addition to the usual ones: a compiler's, for build steps.
 
-    Empty for a task without build steps, and for one in an image.
+    The result is empty for a task without build steps, and for one in an image.
     """
     if not pins.build_steps or pins.image is not None:
         return ()
@@ -197,7 +197,7 @@ def _payload(request: RunRequest) -> Mapping[str, str]:
 def _watched(request: RunRequest, transcript: Transcript) -> tuple[str, ...]:
     """Return the marks that the hook reported in a finished run, sorted; empty if the run was not watched.
 
-    If the hook did not report exactly once, that is the only mark.
+    If the hook did not report exactly once, a mark for that is the only one.
     """
     if not request.watched:
         return ()
@@ -235,7 +235,7 @@ def pytest_control(folder: Path, pins: EnvironmentPins, files: Mapping[str, str]
 def invoke_pytest(
     places: MountPaths, pins: EnvironmentPins, program: str, plugin: str, hash_seed: int = 0
 ) -> Invocation:
-    """Return the command line and the whole environment of pytest for one run.
+    """Return the command line and all environment variables of pytest for one run.
 
     `program` is the module that starts pytest, `plugin` the file that reports; both are in the control
     folder.

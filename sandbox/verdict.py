@@ -1,10 +1,10 @@
 """Turns the records of a run into a report that can be trusted, or refuses them.
 
-Any doubt counts against the run. The code under test shares its process with the reporter. So a test passes
-only if it raised nothing, as seen before any other plugin could look, and was reported as passed exactly
-once. A run counts only if its records carry the tags of its own reporter and are complete and in order, if
-its sentinels had the required outcomes, and if its last record agrees with the exit status of the process
-(decision 42).
+Any doubt counts against the run, because the code under test shares its process with the reporter. A test
+passes only if it raised nothing, as seen before any other plugin could look, and was reported as passed
+exactly once. A run counts only if its records carry the tags of its own reporter and are complete and in
+order, if its sentinels had the required outcomes, and if its last record agrees with the exit status of the
+process (decision 42).
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ class ForgedRecordError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Conclusion:
-    """The result of a run, from its records and the end of its process."""
+    """The result of a run, derived from its records and the end of its process."""
 
     status: RunStatus
     reason: str = ""
@@ -249,7 +249,7 @@ class Transcript:
     def conclude(self, exit_code: int | None, expected: frozenset[str] | None = None) -> Conclusion:
         """Return the result of a run that was not stopped, given its records and its process's exit status.
 
-        A run that collects tests which are not in `expected` is invalid, unless that is None.
+        Unless `expected` is None, a run that collects other tests is invalid.
         """
         # Forgery is checked first, because one forged record makes all records worthless.
         if self.forged:

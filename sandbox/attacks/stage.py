@@ -88,7 +88,8 @@ class Stage:
                 "__pycache__/planted.cpython-311.pyc",
             ):
                 path = Path(place, name)
-                # Only files with the attack's text, because the machine may have other files of these names.
+                # Only files with the attack's content are removed, because the machine may have other
+                # files of these names.
                 with contextlib.suppress(OSError):
                     if path.read_text().startswith(("import os\n# victim-", "bytes# victim-")):
                         path.unlink()

@@ -154,7 +154,7 @@ class AttackFinding:
 
 
 def source_of(attack: Attack) -> str:
-    """Return the text of an attack's file."""
+    """Return the source of an attack."""
     folder = {
         AttackEvidence.PASSED: "reports",
         AttackEvidence.CHANGED: "trees",
@@ -197,8 +197,8 @@ def self_test(
 ) -> Iterator[tuple[Attack, Mapping[str, AttackFinding]]]:
     """Try every attack on every backend; yield each attack with its findings by the backend's name.
 
-    `answers` makes the trial of forged answers for a backend. An attack of this kind that can't be tried
-    counts as one that has reached its goal.
+    `answers` makes the trial of forged answers for a backend. A forged answer that can't be tried counts as a
+    successful attack.
     """
     environments = EnvironmentStore(cache)
     with staged() as stage:

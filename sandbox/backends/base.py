@@ -1,6 +1,6 @@
 """The interface between a test run and its isolation.
 
-A backend copies a folder into a place that the run may write, shows it an environment and named folders
+A backend copies a folder into a place that the run may write to, shows it an environment and named folders
 read-only, starts one command there under limits, passes on the lines of the result pipe, and leaves nothing
 behind.
 """
@@ -66,7 +66,7 @@ class Environment:
 
 @dataclass(frozen=True, slots=True)
 class Invocation:
-    """The arguments to execute, and their whole environment, since nothing is inherited."""
+    """The arguments to execute, and the complete environment, because none is inherited."""
 
     arguments: tuple[str, ...]
     environment: Mapping[str, str]
@@ -84,7 +84,7 @@ class Command:
     patience: float = field(default=1.0, kw_only=True)
     """The multiple of the limit that a command may take while it waits for a processor (decision 144).
 
-    Only for commands that nobody submitted: a hostile one could make itself wait.
+    Only for commands that no solver submitted: a hostile command could wait on purpose.
     """
     folders: Mapping[str, Path] = field(default_factory=dict)
     """The folders that are shown read-only, by their names in `MountPaths.folders`."""
@@ -104,7 +104,7 @@ class Command:
     shows: tuple[Path, ...] = ()
     """Further programs and folders of this machine that the command sees, read-only.
 
-    A program comes with the libraries that it loads, a folder as it is.
+    A program is shown with the libraries that it loads, a folder with its whole content.
     """
     programs: tuple[str, ...] = ()
     """If given, the command finds only these programs, no interpreter and no environment.
@@ -138,16 +138,18 @@ class Ended:
     output: str
     seconds: float
     reason: str = ""
-    """The isolation's explanation of its own failure, in one or two sentences; empty for the usual text."""
+    """The isolation's explanation of its own failure, in one or two sentences; empty for the usual
+    explanation."""
     altered: tuple[str, ...] = ()
     """The paths of the tree that the command changed although they were not writable.
 
     There are none for a backend that prevents such changes.
     """
     writes: Writable | None = None
-    """The command's changes to its tree if `Command.watch` is set, or else None."""
+    """The command's changes to its tree if `Command.watch` is set, otherwise None."""
     waited: float = 0.0
-    """The part of `seconds` in which the command waited for a processor; 0 unless it had patience."""
+    """The part of `seconds` in which the command waited for a processor; 0 if it had no `Command.patience`
+    for that."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,7 +207,7 @@ def run_on(
     """Run `command` on `backend`, and return how it ended; an `OSError` is returned as `NOT_STARTED`."""
     try:
         return backend.run(command, on_line=on_line, cancel=cancel)
-    # Not the submission's fault, since nothing of it has begun (decision 121).
+    # Not the submission's fault, because none of its code has run (decision 121).
     except OSError as error:
         reason = f"The isolation ({backend.name}) could not be started: {error}."
         return Ended(Stop.NOT_STARTED, None, "", 0.0, reason=reason)

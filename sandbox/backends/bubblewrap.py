@@ -170,7 +170,7 @@ def _hide_machine(plan: BubblewrapCall, limits: RunLimits) -> None:
 
 
 def _plan_programs(plan: BubblewrapCall, command: Command, cache: RuntimeCache) -> None:
-    """Add a view of programs alone, which is not writable, so that no other program can be created in it."""
+    """Add a read-only view that contains only programs, so that no other program can be created in it."""
     _show_runtime(plan, cache.of_programs(command.programs), cache)
     plan.arguments += ["--dev", "/dev"]
     for place in ("/tmp", "/dev/shm", WORK):
@@ -403,12 +403,14 @@ class BubblewrapBackend:
                         kill=lambda: _kill(process),
                         watch=None if copy is None else DiskWatch(copy, process.pid, command.limits.disk),
                     )
-            # Checked before the status, because the kernel ends a process with a signal too.
+            # Checked before the status, because the kernel also sends a signal to end a process that
+            # exceeds the bound.
             if bound.was_hit():
                 return replace(ended, stop=Stop.OUT_OF_MEMORY, exit_code=None)
             status = ended.exit_code or 0
-            # How the command ended is in bubblewrap's exit code. A signal that ended bubblewrap came from
-            # outside: nothing in the run can send it, so the solver is not charged for it (decision 121).
+            # Bubblewrap's exit code shows how the command ended. A signal that ended bubblewrap itself
+            # came from outside: nothing in the run can send one, so the solver is not charged for it
+            # (decision 121).
             if status < 0:
                 reason = f"bubblewrap was ended from outside (signal {-status}); nothing in the run counts."
                 return replace(ended, stop=Stop.NOT_STARTED, exit_code=None, reason=reason)
@@ -444,7 +446,8 @@ class BubblewrapBackend:
                 arguments=arguments,
                 parent=os.getpid(),
             ).command_line()
-        # Only what the bound needs, because the run sees bubblewrap's environment as that of process 1.
+        # Only the variables that the bound needs, because the run sees bubblewrap's environment as that of
+        # process 1.
         environment = dict(bound.environment or {})
         return subprocess.Popen(
             [*bound.prefix, *arguments],
@@ -568,6 +571,6 @@ def _as_signal(exit_code: int | None) -> int | None:
 
 
 def _kill(process: subprocess.Popen[bytes]) -> None:
-    """Kill bubblewrap, which also ends its process namespace and everything in that."""
+    """Kill bubblewrap, which also ends its process namespace with everything in it."""
     with contextlib.suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)

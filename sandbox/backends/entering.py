@@ -141,7 +141,7 @@ def _stop(process: subprocess.Popen[bytes]) -> None:
 def _kill_marked(mark: str) -> None:
     """Kill the processes that still carry the run's mark, and wait up to ten seconds for their end.
 
-    There are such processes if the tested code killed the supervisor.
+    Such processes remain if the tested code killed the supervisor.
     """
     variable = f"{_MARK}={mark}".encode()
     until = time.monotonic() + _ENDING_S
@@ -215,7 +215,7 @@ def _supervisor(
 
 
 def _threads_of(user: int) -> int:
-    """Return the number of threads of all processes of a user, which the system's limit counts too.
+    """Return the number of threads of all processes of a user, which count towards the system's limit.
 
     Without `/proc`, the number is assumed: 4,096 for this process's user, otherwise 0.
     """

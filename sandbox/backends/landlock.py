@@ -39,7 +39,7 @@ REDUCED = (
     "disk and total memory are checked ten times a second, not limited by the kernel",
 )
 _USERS = range(61184, 65520)  # systemd's range for dynamic users; each is used for one run (decision 9)
-_LEAST_VERSION = 3  # older versions let a run empty a file outside
+_LEAST_VERSION = 3  # older versions let a run truncate files outside
 _SCOPES_SIGNALS = 6
 _ETC = ("/etc/hosts",)
 _DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom")
@@ -202,7 +202,7 @@ def _unused_user() -> int:
         if entry.name.isdigit():
             with contextlib.suppress(OSError):
                 busy.add(entry.stat().st_uid)
-    # Chosen at random, so that two programs that start at the same moment seldom take the same user.
+    # Chosen at random, because two programs that start at the same moment must rarely get the same user.
     return random.SystemRandom().choice([user for user in _USERS if user not in busy])
 
 
@@ -223,7 +223,7 @@ def _folders(parts: TreeParts) -> list[Path]:
 
 
 def _own_paths(work: Path, parts: TreeParts) -> list[Path]:
-    """Return the paths in a work folder that belong to the run, although the tree as a whole does not."""
+    """Return the paths in a work folder that belong to the run, even if the whole tree does not."""
     return [work / "home", work / "tmp", *(parts.tree / path for path in parts.paths)]
 
 

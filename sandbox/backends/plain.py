@@ -1,7 +1,7 @@
 """The backend without isolation: a subprocess with resource limits, a clean environment and a new home.
 
 It is used only with the user's consent. The tested code may read, write and reach whatever the user may. Its
-processes are ended with the run. Its changes to its tree are detected afterwards, unless the code hides them.
+processes end with the run. Changes to the tree are detected afterwards, unless the code hides them.
 """
 
 from __future__ import annotations

@@ -164,7 +164,7 @@ def follow(
     try:
         stop = _pump(process, results_fd, lines, tail, deadline, limits, cancel, watch)
     finally:
-        # Also if an exception is raised, since no process of a run may continue when nobody follows it.
+        # Also after an exception, because no process of a run may continue unwatched.
         if stop is not Stop.EXITED or process.poll() is None:
             kill()
     process.wait()

@@ -63,7 +63,7 @@ def _parent(pid: str) -> int | None:
 
 
 def waiting_of_tree(pid: int) -> float:
-    """Return the seconds that `pid`, or the process below it with the most, was ready but had no processor.
+    """Return the longest time in seconds that `pid` or a process below it was ready but had no processor.
 
     0 if the system does not report this.
     """
@@ -134,7 +134,7 @@ class DiskWatch:
         self._free_before = _free(self.folder)
 
     def due(self) -> bool:
-        """Whether the last check was long enough ago for another check."""
+        """Whether enough time has passed since the last check."""
         return time.monotonic() >= self._next
 
     def exceeded(self) -> bool:
@@ -143,7 +143,7 @@ class DiskWatch:
         began = time.thread_time()
         used, files, hidden = _usage(self.folder)
         used += _removed_but_open(self.pid, self.folder)
-        if hidden:  # the run made a folder unreadable, so the space missing on the disk is measured
+        if hidden:  # the run made a folder unreadable, so the disk's decrease in free space is measured
             used += max(0, self._free_before - _free(self.folder) - used)
         pause = _SHARE * (time.thread_time() - began)
         self._next = time.monotonic() + min(max(_LEAST_PAUSE_S, pause), _MOST_PAUSE_S)
@@ -204,7 +204,7 @@ _JOIN = 'echo $$ > "$0" && exec "$@"'
 
 @dataclass(frozen=True, slots=True)
 class BoundedCommand:
-    """A command line that starts another command under a limit, and a check whether the limit was reached."""
+    """A command line that starts another command under a limit, and a check of whether the limit was hit."""
 
     prefix: tuple[str, ...] = ()
     environment: Mapping[str, str] | None = None
@@ -224,7 +224,7 @@ class Delegation:
 
 
 def find_delegation(root: Path = _ROOT, own: Path = Path("/proc/self/cgroup")) -> Delegation:
-    """Return how control groups can be delegated, after trying it; the result is falsy if there is no way."""
+    """Return how control groups can be delegated, after trying it; the result is falsy if they can't be."""
     parent = _writable_parent(root, own)
     if parent is not None:
         return Delegation(parent)

@@ -45,7 +45,7 @@ class RuntimeCache:
         return known
 
     def of_programs(self, names: tuple[str, ...]) -> Runtime:
-        """Return what a run sees if it finds only the programs `names`, and no interpreter."""
+        """Return what a run sees that gets only the programs `names`, and no interpreter."""
         known = self._known.get(names)
         if known is None:
             known = self._known[names] = self._cached([], names, lambda: programs_alone(names))
@@ -75,7 +75,7 @@ class RuntimeCache:
         if not may_change:
             watched.append(environment.folder)
         elif next(modules_in(environment), None) is not None:
-            # The environment may still change, and the libraries that it loads with it: nothing is cached.
+            # Not cached: the environment may still change, and with it the libraries that it loads.
             return runtime_of(environment, shows)
         return self._cached(watched, [str(path) for path in shows], lambda: runtime_of(environment, shows))
 
@@ -125,7 +125,7 @@ def _lay_out(runtime: Runtime, folder: Path) -> None:
         if part.link:
             target.symlink_to(part.link)
         elif not part.folder:
-            shutil.copy2(part.path, target)  # with its time, which bytecode is checked against
+            shutil.copy2(part.path, target)  # keeps the time, against which bytecode is checked
         elif part in runtime.interpreter:
             shutil.copytree(part.path, target, symlinks=True)
         else:
@@ -429,7 +429,7 @@ def toolchain(environment: Environment) -> tuple[Path, ...]:
 
 
 def programs_alone(names: Iterable[str]) -> Runtime:
-    """Return what a run sees if it finds only the programs `names` with their libraries, and no Python."""
+    """Return what a run sees that gets only the programs `names` and their libraries, but no Python."""
     programs = list(_programs(names))
     libraries = libraries_of(path.resolve() for path in programs)
     return _runtime(set(), _parts((*programs, *libraries), [Path(path) for path in _DATA]))

@@ -187,7 +187,8 @@ _SHARED_AARCH64 = {
     "process_madvise": 440,
     "process_mrelease": 448,
 }
-# Calls that are allowed only on the caller itself, process 0, each with the argument that names the process.
+# Calls that are allowed only on the calling process (0), each with the position of the argument that names
+# the process.
 _ON_ITSELF_X86_64 = {302: _AT_FIRST, 203: _AT_FIRST, 142: _AT_FIRST, 144: _AT_FIRST, 314: _AT_FIRST}
 _ON_ITSELF_AARCH64 = {261: _AT_FIRST, 122: _AT_FIRST, 118: _AT_FIRST, 119: _AT_FIRST, 274: _AT_FIRST}
 # kill, rt_sigqueueinfo, tkill, tgkill, rt_tgsigqueueinfo, pidfd_send_signal

@@ -50,8 +50,8 @@ def libraries_of(files: Iterable[Path], *, owner: Path | None = None) -> set[Pat
     """Return the paths of all libraries that `files` load, directly or through others.
 
     They are the paths by which the loader opens the libraries. Files that are not ELF load nothing, and
-    missing libraries are left out. Files in somebody else's folder `owner` can't name a path outside that
-    folder: all that they load from outside is what the system offers to everybody.
+    missing libraries are left out. Files in `owner`, somebody else's folder, can't name a path outside that
+    folder: from outside, they load only the libraries that the system offers to everybody.
     """
     found: set[Path] = set()
     waiting: list[tuple[Path, tuple[str, ...]]] = [(path.resolve(), ()) for path in files]
@@ -78,7 +78,7 @@ def libraries_of(files: Iterable[Path], *, owner: Path | None = None) -> set[Pat
 
 
 def libraries_named(stems: Iterable[str], near: Iterable[Path]) -> set[Path]:
-    """Return the paths of the libraries `libSTEM.so.N` that the loader knows, or next to a file in `near`."""
+    """Return the paths of the libraries `libSTEM.so.N` that the loader knows, or that are next to `near`."""
     prefixes = tuple(f"lib{stem}.so." for stem in stems)
     found = set[Path]()
     for name, paths in _system_libraries().items():
@@ -218,7 +218,7 @@ def _fits(path: Path, binary: Binary) -> bool:
 def _system_libraries() -> Mapping[str, tuple[str, ...]]:
     """Return the paths of the libraries in the system's own list, by name.
 
-    Empty if there is no list, or none in a known format.
+    The result is empty if there is no list, or none in a known format.
     """
     try:
         data = _CACHE.read_bytes()

@@ -33,20 +33,20 @@ class TreeParts:
     folders: tuple[str, ...]
     """The folders to which the run may add entries, sorted; `.` is the tree itself."""
     paths: tuple[str, ...]
-    """The paths that are the run's own, with everything below them, sorted; none is below another."""
+    """The paths that belong to the run, with everything below them, sorted; none is below another."""
 
     @classmethod
     def of(cls, tree: Path, writable: Writable) -> TreeParts:
-        """Return the parts of `tree`; a path that leads out of it, or through a link, is left out."""
+        """Return the parts of `tree`; a path that leads out of it or through a link is left out."""
         paths = sorted({path for path in writable.paths if _is_plain(tree, path)})
-        # A path below another path in `paths` is the run's own already.
+        # A path below another path in `paths` already belongs to the run.
         own = [path for path in paths if _parents(path).isdisjoint(paths)]
         plain = {path for path in writable.folders if _is_plain(tree, path)}
         folders = [path for path in sorted(plain) if (tree / path).is_dir()]
         return cls(tree, tuple(folders), tuple(own))
 
     def is_own(self, path: str) -> bool:
-        """Whether `path` is the run's own, or is in a folder that is."""
+        """Whether `path` belongs to the run, itself or through a folder above it."""
         return path in self.paths or not _parents(path).isdisjoint(self.paths)
 
     def children(self, folder: str) -> Iterator[str]:

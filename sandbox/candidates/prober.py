@@ -300,7 +300,7 @@ class SuiteProber:
         return self._warm[0]
 
     def _bounds(self, tests: Collection[str]) -> Bounds:
-        """Return the limits of a probe: those of a run of the suite, in proportion to the tests to run."""
+        """Return the limits of a probe: the limits of a run of the suite, scaled to the tests to run."""
         # At most the suite's time: the recorded times are those of an observed, far slower run.
         seconds = sum(self._map.tests.get(id, 0.0) for id in tests)
         return Bounds(suite_timeout(min(seconds, self._seconds)), self._limits.memory // 2, self._patience)

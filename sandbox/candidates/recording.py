@@ -37,9 +37,9 @@ class FunctionIndex:
     def at(self, path: str, line: int, qualname: str) -> tuple[str, ...]:
         """Return the names of the functions that code belongs to, outermost first.
 
-        Empty for the top level of a module, and for protected files.
+        The result is empty for the top level of a module and for protected files.
         """
-        # Recognised by its name, since a module's code begins on line 1, where a function may begin too.
+        # Recognised by its name, because a function may also begin on line 1, where a module's code begins.
         if qualname == "<module>":
             return ()
         known = self._places.get((path, line))

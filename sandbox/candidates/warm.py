@@ -252,7 +252,7 @@ class Orders:
         self._indices: dict[str, FileIndex] = {}
 
     def make(self, targets: Iterable[Target]) -> Order:
-        """Return the order for `targets`. Raises `CodeError` if one does not fit its file."""
+        """Return the order for `targets`. Raises `CodeError` if a target does not fit its file."""
         by_file: dict[str, list[Target]] = {}
         for target in targets:
             by_file.setdefault(target.path, []).append(target)
@@ -310,7 +310,7 @@ def _beyond_code(definition: Definition, new: Snippet) -> str:
 
 
 def _parts_of_one(index: FileIndex, targets: list[Target], snippets: list[Snippet]) -> Made:
-    """Return the parts for one function, made without parsing its file again, which would take too long."""
+    """Return the parts for one function, without parsing its file again, because that would take too long."""
     definition = index.get(targets[0].qualname)
     keep = not snippets[0].node.decorator_list or len(snippets[0].node.decorator_list) == len(
         definition.decorators
@@ -327,7 +327,7 @@ def _parts_of_one(index: FileIndex, targets: list[Target], snippets: list[Snippe
 
 
 def _parts_of_several(index: FileIndex, targets: list[Target], snippets: list[Snippet]) -> Made:
-    # One after the other, each in the result of the last replacement, since replacements move positions.
+    # Applied one after the other, because each replacement moves positions.
     after, data = index, b""
     for target in targets:
         data = replace_definition(after, after.get(target.qualname), target.corrupted)
@@ -559,7 +559,8 @@ class WarmSuite:
         except Exception as error:  # passed on to the thread that waits for an answer
             self._ended = Ended(Stop.NOT_STARTED, None, "", 0.0, reason=str(error))
         finally:
-            # In any case, because the other thread would otherwise wait for a record until its deadline.
+            # Even after an error, because the other thread would otherwise wait for a record until its
+            # deadline.
             self._records.put(None)
 
     def _take(self, line: bytes) -> None:

@@ -105,7 +105,8 @@ class SandboxConfirmer:
             answer = as_measured(answer, controls, self._backend.name)
             case = self._case(task, answer, run, data=controls.data_hidden)
             found = _checked(case, controls, submitted, run)
-            # Such a test could not be run apart, so the submission can see and patch what judges it there.
+            # A test outside the controls could only run in the submission's process, where the submission
+            # can patch the test.
             is_judged_elsewhere = not case.failing.issubset(controls.tests)
             if found.result is Confirmed.UNCONFIRMED or (is_judged_elsewhere and found.uncovered):
                 found = with_changes(
@@ -118,11 +119,11 @@ class SandboxConfirmer:
         return with_changes(found, seconds=round(time.monotonic() - began, 3))
 
     def _measured_again(self, task: Task, answer: Answer, run: RunContext) -> Answer:
-        """Return an answer in which nothing that decides was only read, except what the id covers.
+        """Return an answer whose deciding values were measured here, unless the task's id covers them.
 
-        Which tests enter the functions is left out: the controls find it out. Raises `NotConfirmableError`
-        if the original does more when it is imported than the corrupted tree, which the id covers: the
-        process of the tests imports it.
+        It does not record which tests enter the functions, because the controls determine that. Raises
+        `NotConfirmableError` if importing the original has more effects than importing the corrupted tree,
+        which the id covers, because the process of the tests imports the original.
         """
         given = SourceTree.open(task.tree_path)
         try:
@@ -166,7 +167,7 @@ class SandboxConfirmer:
     ) -> Confirmation:
         """Return `found` with the smallest input beyond the tests on which the functions differ, if any.
 
-        Unchanged if the functions can't be compared.
+        `found` is returned unchanged if the functions can't be compared.
         """
         if self._beyond is None:
             return found
@@ -176,7 +177,7 @@ class SandboxConfirmer:
                 case.original,
                 submitted,
                 task.environment,
-                # The outermost functions, because a function inside another can't be called on its own.
+                # The outermost functions, because a nested function can't be called alone.
                 list(map(str, case.targets)),
                 controls.tests,
                 test_files=task.suite.test_files,
@@ -186,7 +187,7 @@ class SandboxConfirmer:
         except (InfrastructureError, NotConfirmableError):
             return found
         example = report.example
-        # A call that a test makes says more than an input that no test uses.
+        # A call that a test makes is a stronger finding than an input that no test uses.
         is_noted = found.beyond is not None
         if is_noted or report.verdict is not Equivalence.DIFFERS or example is None:
             return with_changes(found, varied=report.varied)
@@ -195,7 +196,7 @@ class SandboxConfirmer:
 
 
 def as_measured(answer: Answer, controls: Controls, backend: str) -> Answer:
-    """Return an answer with what its controls say about the tests in place of what it says itself."""
+    """Return an answer in which the controls' findings about the tests replace the answer's own."""
     if controls.failing is None:
         return answer
     baseline = answer.baseline_for(backend)
@@ -263,7 +264,7 @@ def watched_marks(
     run.check()
     is_late = report.status is RunStatus.TIMED_OUT
     passes_again = report.status is RunStatus.FINISHED and baseline.passed <= report.passed
-    # Nothing was seen, so there is nothing to compare with the original, and a run is saved.
+    # Without a finding, there is nothing to compare with the original, so a run is saved.
     if passes_again and not report.watched:
         return ()
     original = repaired_tree(given, answer.targets)

@@ -64,7 +64,7 @@ class ConfirmationCase:
     def entering(self) -> tuple[str, ...]:
         """The sorted ids of the tests that pass on the original and enter a function of the task.
 
-        If it is not known for each function which tests enter it, all passing tests.
+        These are all passing tests if it is unknown for some function which tests enter it.
         """
         entered, passed = self.answer.entered, self.answer.baseline_for(self.place.backend.name).passed
         known = [entered.get(target.name) for target in self.answer.targets]
@@ -73,7 +73,7 @@ class ConfirmationCase:
         return tuple(sorted(frozenset().union(*(ids or () for ids in known)) & passed))
 
     def tests_of(self, function: FunctionName, tests: Sequence[str]) -> list[str]:
-        """Return those of `tests` that enter `function`, or a function in it; all if that is not known."""
+        """Return those of `tests` that enter `function`, or a function in it; all if that is unknown."""
         of_function = [target for target in self.answer.targets if self.outermost(target) == function]
         known = [self.answer.entered.get(target.name) for target in of_function]
         if not all(known):
@@ -103,8 +103,8 @@ class ControlRuns:
     def controls(self) -> Controls:
         """Run the true function, the corrupted function and one that returns None; return the controls.
 
-        If no test counts, or if none would notice a wrong function, the controls name the reason in place of
-        tests.
+        If no test counts, or no test would notice a wrong function, the controls contain the reason instead
+        of tests.
         """
         case, run = self.case, self.run
         functions, tests = case.targets, case.entering
@@ -157,8 +157,8 @@ class ControlRuns:
     ) -> Mapping[str, tuple[str, ...]]:
         """Return the tests that enter each function of the task, by the names of the targets.
 
-        They are those of the answer; if it names none, those that called the function in the true run. A test
-        whose call could not be sent may have called any of them.
+        The tests are taken from the answer; if it names none, they are those that called the function in the
+        true run. A test with a call that could not be sent may have called any function.
         """
         case = self.case
         found: dict[str, tuple[str, ...]] = {}
@@ -173,7 +173,7 @@ class ControlRuns:
         """Return controls with the reason why the run of the true function is unusable; None if it is not."""
         if true.conclusion.status is not RunStatus.FINISHED:
             return self._not(Unconfirmable.SANDBOX, true.conclusion.reason, true)
-        # A library that runs text as code would run the submission's code in the process of the tests.
+        # A library that executes strings as code would run the submission's code in the process of the tests.
         if any(asked.problem is Unconfirmable.RUNS_TEXT for asked in true.asked.values()):
             return self._not(Unconfirmable.RUNS_TEXT, _words_of(true, Unconfirmable.RUNS_TEXT), true)
         return None
@@ -183,7 +183,7 @@ class ControlRuns:
     ) -> frozenset[str]:
         """Return the tests that fail with both wrong functions, or with either if none fails with both.
 
-        Empty if no test fails with one of the wrong functions.
+        The result is empty if no test fails with either of the wrong functions.
         """
         case, found = self.case, frozenset(counting)
         for wrong in (case.given, answering_nothing(case.original, functions)):
@@ -279,8 +279,8 @@ def uncontrolled(
 ) -> FunctionName | None:
     """Return a function of a task that could be wrong alone without failing a test; None if there is none.
 
-    Such a function could answer anything, and would be confirmed by the tests of the other functions. None
-    for a task with one function, for which the controls of the task are enough.
+    Such a function could answer anything, and would be confirmed by the tests of the other functions. The
+    result is also None for a task with one function, whose controls are enough.
     """
     functions = case.targets
     if len(functions) == 1:
@@ -299,7 +299,7 @@ def uncontrolled(
 
 
 def without_control(function: FunctionName) -> str:
-    """Return why passes of a task can't be confirmed if no test notices that only this function is wrong."""
+    """Return why passes can't be confirmed: no test notices if only this function is wrong."""
     return f"No test that counts fails if only {function} is wrong."
 
 
@@ -313,10 +313,10 @@ def unlike_tests(
     *,
     steps: bool = False,
 ) -> list[str]:
-    """Return the tests with a call that gets another answer when it is repeated, as judged by `alike`.
+    """Return the tests with a call whose answer, as judged by `alike`, differs when the call is repeated.
 
     The calls are repeated in reverse order, in another process with another hash seed. With `steps`, so are
-    the later requests to the iterators and functions in their answers. A test is listed once for each such
+    the later requests to the iterators and functions in their answers. A test is returned once for each such
     call. Calls that are not answered in time are repeated once more, in a new process; the second result
     counts (decision 159). Calls that can't be repeated in the time of the run itself are late, too.
     """
@@ -331,7 +331,7 @@ def unlike_tests(
     for _ in range(_MOST_REPEATS):
         process = SubmissionProcess(case.place, tree, functions, hash_seed=1)
         # A submission that answers as slowly as it may, and only here, would otherwise never be confirmed,
-        # and its pass would count like one that was not asked about (decision 135).
+        # and its pass would count like one that was never checked (decision 135).
         deadline = time.monotonic() + limit
         late = []
         try:

@@ -1,8 +1,9 @@
-"""Finds what a submission answers, sets or changes unlike the true function, and shows both answers.
+"""Finds where a submission answers, sets or changes something unlike the true function, and shows both
+answers.
 
 A test may pass only because of what a submission sets or changes, although no part of the answer that both
 functions have differs: a comparison of the library may read an attribute that the true function never sets,
-and the value that a test compares with may be an argument that was emptied (decision 135).
+and a test may compare with an argument that the submission has emptied (decision 135).
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ _ATTRIBUTES = {"object": 2, "exception": 3}
 _READS_ALL = re.compile(
     r"__dict__|__getstate__|\b__getattr|\b(vars|dir|getmembers|asdict)\(|\b(get|has)attr\([^,()]+,(?!\s*[\"'])"
 )
-"""Code that reads attributes whose names it does not write down, such as `getattr(self, name)`."""
+"""Code that reads attributes without naming them, such as `getattr(self, name)`."""
 
 
 def answered_otherwise(
@@ -52,8 +53,8 @@ def answered_otherwise(
 ) -> AnsweredCall | None:
     """Return the first call of a test that the true function answers differently.
 
-    If no answer differs, it is the first call with different effects; None if there is none either. Calls
-    after the first different request are not compared.
+    If no answer differs, return the first call with different effects; None if there is no such call either.
+    Calls after the first different request are not compared.
     """
     pairs = list(zip(true.asked[test].exchanges, report.asked[test].exchanges, strict=False))
     otherwise: tuple[Exchange, Exchange] | None = None
@@ -102,7 +103,7 @@ def shown_call(
     return AnsweredCall(str(function), text, shown[0], shown[1], test)
 
 
-# What only the submission sets, changes or leaves to others
+# What the submission alone sets, changes or leaves to others
 
 
 def mark_of(
@@ -129,8 +130,8 @@ def mark_of(
 def mark_alone(own: Sequence[Exchange], others: Sequence[Sequence[Exchange]], writes: Collection[str]) -> str:
     """Return the mark of a call that the true function does not get, such as one with random arguments.
 
-    It may change the arguments, by their place, that the true function changes in one of its `others`, and
-    raise if that does: anything more could be what the test depends on.
+    The call may change only those arguments, by position, that the true function changes in one of its
+    `others`, and may raise only if the true function does: the test could depend on anything more.
     """
     function = own[0].request.get("function")
     same = [chain for chain in others if chain[0].request.get("function") == function]
@@ -147,7 +148,7 @@ def _without_effect(exchange: Exchange, raises: bool) -> Message:
 
 
 def _changed_places(exchanges: Sequence[Exchange]) -> Iterator[int]:
-    """Yield the places of the arguments that a call changes, or of which it changes what they hold."""
+    """Yield the positions of the arguments that a call changes, themselves or in their contents."""
     first = exchanges[0].request
     before: Message = {"roots": [], "heap": {}}
     for place, root in enumerate(first.get("roots", ())):
@@ -159,7 +160,7 @@ def _changed_places(exchanges: Sequence[Exchange]) -> Iterator[int]:
 
 
 def _reached(request: Message, places: Collection[int]) -> frozenset[str]:
-    """Return the numbers of the objects that the arguments at these places are and hold."""
+    """Return the numbers of the arguments at these positions and of the objects in them."""
     heap = request.get("heap", {})
     queue = [root for place, root in enumerate(request.get("roots", ())) if place in places]
     found: set[str] = set()
@@ -179,7 +180,7 @@ def _ends(own: Sequence[Exchange], true: Sequence[Exchange]) -> list[tuple[Excha
 
 
 def _is_left_to_others(answer: Message) -> bool:
-    """Whether an operator's method leaves its answer to another method, as Python then asks that one."""
+    """Whether an operator's method leaves its answer to another method, which Python then asks."""
     return bool(answer["re"] == "value" and answer["roots"] == [["k", "NotImplemented"]])
 
 
@@ -204,8 +205,8 @@ def _request_key(request: Message) -> str:
 def changing(report: PairReport, later: Collection[PairReport], unsteady: Collection[str]) -> Iterator[str]:
     """Yield the tests with a call that gets another answer in one of the later runs of the same submission.
 
-    It could otherwise answer wrongly while something covers for it, and rightly as soon as that is left out.
-    Calls after the first that is not the same in both runs do not count, nor do `unsteady` tests.
+    The submission could otherwise answer wrongly while something hides that, and correctly once that is left
+    out. Calls after the first that is not the same in both runs do not count, nor do `unsteady` tests.
     """
     for again in later:
         for test in again.asked.keys() & report.asked.keys():
@@ -223,11 +224,11 @@ def changes_more(
     writes: Collection[str],
     free: Collection[str] = (),
 ) -> bool:
-    """Whether a submission changes an argument, or what one holds, that the true function leaves as it was.
+    """Whether a submission changes an argument, or an object in one, that the true function leaves unchanged.
 
-    These are the exchanges of one call: a change counts in each of them, because a function of the test that
-    is called in between may look at the argument. Only changes that could be made in the tests' process
-    count: `writes` are those that the true function was seen to make in any call.
+    These are the exchanges of one call: a change counts in each of them, because a callback of the test may
+    look at the argument in between. Only changes that could be made in the tests' process count: `writes` are
+    those that the true function was seen to make in any call.
     """
     pairs = zip(own, true, strict=False)
     # After the first request that differs, the same number may be that of another object.
@@ -273,14 +274,14 @@ def _is_more(
         is_left = _same(known, after_true, number)
         is_more = is_left and not _same(after_true, after_own, number)
     except (LookupError, TypeError, ValueError, AttributeError):
-        return True  # a submission can write anything in place of an answer, which no honest one is like
+        return True  # a submission can write anything in place of an answer
     return is_more or _lost(after_true[number], after_own[number], writes)
 
 
 def _was_so(known: Message, true: Sequence[Exchange], after_own: Mapping[str, Any], number: str) -> bool:
-    """Whether an object is as the true function leaves it for a time.
+    """Whether an object is in a state in which the true function leaves it temporarily.
 
-    A context manager changes an argument until the test is done with it.
+    A context manager changes an argument until the test leaves its block.
     """
     state = dict(known)
     for exchange in true:
@@ -294,7 +295,7 @@ def _was_so(known: Message, true: Sequence[Exchange], after_own: Mapping[str, An
 def _same(first: Message, second: Message, number: str) -> bool:
     """Whether an object is exactly the same in two heaps, besides attributes that only one of them has.
 
-    The order of dictionaries, the last digits of floats and what exceptions hold count, unlike in
+    The order of dictionaries, the last digits of floats and the contents of exceptions count, unlike in
     `core/confirmation/likeness.py`: nothing changes them by itself.
     """
     waiting, seen = [(number, number)], set[tuple[str, str]]()
@@ -361,8 +362,8 @@ class NewAttributes:
     def add(self, own: Sequence[Exchange], true: Sequence[Exchange]) -> None:
         """Add the attributes in the exchanges of one call.
 
-        A given object is compared with itself, a new one with all new objects of its class in the true
-        answers to the call, or in all calls if these have none.
+        An object from the test is compared with itself, a new object with all new objects of its class in the
+        true answers to the call, or in all calls if these have none.
         """
         given = _first_nodes(own)
         after_true: dict[str, Any] = {}
@@ -391,7 +392,7 @@ def _first_nodes(exchanges: Sequence[Exchange]) -> dict[str, Any]:
 
 
 def _names_by_class(answered: Message, given: Message) -> dict[str, set[str]]:
-    """Return the attribute names of new objects by class, or of given ones if none is new."""
+    """Return the attribute names of new objects by class, or of objects from the test if none is new."""
     known: dict[str, set[str]] = {}
     for number, node in (*_objects(answered, given), *_objects(given, {})):
         if node[1] not in known or number not in given:
@@ -406,15 +407,16 @@ def _objects(heap: Message, without: Message) -> Iterator[tuple[str, Sequence[An
 
 
 def readable(tree: SourceTree, attributes: Collection[str]) -> list[str]:
-    """Return those of the attributes that code of `tree` could read, its tests among it.
+    """Return those of the attributes that code in `tree`, including its tests, could read.
 
-    That is the case if the name occurs anywhere in it, if any of it reads attributes whose names it does not
-    write, or if the name is one of Python's own.
+    It could if the name occurs anywhere in it, if any code reads attributes without naming them, or if the
+    name is one of Python's own.
     """
     if not attributes:
         return []
     sources = [tree.read(path).decode("utf-8", "replace") for path in tree.files() if path.endswith(".py")]
-    # In any module, because a class may inherit from another one, and functions elsewhere take its objects.
+    # Any module counts, because a class may inherit from one elsewhere, and functions elsewhere take its
+    # objects.
     if any(map(_READS_ALL.search, sources)):
         return sorted(attributes)
 

@@ -72,13 +72,13 @@ class Asked:
     unkept: bool = False
     """Whether calls were too large to be kept, so they can't be repeated."""
     functions: set[int] = field(default_factory=set)
-    """The functions that the test called, by their place in the order."""
+    """The functions that the test called, by their position in the order."""
     raised: set[str] = field(default_factory=set)
     """The exceptions that functions of the test raised while they were called back, as strings."""
     swallowed: set[str] = field(default_factory=set)
-    """Those of them that did not come out of the call of the function that called back."""
+    """Those of them that the function that called back did not let through."""
     state: set[str] = field(default_factory=set)
-    """The changes that its calls made in the other process, or answered with again, in words."""
+    """The changes that its calls made in the other process or repeated in an answer, as strings."""
 
     def enters(self, function: int) -> bool:
         """Return whether the test called a function, or may have: calls that can't be sent have no number."""
@@ -99,7 +99,7 @@ class PairReport:
 
     @property
     def is_late(self) -> bool:
-        """Whether an answer took too long, or the whole run did."""
+        """Whether an answer or the whole run took too long."""
         is_stopped = self.conclusion.status is RunStatus.TIMED_OUT
         return is_stopped or any(asked.problem is Unconfirmable.TOO_SLOW for asked in self.asked.values())
 
@@ -118,7 +118,7 @@ class PairReport:
         return is_clean and self.results[id].outcome is Outcome.PASSED
 
     def reasons(self) -> Counter[str]:
-        """Return the number of tests that can't count, by reason."""
+        """Return the number of tests that can't count for each reason."""
         found: Counter[str] = Counter()
         for id, result in self.results.items():
             asked = self.asked.get(id, Asked())
@@ -164,7 +164,7 @@ class _TestInput:
     def close(self) -> None:
         """Close the pipe and end the thread; bytes that nobody has read are dropped."""
         self._blocks.put(None)
-        os.close(self.reading)  # a thread that waits for the reader then gives up
+        os.close(self.reading)  # a thread that waits for the reader then ends
         self._thread.join()
 
     def _write(self) -> None:
@@ -320,7 +320,8 @@ class Pair:
     def _from_submission(self, request: dict[str, Any]) -> dict[str, Any]:
         if self._submission is None:
             # A submission that ends its process gets no second process, since ending it is an answer. The
-            # true function's process is started again, so that a slow call does not spoil the other tests.
+            # true function's process is started again, so that a slow call does not affect the other
+            # tests.
             if self._starts >= (1 if self._order.learned else _MOST_STARTS):
                 return self._gone
             self._begin_submission()

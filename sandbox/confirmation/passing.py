@@ -62,8 +62,8 @@ _ASKS_OTHERWISE = "asks functions of a test otherwise than the true function"
 _NOT_ANSWERED = "does not answer in a separate process, although the true function does"
 
 
-# Loops and `getattr` swallow some exceptions, so a test passes without an answer. What a test compares
-# with may be an argument, so that it passes after that was changed.
+# Loops and `getattr` swallow some exceptions, so a test may pass without an answer. A test that compares
+# with an argument may pass because the argument was changed.
 _DETAILS = {
     RAISES: "raises where the true function answers with a value",
     CHANGES_MORE: "changes an argument that the true function leaves as it was",
@@ -87,7 +87,7 @@ def _alike_with_effects(first: Mapping[str, Any], second: Mapping[str, Any]) -> 
 
 
 class NoControlError(Exception):
-    """No pass of a task can be confirmed, because tests do not judge each of its functions."""
+    """No pass of a task can be confirmed, because no test judges one of its functions."""
 
 
 class BusyMachineError(Exception):
@@ -112,7 +112,7 @@ class PassCheck:
         self.submitted = submitted
         self.run = run
         self.later: list[PairReport] = []
-        """Later runs of the submission, whose answers have to be those of the first one."""
+        """Later runs of the submission, whose answers have to equal those of the first run."""
         self.unsteady: frozenset[str] = frozenset()
         """The tests with calls that the true function answers differently each time."""
 
@@ -160,11 +160,11 @@ class PassCheck:
         all_changes: bool = False,
         unset: Sequence[str] = (),
     ) -> PairReport:
-        """Run tests with the submission; the last two arguments are as in `PairOrder`.
+        """Run tests with the submission and return the report; the last two arguments are as in `PairOrder`.
 
-        A late run is judged only after the true function was run in the same way and was not late: then the
-        submission is run again, and the second run counts (decision 159). Raises `BusyMachineError` if the
-        true function is late as well.
+        If the run is late, the true function is run in the same way. If that is not late, the submission is
+        run again, and the second run counts (decision 159). Raises `BusyMachineError` if the true function is
+        late as well.
         """
 
         def once(tree: SourceTree) -> PairReport:
@@ -185,7 +185,7 @@ class PassCheck:
         tests: Sequence[str],
         learned: Sequence[Mapping[str, Sequence[str]]],
     ) -> PairReport:
-        """Run tests with the true functions; once more if that is late."""
+        """Run tests with the true functions, once more if the run is late, and return the report."""
         report = ran(self.case, functions, tests, self.case.original, learned, self.run)
         if report.is_late:
             report = ran(self.case, functions, tests, self.case.original, learned, self.run)
@@ -234,7 +234,7 @@ class PassCheck:
         tests: Sequence[str],
         report: PairReport,
     ) -> Confirmation | None:
-        """Return why something in the answers covers for a wrong one; None if nothing does.
+        """Return how something in the answers hides a wrong answer; None if nothing does.
 
         `other` is the first call that the true function answers with other data.
         """
@@ -271,7 +271,7 @@ class PassCheck:
         return with_changes(found, beyond=alone.contradiction, calls=alone.calls, tests=alone.tests)
 
     def _covered_by_another(self) -> Confirmation | None:
-        """Return why a pass needs one target to make up for another; None if each is right alone.
+        """Return why a pass needs one target to compensate for another; None if each is right alone.
 
         Each target that differs from the original is run with the true bodies of all others. Otherwise, two
         wrong ones could agree with each other, or one of them could undo what the other does wrong.
@@ -303,8 +303,9 @@ class PassCheck:
     ) -> Confirmation | None:
         """Return why a pass depends on exceptions of tests that the submission swallows; None if it does not.
 
-        A test may judge in a function that it passes on. Its exceptions reach the test only through the
-        submission, unless the true function lets it raise the same ones in this test.
+        A test may make its assertions in a function that it passes as an argument. The exceptions of that
+        function reach the test only through the submission. Those that the true function also lets it raise
+        in this test do not count.
         """
         suspected = [id for id in tests if report.asked[id].swallowed]
         if not suspected:
@@ -376,7 +377,7 @@ class PassCheck:
             raise NoControlError(without_control(function))
 
     def _uncovered(self, tests: Collection[str], others: Sequence[FunctionName]) -> int:
-        """Return the least number of tests that pass only in the submission's own process.
+        """Return the minimum number of tests that pass only in the submission's own process.
 
         These are the tests that enter a target, or fail with the corrupted function, and were not run; and at
         least one test of each other changed function, whose tests are run only if they enter a target as
@@ -393,8 +394,8 @@ class PassCheck:
     ) -> bool:
         """Whether the tests still pass if attributes that only the submission sets are not set.
 
-        Only attributes that code of the original could read count. A repair may fill a cache early that the
-        true function leaves empty; a test that passes without it does not depend on it.
+        Only attributes that code of the original could read count. For example, a repair may fill a cache
+        that the true function leaves empty; a test that passes without the cache does not depend on it.
         """
         unset = readable(self.case.original, attributes)
         if not unset:
@@ -408,8 +409,8 @@ class PassCheck:
     ) -> tuple[Sequence[str], Sequence[Mapping[str, Sequence[str]]]]:
         """Return the tests that count, and what the true functions' answers contain, by function.
 
-        If the controls do not cover all functions, this is learned now. Raises `NotConfirmableError` if none
-        of the tests is left that fail with a wrong function.
+        If the controls do not cover all functions, this is learned now. Raises `NotConfirmableError` if no
+        test that fails with a wrong function is left.
         """
         names = [str(name) for name in functions]
         known = self.controls
@@ -513,7 +514,7 @@ class PassCheck:
         failing: Sequence[str],
         report: PairReport,
     ) -> Confirmation:
-        """Return the result for failing tests whose calls are not those that the true function gets.
+        """Return the result for failing tests whose calls differ from those that the true function gets.
 
         Tests with random inputs make other calls in each run. The calls of the failing run are therefore put
         to the true function, and the result is marked if it gives another answer.
@@ -538,7 +539,7 @@ class PassCheck:
         test: str,
         words: str,
     ) -> Confirmation:
-        """Return the result for a test in which code ran that the controls did not see.
+        """Return the result for a test that ran code from strings that the controls did not see.
 
         It is marked if the true function runs no such code in this test.
         """
@@ -549,7 +550,7 @@ class PassCheck:
 
 
 _ANSWERS = (None, Unconfirmable.SANDBOX)
-"""The problems with which a failing test's calls are compared: ending the process is an answer too."""
+"""The problems despite which a failing test's calls are compared: ending the process is an answer too."""
 
 
 def _counted(found: Confirmation, report: PairReport, tests: Sequence[str]) -> Confirmation:

@@ -19,11 +19,11 @@ from gistpoint.sandbox.confirmation.pair import Exchange, PairReport
 from gistpoint.sandbox.confirmation.submission import SubmissionProcess, parsed
 
 MOST_COMPARED = 2_000
-"""The maximum number of calls that are put to the true function; of more, it is a sample."""
+"""The maximum number of calls that are put to the true function; of more calls, a sample is taken."""
 _MOST_STEPS = 20_000
 """The maximum number of later requests that are repeated with the calls of a run."""
 _MOST_QUESTIONS = 100
-"""The maximum number of questions of a process that was stopped in a call, before it is given up."""
+"""The maximum number of questions that an interrupted call may still ask before its process is given up."""
 _STEPS = frozenset(("next", "throw", "close", "apply"))
 _REPLIES = frozenset(("return", "raise", "stop"))
 _WITH_DATA = frozenset(("value", "raised", "stop"))
@@ -35,7 +35,7 @@ _REFUSAL = {
 """A reply to a question that no recorded reply answers."""
 
 Alike = Callable[[Exchange, Mapping[str, Any]], bool]
-"""A function that returns whether another answer to an exchange's request counts as the same answer."""
+"""A function that returns whether a new answer to an exchange's request counts as the same answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,8 +47,8 @@ class PlainCall:
     steps: tuple[Exchange, ...] = ()
     """The exchanges after the first, in order.
 
-    They reply to its questions to functions and iterators of the test, and ask the iterators and functions in
-    its answer.
+    They contain replies to its questions to functions and iterators of the test, and requests to the
+    iterators and functions in its answer.
     """
     numbers: frozenset[int] = frozenset()
     """The numbers of all calls of the run that are equal to this one."""
@@ -58,7 +58,8 @@ def plain_calls(report: PairReport, *, steps: bool) -> list[PlainCall]:
     """Return the different calls that can be repeated alone.
 
     Without `steps`, these are the calls that need no reply of the test, without later requests. With `steps`,
-    a call counts again if it got another answer than before: the first answer says nothing about that one.
+    an equal call with a different answer counts as another call, because the first answer says nothing about
+    it.
     """
     found: dict[str, PlainCall] = {}
     numbers: dict[str, set[int]] = {}
@@ -73,12 +74,12 @@ def plain_calls(report: PairReport, *, steps: bool) -> list[PlainCall]:
             if chain[-1].answer["re"] not in _WITH_DATA:
                 continue
             later = list(_later(first, chains[place + 1 :])) if steps and _keeps(chain) else []
-            # With the later requests, because those of the first call say nothing about others.
+            # With the later requests, because those of one call say nothing about those of others.
             text = _key_of([*chain, *later]) if steps else json.dumps({**first.request, "call": 0})
             replies = chain[1:]
             numbers.setdefault(text, set()).add(first.request["call"])
             if text in found or len(replies) > left:
-                continue  # part of the replies would leave the process waiting for the next
+                continue  # with only some of the replies, the process would wait for the next one
             more = [*replies, *later][:left] if steps else []
             left -= len(more)
             found[text] = PlainCall(test, first, tuple(more))
@@ -91,7 +92,7 @@ def _keeps(chain: Sequence[Exchange]) -> bool:
 
 
 def _key_of(exchanges: Sequence[Exchange]) -> str:
-    """Return a string that is equal for equal exchanges, whatever numbers they give to objects that stay."""
+    """Return a string that is equal for equal exchanges, whatever numbers they give to objects."""
     parts = [
         ({**exchange.request, "call": 0}, [exchange.answer.get(name) for name in _ANSWERED])
         for exchange in exchanges
@@ -106,7 +107,7 @@ _ANSWERED = ("re", "roots", "heap", "do", "of")
 def sample(calls: Sequence[PlainCall], seed: str) -> list[PlainCall]:
     """Return at most 2,000 of the calls, in their order.
 
-    Those come first that could keep a pass from being confirmed. `seed` is a string that the submission does
+    Calls that could keep a pass from being confirmed come first. `seed` is a string that the submission does
     not know, so that it can't tell which others are compared.
     """
     if len(calls) <= MOST_COMPARED:
@@ -123,7 +124,7 @@ def sample(calls: Sequence[PlainCall], seed: str) -> list[PlainCall]:
 def _may_cover(call: PlainCall, kinds: set[str]) -> bool:
     """Whether a call raises, leaves its answer to others, or changes what it was given.
 
-    Also if an object in its answers has other attributes than those of the calls before, in `kinds`.
+    Also true if an object in its answers has attributes other than those of earlier calls, in `kinds`.
     """
     given: set[str] = set()
     may = False
@@ -164,7 +165,7 @@ def _end_of_chain(exchanges: Sequence[Exchange], place: int) -> int:
 def _later(first: Exchange, chains: Sequence[Sequence[Exchange]]) -> Iterator[Exchange]:
     """Yield the later exchanges with the iterators and functions in a call's answer.
 
-    They end before the first that has no answer.
+    The first exchange without an answer, and all after it, are left out.
     """
     for chain in chains:
         request = chain[0].request
@@ -190,7 +191,7 @@ def repeated(process: SubmissionProcess, call: PlainCall, alike: Alike) -> tuple
 
 
 class Repetition:
-    """One repetition of a call, as far as the process asks what it was asked in the run."""
+    """One repetition of a call, up to the first question that was not asked in the run."""
 
     def __init__(self, process: SubmissionProcess, call: PlainCall) -> None:
         self.process = process
@@ -201,7 +202,7 @@ class Repetition:
     def exchanges(self) -> Generator[tuple[Exchange, Mapping[str, Any]], None, None]:
         """Yield each exchange with its new answer.
 
-        The heap of a request holds all objects that were given since the call began.
+        The heap of a request contains all objects that the test passed since the call began.
         """
         process, call = self.process, self.call
         numbers: dict[str, str] = {}
@@ -217,7 +218,8 @@ class Repetition:
                 answer = parsed(process.answer_call(request)) or {"re": "gone"}
                 asks_alike = _asks_alike(exchanges, place, answer)
                 self.is_whole = asks_alike and answer["re"] != "gone"
-                # With all that the test gave since the call, so that its arguments are known at the end too.
+                # With all objects that the test passed since the call, so that the arguments are also
+                # known at the end.
                 given.update(_given(exchanges[place].request))
                 exchange = replace(
                     exchanges[place], request={**exchanges[place].request, "heap": dict(given)}
@@ -243,7 +245,8 @@ def _given(message: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _asks_alike(exchanges: list[Exchange], place: int, answer: Mapping[str, Any]) -> bool:
-    """Whether the next recorded request can follow a new answer: it is not a question, or it is the same one.
+    """Whether the next recorded request can follow a new answer, which is not a question or is the recorded
+    one.
 
     A question that was asked later is moved to this place with its reply: a function may call another one in
     another order.
@@ -272,4 +275,4 @@ def _end_questions(process: SubmissionProcess, answer: Mapping[str, Any] | None)
         if answer is None or answer.get("re") != "callback":
             return
         answer = parsed(process.answer(json.dumps(_REFUSAL).encode()))
-    process.close()  # it asks without end
+    process.close()  # it never stops asking

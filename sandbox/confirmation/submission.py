@@ -1,4 +1,4 @@
-"""Runs the process that answers with the submitted functions, and that holds no test (decision 113)."""
+"""Runs the process that answers with the submitted functions, and contains no test (decision 113)."""
 
 from __future__ import annotations
 
@@ -193,7 +193,10 @@ _DEEPEST = 500
 
 
 def parsed(line: bytes | None) -> dict[str, Any] | None:
-    """Return an answer as a dictionary; None if the line is invalid, as the submission can write anything."""
+    """Return an answer as a dictionary; None if the line is invalid.
+
+    The submission can write anything.
+    """
     try:
         found = json.loads(line or b"null")
     except (ValueError, RecursionError):
@@ -208,8 +211,8 @@ def _is_answer(found: Mapping[str, Any]) -> bool:
     has_value = bool(roots) or found.get("re") not in ("value", "raised", "stop")
     if not is_message or not has_value or not all(map(_is_node, heap.values())):
         return False
-    # `int` also reads `+2` and ` 2`: with these, the tests' process would change an object of which everybody
-    # who compares the messages as they are written would believe that it was left alone.
+    # `int` also reads `+2` and ` 2`: with these, the tests' process would change an object, and a
+    # comparison of the messages as written would not notice.
     if not all(map(_NUMBER.fullmatch, heap)):
         return False
     words, reason = found.get("words", ""), found.get("reason", Unconfirmable.SANDBOX.value)

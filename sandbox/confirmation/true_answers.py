@@ -1,7 +1,8 @@
-"""Finds the calls of a passing run because of which the pass is not confirmed, by asking the true function.
+"""Finds the calls that keep a passing run from being confirmed, by asking the true function.
 
-A test passes with a wrong answer if it does not look at the wrong part, which is a note (decision 131), or if
-something else covers for it, which is a reason not to confirm the pass (decision 135).
+A test may pass with a wrong answer because it does not look at the wrong part, which leads to a note
+(decision 131), or because something else hides the error, which keeps the pass from being confirmed (decision
+135).
 """
 
 from __future__ import annotations
@@ -53,7 +54,8 @@ class _Answered(NamedTuple):
     first: tuple[Exchange, Exchange] | None
     """The first exchange with other data, as recorded and with the true function's answer."""
     is_whole: bool
-    """Whether the true function asks what the submission asked, so all of the call could be repeated."""
+    """Whether the true function asked the same questions as the submission, so the whole call could be
+    repeated."""
     mark: str
 
 
@@ -67,14 +69,14 @@ class TrueAnswers:
     run: RunContext
     attributes: NewAttributes = field(default_factory=NewAttributes)
     apart: frozenset[str] = frozenset()
-    """The tests with calls that could not be repeated, since the true function asks something else."""
+    """The tests with calls that could not be repeated, because the true function asked other questions."""
     whole: frozenset[int] = frozenset()
     """The numbers of the calls that were repeated to their end."""
 
     def judged(self, report: PairReport, tests: Collection[str]) -> OtherAnswer | None:
         """Return the first call of a passing test that the true function answers differently, if any.
 
-        A call because of which the pass is not confirmed comes first, also if it can't be repeated.
+        A call that keeps the pass from being confirmed is preferred, even if it can't be repeated.
         """
         other = self.other_answer(report, tests)
         if other is not None and other.mark:
@@ -84,9 +86,9 @@ class TrueAnswers:
     def other_answer(self, report: PairReport, tests: Collection[str]) -> OtherAnswer | None:
         """Return the first call of the tests that the true function answers with other data, if any.
 
-        A call because of which a pass is not confirmed comes before all others.
+        A call that keeps the pass from being confirmed is preferred to all others.
 
-        A test with such a call may pass, because it does not look at these data, or because the library's own
+        A test with such a call may pass because it does not look at these data, or because the library's own
         comparison accepts them (decision 131). Calls that the true function does not answer in the same way
         twice do not count.
         """
@@ -114,7 +116,8 @@ class TrueAnswers:
         self.whole = frozenset().union(*(found.call.numbers for found in answered if found.is_whole))
 
     def mark_apart(self, report: PairReport) -> OtherAnswer | None:
-        """Return the first call with a mark that could not be repeated, since its questions are others.
+        """Return the first call with a mark that could not be repeated because the true function asks other
+        questions.
 
         The tests of these calls are run with the true function, and their calls are compared one by one.
         """
@@ -134,7 +137,7 @@ class TrueAnswers:
     def _same_chain(
         self, own: Sequence[Exchange], place: int, known: Sequence[Sequence[Exchange]]
     ) -> Sequence[Exchange] | None:
-        """Return the true exchanges that began with the same request, at best at the same place."""
+        """Return the true exchanges that began with the same request, if possible at the same position."""
         if place < len(known) and same_request(own[0], known[place][0]):
             return known[place]
         if own[0].request.get("call") in self.whole:
@@ -151,7 +154,7 @@ class TrueAnswers:
         if same is not None:
             self.attributes.add(own, same)
             return mark_of(own, same, writes)
-        # The true function does not get this call. If it could be repeated, it was compared then.
+        # The true function does not get this call. If the call could be repeated, it was compared then.
         if own[0].request.get("call") in self.whole:
             return ""
         self.attributes.add(own, ())
@@ -192,7 +195,7 @@ class TrueAnswers:
         return self.functions[place]
 
     def _shown(self, test: str, own: Sequence[Exchange], true: Sequence[Exchange]) -> AnsweredCall:
-        """Return a call with its last answers, and the arguments as they are then."""
+        """Return a call with its last answers and the final state of its arguments."""
         return shown_call(self._function(own[0]), test, own[0], _summed(true), _summed(own))
 
     def _writes(self, exchange: Exchange) -> frozenset[str]:
@@ -202,7 +205,7 @@ class TrueAnswers:
 
 
 def _is_steady(found: _Answered, known: _Answered) -> bool:
-    """Whether the true function answers a call in the same way a second time."""
+    """Whether the true function answers a call the same way a second time."""
     if found.mark != known.mark:
         return False
     if found.first is None or known.first is None:
@@ -211,7 +214,7 @@ def _is_steady(found: _Answered, known: _Answered) -> bool:
 
 
 def _summed(exchanges: Sequence[Exchange]) -> Exchange:
-    """Return the exchanges of a call as one: its request, its last answer, and all objects after that."""
+    """Return a call's exchanges as one: its request, its last answer, and the final state of all objects."""
     heap: dict[str, object] = {}
     for exchange in exchanges:
         heap.update(exchange.request.get("heap", {}))

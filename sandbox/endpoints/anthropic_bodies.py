@@ -35,12 +35,13 @@ from gistpoint.sandbox.endpoints.settings import EndpointSettings
 BLOCKS = "blocks"
 """The member of `ChatMessage.extra` that holds the blocks of a reply, as received."""
 MOST_OUTPUT = 32_000
-"""The limit on a reply's tokens if none is given, since the API requires one; models from 4 on allow it."""
+"""The limit on a reply's tokens if none is given, because the API requires one; models from version 4 on
+allow it."""
 _AFTER_THINKING = 8_000
 """The least number of tokens left for a reply after its reasoning."""
 _MARK = {"cache_control": {"type": "ephemeral"}}
 _MARKED_MESSAGES = 2
-"""How many messages carry a cache mark: besides tools and system prompt, the API allows two more."""
+"""The number of messages with a cache mark: besides tools and system prompt, the API allows two more."""
 _NAME_CHARACTERS = 200
 _MESSAGE_CHARACTERS = 300
 
@@ -74,8 +75,8 @@ def _mark_last(blocks: list[dict[str, Any]]) -> None:
 def _sampling(settings: EndpointSettings) -> dict[str, Any]:
     """Return the members for sampling, with the limit that the API requires.
 
-    With an effort, the model decides how much it thinks: newer models refuse a number of tokens, and
-    without either, a model thinks as its vendor has set it.
+    With an effort, the model decides how much it thinks: newer models refuse a number of tokens, and without
+    either, the vendor's default applies.
     """
     sampling = settings.sampling
     thinking: dict[str, object] = {}
@@ -94,7 +95,7 @@ def _sampling(settings: EndpointSettings) -> dict[str, Any]:
 
 
 def _rows(messages: Sequence[ChatMessage], place: str) -> list[dict[str, Any]]:
-    """Return the messages, of which the API wants the answers to one reply's calls in one message."""
+    """Return the messages; the answers to the calls of one reply are in one message, as the API requires."""
     rows: list[dict[str, Any]] = []
     for message in messages:
         if message.role == "system":
@@ -113,13 +114,14 @@ def _blocks(message: ChatMessage, place: str) -> list[dict[str, Any]]:
         return _written(message, place)
     if message.role != "tool":
         return [{"type": "text", "text": message.content}]
-    # An empty string is refused where text is expected, while an answer may have none.
+    # The API refuses empty text, but an answer may be empty.
     content = given({"content": message.content})
     return [{"type": "tool_result", "tool_use_id": message.tool_call_id, **content}]
 
 
 def _written(message: ChatMessage, place: str) -> list[Block]:
-    """Return the blocks of a reply: those that its host sent, if their first calls are those that were made.
+    """Return the blocks of a reply: those that its host sent, if their first calls are the calls that were
+    made.
 
     Further calls were cut off, and were not made.
     """
@@ -214,19 +216,22 @@ def _message(blocks: list[Block], settings: EndpointSettings, *, cut_off: bool) 
             text_of(block.get("thinking")) for block in blocks if block.get("type") == "thinking"
         ),
     )
-    # What the journal can say without it is not stored twice.
+    # Content that the journal has anyway is not stored twice.
     if _rebuilt(message) == blocks:
         return message
     return kept(message, {BLOCKS: blocks}, settings.place)
 
 
 def _unfinished(stop: str, message: ChatMessage, usage: Usage) -> ChatFailure | None:
-    """Return the failure that a reply without content means: a full context, or the endpoint's own end."""
+    """Return the failure that a reply without content means.
+
+    The context is full, or the endpoint stopped for its own reasons.
+    """
     is_empty = not message.content and not message.reasoning and not message.tool_calls
     if stop == "model_context_window_exceeded":
         return ChatFailure(ChatProblem.CONTEXT_FULL, "The model's context was full.", usage=usage)
     if stop == "pause_turn":
-        # Sent for long turns with the vendor's own tools, of which none was offered.
+        # Sent for long turns with the vendor's own tools; none of these was offered.
         return ChatFailure(ChatProblem.SERVER_ERROR, "The endpoint paused the model's turn.", usage=usage)
     if is_empty and stop not in _FINISHES:
         return empty(stop, usage)
@@ -240,7 +245,10 @@ def _refusal(stop: str, data: Mapping[str, Any]) -> str:
 
 
 def usage_in(value: object, settings: EndpointSettings, sent: int, received: int) -> Usage:
-    """Return the usage of a request: the API counts what it read from its cache, or wrote to it, apart."""
+    """Return the usage of a request, including the tokens that were read from or written to the cache.
+
+    The API counts those separately.
+    """
     table = table_of(value)
     read = count(table.get("cache_read_input_tokens")) or 0
     written = count(table.get("cache_creation_input_tokens")) or 0
@@ -275,12 +283,12 @@ _BY_TYPE = {
     "api_error": ChatProblem.SERVER_ERROR,
 }
 _SPENT = ("spend_limit_reached", "credit balance is too low")
-"""The end of the codes, and the words, for a limit on what may be spent."""
+"""How codes end, and which words occur, for a limit on spending."""
 _TOO_LONG = ("prompt is too long", "exceed context limit")
 
 
 def filtered_reply(body: object, settings: EndpointSettings, sent: int) -> ChatReply | None:
-    """Return the reply that an error reports as stopped by a filter; None if the error is another."""
+    """Return the reply that an error reports as stopped by a filter; None for any other error."""
     message = text_of(_error(body).get("message"))
     if not message.startswith(_FILTERED):
         return None
@@ -295,7 +303,7 @@ def _error(body: object) -> Block:
 
 
 def error_problem(status: int, body: object) -> ChatProblem:
-    """Return the meaning of an error, by its type, its code and, for a rejected request, its words."""
+    """Return the meaning of an error, from its type, its code and, for a rejected request, its message."""
     table = _error(body)
     code = text_of(table_of(table.get("details")).get("error_code"))
     words = f"{code} {text_of(table.get('message'))}".lower()

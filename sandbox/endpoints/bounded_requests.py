@@ -1,4 +1,4 @@
-"""Sends requests through vendors' packages within bounds, and describes what came instead of a reply.
+"""Sends requests through vendors' packages within bounds, and describes what arrived instead of a reply.
 
 Each package is given a client that reads within bounds, in a thread that can be abandoned (decision 148).
 """
@@ -41,8 +41,8 @@ class BoundedRequests:
     ) -> Answer:
         """Return the answer of `send`, which sends one request through the client that it is given.
 
-        The request is abandoned at a time limit, which is a failure, and when `cancel` is cancelled, which
-        raises `CancelledError`.
+        At a time limit, the request is abandoned and a failure is returned. Raises `CancelledError` when
+        `cancel` is cancelled.
         """
         settings = self.settings
         longest_s = settings.longest_s(streamed=exchange.streamed)
@@ -86,7 +86,7 @@ class BoundedRequests:
         return self.settings.withheld.taken_out_of(exchange.received.body())
 
     def broken_off(self, why: str, exchange: NativeExchange) -> ChatFailure:
-        """Return the failure of a reply whose end is missing."""
+        """Return the failure of a reply that broke off."""
         what = f"stopped in the middle of its reply ({why})"
         return self.failure(ChatProblem.NO_CONNECTION, what, usage=exchange.lost())
 
@@ -121,7 +121,7 @@ class BoundedRequests:
         return self.failure(ChatProblem.NO_CONNECTION, f"can't be reached ({cause})")
 
     def timed_out(self, exchange: NativeExchange) -> ChatFailure:
-        """Return the failure of a request that reached its time limit."""
+        """Return the failure of a request that exceeded its time limit."""
         longest_s = self.settings.longest_s(streamed=exchange.streamed)
         what = f"gave no complete reply within {longest_s:g} s"
         return self.failure(ChatProblem.TIMED_OUT, what, usage=exchange.lost())

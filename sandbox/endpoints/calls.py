@@ -1,4 +1,4 @@
-"""Tells apart the calls in a stream, and merges their pieces (decision 149)."""
+"""Distinguishes the calls in a stream, and merges their pieces (decision 149)."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class StreamedCalls:
         return len(self._calls)
 
     def built(self) -> list[dict[str, Any]]:
-        """Return the calls by their index, without it: it orders pieces, and a whole reply has none."""
+        """Return the calls in the order of their index, without it: the calls of whole replies have none."""
         calls = sorted(self._calls, key=index_of)
         return [{name: plain(value) for name, value in call.items() if name != "index"} for call in calls]
 
@@ -47,10 +47,10 @@ class StreamedCalls:
                 function[name] = self._merger.merged(function.get(name), value, name)
 
     def _continued(self, delta: Mapping[str, Any]) -> dict[str, Any] | None:
-        """Return the call that a piece continues; None if it begins another.
+        """Return the call that a piece continues; None if it begins a new call.
 
         The index names the call. vLLM, SGLang and Gemini have sent several calls with the same index, and
-        others a new id with each piece, so only a new id with a name begins another call.
+        others a new id with each piece, so only a new id with a name begins a new call.
         """
         index, id = delta.get("index"), delta.get("id")
         if isinstance(index, int):
@@ -71,7 +71,7 @@ def index_of(item: Mapping[str, Any]) -> int:
 def _is_another(call: Mapping[str, Any], delta: Mapping[str, Any]) -> bool:
     """Whether a piece with the index of a call begins another call: one with a name, and a new id.
 
-    Without ids, it begins another call if the arguments of the first one are complete.
+    Without ids, a named piece begins another call if the arguments of the first one are complete.
     """
     function = delta.get("function")
     if not isinstance(function, dict) or not function.get("name"):

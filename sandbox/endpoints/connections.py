@@ -13,7 +13,7 @@ from gistpoint.sandbox.endpoints.hosts import Host
 _CONNECTED = ("connect_tcp.complete", "connect_unix_socket.complete", "start_tls.complete")
 _HEARD = "receive_response_headers.complete"
 _KEPT_ALIVE = {"TCP_KEEPIDLE": 30, "TCP_KEEPINTVL": 15, "TCP_KEEPCNT": 4}
-"""The seconds and tries after which a host that has disappeared is noticed, where the system has them."""
+"""The keep-alive settings, in seconds and tries, that reveal a host's disappearance, where supported."""
 
 
 class Connection:
@@ -34,7 +34,7 @@ class Connection:
         """Set once the request has ended, whoever ended it."""
 
     def trace(self, name: str, info: Mapping[str, Any]) -> None:
-        """Take note of a step of the request, as the HTTP library reports it."""
+        """Record a step of the request, as the HTTP library reports it."""
         if name.endswith(_CONNECTED):
             stream = info.get("return_value")
             found = stream.get_extra_info("socket") if stream is not None else None
@@ -47,18 +47,18 @@ class Connection:
             self.heard()
 
     def heard(self) -> None:
-        """Take note of a byte."""
+        """Record the arrival of a byte."""
         self.heard_at = self._host.heard_at = self._host.now()
 
     def began(self) -> None:
-        """Take note of the first part of the reply itself."""
+        """Record that the reply itself has begun."""
         self.speaks = True
 
     def silent_s(self) -> float:
         """Return the seconds since the last byte.
 
-        Before the reply has begun, a byte to any other conversation counts if the host is local: it works on
-        their requests first (decision 149).
+        Before the reply has begun, a byte in any other conversation counts too if the host is local, because
+        it may be working on that request first (decision 149).
         """
         heard = self.heard_at
         if not self.speaks and self._host.is_local:
@@ -83,7 +83,7 @@ class Connection:
         with self._lock:
             if self._socket is not None and self._how is not None:
                 with suppress(OSError):  # the other side has closed it
-                    # Not the method of a TLS socket, which would first forget its session.
+                    # Not the method of a TLS socket, because that would first discard the session.
                     socket.socket.shutdown(self._socket, self._how)
 
 

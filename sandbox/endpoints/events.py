@@ -17,7 +17,7 @@ _BOM = b"\xef\xbb\xbf"
 
 
 class ServerEvent(NamedTuple):
-    """One event: its name, which is usually empty, and its data, a line for each field `data`."""
+    """One event: its name, which is usually empty, and its data, with a line for each field `data`."""
 
     name: str
     lines: tuple[bytes, ...]
@@ -33,7 +33,7 @@ class EventReader:
     """Splits a stream into its events; blocks may end anywhere, also within a character or a line end."""
 
     _begun: list[bytes] = field(default_factory=list)
-    """The parts of a line that has no end yet."""
+    """The parts of a line that is still incomplete."""
     _begun_bytes: int = 0
     _fields: list[bytes] = field(default_factory=list)
     _fields_bytes: int = 0
@@ -57,7 +57,7 @@ class EventReader:
         self._after_return = block.endswith(b"\r")
 
     def close(self) -> Iterator[ServerEvent]:
-        """Yield the last event, even if the empty line after it is missing, as some servers leave it out."""
+        """Yield the last event, even if the empty line after it is missing, which some servers omit."""
         if self._begun:
             yield from self._line()
         yield from self._event()

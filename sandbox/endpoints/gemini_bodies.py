@@ -102,7 +102,7 @@ def _contents(messages: Sequence[ChatMessage], place: str) -> Iterator[tuple[str
 
 
 def _received(message: ChatMessage, place: str) -> list[dict[str, Any]]:
-    """Return the parts that the message's host sent, if their calls are those that were answered."""
+    """Return the parts that the message's host sent, if their calls are the calls that were answered."""
     parts = list(blocks_of(message.extra.get(PARTS))) if message.host == place else []
     called = _calls_in(parts)
     if len(called) != len(message.tool_calls):
@@ -116,7 +116,7 @@ def _calls_in(parts: Sequence[Block]) -> list[Block]:
 
 
 def _is_same(called: Block, made: ToolRequest) -> bool:
-    """Return whether a call is the one that was made; a call without an id was given one when it was made."""
+    """Return whether a call is the one that was made; if the host sent no id, the call was given one."""
     try:
         arguments = arguments_of(made)
     except ValueError:
@@ -127,7 +127,7 @@ def _is_same(called: Block, made: ToolRequest) -> bool:
 
 
 def _rebuilt(message: ChatMessage) -> list[dict[str, Any]]:
-    """Return a reply as text: the API refuses a call without the signature with which it came."""
+    """Return a reply as text: the API refuses a call without its original signature."""
     calls = [f"{call.name} {call.arguments}" for call in message.tool_calls]
     return [{"text": text} for text in (message.content, *calls) if text]
 
@@ -206,7 +206,7 @@ def _message(
         (_malformed_call(candidate),) if is_malformed else calls,
         reasoning="\n\n".join(part["text"] for part in texts if part.get("thought") is True),
     )
-    # Plain text is what the journal says without them.
+    # The journal contains plain text anyway.
     is_plain = [*parts] == [{"text": message.content}]
     return message if is_plain or not parts else kept(message, {PARTS: [*parts]}, settings.place)
 
@@ -221,7 +221,7 @@ def _request(called: Block) -> ToolRequest:
 
 
 def _malformed_call(candidate: Block) -> ToolRequest:
-    """Return the call that the API could not read: it is the model's, which is charged for it.
+    """Return the call that the API could not read, for which the model is charged.
 
     Its text is in the candidate's message, such as `Malformed function call: print(default_api.search(`.
     """
@@ -231,7 +231,7 @@ def _malformed_call(candidate: Block) -> ToolRequest:
 
 
 def _unfinished(finish: str, message: ChatMessage, usage: Usage) -> ChatFailure | None:
-    """Return the failure that a reply without content means if the endpoint stopped for its own reason."""
+    """Return the failure that a reply without content means if the endpoint stopped for its own reasons."""
     if finish == "MISSING_THOUGHT_SIGNATURE":
         return ChatFailure(ChatProblem.REJECTED, "The endpoint misses a thought's signature.", usage=usage)
     is_empty = not message.content and not message.tool_calls
@@ -244,7 +244,7 @@ def _unfinished(finish: str, message: ChatMessage, usage: Usage) -> ChatFailure 
 
 
 def usage_in(value: object, settings: EndpointSettings, sent: int, received: int) -> Usage:
-    """Return the usage of a request: the API counts the reasoning apart from the rest of the reply."""
+    """Return the usage of a request: the API counts the reasoning separately from the rest of the reply."""
     table = table_of(value)
     prompt, total = count(table.get("promptTokenCount")), count(table.get("totalTokenCount"))
     thoughts = count(table.get("thoughtsTokenCount")) or 0
@@ -286,10 +286,11 @@ def _code_in(body: object) -> int:
 
 
 def error_problem(status: int, body: object) -> ChatProblem:
-    """Return the meaning of an error: that of its details, which the status and the words leave open.
+    """Return the meaning of an error, judged by its details, because the status and the message are
+    ambiguous.
 
-    The message for a limit per minute is that for an exhausted plan. Only a quota per day, or a limit of
-    zero, is one that no wait within a run can end.
+    The message is the same for a limit per minute and for an exhausted plan. Waiting within a run is useless
+    only for a quota per day or a limit of zero.
     """
     details = blocks_of(_error(body).get("details"))
     words = text_of(_error(body).get("message")).lower()
@@ -306,7 +307,10 @@ def error_problem(status: int, body: object) -> ChatProblem:
 
 
 def requested_wait(body: object) -> float | None:
-    """Return the seconds that an error's details ask to wait (`google.rpc.RetryInfo`); None if they don't."""
+    """Return the wait in seconds that an error's details request; None if they request none.
+
+    The wait is in `google.rpc.RetryInfo`.
+    """
     for detail in blocks_of(_error(body).get("details")):
         found = _SECONDS.fullmatch(text_of(detail.get("retryDelay")))
         if found is not None:

@@ -28,11 +28,11 @@ if TYPE_CHECKING:
     from gistpoint.sandbox.endpoints.connections import Connection
 
 _UNSAFE = ("..", "?", "&", "#")
-"""Characters that a model's name can't contain, since the name becomes a part of the request's path."""
+"""Characters that a model's name can't contain, because it becomes part of the request's path."""
 
 
 class _TakenError(Exception):
-    """Leaves the package with a response that was read."""
+    """Carries a response that was read out of the package."""
 
     def __init__(self, response: httpx2.Response) -> None:
         super().__init__()
@@ -82,8 +82,8 @@ class GeminiModel(NativeModel):
         received = exchange.received
 
         def take(response: httpx2.Response) -> None:
-            # The package's models would write signatures in another form, and accept anything (decision
-            # 148), so it is left before it reads the reply, which it offers only whole.
+            # The package's models would change the form of signatures and accept anything (decision 148),
+            # so control is taken from the package before it reads the reply.
             if response.status_code == 200:
                 received.take(response.iter_bytes(), connection.began)
             else:
@@ -121,7 +121,7 @@ class GeminiModel(NativeModel):
 
         certificates = trusted_certificates()
         return self._genai.Client(
-            # Given here, since the package would otherwise look for both in the environment.
+            # Passed explicitly, because the package would otherwise read both from the environment.
             vertexai=False,
             api_key=self.settings.key.reveal() or NO_KEY,
             http_options=self._types.HttpOptions(

@@ -18,7 +18,7 @@ requests exceeded`; text-generation-inference: `Model is overloaded`.
 
 
 def is_local(place: str) -> bool:
-    """Whether a host, with or without its port, is on this machine or in a private network."""
+    """Whether a host, given with or without a port, is on this machine or in a private network."""
     try:
         name = urlsplit(f"//{place}").hostname or ""
         address = ipaddress.ip_address(name)
@@ -29,12 +29,12 @@ def is_local(place: str) -> bool:
 
 
 def is_busy(status: int, words: str) -> bool:
-    """Whether an answer means that the host is well, and takes requests again after a while."""
+    """Whether an answer means that the host works and will accept requests again after a while."""
     return status == 503 and any(word in words.lower() for word in _BUSY_WORDS)
 
 
 class Host:
-    """A host, as its requests have shown it; safe for any number of threads."""
+    """What is known about a host from its requests; thread-safe."""
 
     def __init__(self, place: str = "", now: Callable[[], float] = time.monotonic) -> None:
         """`place` is the host and its port; `now` returns seconds."""
@@ -57,7 +57,7 @@ class Host:
     def still_works(self) -> bool:
         """Whether the host may still be working on a request that was given up.
 
-        That is so until the host closes the connection, which shows it that the client has gone.
+        It may be until it closes the connection in response to the client's closing of it.
         """
         with self._lock:
             self._left = {closed for closed in self._left if not closed.is_set()}

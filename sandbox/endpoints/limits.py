@@ -9,14 +9,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 WINDOW_S = 61.0
-"""A minute, and a second by which the network may shift a request."""
+"""The seconds in a minute, plus one by which the network may delay a request."""
 _OTHERS_S = 0.25
 """The seconds after which a waiting request that is not the next one checks again."""
 
 
 @dataclass(frozen=True, slots=True)
 class MinuteLimits:
-    """The most that may be sent in any minute; None for no limit."""
+    """The maximum that may be sent in any minute; None for no limit."""
 
     requests: int | None = None
     tokens: int | None = None
@@ -27,7 +27,7 @@ class MinuteLimits:
 
 @dataclass(eq=False)
 class Charge:
-    """One request: its tokens, estimated until its usage is known, and when it was sent."""
+    """One request: its tokens, estimated until its usage is known, and the time at which it was sent."""
 
     tokens: int
     at: float | None = None
@@ -35,7 +35,7 @@ class Charge:
 
 
 class MinuteWindow:
-    """The requests of the last minute; safe for any number of threads.
+    """The requests of the last minute; thread-safe.
 
     Requests are sent in the order in which they joined, so that small ones don't hold up large ones.
     """
@@ -49,7 +49,8 @@ class MinuteWindow:
         self._sent: deque[Charge] = deque()
 
     def join(self, tokens: int) -> Charge:
-        """Return the charge of a request with that estimate of its tokens, which waits to be sent.
+        """Add a request with this estimate of its tokens to those that wait to be sent, and return its
+        charge.
 
         A request above the limit counts as the limit: it waits until no other request counts.
         """
@@ -60,7 +61,7 @@ class MinuteWindow:
         return charge
 
     def wait_s(self, charge: Charge) -> float:
-        """Return 0 and count the request as sent now, or return the seconds until it may ask again."""
+        """Return 0 and count the request as sent now, or return the seconds until another try."""
         with self._lock:
             now = self._now()
             if not self.limits:
@@ -78,13 +79,13 @@ class MinuteWindow:
             return 0.0
 
     def leave(self, charge: Charge) -> None:
-        """Take back a request that is not sent."""
+        """Remove a waiting request that will not be sent."""
         with self._lock:
             if charge in self._waiting:
                 self._waiting.remove(charge)
 
     def withdraw(self, charge: Charge) -> None:
-        """Take back a request that was counted as sent, but is not sent after all."""
+        """Remove a request that was counted as sent but was not sent after all."""
         with self._lock:
             if charge in self._sent:
                 self._sent.remove(charge)

@@ -1,7 +1,7 @@
 """The meaning of what endpoints answer instead of a reply: statuses, error bodies and headers.
 
-What a failure means is data: the first row of `SIGNS` that fits decides. A failure that no row knows is the
-endpoint's (decision 147).
+What a failure means is data: the first row of `SIGNS` that fits decides. A failure that fits no row counts
+against the endpoint (decision 147).
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from gistpoint.core.text import whole_number
 MOST_SHOWN = 1_000
 """The maximum number of characters in an error that are shown."""
 _LONGEST_MESSAGE = 4_000
-"""Vendors' sentences are at the beginning of a message; what follows may be quoted from the request."""
+"""The number of characters at the beginning of a message that are matched; the rest may quote the request."""
 UNKNOWN_STATUS = 0
 """The status of an error in a body of success that names no other."""
 
 
 class Whose(StrEnum):
-    """The one that a failure counts against."""
+    """The party that a failure counts against."""
 
     MODEL = "the model's"
     CONDITION = "the condition's"
@@ -110,7 +110,7 @@ class Sign:
 
 
 _REFUSING = (UNKNOWN_STATUS, 400, 413, 422)
-"""The statuses of requests that are refused for what they contain."""
+"""The statuses of requests that are refused because of their content."""
 
 SIGNS: tuple[Sign, ...] = (
     # The model's own text, which a server could not read as a call.
@@ -347,8 +347,8 @@ def _message(table: Mapping[str, object]) -> str:
 def error_text(body: object) -> str:
     """Return the message in an error's body, as one line of at most `MOST_SHOWN` characters.
 
-    An error that another server passes on follows it. An error without a message is shown as JSON;
-    The result for an empty one is `without a word`.
+    An error that another server passes on follows it. An error without a message is shown as JSON, and an
+    empty one as `without a word`.
     """
     tables = list(errors_in(body))
     texts = dict.fromkeys(filter(None, map(_message, tables)))
@@ -357,7 +357,8 @@ def error_text(body: object) -> str:
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:
-    """Return how many seconds an endpoint asks to wait, as a number or until a date; None if it does not.
+    """Return how many seconds an endpoint asks to wait, which it may state as a number or a date; None if it
+    does not ask.
 
     The format is that of RFC 9110, 10.2.3.
     """

@@ -14,7 +14,7 @@ _NAMES = frozenset({"id", "type", "index", "format", "name", "role", "object", "
 _TEXTS = frozenset(
     {"content", "reasoning_content", "reasoning", "refusal", "text", "summary", "thinking", "arguments"}
 )
-"""The members of a delta whose text always grows, even by the same characters again."""
+"""The members of a delta whose text always grows, even if a piece repeats the last one."""
 
 
 class GrowingText:
@@ -33,7 +33,7 @@ class GrowingText:
         self.length += len(text)
 
     def is_same(self, text: str) -> bool:
-        """Whether the text so far is this one."""
+        """Whether the text so far equals `text`."""
         return self.length == len(text) and str(self) == text
 
     def __str__(self) -> str:
@@ -42,7 +42,7 @@ class GrowingText:
 
 @dataclass
 class Room:
-    """The room left for the values and characters of a reply."""
+    """The number of values and characters that a reply may still have."""
 
     values: int = field(default_factory=lambda: MOST_VALUES)
     characters: int = field(default_factory=lambda: MOST_BYTES)
@@ -50,12 +50,12 @@ class Room:
     """The number of characters in strings, other than those around the message."""
 
     def write(self, values: int, text: str) -> None:
-        """Take room for a string of the message. Raises `EndlessReplyError` if there is too little."""
+        """Count a string of the message. Raises `EndlessReplyError` if there is too little."""
         self.written += len(text)
         self.take(values, len(text))
 
     def take(self, values: int, characters: int) -> None:
-        """Take room for values and characters. Raises `EndlessReplyError` if there is too little."""
+        """Count values and characters. Raises `EndlessReplyError` if there is too little."""
         self.values -= values
         self.characters -= characters
         if min(self.values, self.characters) < 0:
@@ -101,7 +101,7 @@ class Merger:
         return old
 
     def _grow(self, old: GrowingText, new: str, name: str) -> None:
-        # What is not known to be a string may also be a constant that every chunk repeats.
+        # A member that is not known to grow may be a constant that every chunk repeats.
         if name in _TEXTS or not old.is_same(new):
             self.room.write(0, new)
             old.add(new)
@@ -144,7 +144,7 @@ def _continued(items: list[Any], piece: Mapping[str, Any]) -> dict[str, Any] | N
 
 
 def plain(value: Any) -> Any:
-    """Return a value with its texts as strings."""
+    """Return a value in which growing texts have become strings."""
     if isinstance(value, GrowingText):
         return _sound(str(value))
     if isinstance(value, dict):
@@ -155,7 +155,7 @@ def plain(value: Any) -> Any:
 
 
 def _sound(text: str) -> str:
-    """Return text in which halves of characters that came in two pieces are joined.
+    """Return text in which characters that arrived in two halves are whole again.
 
     Halves are surrogates of UTF-16, or bytes of UTF-8 that `streamed` decoded as surrogates.
     """

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def chat_model_at(settings: EndpointSettings, gate: HostGate | None = None) -> ChatModel:
-    """Return the model at an endpoint, which sends one request a call. `gate` is that of its host.
+    """Return the model at an endpoint, which sends one request per call; `gate` is the gate of its host.
 
     Raises `EndpointError` if the package for its API is not installed.
     """
@@ -28,7 +28,7 @@ def chat_model_at(settings: EndpointSettings, gate: HostGate | None = None) -> C
 
 
 def _made(settings: EndpointSettings, gate: HostGate | None) -> ChatModel:
-    # Imported here, since each of them needs the packages of its own extra.
+    # Imported here, because each module needs the packages of a different extra.
     if settings.api == "anthropic":
         from gistpoint.sandbox.endpoints.anthropic_messages import AnthropicModel
 

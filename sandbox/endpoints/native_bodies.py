@@ -65,6 +65,6 @@ def malformed(what: str, usage: Usage | None = None) -> ChatFailure:
 
 
 def empty(finish: str, usage: Usage) -> ChatFailure:
-    """Return the failure of a reply without content whose reason to end is the endpoint's own."""
+    """Return the failure of a reply without content that ended for the endpoint's own reasons."""
     text = f"The reply is empty; it ended by {finish[:100]!r}."
     return ChatFailure(ChatProblem.SERVER_ERROR, text, usage=usage)

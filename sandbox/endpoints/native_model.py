@@ -28,7 +28,7 @@ class NativeModel(ABC):
 
     @property
     def name(self) -> str:
-        """The model's name as it is requested."""
+        """The model's name as sent in requests."""
         return self.settings.model
 
     def complete(
@@ -40,8 +40,8 @@ class NativeModel(ABC):
     ) -> Answer:
         """Send one request, and return the reply or the failure.
 
-        The request is abandoned at its time limit, which is a failure, and when `cancel` is cancelled, which
-        raises `CancelledError`.
+        At its time limit, the request is abandoned and a failure is returned. Raises `CancelledError` when
+        `cancel` is cancelled.
         """
         body = self._body(messages, tools)
         exchange = NativeExchange(

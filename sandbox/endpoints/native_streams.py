@@ -1,4 +1,4 @@
-"""Builds the body of a vendor's reply from the events of a stream, as it would have been sent whole.
+"""Builds from the events of a stream the body that a vendor's reply would have had if it had been sent whole.
 
 Sources: https://platform.claude.com/docs/en/build-with-claude/streaming and
 https://ai.google.dev/api/generate-content#method:-models.streamgeneratecontent.
@@ -66,7 +66,7 @@ class NativeStream(ABC):
     @property
     @abstractmethod
     def usage(self) -> Block | None:
-        """The usage as last reported, in the vendor's terms; None if it was not."""
+        """The last reported usage, in the vendor's terms; None if none was reported."""
 
     @abstractmethod
     def _add(self, value: Block) -> None:
@@ -87,12 +87,12 @@ class MessageStream(NativeStream):
 
     @property
     def complete(self) -> bool:
-        """Whether the message has its reason for the end."""
+        """Whether the reason for the message's end was received."""
         return self.over or self._top.get("stop_reason") is not None
 
     @property
     def usage(self) -> Block | None:
-        """The usage as last reported; None if it was not."""
+        """The last reported usage; None if none was reported."""
         return self._usage or None
 
     def _add(self, value: Block) -> None:
@@ -160,13 +160,13 @@ class CandidateStream(NativeStream):
 
     @property
     def complete(self) -> bool:
-        """Whether the response has its reason for the end, or was blocked."""
+        """Whether the reason for the response's end was received, or the response was blocked."""
         is_blocked = bool(table_of(self._top.get("promptFeedback")).get("blockReason"))
         return self.over or is_blocked or bool((self._candidate or {}).get("finishReason"))
 
     @property
     def usage(self) -> Block | None:
-        """The usage as last reported; None if it was not."""
+        """The last reported usage; None if none was reported."""
         return self._usage
 
     def _add(self, value: Block) -> None:

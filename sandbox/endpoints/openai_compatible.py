@@ -56,7 +56,7 @@ class Way:
 
     @classmethod
     def of(cls, host: Host, *, whole: bool) -> Way:
-        """Return the first way to try; `whole` if no stream is wanted."""
+        """Return the first way to try; if `whole`, without a stream."""
         streamed = not whole and not host.refuses_streams
         return cls(streamed, streamed and not host.refuses_usage)
 
@@ -68,7 +68,7 @@ class Way:
         return {"stream": True, **({"stream_options": {"include_usage": True}} if self.usage else {})}
 
     def remember(self, host: Host) -> None:
-        """Take note that the host answers this way, after it refused another."""
+        """Record that the host answers this way after it refused another."""
         if not self.streamed:
             host.refuses_streams = True
         elif not self.usage:
@@ -77,7 +77,7 @@ class Way:
 
 @dataclass(frozen=True, slots=True)
 class AskAgain:
-    """A refusal that names streaming, so the request is sent another way."""
+    """A refusal that mentions streaming, after which the request is sent in another way."""
 
     way: Way
 
@@ -118,7 +118,7 @@ class OpenAICompatibleModel:
 
     @property
     def name(self) -> str:
-        """The model's name as it is requested."""
+        """The model's name as sent in requests."""
         return self.settings.model
 
     def complete(
@@ -130,8 +130,8 @@ class OpenAICompatibleModel:
     ) -> Answer:
         """Send one request, and return the reply or the failure.
 
-        The request is given up at a time limit, which is a failure, and when `cancel` is cancelled, which
-        raises `CancelledError`. Both close its connection.
+        At a time limit, the request is given up and a failure is returned. Raises `CancelledError` when
+        `cancel` is cancelled. The connection is closed in both cases.
         """
         body = self._body(messages, tools)
         host = self._gate.host
@@ -142,7 +142,7 @@ class OpenAICompatibleModel:
             with self._gate.admitted(0, cancel):
                 answer = self._asked(body, way, cancel)
             if isinstance(answer, ChatReply):
-                # Remembered only if it helps, since the words of a refusal may mean something else.
+                # Remembered only if it helped, because the message of a refusal may mean something else.
                 way.remember(host)
         return answer
 
@@ -169,7 +169,7 @@ class OpenAICompatibleModel:
 
     def _message(self, message: ChatMessage) -> dict[str, Any]:
         row: dict[str, Any] = {"role": message.role, "content": _utf8(message.content)}
-        # A member such as a signature is meaningful to its own host, and none of another host's business.
+        # A member such as a signature is meant only for the host that sent it.
         is_of_host = message.host == self.settings.place
         if is_of_host:
             row = {**message.extra, **row}

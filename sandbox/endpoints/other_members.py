@@ -1,4 +1,4 @@
-"""Keeps the members of a reply that are not read, so that its host gets them back (decision 147)."""
+"""Keeps the members of a reply that are not read, because its host needs them back (decision 147)."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ _READ_IN_FUNCTION = frozenset({"name", "arguments"})
 
 @dataclass
 class OtherMembers:
-    """The other members of one reply, within a limit on their length together."""
+    """The other members of one reply, within a limit on their total length."""
 
     left: int = MOST_CHARACTERS
-    """The characters that further members may have."""
+    """The number of characters that further members may have."""
     left_out: dict[str, None] = field(default_factory=dict)
     """The names of members that are not kept, because they are too long, too deep, or not JSON."""
 
@@ -54,7 +54,7 @@ class OtherMembers:
     def _kept(self, members: Mapping[str, Any], read: frozenset[str]) -> dict[str, Any]:
         kept: dict[str, Any] = {}
         for name, value in members.items():
-            # Servers write null or nothing for members that a reply does not have.
+            # Servers send null or an empty value for members that a reply does not have.
             if name in read or value is None or value in ("", [], {}):
                 continue
             length = _length(name, value)

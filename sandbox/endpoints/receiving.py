@@ -11,7 +11,8 @@ from gistpoint.sandbox.endpoints.streamed import StreamedReply
 from gistpoint.sandbox.endpoints.transport import MOST_BYTES, EndlessReplyError, loaded
 
 _FIELDS = (b":", b"data:", b"event:", b"id:", b"retry:", b"error:")
-"""The possible beginnings of an event stream. They decide, since servers also send one under another type."""
+"""The possible beginnings of an event stream. They decide, because some servers send a stream with another
+content type."""
 _LONGEST_FIELD = max(map(len, _FIELDS))
 _SPACE = b" \t\r\n\xef\xbb\xbf"
 
@@ -36,7 +37,7 @@ class PiecedReply(Protocol):
 
     @property
     def usage(self) -> dict[str, Any] | None:
-        """The usage as last reported; None if it was not."""
+        """The last reported usage; None if none was reported."""
         ...
 
     @property
@@ -45,7 +46,10 @@ class PiecedReply(Protocol):
         ...
 
     def add(self, event: ServerEvent) -> None:
-        """Add an event. Raises `ValueError` for unreadable data, and `EndlessReplyError` for too much."""
+        """Add an event.
+
+        Raises `ValueError` for unreadable data, and `EndlessReplyError` if a limit is exceeded.
+        """
         ...
 
     def body(self) -> dict[str, Any]:
@@ -78,7 +82,7 @@ class Received:
 
     @property
     def usage(self) -> dict[str, Any] | None:
-        """The usage as last reported; None if it was not."""
+        """The last reported usage; None if none was reported."""
         return self._reply.usage
 
     @property
@@ -89,7 +93,8 @@ class Received:
     def take(self, blocks: Iterable[bytes], began: Callable[[], None]) -> None:
         """Receive blocks up to the end of the reply; `began` is called for each block once it has begun.
 
-        Raises `EndlessReplyError` for too much, `ValueError` for what is not JSON, and what `blocks` raises.
+        Raises `EndlessReplyError` if a limit is exceeded, `ValueError` for invalid JSON, and what `blocks`
+        raises.
         """
         for block in blocks:
             self._feed(block)

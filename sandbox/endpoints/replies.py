@@ -38,7 +38,7 @@ FINISHES: Mapping[str, str] = {
     **dict.fromkeys(("max_tokens", "model_length", "MAX_TOKENS"), "length"),
     **dict.fromkeys(("refusal", "sensitive", "safety", "SAFETY"), "content_filter"),
 }
-"""The words of some servers (Anthropic, Mistral, Zhipu, Gemini) for the finishes of the others."""
+"""The finishes of some servers (Anthropic, Mistral, Zhipu, Gemini), with the usual names for them."""
 BROKEN = ("error", "abort", "insufficient_system_resource", "network_error")
 """The finishes of replies that the server did not complete, of OpenRouter, vLLM and SGLang, and DeepSeek."""
 WINDOW_FULL = "model_context_window_exceeded"
@@ -51,7 +51,8 @@ _COMPLETE = frozenset(
         *("STOP", "end_turn", "stop_sequence", "tool_use", "tool", "eos", "eos_token"),
     }
 )
-"""The finishes of whole replies, also of Gemini, Anthropic, llama.cpp and TGI: an empty one is a model's."""
+"""The finishes of whole replies, also of Gemini, Anthropic, llama.cpp and TGI; an empty whole reply is a
+model's own."""
 _RAW = re.compile(r"error parsing tool call: raw='([\s\S]*)', err=")
 _NAME = re.compile(r'(?:"name"\s*:\s*"|<function=|^)([A-Za-z_][\w.-]{0,63})(?=["({>])')
 
@@ -120,13 +121,13 @@ def _finish_of(choice: Mapping[str, Any]) -> tuple[str, bool]:
     native = text_of(choice.get("native_finish_reason"))
     if native in UNREADABLE or word.rpartition(" ")[2] in UNREADABLE:
         return native or word, True
-    if word.startswith("content_filter"):  # Gemini adds which one
+    if word.startswith("content_filter"):  # Gemini appends the kind
         return "content_filter", False
     return FINISHES.get(word, word), False
 
 
 def _failure_to_reply(written: ChatMessage, finish: str, usage: Usage) -> ChatFailure | None:
-    """Return the failure because of which a message is no reply of the model's; None if it is one."""
+    """Return the failure that keeps a message from being a reply; None if it is a reply."""
     if finish == WINDOW_FULL and not written.tool_calls:
         what = "The endpoint ended its reply because the context is full."
         return ChatFailure(ChatProblem.CONTEXT_FULL, what, usage=usage)
@@ -171,7 +172,7 @@ def reply_in_error(
 ) -> ChatReply | None:
     """Return the model's own reply that an error reports; None if the error is no reply.
 
-    A call that the server could not read is one whose arguments are the model's text, so that it is answered
+    A call that the server could not read gets the model's text as its arguments, and is therefore answered
     and charged as malformed. A reply or request that a filter stopped has the finish `content_filter`, and
     the endpoint's words as its refusal.
     """
@@ -188,7 +189,7 @@ def reply_in_error(
 
 
 def _generation_in(body: object) -> str:
-    """Return the model's text in the body of an error about its call; without any, the error's message."""
+    """Return the model's text in the body of an error about its call; if it has none, the error's message."""
     for error in errors_in(body):
         text = text_of(error.get("failed_generation"))
         found = _RAW.match(text_of(error.get("message")))
@@ -200,8 +201,7 @@ def _generation_in(body: object) -> str:
 def _with_unread_call(message: ChatMessage, text: str) -> ChatMessage:
     """Return a message with a call whose arguments are a string that the server could not read as one.
 
-    It has the name in that string. JSON without a name could be carried out by mistake, so its
-    call has none.
+    The call has the name in that string, if any; an invented name could carry the call out by mistake.
     """
     try:
         value = json.loads(text)
@@ -222,8 +222,8 @@ def _length(message: ChatMessage) -> int:
 def usage_of(value: object, prices: Prices | None, sent: int, received: int) -> Usage:
     """Return the usage of a request; what the endpoint omits is estimated from the lengths in characters.
 
-    Some servers report 0 for what they do not count: a reply that was received has tokens on both sides.
-    The cost is that of `prices` if they are given, otherwise the endpoint's; None if it reports none.
+    Some servers report 0 for tokens that they do not count, so 0 counts as omitted. The cost is that of
+    `prices` if they are given, otherwise the endpoint's; None if it reports none.
     """
     table: Mapping[str, object] = value if isinstance(value, dict) else {}
     prompt = count(table.get("prompt_tokens"))

@@ -23,16 +23,16 @@ class Backoff:
     first_s: float = 1.0
     longest_s: float = 30.0
     patience_s: float = 120.0
-    """If an endpoint asks for a longer wait, there is no further attempt."""
+    """The maximum wait; if an endpoint asks for a longer one, there is no further attempt."""
     busy_s: float = 600.0
-    """How long to wait in all for a host that is loading a model, or has no slot free."""
+    """The maximum total wait for a host that is loading a model or has no free slot."""
 
     def seconds(self, failures: int, requested_s: float | None) -> float | None:
         """Return how many seconds to wait after this many failures; None if `requested_s` is too long."""
         if requested_s is not None:
             return requested_s if requested_s <= self.patience_s else None
         doubled: float = self.first_s * 2 ** (failures - 1)
-        # Varied at random, so that not all that wait for this endpoint send requests at the same moment.
+        # Varied at random, so that waiting conversations do not all send their requests at the same moment.
         return min(self.longest_s, doubled) * random.uniform(0.75, 1.0)
 
 
@@ -44,7 +44,7 @@ def _sleep(seconds: float, cancel: CancelToken) -> None:
 class RetryingModel:
     """A model that repeats a request until it gets a reply, or fails permanently or too often.
 
-    Implements `ChatModel`. It waits with `CancelToken.sleep` of the request's token, so that the caller can
+    Implements `ChatModel`. It waits with `CancelToken.sleep` of the request's token, which lets the caller
     distinguish waiting from work.
     """
 
@@ -54,7 +54,7 @@ class RetryingModel:
 
     @property
     def name(self) -> str:
-        """The model's name as it is requested."""
+        """The model's name as sent in requests."""
         return self.model.name
 
     def complete(

@@ -67,7 +67,7 @@ class ApiKey:
         return text
 
     def taken_out_of_texts(self, members: Mapping[str, object]) -> dict[str, object]:
-        """Return members without the key, also within strings that are JSON themselves."""
+        """Return members with the key removed, even from strings that contain JSON."""
 
         def clean(value: object) -> object:
             if isinstance(value, str):
@@ -111,7 +111,7 @@ LONGEST_STREAM_S = 3_600.0
 
 @dataclass(frozen=True, slots=True)
 class Vendor:
-    """Where the models of an API are unless another address is given, and the variables that give one."""
+    """The default address of an API's models, and the environment variables that override it."""
 
     url: str
     url_name: str
@@ -157,13 +157,13 @@ class EndpointSettings:
     no_stream: bool = False
     """Whether replies are requested whole, although a server may send them in pieces."""
     limits: MinuteLimits = field(default_factory=MinuteLimits)
-    """The most that all conversations of a process send to the host in a minute."""
+    """The maximum that all conversations of a process together send to the host in a minute."""
     prices: Prices | None = None
     max_tokens: int | None = None
     max_cost_usd: float | None = None
     sampling: Sampling = field(default_factory=Sampling)
     echo_reasoning: bool = False
-    """Whether a model's reasoning is sent back to it, as some endpoints require between calls of tools."""
+    """Whether a model's reasoning is sent back to it, as some endpoints require between tool calls."""
     api: ChatApi = "openai"
 
     def longest_s(self, *, streamed: bool) -> float:
@@ -171,7 +171,7 @@ class EndpointSettings:
         return self.timeout_s or (LONGEST_STREAM_S if streamed else VENDORS[self.api].longest_whole_s)
 
     def paced(self, pace: RequestPace) -> EndpointSettings:
-        """Return the settings in which those of a run replace the user's, as far as they are given."""
+        """Return the settings after replacing the user's limits with those that a run sets."""
         requests = pace.requests_per_minute or self.limits.requests
         tokens = pace.tokens_per_minute or self.limits.tokens
         return replace(
@@ -200,7 +200,7 @@ class EndpointSettings:
 
     @property
     def withheld(self) -> ApiKey:
-        """The key, with the address's password as a further secret, in the forms in which it is sent."""
+        """The key, with the address's password, in the forms in which it is sent, as a further secret."""
         parts = urlsplit(self.base_url)
         if not parts.username and not parts.password:
             return self.key
@@ -266,11 +266,10 @@ def _api_of(table: EndpointTable) -> ChatApi:
 def reader_settings(config: Path, environment: Mapping[str, str], name: str) -> EndpointSettings:
     """Return the settings of the blind reader with that name: those of the table `reader` of the file.
 
-    If the table has an address, or another API than the table `llm`, neither the environment's nor that
-    table's settings apply, since a key must not reach another host; `GISTPOINT_READER_API_KEY` may hold the
-    key. Otherwise the reader is at the
-    same endpoint as other models, with the table's other settings. Raises `EndpointError` or `SettingsError`
-    like `endpoint_settings`.
+    If the table has an address, or an API other than that of the table `llm`, neither the environment's nor
+    that table's settings apply, since a key must not reach another host; `GISTPOINT_READER_API_KEY` may hold
+    the key. Otherwise the reader is at the same endpoint as other models, with the table's other settings.
+    Raises `EndpointError` or `SettingsError` like `endpoint_settings`.
     """
     user = read_user_settings(config)
     own = user.reader
@@ -325,7 +324,7 @@ def _settings_of(
 
 
 def _whole(amount: float | None) -> int | None:
-    """Return a limit as a number of at least 1; None for none, which 0 means as well."""
+    """Return a limit as a number of at least 1; None if there is no limit, which 0 also means."""
     return max(1, int(amount)) if amount else None
 
 

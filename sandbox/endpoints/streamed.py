@@ -1,4 +1,4 @@
-"""Builds one chat completion from the chunks of a stream, as it would have been sent whole (decision 149)."""
+"""Builds from the chunks of a stream the chat completion that would have been sent whole (decision 149)."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from gistpoint.sandbox.endpoints.transport import MOST_VALUES, signs_in
 
 _DONE = b"[DONE]"
 _ONCE = frozenset({"id", "model", "created"})
-"""The members of a chunk that are those of its completion; the first that is not empty counts."""
+"""The members that a chunk shares with its completion; for each, the first value that is not empty counts."""
 _SHORT = 1_000
 """The maximum number of characters in a member around a message."""
 
@@ -31,7 +31,7 @@ class _Choice:
     """Whether a piece of its message was received, even an empty one."""
 
     def built(self) -> dict[str, Any]:
-        """Return the choice as a completion contains it."""
+        """Return the choice in the form that a completion contains."""
         if not self.is_given:
             return {**self.others, "message": None}
         message = {"role": "assistant", "content": None, **plain(self.message)}
@@ -65,14 +65,14 @@ class StreamedReply:
     def complete(self) -> bool:
         """Whether no part of the message is missing; its usage may be.
 
-        Some servers leave `[DONE]` out, others the reason why the reply ended.
+        Some servers omit `[DONE]`, others the reason why the reply ended.
         """
         reasons = [choice.others.get("finish_reason") for choice in self._choices.values()]
         return self.over or (bool(reasons) and all(reasons))
 
     @property
     def usage(self) -> dict[str, Any] | None:
-        """The usage as last reported; None if it was not."""
+        """The last reported usage; None if none was reported."""
         return self._usage
 
     @property
@@ -167,7 +167,7 @@ class StreamedReply:
 
 
 def _values_in(event: ServerEvent) -> tuple[bytes, ...]:
-    """Return the values in an event: usually one, but some servers leave out the lines between events."""
+    """Return the values in an event: usually one, but some servers omit the empty lines between events."""
     if len(event.lines) < 2:
         return event.lines
     try:
@@ -184,7 +184,7 @@ def chunk_in(data: bytes) -> dict[str, Any]:
     """
     if signs_in(data) > MOST_VALUES:
         raise ValueError
-    # Bytes that are not UTF-8 may be halves of a character that a server has cut in two (`merging`).
+    # Bytes that are not UTF-8 may be half of a character that a server has split (`merging`).
     value = json.loads(data.decode("utf-8", "surrogateescape"))
     if not isinstance(value, dict):
         raise ValueError

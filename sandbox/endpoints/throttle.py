@@ -1,8 +1,8 @@
 """Makes one gate for each host, which all conversations of a process share.
 
-A rate limit that one conversation hits holds all of them back, because each would otherwise waste its
-attempts on it (decision 75). A limit per minute, and a request on which a local host may still be working,
-hold them back as well (decision 149).
+A rate limit that one conversation hits delays all of them, because each would otherwise waste its attempts on
+it (decision 75). A limit per minute, and a request on which a local host may still be working, delay them as
+well (decision 149).
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 _LOOK_S = 0.25
-"""The seconds between two looks at whether a host has left a request that was given up."""
+"""The seconds between two checks whether a host has dropped a request that was given up."""
 _LONGEST_S = 5.0
 """The longest wait for a limit per minute before it is computed again."""
 _SPREAD = 0.1
@@ -40,7 +40,7 @@ def _sleep(seconds: float, cancel: CancelToken) -> None:
 
 
 class HostGate:
-    """A gate that determines how long requests to one host have to wait; safe for any number of threads."""
+    """A gate that determines how long requests to one host have to wait; thread-safe."""
 
     def __init__(
         self,
@@ -50,9 +50,9 @@ class HostGate:
         place: str = "",
         limits: MinuteLimits | None = None,
     ) -> None:
-        """`backoff` determines the waits for which the host does not ask; `now` returns seconds.
+        """`backoff` determines the waits if the host does not request any; `now` returns seconds.
 
-        `place` is the host and its port, `limits` the most that it may be sent in a minute.
+        `place` is the host and its port, and `limits` is the maximum that it may be sent in a minute.
         """
         self.backoff = backoff or Backoff()
         self.host = Host(place, now)
@@ -87,7 +87,7 @@ class HostGate:
     def admitted(
         self, tokens: int, cancel: CancelToken, sleep: Callable[[float, CancelToken], None] = _sleep
     ) -> Iterator[Charge]:
-        """Wait until the limits per minute admit a request with that many tokens, and yield its charge."""
+        """Wait until the limits per minute admit a request with this many tokens, and yield its charge."""
         charge = self.window.join(tokens)
         try:
             seconds = self.window.wait_s(charge)
@@ -109,11 +109,11 @@ class ThrottledModel:
     gate: HostGate
     sleep: Callable[[float, CancelToken], None] = _sleep
     reserve: int = OUTPUT_RESERVE
-    """The tokens of a reply, as long as they are unknown."""
+    """The assumed number of tokens in a reply until the number is known."""
 
     @property
     def name(self) -> str:
-        """The model's name as it is requested."""
+        """The model's name as sent in requests."""
         return self.model.name
 
     def complete(
@@ -125,7 +125,7 @@ class ThrottledModel:
     ) -> ChatReply | ChatFailure:
         """Wait for the gate and the limits, then ask once, and return the reply or the failure.
 
-        If the wait exceeds the gate's patience, that is a failure, and nothing is sent. Raises
+        If the wait exceeds the gate's patience, nothing is sent, and a failure is returned. Raises
         `CancelledError` if stopped, even during a wait.
         """
         gate = self.gate
@@ -166,9 +166,10 @@ class ThrottledModel:
         return host.is_local and host.still_works
 
     def _wait_for_host(self, cancel: CancelToken) -> ChatFailure | None:
-        """Wait until a local host has left the requests that were given up; return a failure if it does not.
+        """Wait until a local host has dropped the requests that were given up; return a failure if it does
+        not.
 
-        A host with one slot would otherwise be sent again what it is still working on.
+        A host with one slot would otherwise get a request again while it still works on the first copy.
         """
         if not self._host_is_at_work:
             return None

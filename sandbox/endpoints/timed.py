@@ -54,11 +54,12 @@ class TimedRequest(Generic[Answer]):
         self._patience = patience
 
     def carried_out(self, send: Callable[[Connection], Answer], cancel: CancelToken) -> Answer | GivenUp:
-        """Call `send` in a thread, and return or raise what it does, or return that a limit was exceeded.
+        """Call `send` in a thread, and return its result, raise its error, or return a `GivenUp` at a time
+        limit.
 
-        Its connection is closed within a tick after a cancel, which raises `CancelledError`. After a limit,
-        the connection shows the host that nobody waits any more; a local one may take its time to notice
-        (`Host.still_works`).
+        A cancellation closes the connection within a tick and raises `CancelledError`. At a time limit, the
+        connection is closed as well, which shows the host that nobody waits any more; a local host may notice
+        it late (`Host.still_works`).
         """
         connection = self.connection
         answers: queue.SimpleQueue[Answer | BaseException] = queue.SimpleQueue()

@@ -35,10 +35,9 @@ class EndlessReplyError(Exception):
 def bounded_client(timeout_s: float, abandoned: Event, connection: Connection | None = None) -> httpx2.Client:
     """Return a client in which reading more than `MOST_BYTES` of a body raises `EndlessReplyError`.
 
-    This is also true of the bodies of errors. Reading ends soon after `abandoned` is set. Redirects are
-    answers like others, since following one would send the conversation to a host that no record names.
-    Compressed replies are neither requested nor unpacked. `connection` learns of its socket and of each block
-    that arrives.
+    This also applies to the bodies of errors. Reading ends soon after `abandoned` is set. Redirects are not
+    followed, because that would send the conversation to a host that no record names. Compressed replies are
+    neither requested nor unpacked. `connection` learns of its socket and of each block that arrives.
     """
 
     def watch(request: httpx2.Request) -> None:
@@ -63,7 +62,7 @@ def bounded_client(timeout_s: float, abandoned: Event, connection: Connection | 
 
 @cache
 def trusted_certificates() -> ssl.SSLContext:
-    """Return a context with the trusted certificates; reading them takes as long as the rest of a request."""
+    """Return a context with the trusted certificates, which is cached because reading them takes long."""
     return httpx2.create_ssl_context()
 
 
@@ -91,7 +90,7 @@ class _Body(httpx2.SyncByteStream):
 
 
 def loaded(body: bytes) -> object:
-    """Return the JSON value in a body. Raises `ValueError` if it is none, or has more than `MOST_VALUES`."""
+    """Return the JSON value in a body. Raises `ValueError` if it is not JSON or exceeds `MOST_VALUES`."""
     # Counted before parsing, because parsed values take many times the memory of their text.
     if signs_in(body) > MOST_VALUES:
         raise ValueError

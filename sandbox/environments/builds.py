@@ -94,7 +94,7 @@ class Builds:
     on_line: Callable[[str], None] | None = None
     cancel: CancelToken = NEVER
     within: tuple[str, ...] = ()
-    """The canonical names of the packages that are being built already, outermost first."""
+    """The canonical names of the packages that are already being built, outermost first."""
 
     def pin(self, requirements: Iterable[str]) -> Pinned:
         """Return the lock of `requirements`; build the packages that have no wheel."""
@@ -297,7 +297,7 @@ class BuildOutput:
     def save_file(self) -> Path | None:
         """Give the received file its name, and return its path; a later call returns the same path.
 
-        None if the file is incomplete, too large, or has an invalid name.
+        Returns None if the file is incomplete, too large, or has an invalid name.
         """
         is_complete = self._complete and self._size <= MOST_BYTES
         if not is_complete or not _FILE.fullmatch(self._name):

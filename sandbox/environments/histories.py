@@ -40,8 +40,8 @@ def collect_history(
 ) -> EarlierFiles:
     """Return the earlier versions of a source's files, newest first, below `scratch`.
 
-    Empty if no earlier version has one of the files. Raises `SourceError` for a folder, which has no history,
-    and if the history can't be fetched; and `CancelledError` if stopped.
+    The result is empty if no earlier version has one of the files. Raises `SourceError` for a folder, which
+    has no history, and if the history can't be fetched; and `CancelledError` if stopped.
     """
     require_form(specification)
     scratch.mkdir(parents=True, exist_ok=True)
@@ -58,7 +58,10 @@ def collect_history(
 
 
 def _each_text_once(texts: Iterator[tuple[str, EarlierFile]]) -> EarlierFiles:
-    """Return the contents by path, each with the newest version that has it, up to a number for each file."""
+    """Return the different contents by path, each with the newest version that has it.
+
+    Their number per file is limited.
+    """
     found: dict[str, dict[str, EarlierFile]] = defaultdict(dict)
     for path, file in texts:
         if len(found[path]) < _TEXTS:

@@ -36,7 +36,7 @@ class ImageSpec:
     """The image's name, as `NAME@sha256:DIGEST`, `NAME:TAG` or `NAME`."""
     workdir: str
     python: str = ""
-    """The path of the image's interpreter; empty to look for it."""
+    """The path of the image's interpreter; empty to search for it."""
     pull: bool = False
     """Whether the image may be pulled if it is not on the engine."""
     pytest_args: tuple[str, ...] = ()
@@ -76,7 +76,7 @@ def fetch_image(spec: ImageSpec, scratch: Path, *, run: RunContext = UNATTENDED)
             with taskimages.opened(engine, image) as inside:
                 with (scratch / "workdir.tar").open("wb") as tar:
                     inside.copy(spec.workdir, tar, keeps=_is_kept)
-                # Searched in a container that is never started, so nothing of the image has run by now.
+                # Searched in a container that is never started, so none of the image's code has run by now.
                 python = spec.python or taskimages.find_python(inside, image)
             pins = ImagePins(name, digest, platform, spec.workdir, python, taskimages.passed_on(image))
             if fault := fault_in(EnvironmentPins(python="3.8", image=pins)):

@@ -32,7 +32,7 @@ def own_version() -> str:
 def find_interpreter(version: str) -> Interpreter:
     """Return the interpreter of `version` (`3.11`).
 
-    Raises `EnvironmentBuildError` if the machine has none, or if the text is not a version.
+    Raises `EnvironmentBuildError` if the machine has none, or if `version` is not a version.
     """
     if not PYTHON.fullmatch(version):
         raise EnvironmentBuildError(f"{quoted(version)} is not a version of Python such as '3.11'.")
@@ -58,7 +58,7 @@ def find_interpreter(version: str) -> Interpreter:
 
 
 def _candidates(version: str) -> Iterator[Path]:
-    """Yield possible interpreters of `version`: uv's answer, then those that pyenv has installed."""
+    """Yield possible interpreters of `version`: the one that uv finds, then those that pyenv installed."""
     found = call_uv(
         ["python", "find", "--no-project", "--no-python-downloads", "--system", version], timeout_s=60
     )

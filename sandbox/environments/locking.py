@@ -1,8 +1,8 @@
 """Pins requirements: every package by version and hash, from wheels, which are built if necessary.
 
 uv prefers a version with a wheel over a newer version without one. Packages that have no wheel at all for
-this Python are taken from their sdists. Only the metadata of a wheel has its requirements, so each such
-package is built in isolation, and uv gets the metadata of the result.
+this Python are taken from their sdists. A package's requirements are only in the metadata of a wheel, so each
+such package is built in isolation, and uv gets the resulting metadata.
 """
 
 from __future__ import annotations
@@ -78,8 +78,8 @@ def pin(
     sourced: list[str] = []
     built: dict[tuple[str, str], BuiltWheel] = {}
     for _ in range(_MOST_ROUNDS):
-        # The entries without a version are for packages that are not built yet, so that uv never has a reason
-        # to build them, which would run untrusted code on the host (decision 38).
+        # The entries without a version are for packages that are not built yet: with metadata, uv has no
+        # reason to build them, which would run untrusted code on the host (decision 38).
         known = [*map(KnownMetadata, sourced), *(wheel.metadata for wheel in built.values())]
         result = call_uv(
             [*arguments, *from_source(sourced)], standard_input=given, known=known, cancel=cancel
@@ -149,7 +149,7 @@ def build_failure(result: UvResult, lock: tuple[str, ...], kept: Path | None = N
 
 
 def _reason_in(log: str) -> str:
-    """Return the most informative line of uv's log: a cause, or else an error, or else the last line."""
+    """Return the most informative line of uv's log: a cause, otherwise an error, otherwise the last line."""
     stripped = [line.strip(" ×├╰─▶") for line in log.splitlines()]
     lines = list(filter(None, stripped))
     causes = [

@@ -35,7 +35,7 @@ def table(source: Table, key: str) -> Table:
 
 
 def text_of(source: Table, key: str) -> str:
-    """Return the text under `key`; empty if there is none."""
+    """Return the string under `key`; empty if there is none."""
     value = source.get(key)
     return value if isinstance(value, str) else ""
 
@@ -66,7 +66,7 @@ _NOT_PACKAGES = {
 def find_import_roots(folder: Path, pyproject: Table) -> tuple[str, ...]:
     """Return the folders from which packages are imported, relative to `folder`.
 
-    They are the folders in the build settings, or else `src` or a similar folder, or else `.`.
+    They are the folders in the build settings; by default, `src` or a similar folder, or otherwise `.`.
     """
     named = [root for root in _configured_folders(folder, pyproject) if _holds_code(folder / root)]
     if named:
@@ -197,7 +197,7 @@ def read_project(folder: Path) -> Project:
     setup_cfg = _setup_cfg(folder)
     extras = _extras(project, info)
     names = (text_of(project, "name"), setup_cfg.get("name", ""), str(info.get("Name", "")), folder.name)
-    # setup.cfg comes last: its version may be a directive (`attr:`), of which an sdist has the result.
+    # setup.cfg comes last: its version may be a directive (`attr:`), whose result an sdist contains.
     versions = (text_of(project, "version"), str(info.get("Version", "")), setup_cfg.get("version", ""))
     version = _first(versions)
     if not version or version.startswith("attr:"):
@@ -247,7 +247,7 @@ def _package_info(folder: Path) -> Metadata:
 
 
 def _first(texts: Iterable[str]) -> str:
-    """Return the first text that is not empty; empty if there is none."""
+    """Return the first string that is not empty; empty if there is none."""
     return next(filter(None, texts), "")
 
 
@@ -354,7 +354,7 @@ def _version_in_code(folder: Path, roots: tuple[str, ...]) -> str:
 
 
 def _assigned_version(path: Path) -> str | None:
-    """Return the text that a module's top level assigns to `__version__`.
+    """Return the string that a module's top level assigns to `__version__`.
 
     None if there is none, or if the module can't be read and parsed.
     """

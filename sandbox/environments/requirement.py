@@ -23,7 +23,7 @@ Metadata = Mapping[str, str | list[str]]
 def requirement_of(text: str) -> Requirement:
     """Parse and return a requirement. Raises `packaging.requirements.InvalidRequirement` if it is invalid.
 
-    Python's parser reads the strings in markers, so threads could disturb each other: see
+    Python's parser reads the strings in markers, so concurrent threads could interfere: see
     `core/code/parsing.py`.
     """
     try:
@@ -42,10 +42,10 @@ def applies(requirement: Requirement, surroundings: Mapping[str, str]) -> bool:
 
 
 def named_requirement(text: str) -> Requirement:
-    """Return a requirement from an untrusted source, which must be the name of a package of an index.
+    """Parse and return a requirement from an untrusted source, which must name a package of an index.
 
-    Raises `EnvironmentBuildError`, which quotes the text, for an address, a folder, an option, or anything
-    else.
+    Raises `EnvironmentBuildError`, which quotes the line, for anything else, such as an address, a folder or
+    an option.
     """
     hint = "Write a package name, with versions if needed: `name>=1.2`."
     try:
@@ -68,7 +68,7 @@ def named_requirement(text: str) -> Requirement:
 def read_metadata(text: str) -> dict[str, str | list[str]]:
     """Return the headers of core metadata by name; those that may be repeated are lists.
 
-    A missing header is an empty list if it may be repeated, and otherwise left out.
+    A missing header is an empty list if it may be repeated; otherwise it is left out.
     """
     headers = HeaderParser().parsestr(text)
     found: dict[str, str | list[str]] = {

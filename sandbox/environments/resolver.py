@@ -85,7 +85,7 @@ class UvResolver:
             pytest_args=pytest_args,
             metadata=project.metadata(),
         )
-        # Built once to find the plugins of its packages, because only installed metadata names them.
+        # Built once to find its packages' plugins, because only installed metadata names them.
         environment = self._environments.get(pins, self._backend, on_line=self._on_line, cancel=self._cancel)
         installed = installed_in(environment.folder).values()
         plugins = usable_plugins(project.name, installed, self._python, parents)
@@ -161,7 +161,7 @@ def usable_plugins(
 
 
 def without_own(requirements: Iterable[str], project: Project) -> list[str]:
-    """Return the requirements with each of the project's own extras replaced by what the extra requires.
+    """Return the requirements after replacing each of the project's own extras with its requirements.
 
     Raises `EnvironmentBuildError` for an invalid requirement.
     """
@@ -235,7 +235,7 @@ def installed_in(environment: Path) -> dict[str, Installed]:
 def entry_points_of(text: str, group: str) -> tuple[str, ...]:
     """Return the names of the entry points of `group` in an `entry_points.txt`.
 
-    Empty if there are none, or if the text is damaged.
+    The result is empty if there are none, or if the file is damaged.
     """
     parser = configparser.RawConfigParser(delimiters=("=",), strict=False, allow_no_value=True)
     parser.optionxform = str  # type: ignore[assignment,method-assign] # names keep their case, as documented

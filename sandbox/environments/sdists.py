@@ -93,7 +93,7 @@ def _described(package: Table) -> Sdist:
 
 
 def _not_found(pinned: str, log: str) -> SourceError:
-    """Return the error for a version that uv did not find, with the conclusion of its log."""
+    """Return the error for a version that uv did not find, with the last sentence of its log."""
     lines = [line.strip().removeprefix("cause: ") for line in log.splitlines()]
     proof = next((line for line in lines if "Because" in line), log.strip())
     reason = proof.rpartition("Because ")[2].partition(f" and you require {pinned}")[0].rstrip(".")
@@ -138,7 +138,7 @@ def download(sdist: Sdist, into: Path, cancel: CancelToken = NEVER) -> tuple[Pat
 
 
 def _request(url: str) -> urllib.request.Request:
-    """Return a request with the login that the user has set for the host of `url`, if there is one."""
+    """Return a request with the credentials that the user has set for the host of `url`, if there is one."""
     parts = urllib.parse.urlsplit(url)
     host = parts.netloc.rpartition("@")[2]
     request = urllib.request.Request(urllib.parse.urlunsplit(parts._replace(netloc=host)))
@@ -148,13 +148,13 @@ def _request(url: str) -> urllib.request.Request:
     login = _login(parts) or next(of_indexes, None) or _netrc_login(parts.hostname or "")
     if login:
         code = base64.b64encode(":".join(login).encode()).decode()
-        # Unredirected, so that a server can't send the login on to another host.
+        # Unredirected, so that a server can't pass the credentials on to another host.
         request.add_unredirected_header("Authorization", f"Basic {code}")
     return request
 
 
 def _indexes() -> Iterator[urllib.parse.SplitResult]:
-    """Yield the addresses of indexes in the environment, with the logins that are set for them by name."""
+    """Yield the addresses of indexes in the environment, with the credentials set for them by name."""
     for variable in _INDEXES:
         for word in os.environ.get(variable, "").split():
             yield _index(word)
@@ -171,7 +171,7 @@ def _login(parts: urllib.parse.SplitResult) -> tuple[str, str] | None:
 
 
 def _index(word: str) -> urllib.parse.SplitResult:
-    """Return the address of an index in uv's variables (`NAME=ADDRESS` or `ADDRESS`), with its login."""
+    """Return the address of an index in uv's variables (`NAME=ADDRESS` or `ADDRESS`) with its credentials."""
     if not re.match(r"[A-Za-z0-9_.-]+=", word):
         return urllib.parse.urlsplit(word)
     name, _, address = word.rpartition("=")
@@ -328,7 +328,7 @@ class _Files:
 
 
 def _make_links(into: Path, links: list[tuple[str, str]]) -> None:
-    """Create an archive's links, without those that lead out of `into`, or whose path is already taken."""
+    """Create an archive's links, except those that lead out of `into` or whose path is already taken."""
     for path, target in links:
         place = into / path
         aimed = posixpath.normpath(posixpath.join(posixpath.dirname(path), target))
@@ -338,7 +338,7 @@ def _make_links(into: Path, links: list[tuple[str, str]]) -> None:
             continue
         place.parent.mkdir(parents=True, exist_ok=True)
         place.symlink_to(target)
-    # Checked again once all exist, because several links that seem harmless may together lead out.
+    # Checked again once all exist, because several harmless links may together lead out.
     for path, _ in links:
         place = into / path
         if place.is_symlink() and not lies_in(place, into):

@@ -1,6 +1,6 @@
 """Fetches a repository onto this machine from an sdist, a folder, or a git repository at a commit.
 
-None of the repository's code is run for that: no set-up script, git hook or filter.
+None of the repository's code is run: no set-up script, git hook or filter.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ class Fetcher:
                 repository.git.checkout("--detach", "--force", revision)
             except (git.GitError, OSError) as error:
                 raise SourceError(f"{given} is not available: {_cause(error)}", hint=_CLONED) from error
-        # Copied without git's own folder, whose history contains the answer to later corruptions.
+        # Copied without git's own folder, whose history contains the original of any corrupted function.
         _, target = _laid_out(checkout, into, given)
         shutil.rmtree(checkout)
         name = Path(urllib.parse.urlparse(place).path).name.removesuffix(".git") or "repository"
@@ -120,7 +120,8 @@ def cloned(specification: str, into: Path, on_line: Callable[[str], None]) -> It
     place, _, commit = specification.removeprefix("git+").rpartition("@")
     where = str(path_of(place).resolve()) if path_of(place).is_dir() else place
     on_line(f"Cloning {place}")
-    # No hook or filter of the repository runs, nothing asks for a password, and files stay as stored.
+    # No hook or filter of the repository runs, nothing asks for a password, and files keep their stored
+    # bytes.
     settings = ["core.hooksPath=/dev/null", "core.symlinks=true", "core.autocrlf=false"]
     try:
         repository = git.Repo.clone_from(
@@ -142,7 +143,7 @@ def cloned(specification: str, into: Path, on_line: Callable[[str], None]) -> It
 
 
 def require_form(specification: str) -> None:
-    """Raise `SourceError` for a string that names no source, or a folder that does not exist.
+    """Raise `SourceError` for a string that names no source, and for a folder that does not exist.
 
     Nothing is fetched.
     """
@@ -197,7 +198,7 @@ def _reason_for_refusal(specification: str) -> str:
 def _cause(error: Exception) -> str:
     """Return git's own error: its first fatal line, and the previous line, which may have more detail.
 
-    The text is cut to 300 characters.
+    The result is cut to 300 characters.
     """
     stderr = getattr(error, "stderr", None)
     if stderr is None:
@@ -227,7 +228,7 @@ def _laid_out(folder: Path, into: Path, given: str) -> tuple[str, Path]:
 
 
 def _project_name(folder: Path, otherwise: str) -> str:
-    """Return the project's own name, or else `otherwise`."""
+    """Return the project's name, or `otherwise` if it has none."""
     known = read_project(folder).name
     return otherwise if known == folder.name else known
 
@@ -256,7 +257,7 @@ def fetch_repository(
     report = on_line or (lambda line: None)
     report(f"fetching {spec.source}")
     source, folder = Fetcher(cancel=cancel).fetch(spec.source, scratch / "source")
-    # Called before anything is pinned, which takes long, because a set may not want this source.
+    # Called before anything is pinned, which takes long, because a set may reject this source.
     if on_tree is not None:
         write_tree(folder, scratch / "look.tar")
         on_tree(SourceTree.open(scratch / "look.tar"))

@@ -1,8 +1,8 @@
 """Makes environments of repositories: each is made once by uv from a lock, named by its content, and frozen.
 
 No environment contains the package under repair, which is imported from the workspace, so that there is only
-one copy of it. The modules that build an environment are imported only for that, because a screen is about to
-open when a store is made.
+one copy of it. The modules that build an environment are imported only when one is built, because a store is
+made when a screen opens.
 """
 
 from __future__ import annotations
@@ -135,14 +135,14 @@ def host_environment(cache: Path) -> Environment:
 
 
 def _compile_what_pytest_imports(folder: Path) -> None:
-    """Import pytest once in an environment, which leaves the bytecode of every module that it imports.
+    """Import pytest once in an environment, which compiles every module that pytest imports.
 
     Nothing in a sandbox can write bytecode, so modules without it would be compiled in every run. The few
     modules of pygments that pytest imports took a fifth of its starting time (decision 132).
     """
     # With -I, the user's settings and modules affect neither what is imported nor where bytecode is written.
     python = folder / "bin" / "python"
-    with contextlib.suppress(TimeoutError):  # on a very busy machine; the modules are compiled when used
+    with contextlib.suppress(TimeoutError):  # on a very busy machine; the modules are then compiled when used
         run_host_program([python, "-I", "-c", "import pytest"], timeout_s=60)
 
 
@@ -202,7 +202,7 @@ class EnvironmentStore:
             raise EnvironmentBuildError(f"The environment can't be built: {fault}")
         if pins.image is not None:
             return image_environment(pins, pins.image, backend)
-        # Without requirements it is pytest alone, as in gistpoint's own environment.
+        # Without requirements, the environment contains pytest alone, as installed with gistpoint.
         if not pins.lock:
             return host_environment(self.cache)
         from gistpoint.sandbox.environments.builds import Builds

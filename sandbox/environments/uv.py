@@ -25,7 +25,7 @@ from gistpoint.core.locations import read_toml
 from gistpoint.core.running import NEVER, CancelToken
 
 WHEELS_ALONE = ("--only-binary", ":all:")
-"""The arguments of every call that resolves or installs."""
+"""The arguments of every call that resolves or installs packages."""
 _TICK_S = 0.1
 _MAX_LOG = 1 << 20
 _PASSED = (
@@ -256,7 +256,7 @@ def _merge(settings: dict[str, Any], weaker: Mapping[str, Any]) -> None:
 
 
 class _Log:
-    """The lines that a process prints, up to a limit, and the last, incomplete line."""
+    """The lines that a process prints, up to a limit, and the last line if it is incomplete."""
 
     def __init__(self, on_line: Callable[[str], None] | None) -> None:
         self.lines = list[str]()

@@ -32,7 +32,7 @@ _FIRST = 3
 _POOL = 8
 """The maximum number of recorded values of an attribute that replace one another."""
 _OF_ARGUMENTS = 0.5
-"""The share of the inputs that replace a whole argument, if there are enough of these."""
+"""The share of the inputs that replace a whole argument, if there are enough such inputs."""
 _OF_USED = 0.8
 """The share of the inputs that replace a whole argument, or a part of one that the function uses."""
 _LARGE = ("1000000", "2147483648", "9223372036854775808")
@@ -98,10 +98,10 @@ def boundary_inputs(examples: Sequence[Sequence[Encoded]], hints: Hints, most: i
 def _shared_out(
     tiers: Sequence[Iterator[list[Encoded]]], known: Collection[str], most: int
 ) -> list[list[Encoded]]:
-    """Return at most `most` different inputs whose `repr` is not in `known`, with a share from each tier."""
+    """Return at most `most` different inputs whose `repr` is not in `known`, with a share for each tier."""
     arguments, used, others = tiers
     found: dict[str, list[Encoded]] = {}
-    # In this order, an object with many attributes does not leave too few inputs for the arguments.
+    # This order keeps an object with many attributes from leaving too few inputs for the arguments.
     shares = (arguments, _OF_ARGUMENTS), (used, _OF_USED), (others, 1), (arguments, 1), (used, 1)
     for inputs, share in shares:
         for made in inputs:
@@ -242,7 +242,7 @@ def _with_part(value: Encoded, n: int, changed: Encoded) -> Encoded:
 
 
 def _candidates(place: _Place, hints: Hints) -> Iterator[Encoded]:
-    """Yield values for a place, most telling first, because there may be time for only a few."""
+    """Yield values for a place, most promising first, because there may be time for only a few."""
     value = place.value
     kind = value[0]
     own = _CANDIDATES[kind](value, hints) if kind in _CANDIDATES else iter(())
@@ -259,7 +259,7 @@ def _candidates(place: _Place, hints: Hints) -> Iterator[Encoded]:
     yield from own
     if kind == "n":
         yield from hints.literals
-        # An optional number that no test gives is compared with a literal, too.
+        # An optional number that no test passes may also be compared with a literal.
         yield from (["i", str(number + step)] for number in hints.numbers for step in (1, -1))
 
 
@@ -365,8 +365,8 @@ _CANDIDATES: Mapping[str, Callable[[Encoded, Hints], Iterator[Encoded]]] = {
 
 
 def _of_other_kinds(value: Encoded, hints: Hints) -> Iterator[Encoded]:
-    """Yield the value converted to other types that the source names, such as bytes to a string."""
-    # There are only two truth values, so they come last.
+    """Yield the value converted to other types that the source names, such as bytes converted to a string."""
+    # Booleans come last, because there are only two.
     for kind in sorted(hints.kinds - {value[0]}, key=lambda kind: (kind == "b", kind)):
         for from_kinds, to_kinds, converted in _CONVERSIONS:
             if value[0] in from_kinds and kind in to_kinds:
@@ -402,10 +402,10 @@ _OTHERS: Sequence[Encoded] = (
 
 
 def _unrelated(place: _Place, hints: Hints) -> Iterator[Encoded]:
-    """Yield values of other types, which have nothing to do with the value of a place.
+    """Yield values of other types, unrelated to the value of a place.
 
-    A function that asks for the types of values treats empty ones of these types in its own way, and truth
-    values if it asks for numbers. One that makes values of a type takes values of any other.
+    A function that checks types may treat empty values of these types specially, and booleans if it checks
+    for numbers. A function that converts to a type may accept values of any other type.
     """
     kind = place.value[0]
     if hints.asks_for_types:
@@ -414,7 +414,8 @@ def _unrelated(place: _Place, hints: Hints) -> Iterator[Encoded]:
             yield ["b", True]
     if hints.converts and place.is_argument:
         if kind in "lt":
-            # Such a function takes any iterable, and one that is not made a list has no order and no slices.
+            # Such a function accepts any iterable, and an iterable that is not converted to a list has no
+            # order and no slices.
             parts = as_input(place.value)[1]
             yield ["e", parts]
             yield ["d", [[part, _NONE] for part in parts]]
@@ -427,7 +428,8 @@ _BYTES_OF: Mapping[str, Callable[[Encoded], Encoded]] = {
     "s": lambda value: ["y", value[1].encode("utf-8", "ignore").hex()],
     "y": lambda value: ["s", bytes.fromhex(value[1]).decode("latin-1")],
 }
-"""Functions that return text as bytes, and bytes as text, because most that take one take the other."""
+"""Functions that return text as bytes and bytes as text, because most functions that accept one accept the
+other."""
 
 
 def _as_integer(value: Encoded, _: str) -> list[Encoded]:

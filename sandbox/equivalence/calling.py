@@ -78,11 +78,11 @@ class RecordedCalls:
     """The numbers of the calls whose arguments contain something that could not be pickled."""
     passed_over: int = 0
     why: str = ""
-    """Why the arguments of the last call that was passed over could not be kept."""
+    """Why the arguments of the last skipped call could not be kept."""
 
 
 class ReplayOutcome(msgspec.Struct, frozen=True):
-    """The outcome of one call: its kind (`value`, `raised`, `late` or `lost`), what to show, and hashes."""
+    """The outcome of one call: its kind (`value`, `raised`, `late`, `lost`), a string to show, and hashes."""
 
     kind: str
     shown: str = ""
@@ -93,7 +93,7 @@ class ReplayOutcome(msgspec.Struct, frozen=True):
     after: str = ""
     """A string that shows the arguments after the call."""
     is_given: bool = False
-    """Whether the result is one of the arguments itself, not a copy."""
+    """Whether the result is one of the arguments, not a copy."""
 
 
 @dataclass(slots=True)
@@ -122,7 +122,7 @@ class _CallRecord(msgspec.Struct, tag_field="e", tag="call"):
 
 
 class _PassedOverRecord(msgspec.Struct, tag_field="e", tag="passed_over"):
-    """The number of calls passed over for each target, and the reason for the last of them."""
+    """The number of skipped calls for each target, and the reason for the last of them."""
 
     counts: list[int]
     why: list[str]
@@ -216,7 +216,7 @@ class CallRunner:
             return lambda places: invoke_pytest(places, pins, program, _RECORDER)
 
         ended = self._run(tree, pins, control, order, on_line, timeout_s, run)
-        # The calls of half a suite would be mistaken for all calls, and the result would promise too much.
+        # The calls of half a suite would be mistaken for all calls, so the result would claim too much.
         if not finished:
             raise InfrastructureError(
                 f"The run that records calls did not finish: {ended.stop}. {ended.reason}".strip(),

@@ -1,9 +1,9 @@
 """Tests a repair against the original with recorded and varied calls (decision 80).
 
 A call counts only if the original answers it the same way twice. A varied input counts only if the original
-returns a value for it: inputs that the original refuses are outside of its contract, unless it refuses them
-by its own `raise` and the repair answers. Exceptions are compared by their classes, values together with
-the state of the arguments after the call.
+returns a value for it: inputs that the original refuses are outside of its contract, unless its own `raise`
+refuses them and the repair answers. Exceptions are compared by class; values are compared together with the
+state of the arguments after the call.
 """
 
 from __future__ import annotations
@@ -176,7 +176,7 @@ class _FunctionComparison:
     described: dict[int, list[Encoded]] = field(default_factory=dict)
     passed_over: int = 0
     raises: frozenset[str] = frozenset()
-    """The exceptions that the original raises by its own `raise`."""
+    """The exceptions that the original raises with its own `raise`."""
 
     def report(self) -> EquivalenceReport:
         calls = self.calls
@@ -230,7 +230,7 @@ class _FunctionComparison:
         return found
 
     def _varied_again(self, pairs: Sequence[_Pair], hints: Hints) -> list[list[Encoded]]:
-        """Return inputs like those that reach the changed lines, or that go a way which few others go."""
+        """Return inputs like those that reach the changed lines, or that take a path that few others take."""
         path = self.span.path
         changed = changed_lines(self.original.read(path), self.repaired.read(path))
         reached = [ReachedInput(pair.values, *pair.lines) for pair in pairs if pair.values]
@@ -278,7 +278,8 @@ class _FunctionComparison:
             if not recorded and known.kind != "value" and not is_refused:
                 continue
             has_exception = not known.kind == found.kind == "value"
-            # The exception may come from what could not be pickled, which a correct repair may need too.
+            # The exception may come from an object that could not be pickled, which a correct repair may
+            # need as well.
             if has_exception and self._is_incomplete(given):
                 continue
             values = self.described.get(given) if isinstance(given, int) else given
@@ -287,7 +288,7 @@ class _FunctionComparison:
         return pairs
 
     def _with_late_again(self, inputs: Sequence[int | Sequence[Encoded]], repair: Replayed) -> Replayed:
-        """Repeat a few late calls without recording lines, which can make a long answer late by itself."""
+        """Repeat a few late calls without recording lines, which alone can make an answer late."""
         late = [n for n, outcome in repair.outcomes.items() if outcome.kind == "late"][:_LATE]
         if late:
             again = self.replay(self.repaired, [inputs[n] for n in late])
@@ -300,7 +301,7 @@ class _FunctionComparison:
         return not calls.isdisjoint(self.calls.incomplete)
 
     def _smallest(self, differing: Sequence[_Pair]) -> _Pair:
-        """Return the smallest difference, simplified step by step as long as it remains a difference."""
+        """Return the smallest difference, simplified step by step while it remains a difference."""
         known = [pair for pair in differing if pair.values is not None]
         if not known:
             return differing[0]

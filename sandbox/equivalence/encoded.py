@@ -16,7 +16,7 @@ CONTAINERS = "ltezc"
 _PLAIN_OBJECT = 4
 """The length of an encoded object without its attributes."""
 _VARIED_OBJECT = 6
-"""The length of an encoded input object that serves as an example: with its attributes, and those set."""
+"""The length of an encoded input object that serves as an example, with all and with the set attributes."""
 _BRACKETS = {"l": ("[", "]"), "t": ("(", ")"), "e": ("{", "}"), "z": ("frozenset({", "})")}
 _EMPTY = {"e": "set()", "z": "frozenset()"}
 """The notation of empty containers whose brackets alone mean another type: `{}` is a dictionary."""
@@ -57,7 +57,7 @@ def part_at(value: Encoded, step: int | str) -> Encoded | None:
 
 
 def calls_in(value: Encoded) -> Iterator[int]:
-    """Yield the number of the recorded call from which each object in a value comes."""
+    """Yield, for each object in a value, the number of the recorded call that it comes from."""
     if value[0] == "o":
         yield value[1]
     for part in (*members(value), *(part for _, part in attributes_of(value) if value[0] == "o")):
@@ -65,7 +65,7 @@ def calls_in(value: Encoded) -> Iterator[int]:
 
 
 def as_input(value: Encoded) -> Encoded:
-    """Return a described value as an input that leaves its objects as they were recorded.
+    """Return a described value as an input in which the objects are as recorded.
 
     The attributes that `as_example` found to be set stay set.
     """
@@ -92,7 +92,7 @@ def _set_attributes(value: Encoded) -> list[list[Any]]:
 
 
 def as_example(value: Encoded, described: Callable[[int, Sequence[Any]], Encoded | None]) -> Encoded:
-    """Return a value of an input as one that can be varied further; what its objects have set stays set.
+    """Return a value of an input as one that can be varied further; set attributes stay set.
 
     `described(call, way)` is the object at a place in a recorded call, or None if it has no description.
     """

@@ -1,4 +1,4 @@
-"""Finds what the source of a function suggests as inputs: literals, and the types and attributes it names."""
+"""Finds inputs that a function's source suggests by its literals and the types and attributes it names."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class Hints:
     """The names of the attributes that are used, and the strings that may be keys, as `[text]`."""
     asks_for_types: bool = False
     raises: frozenset[str] = frozenset()
-    """The names of the exceptions that the original raises by its own `raise`."""
+    """The names of the exceptions in the original's own `raise` statements."""
     converts: bool = False
     """Whether the original calls one of these types with a value, which may then be of any other type."""
 
@@ -109,7 +109,8 @@ def hints_of(trees: Iterable[SourceTree], path: str, qualname: str) -> Hints:
             if len(literals) < _MOST_LITERALS:
                 literals.setdefault(repr(value), value)
     names |= {f"[{value[1]}]" for value in literals.values() if value[0] == "s"}
-    # Only the original says that it takes other types; a repair may convert what it knows to be a number.
+    # Only the original shows that it accepts other types; a repair may convert a value that is always a
+    # number.
     converts = conversions[:1] == [True]
     raises = next(iter(raised), frozenset[str]())
     return Hints(tuple(literals.values()), frozenset(kinds), frozenset(names), asks, raises, converts)
@@ -120,9 +121,9 @@ def _attributes_in(function: _Function) -> set[str]:
 
 
 def _with_properties(module: ast.Module, names: set[str]) -> set[str]:
-    """Return names of attributes, and those that properties of the module with one of these names use.
+    """Return names of attributes, and those that the module's properties of these names use.
 
-    Objects hold what the property reads or sets, mostly under another name such as `_width` for `width`.
+    Objects usually store a property's value under another name, such as `_width` for `width`.
     """
     behind: dict[str, set[str]] = {}
     for node in ast.walk(module):
@@ -173,7 +174,7 @@ def _parsed(tree: SourceTree, path: str, qualname: str) -> tuple[ast.Module, _Fu
 def _literals(function: _Function) -> Iterator[Encoded]:
     """Yield the encoded literals of a function, except docstrings and others that are statements.
 
-    None is among them if the function asks whether a value is true, since it may be missing then.
+    None is among them if the function tests a value for truth, because that value may then be missing.
     """
     if any(isinstance(test, ast.Name) for test in _conditions(function)):
         yield ["n"]

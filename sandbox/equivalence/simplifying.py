@@ -1,4 +1,4 @@
-"""Makes inputs simpler, one step at a time, so that the smallest difference can be shown."""
+"""Makes inputs simpler, one step at a time, to find the smallest difference to show."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _LARGE = 1e15
 
 
 def size(values: Sequence[Encoded]) -> tuple[int, int, str]:
-    """Return the sort key of inputs: the number of parts, then the length of their text, then the text."""
+    """Return the sort key of inputs: the number of parts, then the length of the `repr`, then the `repr`."""
     text = repr(values)
     return sum(_parts(value) for value in values), len(text), text
 
@@ -90,7 +90,7 @@ def _integer_steps(content: str) -> Iterable[str]:
 
 def _float_steps(content: str) -> Iterable[str]:
     number = float(content)
-    # Larger numbers are whole, and infinities and NaN have no whole part.
+    # Larger numbers have no fraction, and infinities and NaN have no whole part.
     if abs(number) < _LARGE:
         return map(repr, (0.0, 1.0, float(int(number)), float(int(number / 2))))
     return ()
@@ -126,6 +126,6 @@ def _simpler_container(kind: str, parts: Sequence[Any]) -> Iterator[Encoded]:
 
 
 def _simpler_pair(pair: Encoded) -> Iterator[Encoded]:
-    # The key stays, because a simpler key could be equal to another key of the same dictionary.
+    # The key is kept, because a simpler one could equal another key of the same dictionary.
     key, value = pair
     return ([key, less] for less in _simpler(value))

@@ -1,9 +1,9 @@
 """Makes inputs that a suite does not try, by varying recorded arguments according to type and attributes.
 
-Some of them are at the boundaries that the source suggests; the others are drawn. They can be varied
-again: inputs that reach what a repair changed, or that take a way through the function that few others take,
-are where versions that agree on everything so far may still differ (decision 180). All are encoded, because
-nothing of a repository may be unpickled here.
+Some of them are at the boundaries that the source suggests; the others are drawn. Those that reach lines that
+a repair changed, or take a path that few others take, can be varied again, because versions that have agreed
+so far may still differ there (decision 180). All are encoded, because nothing of a repository may be
+unpickled here.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class ReachedInput:
 def changed_lines(original: bytes, repair: bytes) -> tuple[Lines, Lines]:
     """Return the 1-based lines in which two sources differ, in the original and in the repair.
 
-    Where one of them has no line, as where lines are deleted, it is the line before and the next.
+    Where one of them has no line, for example because lines were deleted, the lines before and after count.
     """
     found: tuple[set[int], set[int]] = (set(), set())
     matcher = difflib.SequenceMatcher(None, original.splitlines(), repair.splitlines(), autojunk=False)
@@ -76,9 +76,9 @@ def changed_lines(original: bytes, repair: bytes) -> tuple[Lines, Lines]:
 def worth_varying(
     reached: Sequence[ReachedInput], changed: tuple[Lines, Lines], most: int
 ) -> list[Sequence[Encoded]]:
-    """Return the arguments of at most `most` inputs, the smallest of each way through the function.
+    """Return the arguments of at most `most` inputs, the smallest of each path through the function.
 
-    Ways that reach more of the changed lines come first, then those that fewer inputs take.
+    Paths that reach more of the changed lines come first; among equals, those that fewer inputs take.
     """
     ways: dict[tuple[Lines, Lines], Sequence[Encoded]] = {}
     taken: Counter[tuple[Lines, Lines]] = Counter()
@@ -96,9 +96,9 @@ def worth_varying(
 
 
 def varied(examples: Sequence[Sequence[Encoded]], most: int, hints: Hints = NO_HINTS) -> list[list[Encoded]]:
-    """Return at most `most` different lists of arguments like `examples`, which determine the result.
+    """Return at most `most` different lists of arguments like `examples`; equal examples give equal results.
 
-    Empty if there are no examples, or if the calls have no arguments.
+    The result is empty if there are no examples, or if the calls have no arguments.
     """
     if not examples or not examples[0]:
         return []
@@ -142,7 +142,7 @@ def _drawn(examples: Sequence[Sequence[Encoded]], most: int, hints: Hints) -> di
         found.append(drawn)
 
     with warnings.catch_warnings():
-        # Hypothesis warns that the text of a strategy is long, since it shows the values that are drawn from.
+        # Hypothesis warns about a strategy's long `repr`, which contains the values that are drawn from.
         warnings.simplefilter("ignore", HypothesisWarning)
         collect()
     return {repr(item): item for item in found}
@@ -203,7 +203,7 @@ class _Drawing:
         low, high = min(numbers), max(numbers)
         reach = 5 + (high - low) // 2
         near, far = st.integers(low - reach, high + reach), st.integers(-_FAR, _FAR)
-        # Faults at a boundary show at or next to a number that was recorded or is in the source.
+        # Boundary faults appear at or next to a number that was recorded or is in the source.
         known = [*spread(numbers, _FEW), *self.hints.numbers]
         adjacent = st.builds(operator.add, st.sampled_from(known), st.sampled_from((-1, 0, 1)))
         return st.one_of(near, adjacent, far).map(lambda value: ["i", str(value)])
@@ -229,7 +229,7 @@ class _Drawing:
         known, others = st.text(st.sampled_from(letters), max_size=longest), st.text(max_size=longest)
         plain = st.text(st.sampled_from(string.printable), max_size=longest)
         recorded = _one_of([value[1] for value in spread(seen, _FEW)])
-        # Random strings rarely mean anything to the function, unlike recorded strings that are edited.
+        # Random strings rarely mean anything to the function, but edited recorded strings do.
         edited = st.builds(
             lambda text, edit, place, piece: edit(text, place % (len(text) + 1), piece),
             recorded,
@@ -318,7 +318,7 @@ class _Drawing:
             for value in held:
                 for attribute, part in attributes_of(value):
                     pools.setdefault(attribute, []).append(part)
-            # Only attributes that the function uses, if there are any: the many others would hide them.
+            # Only attributes that the function uses, if there are any: otherwise, they would rarely be drawn.
             chosen = [attribute for attribute in pools if attribute in self.hints.names] or list(pools)
             pairs = [
                 self.strategy(pools[attribute]).map(lambda part, attribute=attribute: [attribute, part])  # type: ignore[misc]

@@ -1,4 +1,4 @@
-"""The files of an entrypoint that runs elsewhere, to find out whether it depends on place (decision 26)."""
+"""The files of an entrypoint that is run elsewhere, to test whether it depends on location (decision 26)."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from gistpoint.core.trees import SourceTree
 
 
 def moved_files(tree: SourceTree, entrypoint: Entrypoint) -> tuple[dict[str, bytes], Entrypoint]:
-    """Return the files to be written in the other place, by path, and the entrypoint as it is called there.
+    """Return the files to be written to the new location, by path, and the entrypoint as it is called there.
 
-    A test is moved with the `conftest.py` of each folder above it, and with modules in folders of tests that
-    are not tests themselves, including those in inner packages. A script is moved alone; a module or a
-    console script has no files to be moved.
+    A test is moved with the `conftest.py` of each folder above it, and with modules in test folders that are
+    not tests themselves, including those in inner packages. A script is moved alone; a module or a console
+    script has no files to be moved.
     """
     if entrypoint.kind is EntrypointKind.TESTS:
         return _moved_tests(tree, entrypoint)
@@ -53,10 +53,10 @@ _LINE_END = re.compile(rb"\r\n|\r|\n")
 
 
 def _with_absolute_imports(tree: SourceTree, path: str, moved: Collection[str]) -> bytes:
-    """Return the text of a moved file in which relative imports of files that stay behind are absolute.
+    """Return the text of a moved file after making its relative imports of files that stay behind absolute.
 
-    A gist has no relative imports, so a test does not depend on its place because of them (decision 26). A
-    file that Python can't parse is returned unchanged.
+    A gist has no relative imports, so they do not make a test depend on its location (decision 26). A file
+    that Python can't parse is returned unchanged.
     """
     data = tree.read(path)
     if _RELATIVE_HEAD.search(data) is None:
@@ -66,13 +66,13 @@ def _with_absolute_imports(tree: SourceTree, path: str, moved: Collection[str]) 
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return data
     starts = [0, *(end.end() for end in _LINE_END.finditer(data))]
-    # The last one first, so that the positions of the others remain valid.
+    # From the last to the first, so that the positions of the others remain valid.
     for node in sorted(nodes, key=lambda node: (node.lineno, node.col_offset), reverse=True):
         name = _left_behind(tree, path, node, moved)
         head = _RELATIVE_HEAD.match(data, starts[node.lineno - 1] + node.col_offset)
         if not name or head is None:
             continue
-        # Line numbers stay the same, in case the test prints one.
+        # Line numbers are kept, because the test may print one.
         line_ends = b"\\\n" * head[0].count(b"\n")
         data = data[: head.start()] + f"from {name} ".encode() + line_ends + b"import" + data[head.end() :]
     return data
@@ -81,7 +81,7 @@ def _with_absolute_imports(tree: SourceTree, path: str, moved: Collection[str]) 
 def _left_behind(tree: SourceTree, path: str, node: ast.ImportFrom, moved: Collection[str]) -> str:
     """Return the absolute name of a relative import's module; empty if it moves along.
 
-    Also empty if it leads out of all packages, which fails on the original as well.
+    The result is also empty if the import leads out of all packages, which fails on the original as well.
     """
     package = PurePosixPath(path).parent.parts
     base = package[: len(package) - (node.level - 1)]
@@ -103,14 +103,14 @@ def _is_package(tree: SourceTree, folders: Sequence[str]) -> bool:
 
 
 def _moves(tree: SourceTree, base: str, names: Sequence[str], moved: Collection[str]) -> bool:
-    """Whether the module to which `names` lead below `base` is moved too; True if there is no such module."""
+    """Whether the module to which `names` lead below `base` is moved too; true if there is no such module."""
     below = "/".join((base, *names))
     files = [path for path in (f"{below}.py", f"{below}/__init__.py") if tree.is_file(path)]
     return all(path in moved for path in files)
 
 
 def _moved_tests(tree: SourceTree, entrypoint: Entrypoint) -> tuple[dict[str, bytes], Entrypoint]:
-    """Return the Python files of several tests for the other place, by path, and the entrypoint there.
+    """Return the Python files of several tests for the new location, by path, and the entrypoint there.
 
     There are none for doctests, whose files stay in packages. A single file is renamed, as for one test.
     Folders, and several files, keep their names.
@@ -151,7 +151,7 @@ def _moved_file(tree: SourceTree, entrypoint: Entrypoint, path: str) -> tuple[di
 
 
 def remove_data_of_tests(tree: SourceTree, folder: Path) -> None:
-    """Remove data files of the tests, which only a checkout has and no gist can read."""
+    """Remove the tests' data files, which only a checkout has and no gist can read."""
     for path in tree.files():
         if path.endswith(".py"):
             continue

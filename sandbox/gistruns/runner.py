@@ -100,7 +100,7 @@ class _Run:
     patience: float = 1.0
     """See `Command.patience`."""
     watched: Mapping[str, Any] | None = None
-    """Members of the order that are handed over in a file, because a command line has a limited length."""
+    """Members of the order that are passed in a file, because a command line is limited in length."""
 
     def invocation(self, places: MountPaths, pins: EnvironmentPins) -> Invocation:
         """Return the command line and all environment variables."""
@@ -180,7 +180,7 @@ class GistRunner:
     ) -> OriginalRun:
         """Run the command in the repository's tree, or only its file elsewhere, and return the run.
 
-        If `elsewhere` is true, the file is moved to another place; if `trace` is true, the run is traced.
+        If `elsewhere` is true, the file is moved to another location; if `trace` is true, the run is traced.
         Raises `CancelledError` if stopped, and `HarnessFailedError` if the isolation can't be started.
         """
         with run_folder() as base:
@@ -188,7 +188,8 @@ class GistRunner:
             called = entrypoint
             files = dict[str, bytes]()
             if elsewhere:
-                # Only files that a gist could contain are moved, or no gist could be faithful (decision 26).
+                # Only files that a gist could contain are moved, because otherwise no gist could be
+                # faithful (decision 26).
                 files, called = moved_files(tree, entrypoint)
                 files |= _starter(entrypoint, environment)
                 _write(base / "files", files)
@@ -230,7 +231,7 @@ class GistRunner:
             ended, seen, places = self._judged(run, environment, base, timeout_s, cancel)
         masks = _path_replacements(places)
         if elsewhere:
-            # The moved file has other names, which must not look like a difference between two outputs.
+            # The moved file has temporary names, which must not count as a difference between two outputs.
             masks |= moved_names(called)
         return OriginalRun(
             run=seen.run,
@@ -274,7 +275,7 @@ class GistRunner:
                 return {
                     "argv": _argv_of(places, environment, called, alone=True, settings=False),
                     "path": _own_place(places, called),
-                    # The names that a gist must not import, and the places that it must not read.
+                    # The names that a gist must not import, and the paths that it must not read.
                     "owned": sorted(owned),
                     "forbidden": sorted(forbidden),
                     "written": [places.workspace, places.home, places.temporary],
@@ -342,7 +343,7 @@ class GistRunner:
                 roots = roots_in(places.workspace, environment) if tree is not None else []
                 return shell_invocation(command, places, roots, execution=execution)
 
-            # Read-only commands find no environment, so they need no image.
+            # Read-only commands see no environment, so they need no image.
             shown = environment if execution else replace(environment, image=None)
             ended = self._backend.run(
                 Command(

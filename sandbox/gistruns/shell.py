@@ -1,8 +1,8 @@
 """Makes the calls for a solver's shell commands, and refuses some if no code may be executed.
 
-Programs that only read are allowed, alone, in pipes and in lists. A command is refused for what it is, never
-for what it might print, and the reason is shown to the solver. Execution is prevented by the sandbox, where
-such a command finds only these programs (decision 40).
+Programs that only read are allowed, alone, in pipes and in lists. A command is refused because of its words,
+never because of what it might print, and the solver sees the reason. The sandbox prevents execution: such a
+command finds only these programs (decision 40).
 """
 
 from __future__ import annotations

@@ -57,7 +57,7 @@ class TestsTranscript:
         """Judge the records in view of how the process ended, and return the run."""
         notes = self.suite.notes
         reported = [note for note in notes if note.get("kind") == "outcome"]
-        # Only of tests that also have a sealed record, because a note alone proves nothing.
+        # Only for tests that also have a sealed record, because a note alone proves nothing.
         outcomes = [
             note for note in reported if isinstance(note.get("id"), str) and note["id"] in self.suite.results
         ]
@@ -113,7 +113,7 @@ class TestsTranscript:
 
 
 def _name(note: Mapping[str, object]) -> str:
-    """Return the id of a test; a doctest's is without its module, which has another name in a gist."""
+    """Return the id of a test; a doctest's id omits its module, which has another name in a gist."""
     id = str(note["id"])
     doctest = note.get("doctest")
     if isinstance(doctest, str):
@@ -131,7 +131,7 @@ def _place(note: Mapping[str, object]) -> tuple[str, int] | None:
 
 @dataclass
 class ProgramTranscript:
-    """The records of a program that is not a test, written by its parent process, which needs no order."""
+    """The records of a program that is not a test, written by its parent process."""
 
     order: ClassVar[Mapping[str, object]] = {}
 
@@ -207,7 +207,7 @@ class ProgramTranscript:
         if raised_in(ends[0]) is not None and self.status != 1:
             reason = f"The program reported an exception and left with status {self.status}."
             return Conclusion(RunStatus.INVALID, reason)
-        # A run that crashed, unlike this one, may have been in the middle of a note.
+        # Unlike this run, one that crashed may have been in the middle of a note.
         odd = odd_note(self.notes)
         return Conclusion(RunStatus.INVALID, odd) if odd else Conclusion(RunStatus.FINISHED)
 
@@ -222,7 +222,7 @@ _LISTS = (
     "equals",
     "lines",
 )
-"""The notes that are lists, which no honest run reports in another form."""
+"""The notes that are lists in every honest run."""
 
 
 def odd_note(notes: Notes) -> str:
@@ -237,7 +237,7 @@ def odd_note(notes: Notes) -> str:
 
 
 def raised_in(note: Mapping[str, object]) -> Raised | None:
-    """Return the exception that a note reports; None if it reports none, or not in the right form."""
+    """Return the exception that a note reports; None if it reports none, or in an invalid form."""
     match note.get("raised"):
         case [str(kind), str(message)]:
             return Raised(kind, message)
@@ -268,7 +268,7 @@ def isolation_of(notes: Notes) -> Isolation:
 
 
 def _operands(notes: Notes, kind: str) -> tuple[Operand, ...] | None:
-    """Return the classes that were reported; None if there is no report, or if it can't be read."""
+    """Return the classes that were reported; None if there is no report, or if it is invalid."""
     rows = _joined(notes, kind)
     if not isinstance(rows, list):
         return None
@@ -298,7 +298,7 @@ def _pairs(notes: Notes, kind: str) -> tuple[tuple[str, str], ...]:
 
 
 def _list(notes: Notes, kind: str) -> list[Any]:
-    """Return the elements of a list that was reported; empty if there is none, or it is no list."""
+    """Return the elements of a list that was reported; empty if there is none, or if it is not a list."""
     found = _joined(notes, kind)
     return found if isinstance(found, list) else []
 
@@ -315,7 +315,7 @@ def trace_of(notes: Notes) -> Mapping[str, Any] | None:
 
 
 def _joined(notes: Notes, kind: str) -> Any:
-    """Return the value of a note that may have arrived in parts; None if there is none, or it is not JSON."""
+    """Return the value of a note that may have arrived in parts; None if it is missing or not JSON."""
     text = "".join(str(note.get("part", "")) for note in notes if note.get("kind") == kind)
     try:
         return json.loads(text) if text else None

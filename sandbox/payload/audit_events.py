@@ -1,4 +1,4 @@
-"""Determines what code audit events (PEP 578) report, to detect answers that are run (decision 113).
+"""Determines which code audit events (PEP 578) report, to detect answers that are run (decision 113).
 
 Runs in the target's interpreter.
 """
@@ -41,7 +41,7 @@ def texts_of(event: str, arguments: tuple[Any, ...]) -> Iterator[str]:
 
 
 def what_runs(event: str, arguments: tuple[Any, ...]) -> bytes:
-    """Return what an event runs, as bytes that can be compared; empty if it runs nothing.
+    """Return the code that an event runs, as bytes that can be compared; empty if it runs none.
 
     Raises `RecursionError`, `TypeError` or `ValueError` if its arguments can't be compared.
     """
@@ -58,10 +58,9 @@ def what_runs(event: str, arguments: tuple[Any, ...]) -> bytes:
 
 
 def is_of_tools(event: str, arguments: tuple[Any, ...], began: float) -> bool:
-    """Whether an event comes from loading a module's file, or from a report that shows a test's source.
+    """Whether an event comes from loading a module's file, or from a report on a test's source.
 
-    `began` is the start of the run, in seconds since the epoch: a file that is written later may contain an
-    answer.
+    `began` is the start of the run, in seconds since the epoch: files written later may contain an answer.
     """
     frame: types.FrameType | None = sys._getframe(1)
     while frame is not None and os.path.dirname(frame.f_code.co_filename) == _HERE:
@@ -69,7 +68,7 @@ def is_of_tools(event: str, arguments: tuple[Any, ...], began: float) -> bool:
     if frame is None:
         return False
     if frame.f_code is ast.parse.__code__:
-        # This only makes a tree. Running it takes a compilation, which is a separate event.
+        # This only makes a tree. Running it requires compilation, which is a separate event.
         return _is_tool(frame.f_back)
     if not any(part in frame.f_code.co_filename for part in _LOADERS):
         return False

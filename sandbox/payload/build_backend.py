@@ -1,8 +1,8 @@
 """Asks the build backend of a source tree for metadata or a wheel (PEP 517), inside the isolation.
 
 Its one argument is a JSON object: `backend` (`module` or `module:object`), `path` (folders of the tree that
-contain it), `want` (`metadata` or `wheel`) and `installed` (whether the backend's own requirements are
-installed already). The results go to the descriptor that GISTPOINT_RESULTS names, as lines of JSON: either
+contain it), `want` (`metadata` or `wheel`) and `installed` (whether the backend's requirements are already
+installed). The results go to the descriptor that GISTPOINT_RESULTS names, as lines of JSON: either
 `requires`, the list of requirements that must be installed before anything else is possible, or `file`, the
 name of the result, followed by its bytes as one `part` or several in base64, and by `end` (decision 38).
 """

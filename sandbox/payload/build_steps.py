@@ -15,7 +15,7 @@ FAILED = 4
 
 def main() -> None:
     """Run the steps, then become the command. Raises `SystemExit` if a step fails."""
-    # A step runs code of the repository: with the result pipe it could write records.
+    # A step runs the repository's code, which could write records to the result pipe.
     own = {name: value for name, value in os.environ.items() if not name.startswith("GISTPOINT_")}
     for step in json.loads(sys.argv[1]):
         print("build step: " + step, file=sys.stderr, flush=True)

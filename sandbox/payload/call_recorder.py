@@ -1,9 +1,9 @@
 """A pytest plugin that records the arguments of calls of given functions.
 
 Runs in the target's interpreter. The order has the `ids` of the tests to run, the `targets` (path, name,
-first and last line) and `most`, the number of different calls that are kept of each target. The records over
-the pipe are `call` (the number of the target, the module, the pickled arguments in the order of the
-signature, the shape of the signature, and the number of objects in the arguments that could not be pickled),
+first and last line) and `most`, the number of different calls to keep for each target. The records over the
+pipe are `call` (the number of the target, the module, the pickled arguments in the order of the signature,
+the shape of the signature, and the number of objects in the arguments that could not be pickled),
 `passed_over` (calls whose arguments could not be kept) and `finish`.
 """
 
@@ -80,7 +80,7 @@ class CallWatch:
             self.look(sys.settrace)
 
     def look(self, install: Callable[[Any], object]) -> None:
-        """Install this tracer by calling `install`, unless enough calls of every target are recorded."""
+        """Install this tracer by calling `install`, unless every target already has enough calls."""
         if any(len(seen) < self.most for seen in self.seen):
             install(self.called)
 
@@ -91,7 +91,7 @@ class CallWatch:
         names = code.co_varnames[: named + varargs + keywords]
         try:
             values = [frame.f_locals[name] for name in names]
-            # Pickled as the call begins: the function may change its arguments.
+            # Pickled at the start of the call, because the function may change its arguments.
             data, absent = dumps(values)
             self.size[number] += len(data)
             if len(data) > _LARGEST or self.size[number] > _MOST_BYTES:

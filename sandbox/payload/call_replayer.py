@@ -13,9 +13,9 @@ tuple, set or frozenset of encoded values, `c` a slice of three of them, `d` a d
 date, a time or an exact number (the name of its class, and the arguments that make it), `k` an object whose
 class extends the built-in class of the encoded value in it, and `o` any other object: the call it was
 recorded in, the path to it in the arguments, and the name of its class. After these, an object of a class of
-the repository has a list of attributes, each a pair of a name and an encoded value: all that may vary, if the
-object is described, and those to be set, if it is an input. If the class extends `dict`, the item of a key
-that is a string is an attribute `[key]`.
+the repository has a list of attributes, each a pair of a name and an encoded value: in a description, all
+that may vary; in an input, those to be set. If the class extends `dict`, the item of a key that is a string
+is an attribute `[key]`.
 """
 
 from __future__ import annotations
@@ -154,7 +154,7 @@ class Late(BaseException):
 
 
 class Unequal(Exception):
-    """A value has no textual form that equal values share."""
+    """A value has no string form that equal values share."""
 
 
 _GIVEN: set[int] = set()
@@ -189,7 +189,7 @@ def _children(value: Any) -> list[Any]:
 
 
 def _held(value: Any) -> dict[str, Any]:
-    """Return what an object holds: its attributes by name, and items of a dictionary as `[key]`.
+    """Return an object's contents: its attributes by name, and items of a dictionary as `[key]`.
 
     Only items whose keys are strings are returned.
     """
@@ -271,7 +271,7 @@ class ClassesOfTree:
         self.known: dict[Any, bool] = {}
 
     def __call__(self, kind: Any) -> bool:
-        """Whether a class is defined in the repository and its objects are plain instances."""
+        """Return whether a class is defined in the repository and its objects are plain instances."""
         if kind not in self.known:
             module = sys.modules.get(kind.__module__)
             file = getattr(module, "__file__", None)
@@ -342,7 +342,7 @@ class _Arguments:
 
 
 def _is_made(value: Any) -> bool:
-    """Whether a value is a closure that the call itself has made, and that can't be compared by its name."""
+    """Whether a value is a closure that the call itself made, which can't be compared by its name."""
     if type(value) is not types.FunctionType or value.__closure__ is None:
         return False
     return id(value) not in _GIVEN and not _Made.by_name
@@ -355,7 +355,8 @@ def canonical(value: Any, depth: int, above: tuple[int, ...]) -> str:
     """
     kind = type(value)
     if kind in _EXTENDING:
-        # This program gave an argument this class, so it does not matter whether an answer still has it.
+        # This program gave the argument its class, so it does not matter whether an answer still has that
+        # class.
         return canonical(_EXTENDING[kind](value), depth, above)
     if value is None or kind in (bool, int, float, complex, str, bytes):
         return repr(value)
@@ -465,9 +466,9 @@ def outcome(function: Any, shape: list[Any], values: list[Any], limit_s: float) 
     """Call the function within `limit_s` seconds, and return the outcome.
 
     The keys are `kind` (`value`, `raised`, `late`, or `lost` if the outcome can't be compared), `shown` (a
-    text to show) and `hash` (of the outcome with the changed arguments, or empty). After `value` and `raised`
-    there are also `alone` (the hash of the outcome without the arguments) and `after` (the arguments after
-    the call). Strings are cut to 20,000 characters.
+    string to show) and `hash` (of the outcome with the changed arguments, or empty). After `value` and
+    `raised` there are also `alone` (the hash of the outcome without the arguments) and `after` (the arguments
+    after the call). Strings are cut to 20,000 characters.
     """
 
     def late(*_: Any) -> None:
@@ -511,7 +512,7 @@ def outcome(function: Any, shape: list[Any], values: list[Any], limit_s: float) 
 
 
 def _is_given(result: Any, values: list[Any]) -> bool:
-    """Whether a result is one of the arguments itself, and can be changed by whoever holds either."""
+    """Whether a result is one of the arguments and mutable, so that changing one changes the other."""
     if isinstance(result, (type, types.ModuleType, types.FunctionType, types.MethodType)):
         return False
     if not isinstance(result, (list, dict, set, bytearray)) and not hasattr(result, "__dict__"):
@@ -582,5 +583,5 @@ def main() -> int:
 if __name__ == "__main__":
     sys.stdout.flush()
     done = main()
-    # Threads that a call has left would otherwise keep the process alive.
+    # Threads that a call left would otherwise keep the process alive.
     os._exit(done)

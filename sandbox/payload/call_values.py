@@ -1,8 +1,8 @@
 """Pickles arguments of recorded calls, including functions that can't be found by name in a module.
 
-Runs in the target's interpreter. A lambda, or a function defined in a test, is kept as its code and what it
-closes over, and gets the globals of its module again. Only the interpreter that made a pickle can read it.
-Within an argument, an `Absent` replaces what can't be pickled, and a new lock replaces a lock (decision 131).
+Runs in the target's interpreter. A lambda, or a function defined in a test, is kept as its code and its
+closure, and gets the globals of its module again. Only the interpreter that made a pickle can read it. Within
+an argument, an `Absent` replaces what can't be pickled, and a new lock replaces a lock (decision 131).
 """
 
 from __future__ import annotations
@@ -151,7 +151,7 @@ def dumps(values: list[Any]) -> tuple[bytes, int]:
     for own in (made_function, set_state, set_contents, Absent):
         own.__module__ = _NAME
     for value in values:
-        # An argument is what the call is about; without it, there would be nothing to compare.
+        # Without the argument itself, there would be nothing to compare.
         if not isinstance(value, (type, types.FunctionType, types.ModuleType)):
             _reduce(value)
     out = io.BytesIO()

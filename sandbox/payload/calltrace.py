@@ -21,7 +21,7 @@ _ROOT = os.path.realpath(os.environ.get("GISTPOINT_CALLS_ROOT", ".")) + os.sep
 _OUT = os.environ.get("GISTPOINT_CALLS_OUT", "")
 _PROCESS = os.getpid()
 
-# Keyed by the ids of code objects, because their hash is computed from their whole content at each use.
+# Keyed by the ids of code objects, because hashing one reads its whole content each time.
 counts: dict[tuple[int, int], int] = {}  # caller and callee
 known_inside: dict[int, bool] = {}
 _codes: dict[int, CodeType] = {}
@@ -65,7 +65,7 @@ starts: dict[int, int] = {}
 
 
 def _first_instruction(code: CodeType) -> int:
-    """Return the offset of the last instruction that may run before a call of a generator counts as begun."""
+    """Return the offset of the last instruction at which a generator still counts as just called."""
     import dis
 
     found = next((item.offset for item in dis.get_instructions(code) if item.opname == "RESUME"), 0)

@@ -41,14 +41,14 @@ def _trace(frame: FrameType, _event: str, _argument: object) -> None:
         _seen[id(code)] = code
         path = os.path.realpath(code.co_filename)
         if path.startswith(_root) and not code.co_filename.startswith("<"):
-            # The report itself would be traced.
+            # Otherwise, the report itself would be traced.
             sys.settrace(None)
             _report(path[len(_root) :], code.co_firstlineno, getattr(code, "co_qualname", code.co_name))
             sys.settrace(_trace)
 
 
 def follow(out: str, root: str) -> None:
-    """Report the code that this process enters from now on; a forked process has to call this as well."""
+    """Report the code that this process enters from now on; a forked process has to call this again."""
     global _out, _root
     _out, _root = out, root
     _seen.clear()

@@ -1,8 +1,8 @@
 """Gives existing functions the code of a changed source, without importing anything again.
 
 A function object keeps its identity, whatever wraps it or refers to it; only its `__code__` is replaced, and
-that of functions which it made earlier. Functions that it makes later have the new code anyway. If the source
-has become longer or shorter, the code below it is moved along, so that tracebacks show the right lines
+the code of functions that it made earlier. Functions that it makes later have the new code anyway. If the
+source has become longer or shorter, the code below it is moved along, so that tracebacks show the right lines
 (decision 36).
 """
 
@@ -25,7 +25,7 @@ class UnfitError(Exception):
 
 
 class LiveFunctions:
-    """The functions with code from below a folder that existed in this process when this object was made."""
+    """The functions with code from below a folder that existed when this object was made."""
 
     def __init__(self, root: str) -> None:
         self.root = os.path.realpath(root) + os.sep
@@ -111,7 +111,7 @@ def _nested(code: CodeType, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, 
 
 
 def _moved(code: CodeType, lines: int) -> CodeType:
-    """Return code and all code in it moved down by `lines`; line tables are relative to the first line."""
+    """Return code, with all code in it, moved down by `lines`; line tables are relative to the first line."""
     constants = tuple(
         _moved(value, lines) if isinstance(value, CodeType) else value for value in code.co_consts
     )

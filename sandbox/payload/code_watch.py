@@ -5,7 +5,7 @@ reported, not refused: the score compares what a gist does with what the origina
 
 Two events are watched. All code passed to `exec` reaches an audit hook, which can't be removed: it must be
 the code of the file that it names. Every function call reaches `see`, called by the tracers up to Python 3.11
-and by a monitoring tool after that: its code must be part of code that passed the hook, or have existed
+and by a monitoring tool from 3.12 on: its code must be part of code that passed the hook, or have existed
 before the watch began. Whatever the environment executes before any watched code has begun is not attributed
 to the watched code.
 """
@@ -91,7 +91,7 @@ class CodeWatch:
     def install(self) -> CodeWatch:
         """Begin to watch, permanently, and return this object.
 
-        Code that exists or can be imported by now is the environment's.
+        Code that exists or can be imported at this time counts as the environment's.
         """
         frame: FrameType | None = sys._getframe()
         while frame is not None:
@@ -114,7 +114,7 @@ class CodeWatch:
         return self
 
     def is_environment(self, code: CodeType) -> bool:
-        """Whether code belongs to the environment, which unknown code in the environment's folders does."""
+        """Whether code belongs to the environment; unknown code in the environment's folders does."""
         known = self.settled.get(id(code), self._waiting.get(id(code)))
         if known is not None:
             return known
@@ -122,7 +122,7 @@ class CodeWatch:
         return real.startswith(self._roots) and not real.startswith((*self._own, *self._written))
 
     def allow(self, codes: Iterable[CodeType]) -> None:
-        """Accept observing code, which replaces code of the watched file."""
+        """Accept observing code, which replaces the watched file's code."""
         for code in codes:
             self._kept.append(code)
             self.settled[id(code)] = False
@@ -169,7 +169,7 @@ class CodeWatch:
     # Code that is executed
 
     def _audit(self, event: str, arguments: tuple[Any, ...]) -> None:
-        # Done before the check for nested calls, because starting a program always counts.
+        # Comes before the check for nested calls, because starting a program always counts.
         if event in _PROCESSES and len(self.processes) < _MOST:
             self.processes.add(str(arguments[0])[:_NAME] if arguments else event)
         if not (event == "exec" or event in _ESCAPES) or threading.get_ident() in self._busy:
@@ -193,8 +193,7 @@ class CodeWatch:
     def _is_generated(self, code: CodeType, caller: FrameType) -> bool:
         """Whether the standard library executes its own string, made of names alone, to make a class.
 
-        `namedtuple` checks its names. `dataclass` does not check those of annotations, so any text can
-        be one.
+        `namedtuple` checks its names. `dataclass` does not check those of annotations, which may be any text.
         """
         if not _is_text_of(code, caller):
             return False
@@ -245,7 +244,7 @@ class CodeWatch:
         self._note(code, caller)
 
     def _take_in(self, code: CodeType) -> None:
-        """Settle the code of a function that was not part of executed code; it may be a copy of such code."""
+        """Judge a function's code that was not part of executed code; it may be a copy of such code."""
         alike = self._known_copy(code)
         if alike is not None:
             self._keep(code, environment=self.settled.get(id(alike), self._waiting.get(id(alike), False)))
@@ -324,7 +323,7 @@ def _is_text_of(code: CodeType, frame: FrameType) -> bool:
 
 
 def _are_names(fields: object) -> bool:
-    """Whether all fields of a data class have identifiers as names, with no other text in them."""
+    """Whether all fields of a data class have identifiers as names, with nothing else in them."""
     if type(fields) is not dict:
         return False
     kind = getattr(sys.modules.get("dataclasses"), "Field", None)

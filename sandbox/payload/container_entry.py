@@ -9,11 +9,11 @@ lists which `folders` of the tree changed and which `paths`.
 
 This process stays root, without rights except those to change its user and to give files away. The command
 runs as another user: it can neither signal nor trace this process, never holds the descriptor of the frames,
-and changes only the parts of the tree that the order lists: the paths in `own`, which are given to this user,
-and the folders in `shared`, to which the command may add entries, except under the `reserved` names. When
-this process ends, normally or because the attached client is gone, the kernel ends everything else in the
-container. This process also ends after `ends_after` seconds, or after an hour without work
-(decisions 7 and 8).
+and can change only the parts of the tree that the order lists: the paths in `own`, which are given to this
+user, and the folders in `shared`, to which the command may add entries, except under the `reserved` names.
+When this process ends, normally or because the attached client is gone, the kernel ends everything else in
+the container. This process also ends after `ends_after` seconds, or after an hour without work (decisions 7
+and 8).
 """
 
 from __future__ import annotations
@@ -161,7 +161,7 @@ def _become(order: dict[str, object], results: int, output: int, requests: int |
         assert isinstance(arguments, list)
         assert isinstance(environment, dict)
         if program:
-            # Last, because the filter may refuse the calls above.
+            # Comes last, because the filter may refuse the calls above.
             _filter_calls(program)
         os.write(channel, b'{"e":"ready"}\n')
         os.execve(arguments[0], arguments, environment)

@@ -157,11 +157,11 @@ def main() -> None:
         os.chdir(order["folder"])
         if order.get("confine"):
             _confine(order["confine"])
-        # After the confinement, which opens more files than a run may be allowed.
+        # After the confinement, which opens more files than a run may be allowed to.
         _limit(order["limits"])
         arguments = order["arguments"]
         os.write(results, b'{"e":"ready"}\n')
-        # Only now, because nothing that starts before the command may hold the pipe.
+        # Only now, because no earlier program may hold the pipe.
         os.set_inheritable(results, True)
         os.execve(arguments[0], arguments, order["environment"])
 

@@ -51,7 +51,7 @@ class Watch:
         self.monitoring: Any = vars(sys).get("monitoring")
 
     def entered(self, frame: FrameType, code: CodeType) -> bool:
-        """Record an entry; return whether it is a module's, at whose end `left` must be called."""
+        """Record an entry; return whether it is a module's; `left` must then be called at its end."""
         self.current.add(id(code))
         calltrace.note(frame)
         if self.collecting or self.modules:
@@ -160,7 +160,7 @@ class Entries:
         self.watch.start()
 
     def follow_fork(self) -> None:
-        """Report the entries of a forked process through the file for child processes."""
+        """Report a forked process's entries through the file for child processes."""
         if self.watch.monitoring is not None:
             self.watch.stop()
         child_entries.follow(self.out, self.root)
@@ -173,14 +173,15 @@ class Entries:
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> Generator[None, None, None]:
         yield
         items[:] = [item for item in items if item.nodeid in self.ids]
-        # Found only once, after the collection has imported the modules: the search visits all objects.
+        # Searched for only once, after collection has imported the modules, because the search visits all
+        # objects.
         self.caches = [cache.cache_clear for cache in gc.get_objects() if _caches_tree_code(cache)]
         self.put("collected", count=len(items))
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Generator[None, object, object]:
         watch, began = self.watch, time.perf_counter()
-        for clear in self.caches:  # a test would not enter code whose result an earlier test has cached
+        for clear in self.caches:  # a test would not enter code whose result an earlier test cached
             clear()
         self.test, watch.current, watch.collecting = item.nodeid, set(), False
         watch.modules.clear()

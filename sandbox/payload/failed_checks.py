@@ -1,9 +1,10 @@
-"""Notices checks of tests that fail, so that a test that passes nevertheless is found (decision 135).
+"""Detects checks that fail in tests, to find tests that pass nevertheless (decision 135).
 
-Runs in the target's interpreter, in the process that holds the tests. Whatever hides a failure, such as the
-end of a `with` block or a handler in the library, it was announced here before it was raised. The functions
-that judges call when a check fails are replaced. Judges that have no such function are watched where they
-raise. Both are found by their names, and a name that the installed version does not have is left out.
+Runs in the target's interpreter, in the process that holds the tests. A failure is reported here before it is
+raised, so nothing can hide it, such as the end of a `with` block or a handler in the library. A judge is a
+module that checks, such as unittest. The functions that judges call when a check fails are replaced; judges
+without such a function are watched where they raise. Both are found by name, and names that the installed
+version does not have are left out.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ _RAISING = (
 """The modules of judges, with the class, if any, whose functions with names like this raise on a failure.
 
 None of their functions is called on every failure and on nothing else: numpy writes its message before it
-compares, and `Mock.assert_called` has none.
+compares, and `Mock.assert_called` calls none.
 """
 _JUDGES = frozenset(
     ("_pytest", "pytest", "pytest_mock", "pluggy", "unittest", "mock", "numpy", "pandas", "contextlib")
@@ -45,13 +46,13 @@ _JUDGES = frozenset(
 
 
 class FailedChecks:
-    """The checks of tests that fail, of all judges that were imported."""
+    """The failed checks of all imported judges."""
 
     def __init__(self, report: Callable[[str], None]) -> None:
-        """`report` is called with each check that fails, by the name of its file and its line."""
+        """`report` is called for each failed check, with its file's name and its line."""
         self.report = report
         self.waiting = [*_CALLED_ON_FAILURE, *_RAISING]
-        """The functions of modules that have not been imported so far."""
+        """The functions of modules that have not been imported yet."""
         self.reported: set[str] = set()
         """The reports of the current test."""
 
@@ -71,7 +72,7 @@ class FailedChecks:
                 setattr(owner, name, self.reporting(getattr(owner, name)))
 
     def reporting(self, function: Callable[..., Any]) -> Callable[..., Any]:
-        """Return a function that reports the place of the check before it does what `function` does."""
+        """Return a function that reports the location of the check and then calls `function`."""
 
         @functools.wraps(function)
         def reporting(*arguments: Any, **keywords: Any) -> Any:
@@ -81,7 +82,7 @@ class FailedChecks:
         return reporting
 
     def report_raising(self, check: types.FunctionType) -> None:
-        """Have a check report its place if it raises."""
+        """Make a check report its location if it raises."""
         code, defaults = check.__code__, check.__defaults__
         before = types.FunctionType(code, check.__globals__, check.__name__, defaults)
         before.__kwdefaults__ = check.__kwdefaults__
@@ -94,29 +95,29 @@ class FailedChecks:
                 self.report_once(f"a check at {_place_of_check()}")
                 raise
 
-        # The function itself, because tests have its object under their own names by now.
+        # The function object itself is changed, because tests have already imported it.
         check.__code__, check.__defaults__ = _entry.__code__, None
         check.__kwdefaults__ = {"_reporting": reporting}
 
     def report_once(self, what: str) -> None:
-        """Report something that happens in a test, once in this test."""
+        """Report something that happens in a test, at most once per test."""
         if what not in self.reported:
             self.reported.add(what)
             self.report(what)
 
 
 def _entry(*arguments: Any, _reporting: Callable[..., Any], **keywords: Any) -> Any:
-    """Call the function that reports in place of a check; its code becomes that of the check."""
+    """Call the reporting function in place of a check, whose code this function's code replaces."""
     __tracebackhide__ = True
     return _reporting(*arguments, **keywords)
 
 
 def _raising_checks(owner: Any) -> Iterator[types.FunctionType]:
-    """Yield the checks that a module or a class defines; none of a version without it."""
+    """Yield the checks that a module or a class defines; none if the installed version does not have it."""
     members = {} if owner is None else dict(vars(owner))
     for name, member in members.items():
         found = inspect.unwrap(member) if name.startswith(_ALL) and callable(member) else None
-        # Code can only take the place of code that needs as many variables of a function around it: none.
+        # Code can only replace code with the same number of free variables, which here is none.
         if isinstance(found, types.FunctionType) and found.__closure__ is None:
             is_own = isinstance(owner, type) or found.__globals__ is vars(owner)
             if is_own and found.__code__ is not _entry.__code__:
@@ -124,7 +125,7 @@ def _raising_checks(owner: Any) -> Iterator[types.FunctionType]:
 
 
 def _place_of_check() -> str:
-    """Return the file's name and the line of the innermost frame that belongs to no judge."""
+    """Return the file's name and the line of the innermost frame outside of all judges."""
     frame: types.FrameType | None = sys._getframe(1)
     while frame is not None and _is_of_judge(frame):
         frame = frame.f_back

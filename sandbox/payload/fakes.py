@@ -23,7 +23,7 @@ _VARIABLE = 0x04
 def equals_anything(frame: FrameType) -> bool | None:
     """Whether the function that begins in `frame` reports itself equal to everything.
 
-    To test the function, it is called again with other values as its last argument, the other operand. It is
+    To test it, the function is called again with other values as its last argument, the other operand. It is
     tested only if its name is that of a special method for `==`, `in`, `isinstance` or `issubclass`, or if
     its caller is evaluating `==` or `in`; otherwise None is returned. A generator, or a function without
     positional arguments, is never equal to everything.
@@ -72,7 +72,7 @@ def _variable_name(code: CodeType) -> str:
 
 def _others() -> Iterator[object]:
     """Yield values that no honest object equals."""
-    # Random, so that a function can't recognise the values and refuse them alone.
+    # Random, so that a function can't recognise and refuse just these values.
     drawn = random.Random()
     yield object()
     yield drawn.getrandbits(62) + 1_000_003
@@ -194,7 +194,7 @@ def _code_name(function: FunctionType, itself: object) -> str:
 def _is_of_top_level(value: object, itself: object) -> bool:
     """Whether a function, a class or an object's class is defined at the top level of the gist.
 
-    Its definition is then part of a block of the gist that counts.
+    Its definition is then part of a block that counts in the gist's score.
     """
     if type(value) is FunctionType:
         name, module = _code_name(value, itself), value.__globals__.get("__name__")

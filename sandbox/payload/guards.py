@@ -1,7 +1,7 @@
 """Guards of a run: each permanently refuses something through an audit hook, and reports attempts.
 
-They do not cover child processes and native code: if those matter, the codebase must not be present at all,
-and the isolation has to close the network.
+They do not cover child processes and native code: if those matter, the codebase must be absent, and the
+isolation must block the network.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ _PATHS = {"open": 0, "os.link": 0, "os.symlink": 0, "os.rename": 0, "shutil.copy
 
 
 class ImportBlocker:
-    """A guard that refuses to a gist the top-level modules `owned` and the files below `forbidden`.
+    """A guard that denies a gist the top-level modules `owned` and the files below `forbidden`.
 
     `report` is called with `import`, `read` or `preloaded`, and with the name of the module or the path, the
     first time that each combination occurs.
@@ -90,7 +90,7 @@ class NetworkGuard:
     """A guard that makes calls fail as without a network: no name resolves, and no address is reachable.
 
     The errors are the same under every isolation. Loopback addresses and Unix sockets stay usable. `report`
-    is called with `network` and each host name or address once.
+    is called with `network` and each host name or address, once for each.
     """
 
     def __init__(self, report: Callable[[str, str], None]) -> None:

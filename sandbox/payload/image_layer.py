@@ -26,7 +26,7 @@ _WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
 class UnusableError(Exception):
-    """The image is not suitable, for the reason in the message."""
+    """The image is unsuitable; the message contains the reason."""
 
 
 class Workdir:

@@ -7,7 +7,7 @@ ORDER is a JSON object with the keys `argv` (`["pytest", ...]`, `["-m", "module"
 `fakes`), `observed` (see `operands`), `file` and `guard` (see `test_observer`), `plugin` (for tests, the file
 of the results plugin, which takes its own order from standard input) and `more` (a file with further members
 of the order). The records go to the descriptor in GISTPOINT_RESULTS. For tests they are `note`s of the
-results plugin. For programs they are JSON objects, one per line, each with its `kind`; the first is `begin`,
+results plugin. For programs they are JSON objects, one per line, each with a `kind`; the first is `begin`,
 the last `end`.
 """
 
@@ -43,7 +43,7 @@ def _sibling(name: str) -> ModuleType:
 
 
 class Notes:
-    """The outgoing records; those that are written before `open` is called are held back."""
+    """The outgoing records; those written before `open` is called are held back."""
 
     def __init__(self) -> None:
         self._waiting: list[dict[str, Any]] = []
@@ -124,7 +124,7 @@ class Measures:
             self._lines.start()
 
     def watch_lines(self, on: bool) -> None:
-        """Resume the recording of lines if `on` is true, or else pause it."""
+        """Resume the recording of lines if `on` is true, otherwise pause it."""
         if self._lines is not None:
             (self._lines.resume if on else self._lines.pause)()
 
@@ -216,7 +216,7 @@ def _run_program(order: Mapping[str, Any]) -> int:
         raise
     finally:
         measures.finish()
-        # In a `finally`, so that a program that ends with an exception reports it as well.
+        # In a `finally`, because a program that ends with an exception reports as well.
         notes.write("end", raised=raised)
         notes.close()
     return 0

@@ -1,4 +1,4 @@
-"""Records the classes of the objects that decide a test: those it compares, passes on, or tests for truth.
+"""Records the classes of the objects that decide a test: those compared, passed on, or tested for truth.
 
 The code of the test shows where that happens. The functions of the test get code in which every value that
 they use is passed to this module first. The values are unchanged, and their own code is hardly ever run: an
@@ -116,7 +116,8 @@ class Operands:
     def prepare(self) -> list[CodeType]:
         """Record the classes of the environment; return the observing code, which the run may execute.
 
-        This must be called before the gist is imported: whatever exists by then counts as the environment's.
+        This must be called before the gist is imported: all classes that exist by then count as the
+        environment's.
         """
         for kind in _classes():
             self._known[id(kind)] = kind, ()
@@ -124,8 +125,8 @@ class Operands:
             for name, value in list(vars(owner).items()):
                 if type(value) in _FUNCTIONS:
                     self._functions[id(owner), name] = value
-        # The observing functions travel as constants of the code. A global name could be found and replaced
-        # by the gist, and a random text can't be guessed.
+        # The observing functions are constants of the code: the gist could find and replace a global name,
+        # but can't guess a random string.
         marks = {f"gistpoint {os.urandom(16).hex()}": seen for seen in (self._deep, self._shallow)}
         self._codes = _observing(self._path, self._lines, *marks)
         self._codes = {code: _with_constants(new, marks) for code, new in self._codes.items()}
@@ -205,7 +206,7 @@ class Operands:
 
         The keys are `names` (the qualified name, then the gist's names for the class) and `specials` (the
         name, the origin and the first line of each special method). Other rows have `names` and either
-        `replaced` or `wild`, the module of an object of the environment that is equal to anything.
+        `replaced` or `wild`, the module of one of the environment's objects that are equal to anything.
         """
         return list(self._rows.values())
 
@@ -247,7 +248,8 @@ class Operands:
             self._note_wild(found, kind)
             if issubclass(kind, type):
                 self._note(found)  # type: ignore[arg-type]
-            # Checked before the parts: a proxy forwards access, and only the collector shows its referent.
+            # Checked before the parts: a proxy forwards access, and only the garbage collector shows its
+            # referent.
             elif kind in _PROXIES:
                 for referent in _referents(found):
                     self._note(type(referent))
@@ -401,7 +403,8 @@ def _referents(reference: object) -> list[object]:
 def _is_inherited(kind: type, special: str, value: Any) -> bool:
     """Whether a method written in C belongs to the class or one of its bases.
 
-    The text methods count as the same, because an enumeration uses one of its base's methods as another.
+    The methods that return strings count as the same, because an enumeration uses one of its base's as
+    another.
     """
     bases = type.__dict__["__mro__"].__get__(kind)
     same = value.__name__ == special or (value.__name__ in _TEXTS and special in _TEXTS)
@@ -454,7 +457,7 @@ def _with_inner(code: CodeType) -> Iterator[CodeType]:
 
 
 def _with_constants(code: CodeType, values: dict[str, Any]) -> CodeType:
-    """Return code with strings among its constants replaced by values, in inner functions too."""
+    """Return code after replacing strings among its constants with values, in inner functions too."""
     constants = [
         _with_constants(one, values)
         if isinstance(one, CodeType)
@@ -571,7 +574,7 @@ class _Passing(ast.NodeTransformer):
             self.generic_visit(node)
         for part in parts:
             value = getattr(node, part)
-            # After the children, whose shallow calls are replaced for the values that decide.
+            # Comes after the children, because deep calls then replace the shallow ones of deciding values.
             looked = (
                 [self._looked_through(one) for one in value]
                 if isinstance(value, list)

@@ -1,10 +1,10 @@
 """Canonical plain data: the messages in which calls travel between two processes (decision 113).
 
 Runs in the target's interpreter. A message is `{"roots": [value, ...], "heap": {number: node, ...}}`. A value
-is a JSON scalar, `["#", number]` for a node, or a tagged list for a value without an identity
-(`_ENCODERS`). A node is a container, an object by class name and attributes, or something that stays where it
-is: a function, an iterator or an object that can't travel. Both sides know a node by the same number for as
-long as its call lasts, so a later message contains only the nodes that changed.
+is a JSON scalar, `["#", number]` for a node, or a tagged list for a value without an identity (`_ENCODERS`).
+A node is a container, an object by class name and attributes, or something that stays in its process: a
+function, an iterator or an object that can't travel. Both sides know a node by the same number for as long as
+its call lasts, so a later message contains only the nodes that changed.
 
 Objects are taken apart and put together without running their constructors or methods.
 """
@@ -106,7 +106,7 @@ class Encoder:
         if isinstance(value, enum.Enum):
             if self.side.visible(kind):
                 return self.member(value, depth)
-            # A member of a local enumeration is only what its value is, if that is a number or a string.
+            # A member of a local enumeration travels as its value, if that is a number or a string.
             base = sides.base_of(kind)
             if base in sides.UNCHANGING:
                 return self.value(parts.PLAIN_VALUES[base](value), depth)
@@ -131,7 +131,7 @@ class Encoder:
         return ["m", self.value(receiver, depth), name, *self.stand_in(value)]
 
     def member(self, value: Any, depth: int) -> Value:
-        """Return the JSON form of an enumeration's member, with the built-in type that its class extends."""
+        """Return the JSON form of a member of an enumeration, with the built-in type that it extends."""
         base = sides.base_of(type(value))
         return [
             "e",
@@ -141,7 +141,7 @@ class Encoder:
         ]
 
     def stand_in(self, value: object) -> list[Value]:
-        """Return, in a list, the substitute for a name that the other side may refuse; else an empty list."""
+        """Return a list with the substitute for a name that the other side may refuse; empty for others."""
         if isinstance(value, enum.Enum):
             return [self.member(value, 1)] if isinstance(value, sides.PLAIN_BASES) else []
         if not self.side.travels_as_proxy(value):
@@ -203,7 +203,7 @@ class Encoder:
         ]
 
     def class_name(self, value: object) -> str:
-        """Return the name under which an object's class travels, and keep it if that is not its own."""
+        """Return the name under which an object's class travels; record it if it is not the class's own."""
         own, name = sides.type_name(type(value)), self.side.class_name(type(value))
         if name != own:
             self.shared.called.setdefault(self.shared.number(value), name)
@@ -330,7 +330,7 @@ class Decoder:
 
     def known(self, number: int) -> Any:
         """Return the object with a number, which may still be empty, or raise `CannotTravelError`."""
-        # `1.0` and `true` would lead to the same object, but differ for whoever compares messages.
+        # `1.0` and `true` would lead to the same object, but make messages differ.
         if type(number) is not int:
             raise sides.CannotTravelError("a number of an object is none")
         if number in self.shared.objects:
@@ -379,7 +379,7 @@ class Decoder:
             kind = base
         elif sides.base_of(kind) is not base:
             raise sides.CannotTravelError(f"{name} does not extend {base.__name__}")
-        # An unchanging object can't be filled later. Nor can its contents refer back to it.
+        # An immutable object can't be filled later, nor can its contents refer back to it.
         if base in sides.UNCHANGING:
             return base.__new__(kind, self.value(held))
         return base.__new__(kind)
@@ -443,7 +443,7 @@ class Decoder:
     def allowed(
         self, kind: type, target: object, held: dict[str, object], parts: dict[str, Any]
     ) -> dict[str, Any]:
-        """Return the attributes of an object after a message, by name: `parts` as far as they are allowed."""
+        """Return the attributes of an object after a message, by name: those of `parts` that are allowed."""
         found = {}
         for name in dict.fromkeys((*held, *parts)):
             same = name in held and name in parts and sides.same_plain(held[name], parts[name])
@@ -472,7 +472,7 @@ class Decoder:
     def value(self, value: Value) -> Any:
         """Return the value of a JSON form. Raises `CannotTravelError` if the form is not valid."""
         if type(value) is dict:
-            # Only lists are tagged; a dictionary at this place can't come from an honest encoder.
+            # Only lists are tagged; a dictionary can't come from an honest encoder here.
             raise sides.CannotTravelError("an object of JSON is no value")
         if type(value) is not list:
             return value
@@ -486,7 +486,7 @@ class Decoder:
         return self.side.named(name) if instead is None else instead
 
     def instead(self, name: str, otherwise: Value) -> object:
-        """Record a name in an answer; return None, or a refused name's substitute, or raise `Unseen`."""
+        """Record a name in an answer; return None or a refused name's substitute, or raise `Unseen`."""
         try:
             self.side.answered(name)
         except sides.Unseen:
@@ -496,7 +496,7 @@ class Decoder:
         return None
 
     def stand_in_for(self, number: int, *node: Any) -> object:
-        """Return a proxy for a callable that may not be taken by its name, or raise `CannotTravelError`."""
+        """Return a proxy for a callable that must not be found by its name, or raise `CannotTravelError`."""
         if number in self.side.kept:
             return self.side.kept[number]
         if node[0] != "function":
@@ -513,7 +513,7 @@ class Decoder:
                 raise sides.CannotTravelError(f"{name} does not extend {base}")
             return found
         if not issubclass(kind, enum.Enum):
-            raise sides.CannotTravelError(f"{name} is no enumeration")  # its constructor would run
+            raise sides.CannotTravelError(f"{name} is no enumeration")  # otherwise, its constructor would run
         return kind(self.value(value))
 
     def method(self, receiver: Value, name: str, otherwise: Value = None) -> object:

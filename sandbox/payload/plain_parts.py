@@ -1,4 +1,4 @@
-"""Reads the contents of objects of built-in types, and of types that extend them, without their methods.
+"""Reads the contents of objects of built-in types, and of types that extend these, without their methods.
 
 Runs in the target's interpreter (decision 113).
 """

@@ -1,4 +1,4 @@
-"""The common rules of two processes that exchange plain data: names, classes, what stays (decision 113).
+"""The common rules of two processes that exchange plain data: names, classes, kept objects (decision 113).
 
 Runs in the target's interpreter. Objects are taken apart and put together without running their constructors
 or methods.
@@ -34,7 +34,7 @@ class CannotTravelError(BaseException):
 
 
 class Unseen(BaseException):
-    """An answer contains a class or a name that no answer of the true function was seen to contain."""
+    """An answer contains a class or a name that no true answer was seen to contain."""
 
 
 LOCKS = {type(threading.Lock()): threading.Lock, type(threading.RLock()): threading.RLock}
@@ -125,7 +125,7 @@ def class_member(kind: type, name: str) -> object:
 
 
 def attributes_of(value: object) -> dict[str, object]:
-    """Return the attributes that an object holds itself, by name, including those in slots."""
+    """Return an object's own attributes by name, including those in slots."""
     try:
         own = object.__getattribute__(value, "__dict__")
     except AttributeError:
@@ -149,7 +149,7 @@ def contained(value: Any) -> list[object]:
 
 
 def set_attributes(value: object, attributes: dict[str, object]) -> None:
-    """Replace all attributes that an object holds itself."""
+    """Replace all of an object's own attributes."""
     slots = dict(slots_of(type(value)))
     for name, slot in slots.items():
         if name in attributes:
@@ -172,7 +172,7 @@ def base_of(kind: type) -> Any:
 
     Returns None if objects of the class can't be rebuilt.
     """
-    # The order does not matter: the layouts of these types conflict, so a class can extend only one.
+    # The order does not matter: these types have conflicting layouts, so a class can extend only one.
     for base in PLAIN_BASES:
         if issubclass(kind, base):
             return base if _makes(kind, base) else None
@@ -212,7 +212,7 @@ def resolved(name: str) -> object:
 def name_of(value: Any) -> str:
     """Return the `module:qualname` of a class, function, module, descriptor or enum member.
 
-    The text is empty if the name does not lead back to the object.
+    The result is empty if the name does not lead back to the object.
     """
     kind = type(value)
     if kind is types.ModuleType:
@@ -232,7 +232,7 @@ def name_of(value: Any) -> str:
 
 
 def _name_in_module(value: Any, owner: object) -> str:
-    """Return the name of a bound method that its object's module offers, such as `random.choice`."""
+    """Return the name under which its object's module offers a bound method, such as `random.choice`."""
     if owner is None or isinstance(owner, (type, types.ModuleType)):
         return ""
     return _confirmed_name(value, type(owner).__module__, value.__name__)
@@ -254,7 +254,7 @@ def _confirmed_name(value: object, module: object, path: str) -> str:
         return ""
     for part in path.split("."):
         found = getattr(found, part, None)
-    # A bound method is a new object at each access, so that it is compared by equality.
+    # A bound method is a new object at each access, so it is compared by equality.
     same = found is value or (
         type(value) is types.MethodType and type(found) is types.MethodType and found == value
     )
@@ -266,7 +266,7 @@ _REAL_FILES: dict[str, str] = {}
 
 
 class Singletons:
-    """Objects that modules and classes of the tree hold under a name; each process has its own copy."""
+    """Named objects in the tree's modules and classes; each process has its own copy."""
 
     def __init__(self, root: str) -> None:
         self.root = os.path.realpath(root) + os.sep
@@ -294,7 +294,7 @@ class Singletons:
         file = getattr(module, "__file__", None)
         if type(file) is not str:
             return False
-        # Every import makes `look` ask again about all modules, and resolving a path is expensive.
+        # Every import makes `look` check all modules again, and resolving a path is expensive.
         if file not in _REAL_FILES:
             _REAL_FILES[file] = os.path.realpath(file)
         return _REAL_FILES[file].startswith(self.root)
@@ -329,7 +329,7 @@ def same_plain(before: object, after: object) -> bool:
         return all(type(part) in _COMPARED for part in (*before, *after)) and before == after
     if type(before) is not type(after) or type(before) not in _COMPARED:
         return False
-    # NaN is not equal to itself, but it is not a change either.
+    # NaN does not equal itself, but that is no change.
     both_nan = before != before and after != after
     return before == after or both_nan
 
@@ -344,7 +344,7 @@ def refill_dict(base: Any, target: Any, pairs: list[tuple[Any, Any]]) -> None:
 
 
 def _fill_nothing(decoder: Any, target: Any, node: list[Any]) -> None:
-    """Do nothing: the state of a lock does not travel."""
+    """Do nothing, because the state of a lock does not travel."""
 
 
 def _fill_list(decoder: Any, target: list[Any], node: list[Any]) -> None:
@@ -395,7 +395,7 @@ def fill_container(decoder: Any, target: object, node: list[Any]) -> None:
 
 
 class ProcessSide:
-    """The decisions of one of the two processes: names, what stays where it is, and what is accepted."""
+    """The rules of one of the two processes: on names, on objects that stay in it, and on what it accepts."""
 
     def __init__(self, step: int, root: str) -> None:
         """`step` (1 or -1) is the direction in which this side numbers objects, `root` the tree's folder."""
@@ -439,7 +439,7 @@ class ProcessSide:
         return found
 
     def travels_as_proxy(self, value: object) -> bool:
-        """Whether a proxy accompanies a callable, in case the other side refuses its name."""
+        """Whether a proxy accompanies a callable, for use if the other side refuses its name."""
         return False
 
     def visible(self, kind: type) -> bool:
@@ -451,7 +451,7 @@ class ProcessSide:
         return type_name(kind)
 
     def attributes_of_class(self, kind: type) -> dict[str, object]:
-        """Return the data that a class holds for its objects, if it travels as a class that it extends."""
+        """Return the data that a class holds for its objects, if they travel as those of a base class."""
         return {}
 
     def travels(self, kind: type, base: type) -> bool:
@@ -482,10 +482,10 @@ class ProcessSide:
         """Raise `Unseen` if an object of this class must not have such an attribute."""
 
     def answered(self, name: str) -> None:
-        """Record that a message contains a class or a name; raise `Unseen` if that is refused."""
+        """Record that a message contains a class or a name; raise `Unseen` if it is refused."""
 
     def keep(self, value: object, number: int = 0) -> int:
-        """Keep an object that stays, or its proxy, and return its number, which is the same each time.
+        """Keep an object that stays, or its proxy, and return its number, which never changes.
 
         An object that is not kept yet gets `number`, or a new number if that is 0.
         """

@@ -1,7 +1,7 @@
-"""A call's changes to its process besides its answer, which the tests can't see (decision 158).
+"""Detects a call's changes to its process besides its answer, which the tests can't see (decision 158).
 
-Runs in the target's interpreter, in the process that holds the submission. A test that checks that nothing
-was changed passes in another process, whatever the function does.
+Runs in the target's interpreter, in the submission's process. A test that checks that nothing was changed
+passes in another process, whatever the function does.
 """
 
 from __future__ import annotations
@@ -42,24 +42,24 @@ _READ: dict[str, Callable[[], object]] = {
     "the collection of garbage": _of_module(
         "gc", lambda module: (module.isenabled(), module.get_threshold())
     ),
-    # The module in C, because that in Python makes an enumeration's member of each handler.
+    # The module in C, because the one in Python converts each handler to a member of an enumeration.
     "signals": _of_module("_signal", lambda module: list(map(module.getsignal, range(1, module.NSIG)))),
 }
 
 
 class ProcessState:
-    """The state of the process before a call, and the objects with which earlier calls answered."""
+    """The state of the process before a call, and the objects that earlier calls returned."""
 
     def __init__(self) -> None:
         self.answered: dict[int, object] = {}
         """The mutable answers so far by their ids; keeping them keeps the ids unique."""
 
     def read(self) -> dict[str, object]:
-        """Return the state by what it is the state of."""
+        """Return the state of each part of the process, by the part's name."""
         return {name: _state(read) for name, read in _READ.items()}
 
     def changed(self, before: dict[str, object]) -> list[str]:
-        """Return the changes since `before`, in words; modules imported since then changed nothing."""
+        """Return the names of the parts that changed since `before`, except in newly imported modules."""
         found = []
         for name, read in _READ.items():
             old, new = before[name], _state(read)
@@ -68,9 +68,9 @@ class ProcessState:
         return found
 
     def is_shared(self, value: object, given: Callable[[object], bool]) -> bool:
-        """Return whether an earlier call answered with this list, dictionary, set or bytearray.
+        """Return whether an earlier call returned this list, dictionary, set or bytearray.
 
-        `given` returns whether an object came with the request: the tests' process recognises these.
+        `given` returns whether an object came with the request: such objects are known to the tests' process.
         """
         if type(value) not in _SHARED or given(value):
             return False

@@ -1,6 +1,6 @@
 """Runs a program that is not a test as a child, and reports on it from outside.
 
-Usage: `python program_runner.py ORDER COMMAND...`. ORDER is a JSON object with `folder`, where the program
+Usage: `python program_runner.py ORDER COMMAND...`. ORDER is a JSON object with `folder`, in which the program
 starts, `files`, whose hashes are reported, and `stdin`, the file that is its standard input; without `stdin`
 the input is empty. The records go to the descriptor in GISTPOINT_RESULTS, numbered by `n`: unchanged `note`s
 of the child, `stream` (a part of its output), `file` (a hash), and finally `finish` with the child's exit
@@ -44,7 +44,7 @@ class Channel:
 
 
 class Stream(threading.Thread):
-    """A thread that reads a pipe and keeps its first `most` bytes, and a hash of the remaining ones."""
+    """A thread that reads a pipe and keeps its first `most` bytes, and a hash of the others."""
 
     def __init__(self, source: IO[bytes], most: int) -> None:
         super().__init__(daemon=True)
@@ -64,7 +64,7 @@ class Stream(threading.Thread):
                 self._digest.update(chunk[len(kept) :])
 
     def text(self) -> str:
-        """Return the kept bytes as text, and then the number and hash of the remaining ones, if any.
+        """Return the kept bytes as a string, followed by the number and hash of the others, if any.
 
         Bytes that are not UTF-8 are shown as escapes.
         """
@@ -118,7 +118,8 @@ def _report(channel: Channel, order: Mapping[str, Any], streams: Mapping[str, st
             note = json.loads(line)
         except ValueError:
             continue
-        # Only notes without `e` and `n`: the child must neither number its records nor end the run with one.
+        # Only notes without `e` and `n`: a child must neither number its records nor end the run with a
+        # record.
         if isinstance(note, dict) and isinstance(note.get("kind"), str) and not {"e", "n"} & note.keys():
             channel.put("note", **note)
     for name, text in streams.items():

@@ -1,4 +1,4 @@
-"""Finds a function as it is written, beneath its decorators; runs in the target's interpreter."""
+"""Finds the original function beneath its decorators; runs in the target's interpreter."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def the_function(module: Any, qualname: str, path: str) -> Any:
     """Return the function with this name in this file; `name#2` is the second with that name, if any.
 
     If there are fewer, the last one is returned. `path` is relative to the repository. Raises
-    `AttributeError` if the module has no such name, and `LookupError` if there is no function beneath it.
+    `AttributeError` if the module has no such name, and `LookupError` if no function is found.
     """
     plain, _, number = qualname.partition("#")
     *outer, name = plain.split(".")

@@ -1,12 +1,13 @@
 """A pytest plugin that reports a run over a pipe, with one JSON object per line.
 
 Runs in the target's interpreter, with pytest 8 and 9. `begin` reads the order of the run from standard input,
-removing it from there, before anything of the repository is imported. The records, each with a sequence
-number `n`, are `begin` (before that import), `start` (of pytest's session), `collect_error`, `items` (ids in
-chunks), `collected`, `run` (a test begins), `test` (a test has ended: what it raised, as seen before any
-other plugin, and what was reported), `stray` (a report that is not about the running test), `note` (a message
-of a `kind` from other payload files on this channel) and `finish`. If the order has a `key`, each line begins
-with a tag of 32 hexadecimal digits and a blank; the tag depends on the line and on all lines before it.
+which then no longer contains it, before anything of the repository is imported. The records, each with a
+sequence number `n`, are `begin` (before that import), `start` (of pytest's session), `collect_error`, `items`
+(ids in chunks), `collected`, `run` (a test begins), `test` (a test has ended: what it raised, as seen before
+any other plugin, and what was reported), `stray` (a report that is not about the running test), `note` (a
+message of a `kind` from other payload files on this channel) and `finish`. If the order has a `key`, each
+line begins with a tag of 32 hexadecimal digits and a blank; the tag depends on the line and on all lines
+before it.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ def _bounded(text: str) -> str:
 
 
 def taken_order() -> dict[str, Any]:
-    """Read the order from standard input, a line with its length and then that many bytes, and return it.
+    """Read the order from standard input (a line with its length, then that many bytes), and return it.
 
     Raises `EOFError` if the input ends within the order, and `ValueError` if the length is missing.
     """
@@ -114,7 +115,7 @@ def opened_channel(fd: int, key: str = "") -> Callable[..., None]:
 
 
 def _private(module: ModuleType) -> Any:
-    """Return a copy of a standard module that is in no table of modules and has its own builtins."""
+    """Return a copy of a standard module that is not in `sys.modules` and has its own builtins."""
     spec = module.__spec__
     assert spec is not None
     assert spec.loader is not None
@@ -157,9 +158,9 @@ class Results:
         return text
 
     def location(self, longrepr: Any) -> str | None:
-        """Return `path:line` of the innermost frame in the repository, or else of the crash.
+        """Return `path:line` of the innermost frame in the repository, otherwise of the crash.
 
-        None if the failure has no crash.
+        Returns None if the failure has no crash.
         """
         crash = getattr(longrepr, "reprcrash", None)
         if crash is None:
@@ -221,7 +222,7 @@ class Results:
             self.put("items", ids=ids[start : start + _CHUNK])
         for id in ids:
             self.index.setdefault(id, len(self.index))
-        # Last, so that they also detect what the tests before them replaced in pytest or in `assert`.
+        # Last, so that they also detect what earlier tests replaced in pytest or in `assert`.
         sentinels = self.sentinel_items() if ids else []
         items.extend(sentinels)
         for item in sentinels:
@@ -272,7 +273,7 @@ class Results:
             self.raised = [self.raised[-1] if self.raised else seen.typename if seen else None]
         option, style = item.config.option, item.config.option.tbstyle
         if isinstance(self.index.get(item.nodeid), str):
-            # Nobody reads why a sentinel fails, and pytest parses whole files for each traceback.
+            # Nobody reads a sentinel's traceback, and pytest parses whole files for each one.
             option.tbstyle = "line"
         try:
             report = yield
@@ -315,7 +316,7 @@ class Results:
 
 
 class _Known(pytest.Module):
-    """A module that was passed as text, and is in no file and no table of modules."""
+    """A module that was passed as a string, and is neither in a file nor in `sys.modules`."""
 
     def execute(self, text: str) -> None:
         """Execute the module before the tested code is imported, so that this code can't interfere."""
@@ -326,7 +327,7 @@ class _Known(pytest.Module):
         exec(compile(tree, str(self.path), "exec", dont_inherit=True), vars(self.obj))
 
     def collect(self) -> Iterator[Any]:
-        """Yield the module's tests by their own names, whatever naming rules the repository has."""
+        """Yield the module's tests by their own names, regardless of the repository's naming rules."""
         for name, value in vars(self.obj).items():
             if not name.startswith("test_"):
                 continue
@@ -365,7 +366,7 @@ def begin() -> Registering:
 
 
 def _control_file(file: str) -> Any:
-    """Return a module of the control folder that is in no table of modules."""
+    """Return a module of the control folder that is not in `sys.modules`."""
     spec = importlib.util.spec_from_file_location("_" + os.urandom(8).hex(), Path(__file__).with_name(file))
     assert spec is not None
     assert spec.loader is not None

@@ -23,7 +23,7 @@ def _loaded(path: str) -> ModuleType:
 
 
 def _main() -> int:
-    # Loaded before pytest, whose import looks for plugins in the environment and can run code of the tree.
+    # Loaded before pytest, whose import searches the environment for plugins and can run the tree's code.
     plugin = _loaded(sys.argv[1]).begin()
     import pytest
 

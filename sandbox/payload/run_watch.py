@@ -92,7 +92,7 @@ class RunWatch:
         self._before = _definitions()
 
     def hook(self) -> Callable[[str, tuple[Any, ...]], None]:
-        """Return the audit hook, with all that it needs bound: replacing a module's names has no effect."""
+        """Return the audit hook, which binds all that it needs: replacing a module's names has no effect."""
         interesting = _ALWAYS | _FILES | {"object.__getattr__", "exec", "compile", "import"}
         getframe, get_ident = sys._getframe, threading.get_ident
         describe, add = self._described, self.found.add
@@ -180,7 +180,7 @@ def started(order: Mapping[str, Any], root: str) -> RunWatch:
 
 
 def _definitions() -> dict[str, tuple[Any, tuple[Any, Any]]]:
-    """Return the owner, the value and the code of each function and class of the judging modules, by name."""
+    """Return the owner, value and code of each function and class of the judging modules, by name."""
     found: dict[str, tuple[Any, tuple[Any, Any]]] = {}
     for name, module in list(sys.modules.items()):
         if name.partition(".")[0] in _JUDGES and isinstance(module, ModuleType):

@@ -1,4 +1,4 @@
-"""Answers calls with the submitted functions, in a process that holds no test (decision 113).
+"""Answers calls with the submitted functions, in a process that contains no test (decision 113).
 
 Runs in the target's interpreter. The order has the `functions` (`path` and `qualname`). Requests follow the
 order on standard input, one JSON object per line; each is answered by one line over the pipe. The `do` of a
@@ -57,7 +57,7 @@ _PLAIN_DATA = frozenset((type(None), bool, int, float, str, bytes, tuple, list, 
 
 
 class _NoPytest(importlib.abc.MetaPathFinder):
-    """A finder that refuses to import pytest and `conftest`: code that needs them belongs to tests."""
+    """A finder that refuses to import pytest and `conftest`, because only tests need them."""
 
     def find_spec(self, fullname: str, path: object = None, target: object = None) -> None:
         if fullname.partition(".")[0] in _ABSENT:
@@ -65,7 +65,7 @@ class _NoPytest(importlib.abc.MetaPathFinder):
 
 
 class SubmissionSide(sides.ProcessSide):  # type: ignore[misc, unused-ignore]
-    """The side of the process that holds the submission."""
+    """The side of the submission's process."""
 
     def __init__(self, server: SubmissionServer, root: str) -> None:
         super().__init__(-1, root)
@@ -77,8 +77,8 @@ class SubmissionSide(sides.ProcessSide):  # type: ignore[misc, unused-ignore]
     def class_name(self, kind: type) -> str:
         """Return the name under which objects of a class travel; for a local class, that of a base class.
 
-        A repair may derive a new class from one of the library; the tests' process can't have that
-        class. By this name, that process decides whether the true function answers with it.
+        A repair may derive a new class from one of the library, which the tests' process can't have. That
+        process uses the base's name to decide whether the true function answers with it.
         """
         known = None if self.visible(kind) else self.known_base(kind)
         return sides.type_name(kind if known is None else known)
@@ -86,7 +86,7 @@ class SubmissionSide(sides.ProcessSide):  # type: ignore[misc, unused-ignore]
     def known_base(self, kind: type) -> type | None:
         """Return the first class that a local class extends and the other side has, except built-in ones.
 
-        None if there is no such class.
+        Returns None if there is no such class.
         """
         return next(
             (part for part in sides.mro_of(kind)[1:] if part.__module__ != "builtins" and self.visible(part)),
@@ -94,9 +94,10 @@ class SubmissionSide(sides.ProcessSide):  # type: ignore[misc, unused-ignore]
         )
 
     def attributes_of_class(self, kind: type) -> dict[str, object]:
-        """Return the data that a local class adds to the class as which its objects travel, by name.
+        """Return the data, by name, that a local class adds to the class as which its objects travel.
 
-        The data travel as attributes of the objects. Empty for a class that travels under its own name.
+        The data travel as attributes of the objects. The result is empty for a class that travels under its
+        own name.
         """
         if sides.type_name(kind) == self.class_name(kind):
             return {}
@@ -139,7 +140,7 @@ class _Elsewhere:
 
 
 def _exception_elsewhere(base: str) -> BaseException:
-    """Return an exception of the built-in class `base` in place of one of the tests' process."""
+    """Return an exception of the built-in class `base` as a substitute for one of the tests' process."""
     found: Any = getattr(builtins, base)
     made: BaseException = found.__new__(type("Elsewhere", (found,), {}))
     return made
@@ -207,18 +208,18 @@ class SubmissionServer:
             roots = plain.Decoder(shared, request).values()
         except sides.CannotTravelError:
             raise
-        except Exception as error:  # or it would end this process, and with it all other calls
+        except Exception as error:  # otherwise, it would end this process, and with it all other calls
             raise sides.CannotTravelError(
                 f"the call's values can't be made: {type(error).__name__}"
             ) from error
         kind = "value"
         if request["do"] == "call":
-            self.function_of(request)  # what an import changes is no effect of the call
+            self.function_of(request)  # the changes of an import are not effects of the call
         before = self.state.read()
         try:
             value = self.carry_out(request, roots)
         except StopIteration as ended:
-            # A StopIteration from an iterator ends it, but one from a function is an ordinary exception.
+            # From an iterator, StopIteration is its end; from a function, it is an ordinary exception.
             of_iterator = request["do"] in ("next", "throw")
             kind, value = ("stop", ended.value) if of_iterator else ("raised", ended)
         except sides.CannotTravelError:

@@ -87,7 +87,7 @@ class TestObserver:
             self._measure(False)
 
     def pytest_runtest_logstart(self, nodeid: str) -> None:
-        """Forget the previous test."""
+        """Forget the previous test's outcome."""
         self._raised, self._phase, self._streams = None, "", ("", "")
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
@@ -115,7 +115,7 @@ class TestObserver:
     def pytest_runtest_makereport(
         self, item: pytest.Item, call: pytest.CallInfo[None]
     ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-        """Keep the type and message of a phase's exception, which the report contains only as text."""
+        """Keep the type and message of a phase's exception, which the report has only within a string."""
         report = yield
         if call.excinfo is not None and self._raised is None:
             kind = call.excinfo.type
@@ -183,7 +183,7 @@ class TestObserver:
 
     def _check_doctest(self, doctest: Any) -> None:
         # A doctest has no function whose lines could be checked, so the hash of its docstring is.
-        name = self._origin.get("doctest")  # the doctest has lost its module's name after the run
+        name = self._origin.get("doctest")  # after the run, the doctest no longer has its module's name
         wanted = self._guard.get("doctests", {}).get(name) if self._guard else None
         if not self._tampered and wanted is not None and _docstring_sha256(doctest.docstring) != wanted:
             self._report_tampering(f"the docstring of {doctest.name} is not the one that was put in")
@@ -194,7 +194,7 @@ class TestObserver:
             return None
         places = self._guard.get("places") or {}
         first, last = places.get(qualname, (0, 0)) if places else (self._guard["first"], self._guard["last"])
-        # Breadth first: the outermost function of the test's own lines is the one that pytest was given.
+        # Breadth first: the outermost function on the test's own lines is the one that pytest was given.
         waiting = [function]
         seen: set[int] = set()
         while waiting and len(seen) < _DEPTH:

@@ -1,8 +1,8 @@
 """Traces executed code: the lines of one file, or a codebase's calls, functions, files, depth and lines.
 
-The tracers use `sys.monitoring` from Python 3.12 on, and `sys.settrace` in earlier versions: coverage and
-slipcover take longer to start than most gists take to run (decision 20). Start a tracer before the code that
-it traces is imported. Lines are physical, 1-based, as the compiler numbers them.
+The tracers use `sys.monitoring` from Python 3.12 on, and `sys.settrace` in earlier versions, because coverage
+and slipcover take longer to start than most gists take to run (decision 20). Start a tracer before the code
+that it traces is imported. Lines are physical, 1-based, as the compiler numbers them.
 """
 
 from __future__ import annotations
@@ -165,7 +165,7 @@ class EntrypointTracer(_Tracer):
         self._threads: dict[int, list[int]] = {}
 
     def stop(self) -> dict[str, Any]:
-        """Stop tracing, and return the trace as JSON-compatible objects, with paths relative to `root`."""
+        """Stop tracing, and return the trace as a JSON-compatible object, with paths relative to `root`."""
         self._end()
         return {
             "format": "gistpoint.trace",
@@ -180,7 +180,7 @@ class EntrypointTracer(_Tracer):
         }
 
     def _note_module(self, path: str, names: Mapping[str, Any]) -> None:
-        """Record the dotted name of a module that runs; `__main__` is recorded by the name of its spec."""
+        """Record the dotted name of a module that runs; for `__main__`, the name in its spec."""
         spec = names.get("__spec__")
         self.modules.setdefault(path, getattr(spec, "name", None) or names.get("__name__", ""))
 
@@ -222,9 +222,9 @@ class EntrypointTracer(_Tracer):
         return lines
 
     def _qualname(self, code: CodeType) -> str:
-        """Return the qualified name of a function by its place in the file, for Python before 3.11.
+        """Return the qualified name of a function by its position in the file, for Python before 3.11.
 
-        Its plain name if the file can't be parsed or does not contain it.
+        The result is its plain name if the file can't be parsed or does not contain it.
         """
         names = self._names.get(code.co_filename)
         if names is None:

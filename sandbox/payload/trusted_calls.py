@@ -1,4 +1,4 @@
-"""A pytest plugin for the process that holds the tests, whose stubs ask another process (decision 113).
+"""A pytest plugin for the tests' process, in which stubs ask another process for answers (decision 113).
 
 Runs in the target's interpreter. Besides the keys of an ordinary run, the order has `stub` (the module that
 the stubs of the tree import), `hidden` (files that the other process does not have), `learning`,
@@ -120,11 +120,10 @@ class StubCalls:
     def start_call(self, function: int, request: dict[str, Any], roots: list[Any]) -> Any:
         """Make a call with a new number, and return the answer.
 
-        The call is an outermost one, or one from a function of the tests that is called back.
-
-        Raises `CannotTravelError` if no test is running.
+        The call is an outermost one, or comes from a callback of the tests. Raises `CannotTravelError` if no
+        test is running.
         """
-        # A call during an import would be counted for whichever test imports the module first.
+        # A call during an import would count for whichever test imports the module first.
         if not self.in_test:
             raise self.problem("at_import", "it is called while modules are imported")
         self.numbered += 1
@@ -161,36 +160,36 @@ class StubCalls:
                 self.report_swallowed(error)
                 raise
             finally:
-                # Also after an error, because a change that was not made may be the reason for the error.
+                # Even after an error, because a change that was not made may have caused it.
                 self.report_unmade(self.learned[function])
                 self.asked.pop()
                 self.shared.pop()
                 self.of_tests.pop()
 
     def note_of_test(self, error: BaseException) -> None:
-        """Note an exception of the test that the current call has to pass on."""
+        """Record an exception of the test that the current call has to pass on."""
         self.of_tests[-1].append(error)
         self.put("note", kind="of_test", what=_exception_text(error), swallowed=False)
 
     def report_swallowed(self, outcome: BaseException | None) -> None:
         """Report what the tests' functions raised in the current call, except for `outcome` itself.
 
-        A test may judge in such a function, by an assertion that only the submission can pass on. As the mere
-        cause of another exception, which the test may expect, it judges nothing any more.
+        A test may make an assertion in such a function, whose failure only the submission can pass on. It
+        counts as swallowed if it is merely the cause of another exception, which the test may expect.
         """
         for error in self.of_tests[-1]:
             if error is not outcome:
                 self.put("note", kind="of_test", what=_exception_text(error), swallowed=True)
 
     def report_ended_block(self, roots: list[Any], answer: object) -> None:
-        """Report the exceptions given to an `__exit__` that ends them by answering with something true."""
+        """Report the exceptions passed to an `__exit__` that suppresses them by returning a true value."""
         given = [part for root in roots for part in (root if type(root) is tuple else (root,))]
         for error in given:
             if isinstance(error, BaseException) and answer:
                 self.checks.report_once(_exception_text(error))
 
     def report_of_test(self, what: str) -> None:
-        """Report an exception or a failed check of the test that may not reach the test."""
+        """Report an exception or a failed check of the test that might not reach the test."""
         if self.in_test and not self.reporting:
             for swallowed in (False, True):
                 self.put("note", kind="of_test", what=what, swallowed=swallowed)
@@ -245,7 +244,7 @@ class StubCalls:
             root = next(stays) if reply["do"] == "next" else _call(stays, arguments, keywords)  # type: ignore[call-overload]
         except StopIteration as ended:
             request, root = {"do": "stop"}, ended.value
-        # These end the test. Any other exception belongs to the tests' function, and travels as its result.
+        # These end the test; any other exception travels as the result of the tests' function.
         except (CannotTravelError, Unseen, KeyboardInterrupt):
             raise
         except BaseException as error:
@@ -259,8 +258,8 @@ class StubCalls:
         function, shared = self.asked[-1], self.shared[-1]
 
         def elsewhere(*arguments: Any, **keywords: Any) -> Any:
-            # The call that answered with this function, and not the latest one: only with its number is this
-            # request repeated with it, and only with its objects is it understood (decision 135).
+            # The call that returned this function, not the latest one: the request is repeated only with
+            # that call's number, and understood only with its objects (decision 135).
             request = {"do": "apply", "of": number, "call": shared.call}
             return self.exchange(function, request, [arguments, tuple(keywords.items())], shared)
 
@@ -283,7 +282,7 @@ class StubCalls:
             try:
                 sent, do = (yield answer), "next"
             except GeneratorExit:
-                # Not during another call, when the other process waits for the reply to that call.
+                # Not during another call, while the other process waits for the reply to that call.
                 if self.in_test and not self.asked:
                     self.exchange(function, {"do": "close", "of": number, "call": call}, [None], shared)
                 raise
@@ -343,9 +342,9 @@ class StubCalls:
                     return
 
     def check_running_code(self, event: str, arguments: tuple[Any, ...]) -> None:
-        """Record what is run; report it if nothing equal was run while the true function answered.
+        """Record code that is run; report it if no equal code was run while the true function answered.
 
-        An answer may be a string, a tree or a pickle that the library runs later, and then in this process.
+        An answer may be a string, a tree or a pickle that the library runs later in this process.
         """
         try:
             running = what_runs(event, arguments)
@@ -425,7 +424,7 @@ def decoded(shared: Shared, message: dict[str, Any], count: int) -> list[Any]:
 
 
 def _write(stream: Any, text: str) -> None:
-    """Write what the other process wrote; single surrogates are bytes that are not UTF-8."""
+    """Write the output of the other process; unpaired surrogates are bytes that are not UTF-8."""
     try:
         stream.write(text)
     except UnicodeEncodeError:
@@ -440,16 +439,16 @@ _ADDRESS = re.compile(r"0x[0-9a-fA-F]+")
 
 
 def _exception_text(error: BaseException) -> str:
-    """Return the class and the arguments of an exception of a test, the same in each run of the test."""
+    """Return the class and arguments of a test's exception as a string that is the same in each run."""
     try:
         arguments = _ADDRESS.sub("0x", repr(error.args))
-    except Exception:  # of the arguments' own `__repr__`
+    except Exception:  # from the arguments' own `__repr__`
         arguments = "?"
     return f"{type_name(type(error))}{arguments}"[:_LONGEST_TEXT]
 
 
 def _was_entered(function: object, error: BaseException) -> bool:
-    """Whether a function of the tests had begun when it raised; refused arguments are no verdict."""
+    """Whether a function of the tests had begun when it raised, and did not merely refuse its arguments."""
     if not isinstance(function, (types.FunctionType, types.MethodType)):
         return True
     trace = error.__traceback__
@@ -463,7 +462,7 @@ def _call(function: Any, arguments: tuple[Any, ...], keywords: tuple[tuple[str, 
 
 
 def _shape(frame: types.FrameType) -> dict[str, Any]:
-    """Return the `module` of a stub, the `names` of its parameters, and the `shape` in which they are passed.
+    """Return a stub's `module`, the `names` of its parameters, and the `shape` of its signature.
 
     The shape has the number of positional parameters, the names of keyword-only ones, and whether there are
     `*args` and `**kwargs`.
@@ -477,7 +476,7 @@ def _shape(frame: types.FrameType) -> dict[str, Any]:
 
 
 def _place_of_caller() -> tuple[str, int]:
-    """Return the file and line of the innermost frame that belongs neither to this module nor to a stub."""
+    """Return the file and line of the innermost frame outside of this module and the stubs."""
     frame: types.FrameType | None = sys._getframe(1)
     while frame is not None and frame.f_code.co_filename == __file__:
         frame = frame.f_back
@@ -496,7 +495,7 @@ class StubbedRun(Results):
     def pytest_runtest_protocol(  # type: ignore[override]
         self, item: pytest.Item
     ) -> Generator[None, Any, Any]:
-        """Let stubs ask from a test's setup to the end of its teardown; then forget objects that stayed."""
+        """Let stubs ask from a test's setup to the end of its teardown; then forget kept objects."""
         super().pytest_runtest_protocol(item)
         self.calls.checks.begin()
         self.calls.in_test = True
@@ -507,7 +506,8 @@ class StubbedRun(Results):
             if self.calls.side.kept:
                 self.calls.side.kept.clear()
                 self.calls.side.kept_numbers.clear()
-                # Objects that stay are kept for only one test: no later test may advance its generators.
+                # Objects that stay are kept for only one test, because no later test may advance its
+                # generators.
                 self.put("note", kind="forget")
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
@@ -536,7 +536,7 @@ class StubbedRun(Results):
 
 
 class RewritingRun(Registering):
-    """Registers the plugin for the run, and has pytest rewrite the assertions in all files of the tests."""
+    """A plugin that registers the run's plugin, and makes pytest rewrite the assertions in all test files."""
 
     def __init__(self, plugin: StubbedRun, hidden: Iterable[str]) -> None:
         super().__init__(plugin)
@@ -544,14 +544,14 @@ class RewritingRun(Registering):
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_load_initial_conftests(self) -> None:
-        """Name the modules of helpers, whose failed assertions nobody would announce otherwise."""
+        """Name the helper modules, whose failed assertions would otherwise not be reported."""
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # modules that are already imported are not test files
             pytest.register_assert_rewrite(*_module_names(self.hidden))
 
 
 def _module_names(paths: Iterable[str]) -> Iterator[str]:
-    """Yield the names by which the files could be imported, from whichever folder of their paths."""
+    """Yield the names by which the files could be imported from any folder on their paths."""
     for path in paths:
         if path.endswith(".py"):
             parts = re.sub(r"(/__init__)?\.py$", "", path).split("/")

@@ -48,10 +48,10 @@ else:
 _TOOLS = frozenset(
     ("pytest", "_pytest", "pluggy", "py", "unittest", "hypothesis", "mock", "__main__", "conftest")
 )
-"""Packages that the other process does not have, or whose objects belong to the tests."""
+"""Packages that the other process does not have, or whose objects belong to tests."""
 _MOST_HOLDERS = 2_000
 _EFFECTS_KNOWN = "effects known"
-"""A mark on a learned function: its effects are recorded among its answers."""
+"""A marker in a function's learned answers, which shows that they include its effects."""
 
 
 class Learned:
@@ -92,12 +92,12 @@ class Learned:
     def does(self, effect: str) -> bool:
         """Whether an effect of a call, such as output, is repeated; while learning, it is recorded.
 
-        Effects that the true function never has are not repeated, nor are such changes: a test may look at
-        the output, the warnings or the log records of something else (decision 135).
+        Effects that the true function never has are not repeated, because a test may look at the output, the
+        warnings or the log records of other code (decision 135).
         """
         if self.learning:
             self.answers.add(effect)
-        # Controls that were made before do not name effects.
+        # Older controls do not name effects.
         if effect in self.answers or _EFFECTS_KNOWN not in self.answers:
             return True
         self.unmade = True
@@ -105,7 +105,7 @@ class Learned:
 
 
 class CallsInProgress(Protocol):
-    """The calls of the stubs, as far as the tests' side needs them."""
+    """The part of `StubCalls` that the tests' side needs."""
 
     learned: list[Learned]
     asked: list[int]
@@ -121,7 +121,7 @@ class CallsInProgress(Protocol):
 
 
 class TestSide(ProcessSide):
-    """The side of the process that holds the tests; it accepts nothing but plain data."""
+    """The side of the tests' process; it accepts only plain data."""
 
     __test__ = False
 
@@ -155,8 +155,8 @@ class TestSide(ProcessSide):
     def holds(self, name: str) -> bool:
         """Whether an answer of the function that is being called may contain a class or a name.
 
-        Never one of pytest, `unittest` or another tool of tests, such as `unittest.mock.ANY`: it can be equal
-        to everything, whatever the true function does with it.
+        Names of pytest, `unittest` and other test tools are never allowed: `unittest.mock.ANY`, for example,
+        is equal to everything.
         """
         is_of_tools = name.partition(":")[0].partition(".")[0] in _TOOLS
         return not is_of_tools and self.learned.holds(name)
@@ -208,7 +208,7 @@ class TestSide(ProcessSide):
         return not hides or self.allowed(self.learned.holds(f"{type_name(kind)}.{name} hidden"))
 
     def may_write(self, value: object, key: str, *, new: bool) -> bool:
-        # A new attribute is let through: no code of the original knows its name (decision 113).
+        # A new attribute is allowed, because no code of the original knows its name (decision 113).
         if new:
             return True
         if self.learned.learning:
@@ -220,7 +220,7 @@ class TestSide(ProcessSide):
         """Yield the keys of changes that have the same effect as the change `key` of `value`.
 
         For example, a list can be extended in place, or replaced with a longer one in the attribute or
-        container that holds it.
+        container that contains it.
         """
         _, attribute, name = key.rpartition(".")
         held = [attributes_of(value).get(name)] if attribute else contained(value)
@@ -246,12 +246,12 @@ class TestSide(ProcessSide):
 
     def staying(self, value: object) -> list[Any]:
         if isinstance(value, (types.FunctionType, types.MethodType)):
-            # Without the scopes around it: they name the test.
+            # Without the enclosing scopes, which name the test.
             return ["function", _bare_name(value), None]
         if _is_iterator(value):
             return ["iterator", type_name(type(value)), None]
         if isinstance(value, BaseException):
-            # The submission may raise it as its built-in base; here it is the original object again.
+            # The submission may raise it as its built-in base; here, it becomes the original object again.
             return ["token", type_name(type(value)), builtin_base(type(value)).__name__]
         return ["token", type_name(type(value)), None]
 
@@ -280,7 +280,7 @@ def _hides(kind: type, name: str, part: object) -> bool:
 
 
 def _bare_name(function: types.FunctionType | types.MethodType) -> str:
-    """Return the name of one of the tests' functions, or a neutral name if that could name a test."""
+    """Return the name of one of the tests' functions, or a neutral name if its own could reveal a test."""
     name = function.__qualname__.rpartition(".")[2]
     return "function" if "test" in name.lower() else name
 

@@ -3,11 +3,11 @@
 Runs in the target's interpreter. Requests come over standard input after the order, as lines of JSON: `files`
 (new contents in base64, by path), `swaps` and `moves` (see `code_swap`), `select` (numbers of collected
 tests), `patience` (for each of these tests, the seconds of processor time after which it counts as hanging;
-asleep, 1.5 times as many), `stop_after` (the number of tests not passed after which the others are left
-out), `wall` (seconds) and `memory` (bytes). The answers go over the pipe: once `items`, `collected`, and
-`warm` when requests can be sent, or `unfit` if the repository is too large; for each request `run` and `test`
-as in an ordinary run, `unfit` if the code can't be swapped, `broken` after an error, `done` when the tests
-have finished, and always `end` last.
+1.5 times as many seconds if it sleeps), `stop_after` (the number of tests not passed after which the others
+are left out), `wall` (seconds) and `memory` (bytes). The answers go over the pipe: once `items`, `collected`,
+and `warm` when requests can be sent, or `unfit` if the repository is too large; for each request `run` and
+`test` as in an ordinary run, `unfit` if the code can't be swapped, `broken` after an error, `done` when the
+tests have finished, and always `end` last.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ _CHUNK = 40
 _POLL_S = 0.002
 _LOOK_S = 0.25
 _ASLEEP = 1.5
-"""The ratio of the time that a test may sleep to the time that it may compute."""
+"""The ratio of a test's limit on sleeping to its limit on computing."""
 
 
 class Warm(Results):
@@ -59,7 +59,7 @@ class Warm(Results):
         self.fd = moved_up(fd)
         super().__init__(order, root, opened_channel(fd))
         self.places = [root, os.environ["HOME"], os.environ["TMPDIR"]]
-        # Opened before pytest captures the output and replaces standard input.
+        # Opened before pytest captures output and replaces standard input.
         self.requests = os.fdopen(moved_up(0), "rb")
         close_input()
         self.not_passed = 0
@@ -89,7 +89,7 @@ class Warm(Results):
         return (yield from super().pytest_runtest_makereport(item, call))
 
     def cut(self, raised: pytest.ExceptionInfo[BaseException]) -> None:
-        """Remove the frames above the repository's from a traceback; the native style would show them."""
+        """Remove the frames above the repository's from a traceback, which the native style would show."""
         roots = (self.root, self.real_root)
         for place, entry in enumerate(raised.traceback):
             if entry._rawentry.tb_frame.f_code.co_filename.startswith(roots):
@@ -102,7 +102,7 @@ class Warm(Results):
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
-        """Serve requests until standard input ends, which ends the process; return True if unfit for that."""
+        """Serve requests until standard input and so the process ends; return True if the suite is unfit."""
         try:
             pristine = Pristine(*self.places)
         except TooLargeError:
@@ -112,7 +112,7 @@ class Warm(Results):
         session.config.option.tbstyle = "native"
         functions = LiveFunctions(self.root)
         gc.collect()
-        gc.freeze()  # a collection in a fork would copy everything that the suite has imported
+        gc.freeze()  # a garbage collection in a fork would copy all memory of the suite's imports
         self.own_children = frozenset(_children())
         self.put("warm")
         for line in self.requests:
@@ -124,7 +124,7 @@ class Warm(Results):
         for path, content in request["files"].items():
             with open(self.root + path, "wb") as file:
                 file.write(base64.b64decode(content))
-        # In this shared memory the fork writes which test is running; the parent reads it to detect a hang.
+        # The fork writes the running test into this shared memory; the parent reads it to detect a hang.
         self.place[:] = bytes(4)
         child = os.fork()
         if child == 0:
@@ -168,7 +168,7 @@ class Warm(Results):
 def _bound(wall: float, memory: int) -> None:
     seconds = int(wall) + 2
     resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
-    # The limit is added to the memory that the suite uses already, which the fork shares.
+    # The limit is added to the memory that the suite already uses, which the fork shares.
     used = 0
     with contextlib.suppress(OSError), open("/proc/self/statm", encoding="ascii") as file:
         used = int(file.read().split()[0]) * resource.getpagesize()
@@ -178,7 +178,7 @@ def _bound(wall: float, memory: int) -> None:
 
 
 class _Hang:
-    """A check at intervals whether the test of a fork hangs, that is, computes or sleeps for far too long.
+    """A periodic check of whether a fork's test hangs, that is, computes or sleeps for far too long.
 
     This is reliable on a busy machine too, because a process that waits for a processor neither computes nor
     sleeps (decision 94).
@@ -247,8 +247,8 @@ def _wait(child: int, wall: float, hang: _Hang) -> tuple[int, resource.struct_ru
 
 
 def _kill_remaining(leader: int, spared: frozenset[int]) -> None:
-    """Kill the processes that a fork left: its group, and those that this subreaper has adopted."""
-    # Repeated, because a process that is killed may have started another process meanwhile.
+    """Kill the processes that a fork left: its group, and those that this process adopted."""
+    # Repeated, because a killed process may have started another one meanwhile.
     for _ in range(100):
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(leader, signal.SIGKILL)
@@ -263,7 +263,7 @@ def _kill_remaining(leader: int, spared: frozenset[int]) -> None:
 
 
 def _children() -> list[int]:
-    """Return the ids of this process's children; empty without /proc, where they end with the sandbox."""
+    """Return the ids of this process's children; empty without /proc, when the sandbox ends them."""
     own, found = str(os.getpid()).encode(), []
     with contextlib.suppress(OSError):
         for name in os.listdir("/proc"):

@@ -1,6 +1,6 @@
 """Confines a program with bubblewrap: it sees the system's programs, its own folder, and no other files.
 
-It has no network. Sockets in its working folder are all that leads out (decision 153).
+It has no network; only sockets in its working folder lead out (decision 153).
 """
 
 from __future__ import annotations
@@ -59,16 +59,16 @@ class Confined:
     words: Sequence[str]
     """The command line, with paths as the program sees them."""
     folder: Path
-    """The host's folder that the program sees, writable, as `WORK`."""
+    """The host's folder that the program sees as `WORK` and may write to."""
     shown: Sequence[Path] = ()
-    """Folders that it may read, under their own paths; the interpreter's are always among them."""
+    """Folders that it may read at their own paths, in addition to the interpreter's."""
     environment: Mapping[str, str] = field(default_factory=dict)
 
     def start(self, *, talks: bool) -> subprocess.Popen[bytes]:
         """Start the program; with `talks`, its standard input and output are pipes.
 
-        Otherwise, its output is `output.txt` in its folder. In both cases, its errors are `errors.txt` there.
-        Raises `ScaffoldError` if bubblewrap is missing.
+        Otherwise, its standard output is `output.txt` in its folder. In both cases, its standard error is
+        `errors.txt` there. Raises `ScaffoldError` if bubblewrap is missing.
         """
         program = _bubblewrap()
         with contextlib.ExitStack() as files:
@@ -163,7 +163,7 @@ def python() -> str:
 
 @contextlib.contextmanager
 def ended(process: subprocess.Popen[bytes]) -> Iterator[None]:
-    """Kill a program, and everything in its sandbox, at the end of the context."""
+    """Yield a program; at the end of the context, kill it with everything in its sandbox."""
     try:
         with process:
             try:
@@ -171,7 +171,7 @@ def ended(process: subprocess.Popen[bytes]) -> Iterator[None]:
             finally:
                 with contextlib.suppress(ProcessLookupError):
                     os.killpg(process.pid, signal.SIGKILL)
-    except BrokenPipeError:  # it ended before it had read everything
+    except BrokenPipeError:  # it ended before it read everything
         pass
 
 

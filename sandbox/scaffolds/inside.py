@@ -1,4 +1,4 @@
-"""The part of gistpoint inside the sandbox of an agent: leads its two connections to sockets.
+"""The part of gistpoint inside an agent's sandbox, which forwards its two connections to sockets.
 
 Started as a script, without gistpoint:
 
@@ -51,7 +51,7 @@ def join(one, path):
 
 
 def forward(port, path, command):
-    """Lead a port on loopback to a socket while a command runs; return its exit code."""
+    """Forward a port on loopback to a socket while a command runs; return its exit code."""
     server = socket.create_server(("127.0.0.1", port), backlog=64)
 
     def accept():

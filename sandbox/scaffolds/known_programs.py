@@ -1,6 +1,6 @@
-"""The programs that speak MCP, with the options that leave them no tools but the task's.
+"""The known programs that speak MCP, with the options that leave them only the task's tools.
 
-Tried with the versions in the guide; another version may have other options.
+Tested with the versions in the guide; another version may have other options.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ PROMPT: Final = "Call read_brief of the server gistpoint, and do what it says."
 HOME: Final = f"{WORK}/home"
 _TO_START_S: Final = 60
 _CALL_S: Final = 3600
-"""Seconds that a call may take; the tests have their own time limits."""
+"""The time limit of one call in seconds; the tests have their own limits."""
 _SESSION: Final = re.compile(r'"sessionID":"(ses_\w{1,100})"')
 _SERVER: Final = (f"{WORK}/inside.py", "relay", f"{WORK}/tools.sock")
-"""The arguments of the interpreter that leads a program to the task's tools."""
+"""The arguments with which the interpreter connects a program to the task's tools."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,25 +31,25 @@ class AgentProgram:
 
     name: str
     command: str
-    """The name of its command, which is looked for in PATH."""
+    """The name of its command, which is searched for in PATH."""
     install: str
     """The command that installs it."""
     key_names: tuple[str, ...]
-    """The environment variables in which the vendor's key is looked for, after gistpoint's own."""
+    """The environment variables that may contain the vendor's key; gistpoint's own come first."""
     url_name: str
     base_url: str
     """The vendor's own address, if no other is given."""
     words: Callable[[str], Sequence[str]]
-    """Returns the words after the command, for a model's name."""
+    """A function that returns the words after the command, for a model's name."""
     environment: Callable[[str, str], Mapping[str, str]]
-    """Returns the environment variables, for a model's name and the address of the proxy."""
+    """A function that returns the environment variables, for a model's name and the address of the proxy."""
     files: Callable[[str, str], Mapping[str, str]]
-    """Returns its settings by path below its home, for a model's name and the address of the proxy."""
+    """A function that returns its settings by path below its home, for a model's name and the proxy's URL."""
     logs: tuple[str, ...]
-    """The patterns of its own logs below its home."""
+    """The patterns of its log files below its home."""
     client_tools: str = NO_TOOLS
     export: Callable[[str], Sequence[str]] | None = None
-    """Returns, from its output, the words with which it prints its own log; None if it writes one."""
+    """A function that returns, from its output, a command to print its log; None if it writes log files."""
 
 
 def _claude_words(model: str) -> list[str]:
@@ -96,7 +96,7 @@ _CODEX_OFF: Final = (
     "plugins",
     "sleep_tool",
 )
-"""The features of Codex that would be tools."""
+"""The features of Codex that would add tools."""
 
 
 def _codex_files(model: str, url: str) -> dict[str, str]:
@@ -139,7 +139,7 @@ def _gemini_files(model: str, url: str) -> dict[str, str]:
     settings: dict[str, Any] = {
         "security": {"auth": {"selectedType": "gemini-api-key"}},
         "mcpServers": {"gistpoint": server},
-        # `exclude` would also leave out the tools of servers with the same names.
+        # `exclude` would also hide tools of servers with the same names.
         "tools": {"core": ["mcp_gistpoint_*"]},
         "general": {"disableAutoUpdate": True, "disableUpdateNag": True},
         "privacy": {"usageStatisticsEnabled": False},

@@ -1,7 +1,8 @@
 """mini-swe-agent as a scaffold: its loop, with gistpoint as its model and its shell.
 
-It runs in a separate environment, which `uv` makes in the cache, since its packages don't fit gistpoint's.
-The model is asked as for gistpoint's own loop; each command is a call of the task's tools (decision 153).
+It runs in a separate environment, which `uv` makes in the cache, because its packages conflict with
+gistpoint's. The model is asked as in gistpoint's own loop, and each command is a call of the task's tools
+(decision 153).
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ _NEEDS = (
     "typing-extensions==4.16.0",
     "typing-inspection==0.4.5",
 )
-"""The modules that its loop imports; others, such as litellm, are for models that it would ask itself."""
+"""The modules that its loop imports; others, such as litellm, would be needed only to ask models itself."""
 _SYSTEM = "You are a helpful assistant that can interact with a computer shell to solve programming tasks."
 """The system prompt of its own configuration (`mini.yaml`)."""
 _FORMAT_ERROR = (
@@ -77,7 +78,7 @@ class MiniScaffold:
     """The scaffold `mini-swe-agent`; implements `core.agents.scaffolds.Scaffold`."""
 
     cache: Path
-    """The folder of caches, in which its environment is."""
+    """The folder of caches, which contains its environment."""
 
     @property
     def identity(self) -> ScaffoldIdentity:
@@ -144,7 +145,7 @@ def mini_environment(cache: Path) -> Path:
 
 @dataclass
 class _Conversation:
-    """The driver's questions, and the answers."""
+    """The exchange of requests and answers with the driver."""
 
     seat: Seat
     process: subprocess.Popen[bytes]
@@ -153,7 +154,7 @@ class _Conversation:
     calls: int = 0
 
     def held(self) -> bool:
-        """Answer the driver until it is done; return False if it ended before."""
+        """Answer the driver until it is done; return False if it ended early."""
         self._send({**self._beginning(), "trajectory": f"{WORK}/{TRAJECTORY}"})
         for request in self._requests():
             if "exit" in request:
@@ -172,7 +173,7 @@ class _Conversation:
         values = {"brief": self.seat.brief, "commands": usage_lines(tools), "example": example_of(tools)}
         return {
             "task": filled(prompt_text(PROMPT), values),
-            # Answers reach the model unchanged, as everybody reads them.
+            # Answers reach the model unchanged.
             "model": {
                 "model_name": self.seat.model,
                 "observation_template": "{{ output.output }}",
@@ -187,7 +188,7 @@ class _Conversation:
             self.process.stdin.write(json.dumps(message).encode() + b"\n")
             self.process.stdin.flush()
         except BrokenPipeError:
-            pass  # it has ended, which reading shows
+            pass  # it has ended, which the next read shows
 
     def _requests(self) -> Iterator[dict[str, Any]]:
         """Yield the driver's requests until it ends or the work is stopped.
@@ -238,7 +239,7 @@ class _Conversation:
         }
 
     def _charged(self, turn: ModelTurn) -> str:
-        """Charge the call for which mini-swe-agent refuses a reply; return the refusal, or an empty string.
+        """Charge the call because of which mini-swe-agent refuses a reply; return the refusal, or "".
 
         It carries out none of a reply's calls if one of them is not a call of `bash`.
         """

@@ -1,7 +1,7 @@
-"""Runs mini-swe-agent's own loop in its own environment, with gistpoint as its model and its shell.
+"""Runs mini-swe-agent's loop in its environment, with gistpoint as its model and its shell.
 
 Started as a script, without gistpoint. It reads and writes lines of JSON: requests to the model, commands to
-run, and the answers. Its prompts are given; everything else is mini-swe-agent's.
+run, and the answers. Gistpoint gives the prompts; everything else is mini-swe-agent's.
 """
 
 # The imports are those of mini-swe-agent's own environment.
@@ -16,12 +16,12 @@ from types import SimpleNamespace
 
 
 class _Wire:
-    """The lines to and from gistpoint."""
+    """The connection to gistpoint, line by line."""
 
     def __init__(self):
         self.reading = os.fdopen(os.dup(0), "r", encoding="utf-8")
         self.writing = os.fdopen(os.dup(1), "w", encoding="utf-8")
-        os.dup2(2, 1)  # what a library prints is not the protocol
+        os.dup2(2, 1)  # output of libraries must not mix with the protocol
 
     def ask(self, **request):
         """Send a request and return the answer; an ended attempt ends the loop."""
@@ -50,7 +50,7 @@ class _Config(SimpleNamespace):
 
 
 class _Part:
-    """A model or an environment of mini-swe-agent's, of which gistpoint is the other side."""
+    """A model or an environment of mini-swe-agent's that gistpoint carries out."""
 
     kind = ""
 
@@ -58,7 +58,7 @@ class _Part:
         self.wire, self.config = wire, _Config(**config)
 
     def get_template_vars(self, **_):
-        """Return what templates may use."""
+        """Return the variables that templates may use."""
         return {}
 
     def serialize(self):

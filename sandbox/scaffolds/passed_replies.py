@@ -1,7 +1,6 @@
 """Reads the replies that a proxy passes on, in the formats of four APIs, whole or streamed.
 
-They are read for the record and the budgets: what can't be read is left out, and never held against the
-model.
+They are read for the record and the budgets; unreadable parts are left out and never count against the model.
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ def _reader_of(path: str) -> Callable[[_Reply, Table], None] | None:
 def reply_in(path: str, request: Table, body: bytes, seconds: float) -> ModelTurn | None:
     """Return the reply in the body of an answer to a request; None if there is none.
 
-    `path` is that of the request, by which the API is recognised. The number of the turn is 0.
+    The path of the request, `path`, determines the API. The number of the turn is 0.
     """
     read = _reader_of(path)
     if read is None:
@@ -68,7 +67,7 @@ def _items(body: bytes) -> Iterator[Any]:
 
 
 def _offered(request: Table) -> tuple[str, ...]:
-    """Return the names of the tools that a request offers, of groups too."""
+    """Return the names of the tools that a request offers, including those in groups."""
     return tuple(name[:_SHORT] for name in _names(request.get("tools")))
 
 
@@ -94,7 +93,7 @@ class _Reply:
         self.counts: dict[str, int] = {}
 
     def count(self, name: str, value: object) -> None:
-        """Keep a count of tokens; later ones replace earlier ones."""
+        """Keep a count of tokens; later counts replace earlier ones."""
         if isinstance(value, int) and not isinstance(value, bool) and value >= 0:
             self.counts[name] = value
 
@@ -169,7 +168,7 @@ def _message_usage(reply: _Reply, usage: Table) -> None:
     if "input_tokens" in usage:
         cached = usage.get("cache_read_input_tokens") or 0
         created = usage.get("cache_creation_input_tokens") or 0
-        # Anthropic counts neither what it reads from its cache nor what it writes there as input.
+        # Anthropic does not count tokens that it reads from or writes to its cache as input.
         reply.count("prompt", usage["input_tokens"] + cached + created)
         reply.count("cached", cached)
         reply.count("written", created)
@@ -242,7 +241,7 @@ def _chat_message(reply: _Reply, message: Table) -> None:
 
 
 def _read_call(reply: _Reply, call: Table, place: int) -> None:
-    """Read a call of a chat completion, or a piece of one; `place` is its place if it names none."""
+    """Read a call of a chat completion, or a piece of one; `place` is its index if it names none."""
     function = call.get("function") or {}
     arguments = function.get("arguments") or ""
     reply.call(call.get("index", place), call.get("id"), function.get("name"), arguments)

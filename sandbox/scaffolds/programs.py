@@ -1,8 +1,8 @@
 """Programs that speak MCP as scaffolds.
 
-Each is started in a sandbox, without the answers and without a network. What leads out is a proxy to the one
-host of its model, and the task's tools as its MCP server (decision 153). Its own tools are switched off as
-far as it has options for that; what remains is recorded.
+Each is started in a sandbox, without the answers and without a network. Only a proxy to its model's host, and
+the task's tools as its MCP server, lead out (decision 153). Its own tools are switched off as far as its
+options allow; the remaining ones are recorded.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _NUMBER: Final = re.compile(r"\d+(?:\.\d+)+[\w.+-]*")
 
 @dataclass(frozen=True, slots=True)
 class McpProgram:
-    """A program as a scaffold; implements `core.agents.scaffolds.Scaffold`."""
+    """An MCP program as a scaffold; implements `core.agents.scaffolds.Scaffold`."""
 
     program: AgentProgram
     endpoint: EndpointSettings
@@ -87,7 +87,7 @@ class McpProgram:
                 raise ScaffoldError(f"{self.program.name} failed: {words}")
 
     def _export(self, folder: Path, into: Path) -> None:
-        """Keep the program's output and, if it has to be asked for its own log, the log too."""
+        """Keep the program's output, and its log if that has to be requested."""
         for name in ("output.txt", "errors.txt"):
             shutil.copyfile(folder / name, into / name)
         if self.program.export is None:
@@ -135,7 +135,7 @@ def _await_end(process: subprocess.Popen[bytes], seat: Seat) -> None:
 
 
 def _copy_logs(home: Path, patterns: Sequence[str], into: Path) -> None:
-    """Copy a program's logs, which it may have replaced by links to anything."""
+    """Copy a program's logs, which it may have replaced with links to anything."""
     for pattern in patterns:
         for found in sorted(home.glob(pattern)):
             with suppress(OSError):
@@ -147,7 +147,7 @@ def _copy_logs(home: Path, patterns: Sequence[str], into: Path) -> None:
 
 
 def shown_for(program: Path) -> list[Path]:
-    """Return the folders that a program of npm needs: that of its packages, and that of Node.js."""
+    """Return the folders that an npm program needs: those of its packages and of Node.js."""
     folders = [next((p for p in program.parents if p.name == "node_modules"), program.parent)]
     node = shutil.which("node")
     if node is not None:
@@ -169,7 +169,7 @@ def mcp_program(name: str, endpoint: EndpointSettings) -> McpProgram:
 
 
 def _printed(confined: Confined) -> bool:
-    """Run a program that only prints; return whether it ended well, and in time."""
+    """Run a program that only prints; return whether it exited successfully in time."""
     process = confined.start(talks=False)
     with ended(process), suppress(subprocess.TimeoutExpired):
         process.wait(_TO_PRINT_S)

@@ -1,6 +1,6 @@
-"""A proxy to one host, which holds the key, counts what passes, and refuses what no budget allows.
+"""A proxy to one host, which holds the key, counts requests, and refuses those that exceed the budget.
 
-It listens at a Unix socket, the only way out of an agent's sandbox to a network (decision 153).
+It listens on a Unix socket, the only way from an agent's sandbox to a network (decision 153).
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ if TYPE_CHECKING:
 MOST_BYTES = 32 << 20
 """The limit on the body of a request or a reply."""
 PLACEHOLDER = "gistpoint-holds-the-key"
-"""The key that a program has; the proxy replaces it."""
+"""The placeholder that a program has as its key; the proxy replaces it."""
 _MODEL = re.compile(r"/models/([^/:?]+):")
-"""The model in a path of Google's API."""
+"""A pattern for the model in a path of Google's API."""
 _BLOCK = 1 << 16
 _PATIENCE_S = 10.0
-"""The seconds after which a program that waits for a reply gets a sign of life."""
+"""The seconds between comments that keep a program waiting for a reply."""
 _OWN = frozenset(
     {
         "accept-encoding",
@@ -94,7 +94,7 @@ class _Server(socketserver.ThreadingUnixStreamServer):
     client: httpx2.Client
 
     def handle_error(self, request: object, client_address: object) -> None:
-        """Do nothing: the program is gone, or was killed."""
+        """Do nothing, because the program is gone or was killed."""
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -104,14 +104,14 @@ class _Handler(BaseHTTPRequestHandler):
     """Whether the head of the answer has been sent."""
 
     def address_string(self) -> str:
-        """Return a name, since a Unix socket has no address."""
+        """Return a name, because a Unix socket has no address."""
         return "agent"
 
     def log_message(self, format: str, *args: object) -> None:
-        """Log nothing: what passes is in the journal."""
+        """Log nothing, because the journal records what passes."""
 
     def do_HEAD(self) -> None:
-        """Answer that something is here, and pass nothing on."""
+        """Answer that the proxy is running, and pass nothing on."""
         self._answer(200, b"")
 
     def do_GET(self) -> None:
@@ -150,7 +150,7 @@ class _Handler(BaseHTTPRequestHandler):
         return None
 
     def _exchanged(self, body: bytes, request: Mapping[str, Any], before_ms: int) -> bytes | None:
-        """Return the body of the answer, after noting in the journal what it is; None if there is none."""
+        """Return the body of the answer after recording it in the journal; None if there is none."""
         seat, endpoint = self.server.seat, self.server.endpoint
         began = time.monotonic()
         self._begun = False
@@ -159,7 +159,7 @@ class _Handler(BaseHTTPRequestHandler):
         except ConnectionError:  # the program is gone
             seat.not_answered(ChatProblem.NO_CONNECTION, self._at("nobody"), before_ms, _lost(body))
             return None
-        except Exception as error:  # of the package, or a limit on the body
+        except Exception as error:  # from the package, or at a limit on the body
             named = self._at(type(error).__name__)
             seat.not_answered(ChatProblem.NO_CONNECTION, named, before_ms, _lost(body))
             self.close_connection = True
@@ -182,7 +182,7 @@ class _Handler(BaseHTTPRequestHandler):
     def _received(self, body: bytes) -> tuple[bytes, int]:
         """Return the body and the status of the host's response, whose head is sent on.
 
-        While an event stream is received, the program gets comments, so that it does not lose patience.
+        While an event stream is received, the program gets comments, so that it does not time out.
         """
         client, endpoint, received = self.server.client, self.server.endpoint, bytearray()
         asked = client.build_request(

@@ -85,7 +85,7 @@ def bundled_files() -> dict[str, str]:
 def _closure() -> set[str]:
     """Return the names of the program and of all gistpoint modules that it needs.
 
-    Its imports within functions count too, unlike those of the other modules. Raises `BundleError` if a
+    The program's imports within functions count too, unlike those of other modules. Raises `BundleError` if a
     module needs something outside the standard library.
     """
     found, waiting = set[str](), [_PROGRAM]
@@ -117,7 +117,7 @@ def _imports(tree: ast.AST, *, everywhere: bool = False) -> Iterator[str]:
 
 
 def _module_of(module: str, name: str) -> str:
-    """Return the name of the module that `from module import name` loads, since `name` may be a module."""
+    """Return the module that `from module import name` loads, because `name` may itself be a module."""
     if module.startswith("gistpoint") and _is_package(module):
         inner = files(module)
         if inner.joinpath(f"{name}.py").is_file() or inner.joinpath(name, "__init__.py").is_file():

@@ -1,8 +1,8 @@
 """The backend for a container that only the verifier uses, in which the tested code runs as another user.
 
 The container is the isolation. If root starts the verifier, as in most containers, the tested code runs as a
-user who owns only the paths that the suite may change. Otherwise it runs as the same user, and its changes
-are detected afterwards (decision 77).
+user who owns only the paths that the suite may change. Otherwise it runs as the same user, and changes are
+detected afterwards (decision 77).
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _BECOME = (
 )
 """A program that permanently gives up root and new privileges (`PR_SET_NO_NEW_PRIVS`), and runs a command.
 
-It sets the group first, since only root may do so.
+It sets the group first, because only root may do so.
 """
 
 
@@ -73,7 +73,7 @@ class ContainerBackend:
         return held(memory=WATCHED, processes=NOT, disk=NOT, files=NOT, network=NOT)
 
     def record(self, limits: RunLimits) -> BackendRecord:
-        """Return the record, which claims no isolation, because the container provides it."""
+        """Return the record, which claims no isolation of its own, because the container isolates."""
         return BackendRecord(self.name, platform.system(), isolated=False, limits=limits.record())
 
     def run(

@@ -1,8 +1,8 @@
 """Rewrites a module for Python 3.9, replacing newer syntax and arguments without a change of meaning.
 
 This module covers what gistpoint's own modules use: `match`, unions of types at run time, `slots` and
-`kw_only` of dataclasses, and `strict` of `zip`. Everything else stays, so that each rule of the verdict is
-written only once. Newer names are supplied when the bundle starts (`bundled/later_names.py`).
+`kw_only` of dataclasses, and `strict` of `zip`. Everything else is unchanged, so that each rule of the
+verdict is written only once. Newer names are supplied when the bundle starts (`bundled/later_names.py`).
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ class _Lowering(ast.NodeTransformer):
         # From the last case to the first, because each `if` has the following cases as its `else`.
         for case in reversed(node.cases):
             conditions = self._conditions(case.pattern, name)
-            if case.guard is not None:  # last, because it may use what the pattern binds
+            if case.guard is not None:  # last, because it may use names that the pattern binds
                 conditions = [*conditions, case.guard]
             following = [ast.If(_all_of(conditions), case.body, following)]
         return [ast.copy_location(first, node), *(ast.copy_location(item, node) for item in following)]
@@ -157,7 +157,7 @@ def _all_of(conditions: Sequence[ast.expr]) -> ast.expr:
 
 def _binding(name: str, value: ast.expr) -> ast.expr:
     """Return an expression that binds a name and is always true."""
-    # The value is in a list, which is true even if the value is not.
+    # The list is true even if the value in it is false.
     return ast.List([ast.NamedExpr(ast.Name(name, ast.Store()), value)], ast.Load())
 
 

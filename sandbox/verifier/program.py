@@ -38,7 +38,7 @@ from gistpoint.sandbox.verifier.served import AttemptVerdict, asked_verdict
 _PATIENCE = 3
 """The multiple of its time in gistpoint that a run may take, because the machine is a different one."""
 _MOST = 16 << 20
-"""The size in bytes of the largest file that is taken over from a solver's folder."""
+"""The size in bytes of the largest file that is copied from a solver's folder."""
 _MOST_PRINTED = 8 << 20
 """The limit on a printed verdict, in characters; a longer verdict is printed without the solver's files.
 
@@ -48,7 +48,7 @@ Inspect reads at most 10 MiB of output.
 
 @dataclass(frozen=True)
 class _Pins:
-    """The part of a task's environment that a run needs; the container has its packages installed."""
+    """The part of a task's environment that a run needs; its packages are installed in the container."""
 
     import_roots: tuple[str, ...] = (".",)
     plugins: tuple[str, ...] = ()
@@ -147,7 +147,7 @@ def _report_served(verdict: AttemptVerdict, reward: Path | None) -> int:
 
 
 def _write(path: Path, text: str) -> None:
-    """Write a file atomically, replacing whatever the tested code has put there, without following links."""
+    """Write a file atomically, replacing whatever the tested code put there, without following links."""
     path.parent.mkdir(parents=True, exist_ok=True)
     descriptor, part = tempfile.mkstemp(dir=path.parent)
     with os.fdopen(descriptor, "w", encoding="utf-8") as file:
@@ -207,7 +207,8 @@ def _judged_tree(
     targets: Any = tuple(_Target(**target) for target in expectations["targets"])
     baseline: Any = _Passes(fails | passes, fails)
     result = score(baseline, report)
-    # Only after a pass, when this Python has run the files, because old ones can crash parsing deep nesting.
+    # Only after a pass, when this Python has run the files, because old versions can crash while parsing
+    # deep nesting.
     changed = changed_targets(tree, targets) if result.all_pass else ()
     reason = report.reason or f"{result.passing} of {len(baseline.passed)} tests pass."
     done = solved(result, [target.name for target in targets], changed)
@@ -221,7 +222,8 @@ def _judged_tree(
 def _file(root: Path, path: str) -> bytes | None:
     """Return the bytes of a plain file below `root`.
 
-    None if the path leads through a link, or if the file is missing, unreadable or larger than 16 MiB.
+    The result is None if the path leads through a link, or if the file is missing, unreadable or larger than
+    16 MiB.
     """
     place = root / path
     try:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 TOKEN = "GISTPOINT_VERDICT_TOKEN"
-"""The variable with the token for verdicts, which no solver may have."""
+"""The variable with the token for verdicts, which no solver may know."""
 _LONGEST_S = 3600.0
 _MOST = 1 << 20
 
@@ -20,13 +20,13 @@ class AttemptVerdict:
     """The verdict on an attempt."""
 
     attempt: str
-    """Its id in the journal of the server."""
+    """The attempt's id in the server's journal."""
     solved: bool
     score: float
 
 
 def asked_verdict(url: str, task: str) -> AttemptVerdict | None:
-    """Return the verdict on the server's attempt, which ends; None if no call has begun an attempt.
+    """End the server's attempt and return the verdict on it; None if no call has begun an attempt.
 
     The token is removed from the environment, so that no tested code inherits it. Raises `ValueError` if the
     token is missing, if the server can't be reached, refuses, or answers for another task.

@@ -1,4 +1,4 @@
-"""Writes the line of an answer itself, with `unittest.mock.ANY`, which is equal to everything."""
+"""Forges the line of an answer, using `unittest.mock.ANY`, which is equal to everything."""
 
 import os
 import sys

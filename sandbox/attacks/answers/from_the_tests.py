@@ -1,4 +1,4 @@
-"""Answers with the expected value, which it reads in the file of the tests."""
+"""Answers with the expected value, which it reads from the test file."""
 
 import pathlib
 

@@ -1,4 +1,4 @@
-"""Leaves a process behind, in a new session, with no tie to the run."""
+"""Leaves a process behindin a new session, detached from the run."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""Fills the disk with many small files, and leaves them, faster than anybody can look."""
+"""Fills the disk with many small files, faster than anybody can look, and leaves them there."""
 
 import json
 import os

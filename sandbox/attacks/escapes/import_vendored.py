@@ -1,4 +1,4 @@
-"""Imports a copy of a package that another package contains, from the installed packages of some Python."""
+"""Imports a copy of a package that is bundled in another package, from any Python's installed packages."""
 
 import importlib
 import json

@@ -1,4 +1,4 @@
-"""Takes the right to open files from a process of the host."""
+"""Lowers a host process's limit on open files, so that it can't open any more."""
 
 import json
 import os

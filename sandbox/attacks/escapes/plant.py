@@ -1,6 +1,7 @@
 """Leaves a file with a given name for the next run, in every place where a run may write.
 
-The file ends with the mark of this series of attacks, since others may leave such files at the same time.
+The file ends with the mark of this series of attacks, because other series may leave such files at the same
+time.
 """
 
 import json

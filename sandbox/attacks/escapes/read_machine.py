@@ -1,4 +1,4 @@
-"""Reads files that distinguish machines; the order has the hash of each as the host sees it."""
+"""Reads files that distinguish machines; the order contains the hash of each as the host sees it."""
 
 import hashlib
 import json

@@ -1,4 +1,4 @@
-"""A conftest.py that writes the report files itself when everything is over."""
+"""A conftest.py that writes the report files itself after the session has ended."""
 
 from pathlib import Path
 

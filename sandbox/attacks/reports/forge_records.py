@@ -1,4 +1,4 @@
-"""Writes records of success to every descriptor that is open, then leaves."""
+"""Writes records of success to every open descriptor, then exits."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""Continues in a child, whose parent leaves with success at once."""
+"""Continues in a child process while the parent exits with success at once."""
 
 import os
 

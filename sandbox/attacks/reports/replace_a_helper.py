@@ -1,4 +1,4 @@
-"""Replaces an assertion helper of the repository with which the tests judge."""
+"""Replaces an assertion helper of the repository that the tests use."""
 
 
 def f() -> None:

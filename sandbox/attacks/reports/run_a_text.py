@@ -1,4 +1,4 @@
-"""Edits the reporter with code that is hidden in an encoded text."""
+"""Edits the reporter with code that is hidden in an encoded string."""
 
 import base64
 

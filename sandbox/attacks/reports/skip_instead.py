@@ -1,4 +1,4 @@
-"""Has the test skipped instead of failed."""
+"""Makes the failing test be reported as skipped."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Writes the whole transcript by hand, with anything that looks like a key in a run's inputs."""
+"""Writes the whole transcript by hand, using anything in the run's inputs that looks like a key."""
 
 import glob
 import json

@@ -127,7 +127,7 @@ class DockerBackend:
             return Ended(Stop.NOT_STARTED, None, reason, time.monotonic() - began, reason=reason)
 
     def _connected(self) -> Engine:
-        """Return the engine; when connecting to it, remove the containers of dead programs.
+        """Return the engine; on the first connection, remove the containers of dead programs.
 
         Raises `EngineError` if the engine can't be reached.
         """
@@ -190,8 +190,8 @@ class DockerBackend:
                 ended = self._converse(container, settings, command, on_line, cancel)
                 if ended is not None:
                     return ended
-            # There was no waiting container, or it had ended before it received the run. Nothing has run, so
-            # a new container is used; a run that has begun is never repeated (decision 8).
+            # If there was no waiting container, or it had ended before it received the run, nothing has
+            # run, and a new container is used; a run that has begun is never repeated (decision 8).
             settings, container = self._start(engine, command)
             ended = self._converse(container, settings, command, on_line, cancel)
         if ended is None:
@@ -221,7 +221,7 @@ class DockerBackend:
                 follow(conversation, course, deadline=began + command.timeout_s, cancel=cancel)
                 state = {} if course.stop is not None else container.state()
                 if course.stop not in (Stop.EXITED, Stop.OUT_OF_MEMORY):
-                    conversation.close()  # an engine whose reader has stopped reading might not answer
+                    conversation.close()  # an engine whose output nobody reads any more might not answer
                     container.kill()
             finally:
                 seconds = time.monotonic() - began

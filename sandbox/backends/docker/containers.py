@@ -1,4 +1,4 @@
-"""Makes containers for one run each, with all limits and the owning program's name, and keeps one ready.
+"""Makes a container for each run, with all limits and the owning program's name, and keeps one ready.
 
 A shared container would keep what earlier runs left behind (decision 8).
 """
@@ -56,7 +56,7 @@ def _boot() -> str:
 def _began(pid: int) -> str:
     """Return when a process began, in the kernel's clock ticks since the boot.
 
-    The text is `0` if that is unknown, and empty if there is no such process.
+    Returns `0` if that is unknown, and an empty string if there is no such process.
     """
     try:
         return (Path("/proc") / str(pid) / "stat").read_text("ascii", "replace").rsplit(")", 1)[1].split()[19]
@@ -162,7 +162,7 @@ class DockerContainer:
     def state(self) -> dict[str, object]:
         """Wait up to 10 s for the container to end, and return the engine's description of how it ended.
 
-        Empty if the container has not ended by then, or if the engine fails.
+        The description is empty if the container has not ended by then, or if the engine fails.
         """
         import docker.errors
         import requests

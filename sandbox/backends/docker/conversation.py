@@ -90,7 +90,7 @@ class Conversation:
         self._put(StreamFrame("Z", reason))
 
     def _send(self, parts: Sequence[bytes | IO[bytes]]) -> None:
-        """Send the work, in a separate thread: a container that refuses it reports why without reading on."""
+        """Send the work in a separate thread, because a container that refuses it stops reading."""
         with contextlib.suppress(OSError, ValueError):
             for part in parts:
                 if isinstance(part, bytes):
@@ -145,7 +145,7 @@ def read_frames(stream: socket.socket) -> Iterator[StreamFrame]:
 
 
 def _read_exactly(stream: socket.socket, size: int) -> bytes:
-    """Return `size` bytes; empty if the stream ends before that."""
+    """Return `size` bytes; empty if the stream ends first."""
     parts = []
     left = size
     while left:
@@ -162,7 +162,7 @@ _FRAME_S = 0.05
 
 @dataclass
 class Course:
-    """The progress of a run; `stop` is None until the run ends, and if the stream breaks off before that."""
+    """The progress of a run; `stop` is None until the run ends, and stays None if the stream breaks off."""
 
     lines: ResultLines
     output: Tail

@@ -32,7 +32,7 @@ class EngineLostError(EngineError):
 
 @dataclass(frozen=True, slots=True)
 class Engine:
-    """A connected engine."""
+    """An engine that gistpoint is connected to."""
 
     client: DockerClient
     address: str
@@ -61,8 +61,8 @@ class Address:
 def find_address(environment: Mapping[str, str] | None = None) -> Address:
     """Return the address of the engine that the settings name.
 
-    DOCKER_HOST comes first, then CONTAINER_HOST (Podman's variable), the context, and the usual socket.
-    Raises `EngineError` for invalid TLS settings, and for a context that is missing or can't be read.
+    The order is DOCKER_HOST, CONTAINER_HOST (Podman's variable), the context, and the usual socket. Raises
+    `EngineError` for invalid TLS settings, and for a context that is missing or can't be read.
     """
     import docker.errors
     import docker.tls
@@ -139,7 +139,7 @@ def ignored_limits(info: Mapping[str, object]) -> tuple[str, ...]:
 
 @contextmanager
 def engine_errors(address: str) -> Iterator[None]:
-    """Convert the SDK's exceptions to `EngineError`, or to `EngineLostError` if there was no answer."""
+    """Convert the SDK's exceptions to `EngineError`, or to `EngineLostError` if the engine did not answer."""
     import docker.errors
     import requests
 

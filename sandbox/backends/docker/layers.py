@@ -180,12 +180,15 @@ def _interpreter(environment: Environment, parts: Iterable[RuntimePath]) -> Iter
 
 
 def _is_binary(part: RuntimePath) -> bool:
-    """Whether a part lies in a folder of programs."""
+    """Whether a part is in a folder of programs."""
     return not _BINARIES.isdisjoint(Path(part.path).parts)
 
 
 def _system_entries(parts: Iterable[RuntimePath]) -> Iterator[Entry]:
-    """Yield each part at its path on this machine, but libraries from other places next to the C library."""
+    """Yield each part at its path on this machine.
+
+    Libraries from unusual folders are put next to the C library instead.
+    """
     known = list(parts)
     c_library_folders = [Path(part.path).parent for part in known if "/libc.so" in part.path]
     libraries = next(iter(c_library_folders), Path("/lib"))

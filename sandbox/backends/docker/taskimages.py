@@ -1,8 +1,8 @@
 """Finds the images that tasks name, inspects them, and prepares them for runs by adding a layer.
 
-The content of these images is not trusted. Nothing of it runs on this machine; what has to run in a container
-has no network, sees nothing of this machine, and has no rights except over its own files. Nothing is pulled
-unless the user requests it (decision 78).
+The content of these images is not trusted. None of it runs on this machine; code that has to run in a
+container has no network, sees nothing of this machine, and has no rights except over its own files. Nothing
+is pulled unless the user requests it (decision 78).
 """
 
 from __future__ import annotations
@@ -244,7 +244,7 @@ class Opened:
 
 
 class _Chunks:
-    """A stream of byte strings as a readable file, which may have at most `most` bytes."""
+    """A stream of byte strings as a readable file, which may contain at most `most` bytes."""
 
     def __init__(self, stream: Iterator[bytes], most: int) -> None:
         self._stream = stream
@@ -316,7 +316,7 @@ def prepared_image(engine: Engine, pins: ImagePins) -> str:
 
 
 def report_on(engine: Engine, pins: ImagePins) -> ImageReport:
-    """Return the findings from the preparation of the image, which is prepared now if necessary.
+    """Return the findings from the preparation of the image, after preparing it if necessary.
 
     Raises `EngineError` if the image can't be prepared, or its report can't be read.
     """
