@@ -213,7 +213,7 @@ class Describer:
     """An encoder of the arguments of one recorded call."""
 
     def __init__(self, call: int, is_of_tree: Callable[[Any], bool]) -> None:
-        """`is_of_tree(kind)` is whether a class is of the repository, so that attributes are described."""
+        """`is_of_tree(kind)` returns whether a class is the repository's and its attributes are described."""
         self.call = call
         self.is_of_tree = is_of_tree
         self.attributes = 0

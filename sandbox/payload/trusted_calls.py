@@ -327,7 +327,7 @@ class StubCalls:
                 self.texts.add(text)
 
     def on_audit_event(self, event: str, arguments: tuple[Any, ...]) -> None:
-        """Report, as an audit hook, code that contains an answer's text or that the controls did not run."""
+        """As an audit hook, report code that contains an answer's string or was not run in the controls."""
         if self.reporting:
             return
         if self.in_test:

@@ -1,4 +1,4 @@
-"""Describes a file that no reader recognises, and hints at what would make it readable."""
+"""Describes a file that no reader recognises, with a hint on how to make it readable."""
 
 from __future__ import annotations
 

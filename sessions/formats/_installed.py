@@ -1,6 +1,6 @@
-"""Formats of other packages: whatever their code raises is an error of the file that it reads.
+"""Formats of other packages, whose exceptions become errors of the file being read.
 
-Otherwise one such format would take down the list of all runs.
+Otherwise, one such format would break the list of all runs.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def fault_of_format(loaded: Any) -> str:
 
 
 class InstalledFormat(Format):
-    """A format of another package; `RunFileError` names the package for whatever else its code raises."""
+    """A format of another package; `RunFileError` names the package if its code raises something else."""
 
     def __init__(self, entry: metadata.EntryPoint, loaded: Format) -> None:
         self._entry, self._loaded = entry, loaded
@@ -66,7 +66,7 @@ class InstalledFormat(Format):
 
 Guard = Callable[[Callable[[], Any]], Any]
 _GIVEN: Mapping[str, type[Any]] = {"header": Run, "step": Step, "place": int}
-"""The return types of a reader's methods, by method; only of those that every format has."""
+"""The return types of the reader methods that every format has, by method."""
 
 
 class InstalledReader(RunReader):
@@ -92,7 +92,7 @@ class InstalledReader(RunReader):
             yield item
 
     def header(self) -> Run:
-        """Return the package's header; the class could not be made without this method and the next."""
+        """Return the package's header; this method and the next one are needed to make the class."""
         raise NotImplementedError
 
     def step(self, index: int, raws: Sequence[Raw]) -> Step:
@@ -105,7 +105,10 @@ _END = object()
 
 
 def _checked(given: Any, kind: type[Any]) -> Any:
-    """Return an object of the kind; None at the end. Raises `TypeError` for anything else."""
+    """Return the object if it has the expected type; None at the end.
+
+    Raises `TypeError` for anything else.
+    """
     if given is _END:
         return None
     if not isinstance(given, kind):
@@ -114,7 +117,7 @@ def _checked(given: Any, kind: type[Any]) -> Any:
 
 
 def installed_formats(group: str) -> Iterator[InstalledFormat]:
-    """Yield the formats that packages declare in a group, except those that can't be loaded."""
+    """Yield the formats that packages declare in an entry-point group, except those that can't be loaded."""
     for entry in declared(group):
         try:
             yield InstalledFormat(entry, load(entry, fault_of_format))

@@ -1,9 +1,8 @@
 """aider's `.aider.chat.history.md`: one file with many chats, each of which is a run.
 
-The marks are those of aider's `io.py`: a line of the user's begins with `####`, a notice with `>`, and both
-end with two spaces. A notice of several lines has `>` on its first line and the spaces on its last.
-Everything else is the model's text. A heading of the model's has one blank line before it, a line of the
-user's two.
+The marks are those of aider's `io.py`: a user's line begins with `####`, a notice with `>`, and both end with
+two spaces. A notice of several lines has `>` on its first line and the spaces on its last. Everything else is
+the model's text. A blank line precedes the model's headings, two precede a user's line.
 """
 
 from __future__ import annotations
@@ -48,7 +47,7 @@ _FAILED = re.compile(
 _UNANSWERED = re.compile(r"^litellm\.\w+", re.M)
 _RUNNING = re.compile(r"^Running (.+?)\s*$", re.M)
 _RAN = re.compile(r"(I ran this command:\s*([^\n]+))\n+And got this output:\s*?\n(.*)", re.S)
-"""The output of aider's `/run` and `/test`, and of tests after an edit, which is the user's next request."""
+"""The output of aider's `/run` and `/test`, or of tests after an edit, which is the user's next request."""
 _THOUGHT = re.compile(
     r"(?:^-{9,}\s*\n)?^► \*\*THINKING\*\*\s*\n(.*?)(?:(?:^-{9,}\s*\n)?^► \*\*ANSWER\*\*\s*?$|\Z)", re.M | re.S
 )
@@ -74,7 +73,7 @@ class _Lines:
         if line.startswith(_CHAT):
             self._open = False
             return "chat"
-        # A heading of the model's has one blank line before it, and no spaces at its end.
+        # The model's headings have one blank line before them and no spaces at their ends.
         asks = ends or kind != "reply" or blanks > 1
         if asks and line.startswith("#### "):
             self._open = False
@@ -228,7 +227,7 @@ def _reply(index: int, raws: Sequence[Raw], text: str, notices: str) -> Step:
 
 
 def _tests_in(notices: str) -> dict[str, Json]:
-    """Return the state of a step in which aider ran tests; empty for any other."""
+    """Return the state of a step in which aider ran tests; empty for any other step."""
     tests = [command for command in _RUNNING.findall(notices) if kind_of_command(command) is StepKind.TEST]
     return {"test_run": {"command": tests[0]}} if tests else {}
 
@@ -275,7 +274,7 @@ class _Chat:
     kind: str = "chat"
 
     def learn(self, line: str, following: str) -> None:
-        """Note whether a line is a request or part of a reply; a command to aider itself is neither."""
+        """Record whether a line is a request or part of a reply; a command to aider is neither."""
         fresh = self.lines.begins(line, following, self.kind)
         self.kind = fresh or self.kind
         asks = line.startswith("#### ") and not line.startswith(("#### /", "#### !"))

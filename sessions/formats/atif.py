@@ -189,7 +189,7 @@ def _result(item: dict[str, Json], calls: tuple[RunCall, ...]) -> tuple[Result, 
     extra = as_dict(item.get("extra"))
     identity = as_str(item.get("source_call_id"))
     ours = as_dict(extra.get("gistpoint"))
-    # A result that names no call answers the only call of its step.
+    # A result that names no call belongs to the only call of its step.
     guessed = not identity and len(calls) == 1 and not ours
     identity = as_str(ours["call_id"]) if "call_id" in ours else identity
     duration = as_float(extra.get("duration_ms"))
@@ -300,7 +300,8 @@ class Atif(Format):
 def _embedded(probe: FileProbe, depth: int = 0) -> Iterator[tuple[str, FileProbe]]:
     ends = probe.head + probe.tail
     has_between = probe.blob.size > len(ends)
-    # Scanning each trajectory would take as long as reading it: the key is looked for at its ends.
+    # Scanning a whole trajectory would take as long as reading it, so the key is searched for only at its
+    # ends.
     if depth > _DEEPEST or (depth and b'"subagent_trajectories"' not in ends):
         return
     if has_between and b'"subagent' not in ends:

@@ -37,7 +37,7 @@ _SYSTEM = ("system", "system_prompt")
 """The keys of the system prompt in requests to Anthropic's API, and in Cline's files."""
 
 _HERMES = frozenset(("session_id", "platform", "system_prompt", "tools"))
-"""Keys before the messages of a Hermes session; their values are often longer than the head of a probe."""
+"""Keys before the messages of a Hermes session; their values are often longer than a probed head."""
 
 
 def _is_message(value: Json) -> bool:
@@ -69,8 +69,8 @@ def _in_order(records: Iterator[RawRecord]) -> list[RawRecord]:
         called = places.get(as_str(item.get("call_id"))) if role_of(item) == "tool" else None
         if called is not None:
             return found[::-1] if at < called else found
-    # Without a call and its result, the roles decide: a conversation begins with a request, but may end with
-    # one.
+    # Without a call and its result, the roles decide: a conversation begins with a request and may end
+    # with one.
     replied = [role_of(item) == "assistant" for item in items]
     newest_first = bool(replied) and replied[0] and not replied[-1]
     return found[::-1] if newest_first else found
@@ -241,8 +241,8 @@ class Chat(Format):
 def _conversations(probe: FileProbe) -> Iterator[tuple[str, RawRecord]]:
     """Yield the id and the record of each conversation; a record that can't be decoded counts as one.
 
-    A file of events has conversations in some of its lines only. The others, such as the beginning of a call,
-    have no step and are no runs.
+    A file of events has conversations in some of its lines only. The other lines, such as the beginning of a
+    call, have no steps and are not runs.
     """
     names = RunNames()
     found = array_records(probe.blob, probe.start, None) if probe.array else lines(probe.blob, probe.start)

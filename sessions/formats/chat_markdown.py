@@ -49,7 +49,7 @@ class _Reader(TextReader):
         blank = not line.strip()
         between, self._between = self._between, line.strip() == "---" or (blank and self._between)
         if self._of_cursor:
-            # Cursor fences nothing, but puts a rule between turns.
+            # Cursor uses no fences, but puts a rule between turns.
             begins = between and _CURSOR_TURN.fullmatch(line)
         else:
             begins = not self._fenced and _TURN.fullmatch(line)
@@ -65,7 +65,7 @@ class _Reader(TextReader):
             yield record
 
     def part(self, index: int, number: int, value: Json) -> Json:
-        """Return a turn as an object of speaker, text, thoughts and calls; other text under `head`."""
+        """Return a turn as an object of speaker, text, thoughts and calls; earlier text under `head`."""
         head, _, text = as_str(value).partition("\n")
         turn = _TURN.fullmatch(head) or _CURSOR_TURN.fullmatch(head)
         if turn is None:
@@ -160,7 +160,7 @@ def _tool(match: re.Match[str]) -> dict[str, Json]:
 
 
 class ChatMarkdown(SingleRun):
-    """Recognised by the marks of SpecStory or Cursor at the top."""
+    """Recognised by SpecStory's or Cursor's marks at the top."""
 
     name = "chat-markdown"
     words_in_records = True

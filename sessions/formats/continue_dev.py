@@ -139,7 +139,7 @@ def _reply(index: int, raws: Sequence[Raw], items: list[Record], reply: Record) 
 
 
 def _result(state: Record, texts: dict[str, str]) -> Result | None:
-    """Return a call's result and remove its text from `texts`; None if the call is open without output."""
+    """Return a call's result and remove its text from `texts`; None for an open call without output."""
     identity, status = state.word("toolCallId"), state.word("status")
     sent = texts.pop(identity, "")
     output = joined(texts_of(state.objects("output"), "content"))

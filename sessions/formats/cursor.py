@@ -1,8 +1,7 @@
 """Sessions of Cursor's agent: its transcripts, and its command line's `--output-format stream-json`.
 
-Calls of a transcript have no ids, so results answer the calls in their order. The stream resembles
-Claude Code's, but calls and results are `tool_call` records, and text may be printed in pieces first and
-then whole.
+Calls of a transcript have no ids, so results answer the calls in their order. The stream resembles Claude
+Code's, but calls and results are `tool_call` records, and text may be printed first in pieces and then whole.
 """
 
 from __future__ import annotations
@@ -79,7 +78,7 @@ class _Reader(RunReader):
                 self._reply, self._called = step_count, False
             return self._reply
         if kind == "tool_call":
-            # A call has a record at its beginning and one at its end.
+            # A call has one record at its beginning and one at its end.
             self._called = True
             at = self._calls.get(
                 as_str(record.get("call_id")), step_count if self._reply is None else self._reply
@@ -109,7 +108,7 @@ class _Reader(RunReader):
 
     def _answered_by(self, block: dict[str, Json]) -> int | None:
         known = self._calls.pop(as_str(block.get("tool_use_id")), None)
-        # A result may name a call that the transcript wrote without an id: results are in the order of the
+        # A result may name a call that has no id in the transcript, but results are in the order of the
         # calls.
         return self._waiting.popleft() if known is None and self._waiting else known
 

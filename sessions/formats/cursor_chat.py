@@ -1,4 +1,4 @@
-"""Chats of Cursor's window, as its database contains them: a step for each message with a content."""
+"""Chats of Cursor's window, as its database contains them: a step for each message with content."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from gistpoint.sessions.records.requests import headline
 from gistpoint.sessions.records.values import first_known
 
 _USER = 1
-"""The type of a person's message; that of the model's is 2."""
+"""The type of a person's message; the type of a model's message is 2."""
 
 
 class _Reader(RunReader):
@@ -43,7 +43,7 @@ class _Reader(RunReader):
         self._tally.add_model(bubble.word("modelInfo", "modelName"))
         if bubble.get("type") == _USER:
             self._asked = self._asked or bubble.text("text")
-        # While it works, Cursor stores messages without any content. They need no separate step.
+        # While it works, Cursor stores messages without content, which need no separate steps.
         return step_count if _has_content(bubble) or not step_count else step_count - 1
 
     def header(self) -> Run:

@@ -70,7 +70,7 @@ class _Reader(RunReader):
 def _outcome(scores: Record) -> tuple[bool | None, float | None]:
     """Return a run's outcome as a boolean and as a number, of which at least one is None.
 
-    The outcome is the only score of the run, or the one that has the name of an outcome.
+    The outcome is the only score of the run, or the one whose name denotes an outcome.
     """
     found = {name: value for name, value in scores.members.items() if isinstance(value, bool | int | float)}
     only = first(found, "resolved", "correct", "success", "reward")

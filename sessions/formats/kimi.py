@@ -1,7 +1,7 @@
-"""Sessions of Kimi Code CLI: `wire.jsonl`, the events of an agent, in which a reply comes in pieces.
+"""Sessions of Kimi Code CLI: `wire.jsonl`, the events of an agent, in which a reply arrives in pieces.
 
 A step of the agent's loop is a reply of the model: its thoughts, its text, its calls and their results. Other
-events that change the conversation are separate steps; what only traces requests is a state.
+events that change the conversation are separate steps; events that only trace requests are states.
 """
 
 from __future__ import annotations
@@ -103,7 +103,7 @@ def _tokens(usage: Record) -> Tokens:
 
 
 def _times(records: list[Record], *events: str) -> Iterator[float | None]:
-    """Yield the times of the records of some kinds of events."""
+    """Yield the times of the records of certain event kinds."""
     return (record.time("time") for record in records if record.get("event", "type") in events)
 
 

@@ -59,7 +59,7 @@ _V1_RESULTS = ("ObservationEvent", "UserRejectObservation", "AgentErrorEvent")
 
 
 class EventTurns:
-    """Pairs actions with observations by `cause`, `action_id` or `tool_call_id`, else by their order."""
+    """Pairs actions with observations by `cause`, `action_id` or `tool_call_id`, otherwise by their order."""
 
     def __init__(self) -> None:
         self._by_id: dict[str, int] = {}
@@ -87,7 +87,7 @@ class EventTurns:
         return step_count
 
     def _cause_of(self, event: dict[str, Json]) -> int | None:
-        """Return the step of the action that an observation follows from; None if it is unknown."""
+        """Return the step of the action that caused an observation; None if it is unknown."""
         cause = as_str(event.get("cause"))
         if cause:
             return self._by_id.get(cause)
@@ -135,7 +135,7 @@ def _v0_step(index: int, raws: Sequence[Raw], events: list[dict[str, Json]]) -> 
     answers = [event for event in others if event.has("observation")]
     arguments = _v0_arguments(head)
     calls = _v0_calls(head, name, arguments) if head.has("action") else ()
-    # An observation whose action is not in the file is a separate step, of which it is the result.
+    # An observation whose action is not in the file becomes the result of a separate step.
     observed = [head] if head.has("observation") and name not in _STATE else answers
     pairs = [_v0_result(event, calls) for event in observed if event.word("observation") not in _STATE]
     results = [result for result, _ in pairs]
@@ -197,7 +197,7 @@ def _v0_calls(head: Record, name: str, arguments: Record) -> tuple[RunCall, ...]
     metadata = head.inner("tool_call_metadata")
     wanted = metadata.word("tool_call_id")
     reply = first_in(metadata.get("model_response", "choices")).inner("message")
-    # The provider's reply has the call as the model wrote it; one reply may make several actions.
+    # The provider's reply contains the call as the model wrote it; one reply may lead to several actions.
     made = map(call_of_function, objects(reply.get("tool_calls")))
     own = next((call for call in made if wanted and call.id == wanted), None)
     if own is not None:
@@ -234,7 +234,7 @@ def _v0_kind(name: str, head: Record, calls: tuple[RunCall, ...], index: int) ->
 
 
 def _v0_result(event: Record, calls: tuple[RunCall, ...]) -> tuple[Result, str]:
-    """Return the result in an observation, and its text if that is the diff of an edit; otherwise empty."""
+    """Return an observation's result, and its text if that is the diff of an edit; otherwise ""."""
     code = event.whole("extras", "metadata", "exit_code")
     if code is None:
         code = as_int(event.first("exit_code"))
@@ -336,7 +336,7 @@ def _v1_call(event: Record) -> RunCall:
 def _v1_result(event: Record) -> Result:
     observation = event.inner("observation")
     text = observation.first_text("content", "output") or event.first_text("error", "rejection_reason")
-    # The other two kinds of events report that there is no result: the user refused, or the agent failed.
+    # The other two kinds of events report why there is no result: the user refused, or the agent failed.
     is_error = observation.truth("is_error") if event.get("kind") == "ObservationEvent" else True
     shown = text or dumped(event.get("observation"))
     return Result(event.word("tool_call_id"), shown, is_error, observation.whole("exit_code"))
@@ -353,7 +353,7 @@ class _Reader(RunReader):
         super().__init__(probe)
         self._shape = shape
         self.in_lines = shape == "lines"
-        # Events of version 0 are paired by two short members: the index need not decode the others.
+        # Events of version 0 are paired by two short members, so the index need not decode the others.
         if shape == "array" and "kind" not in as_dict((probe.array or [None])[0]):
             self.light = LightKeys(("id", "cause", "action", "observation"))
         self._id = id
@@ -373,7 +373,7 @@ class _Reader(RunReader):
 
     def place(self, fields: Json, step_count: int) -> int:
         event = as_dict(fields)
-        # Each of these events has the counts of the whole run so far: the last one counts.
+        # Each of these events has the totals of the run so far, so the last one counts.
         if event.get("key") == "stats":
             self._stats = as_dict(as_dict(event.get("value")).get("usage_to_metrics"))
         return self._turns.place(fields, step_count)

@@ -69,7 +69,7 @@ _forced: list[Format] = []
 
 
 def read_as(name: str) -> None:
-    """Read every file as the format with this name from now on; an empty name ends this.
+    """From now on, read every file as the format with this name; an empty name ends this.
 
     Raises `RunFileError` if there is no such format.
     """
@@ -81,7 +81,7 @@ def read_as(name: str) -> None:
 
 
 def forced_format() -> str:
-    """Return the name of the format that all files are read as; empty if it is recognised."""
+    """Return the name of the format that all files are read as; empty if formats are recognised."""
     return _forced[0].name if _forced else ""
 
 
@@ -118,7 +118,7 @@ _MOST_RECOGNISED = 4096
 
 
 def _recognised_by_content(probe: FileProbe) -> Format:
-    # Formats that were certain of earlier files are tried first: the files of a folder mostly have one
+    # Formats that were certain of earlier files are tried first: the files of a folder usually have one
     # format.
     for format in _guessed(probe):
         if _confidence(format, probe) >= 1:
@@ -149,7 +149,7 @@ _certain_before: dict[str, Format] = {}
 
 
 def _guessed(probe: FileProbe) -> Iterator[Format]:
-    """Yield the formats to try first; none once all modules are imported, since trying all is then faster."""
+    """Yield the formats to try first; none if all modules are imported: trying all is then faster."""
     if not _built_in.cache_info().currsize:
         yield from tuple(_certain_before.values())
         yield from _named_in(probe)
@@ -184,8 +184,8 @@ def _confidence(format: Format, probe: FileProbe) -> float:
 def _unless_foreign(probe: FileProbe, format: Format) -> Format:
     """Return `format`, or the installed one that reads a file for which there is no built-in reader.
 
-    Raises `NoRunError` if there is neither. Formats resemble each other: the wrong reader would show an empty
-    run, so such a file is refused by its format's name (decision 48).
+    Raises `NoRunError` if there is neither. A file with no reader is refused, with its format's name, because
+    formats resemble each other and the wrong reader would show an empty run (decision 48).
     """
     kind = foreign_kind(probe)
     # A format of another package may read files for which there is no built-in reader.
@@ -235,7 +235,7 @@ def _has(*keys: str) -> Callable[[FileProbe], bool]:
 
 
 def _begins_line(beginning: str) -> Callable[[FileProbe], bool]:
-    """Return a test for a string in which one of the first lines begins with `beginning`."""
+    """Return a test of whether one of the first lines of a string begins with `beginning`."""
     return lambda probe: f"\n{beginning}" in f"\n{probe.text[:_LONGEST_HEAD]}"
 
 
@@ -280,7 +280,7 @@ def _is_vercel(record: dict[str, Json]) -> bool:
 
 
 def _is_database(*words: bytes) -> Callable[[FileProbe], bool]:
-    """Return a test for an SQLite database whose schema, on its first page, contains all of these words."""
+    """Return a test of whether a file is an SQLite database whose first page contains all of these words."""
     return lambda probe: (
         probe.head.startswith(b"SQLite format 3\0") and all(word in probe.head for word in words)
     )

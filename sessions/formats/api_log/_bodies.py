@@ -1,4 +1,4 @@
-"""Finds requests to model APIs and their replies in logged exchanges, be they objects, strings or streams."""
+"""Finds requests to model APIs and their replies in logged exchanges: objects, strings or streams."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ def _found(value: Json, is_one: Callable[[dict[str, Json]], bool], depth: int) -
 
 
 def streamed(text: str) -> dict[str, Json]:
-    """Return the reply that the server-sent events in a string make up; empty if there are none."""
+    """Return the reply assembled from the server-sent events in a string; empty if there are none."""
     if "data:" not in text:
         return {}
     whole: dict[str, Json] = {}
@@ -159,7 +159,7 @@ def _add_to_message(whole: dict[str, Json], kind: str, event: dict[str, Json]) -
                     known = block.get(key)
                     block[key] = (known if isinstance(known, str) else "") + as_str(delta[source])
         case "content_block_stop":
-            # The arguments of a call come as pieces of JSON, which can be parsed only when all have arrived.
+            # The arguments of a call arrive as pieces of JSON, which can be parsed only together.
             written = block.get("input")
             parsed = parsed_object(written) if isinstance(written, str) else None
             if parsed is not None:
@@ -200,7 +200,7 @@ def _add_to_call(calls: list[Json], piece: dict[str, Json]) -> None:
 
 
 def message_of(reply: dict[str, Json]) -> dict[str, Json]:
-    """Return a reply as a message with its model and usage; empty if it is an error or has another form."""
+    """Return a reply as a message with its model and usage; empty for an error or any other form."""
     record = Record(reply)
     for choice in record.objects("choices")[:1]:
         own_members = {**record.kept("id", "model", "usage"), "finish_reason": choice.get("finish_reason")}
@@ -217,7 +217,7 @@ def messages_in(request: dict[str, Json]) -> list[dict[str, Json]]:
 
 
 def system_of(request: dict[str, Json]) -> Json:
-    """Return the system prompt that a request has next to its messages; None or empty without one."""
+    """Return the system prompt that a request has next to its messages; None or empty if there is none."""
     return request.get("system") or request.get("instructions")
 
 
@@ -234,11 +234,11 @@ class Conversations:
         self._replies: dict[str, int] = {}
 
     def place(self, request: dict[str, Json], reply: dict[str, Json]) -> tuple[int, int]:
-        """Return the conversation's number, from 0, and how many messages of a request are known already."""
+        """Return the conversation's number, from 0, and how many messages of a request are already known."""
         messages = messages_in(request)
         states = list(_states(messages))
-        # A request to OpenAI's Responses API can name the response that it continues; then it repeats no
-        # earlier messages.
+        # A request to OpenAI's Responses API can name the response that it continues; in that case it
+        # repeats no earlier messages.
         before = self._replies.get(as_str(request.get("previous_response_id")))
         conversation, start = self._continued(messages, states) if before is None else (before, 0)
         if conversation is None:
@@ -281,7 +281,7 @@ def _first_reply(messages: list[dict[str, Json]]) -> dict[str, Json]:
 
 
 def _mark(message: dict[str, Json]) -> str:
-    """Return what identifies a reply: the id of its first call, else its first text, up to 200 characters."""
+    """Return a reply's identifier: its first call's id, otherwise up to 200 characters of its first text."""
     pieces = list(map(Record, _pieces(message)))
     calls = of_type(pieces, "tool_use", "function", "function_call", "custom_tool_call")
     if calls:
@@ -301,7 +301,7 @@ def _pieces(message: dict[str, Json]) -> Iterator[dict[str, Json]]:
 
 
 def _states(messages: list[dict[str, Json]]) -> Iterator[int]:
-    """Yield for each message a hash of all messages up to it, without the marks of a cache."""
+    """Yield for each message a hash of all messages up to it, without cache markers."""
     # Chained: equal hashes mean that all messages up to there are equal.
     state = 0
     for message in messages:

@@ -1,7 +1,7 @@
 """Logs of requests to model APIs with their replies: lines, arrays, HAR files, cassettes, batch results.
 
-Each request repeats its conversation, so that an exchange adds only the new messages of its request, and its
-reply. Exchanges that do not continue each other, such as those that only find a title, are separate runs.
+Each request repeats its conversation, so an exchange adds only its request's new messages and its reply.
+Exchanges that do not continue each other, such as a request for a title, are separate runs.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ class _Reader(DividedReader):
             )
 
     def exchanges(self) -> Iterator[tuple[RawRecord, int, int]]:
-        """Yield every record, its conversation, and how many messages of its request are known already.
+        """Yield every record, its conversation, and how many messages of its request are already known.
 
         Conversations count from 1; a record without a request or a reply has 0.
         """
@@ -148,7 +148,7 @@ class _Reader(DividedReader):
 
     def load(self, blob: Blob, start: int, end: int) -> tuple[Json, str]:
         value, damage = super().load(blob, start, end)
-        # A body may be JSON within a string, which can only be parsed if the text is not cut.
+        # A body may be JSON within a string, which can be parsed only if the string is complete.
         if not damage and end - start > limits.LONG_RECORD:
             whole = parsed_object(blob.read(start, end - start).decode("utf-8", "replace"))
             value = value if whole is None or is_deep(whole) else whole

@@ -1,1 +1,1 @@
-"""Results of benchmarks and rows of data sets, each file with several runs, and the logs of their trials."""
+"""Benchmark results and data-set rows, in files with several runs, and the logs of benchmark trials."""

@@ -1,4 +1,4 @@
-"""Trajectories in the standard form of the Agent Data Protocol, each a run.
+"""Trajectories in the standard form of the Agent Data Protocol, each of which is a run.
 
 The form is defined in `schema/` of neulab/agent-data-protocol: a trajectory is a list of actions (of an API,
 of code, or a message) and observations (text, a web page, an image). Here, an action becomes a chat message
@@ -136,7 +136,7 @@ def _is_trajectory(row: Mapping[str, Json]) -> bool:
 
 
 def _header(row: Row, id: str) -> Run:
-    """Return the header of a trajectory, made from the details, whose values are often all text."""
+    """Return the header of a trajectory, made from the details, whose values are often all strings."""
     details = as_dict(row.member("details"))
     run = row_header("agent-data", as_str(row.member("schema_version")), {n: details.get(n) for n in HEADER})
     own = {name: value for name, value in details.items() if name not in HEADER}

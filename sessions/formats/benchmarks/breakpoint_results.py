@@ -87,7 +87,7 @@ class _Reader(RunReader):
 
     def _calls(self) -> Iterator[RawRecord]:
         yield from elements_below(Scanner(self.probe.blob), ("metadata", "tool_usage"))
-        # The step of the verdict is made of the whole line; it follows the calls within it.
+        # The step of the verdict contains the whole line, and follows the line's calls.
         yield RawRecord(0, self.probe.blob.size, None)
 
     def header(self) -> Run:

@@ -1,8 +1,8 @@
 """Rows of data sets, each a run: SWE-smith, SWE-Gym, nebius, SWE-rebench, R2E-Gym, and ShareGPT's form.
 
-The messages of a row are a list, or a string with the list as JSON. Calls are recorded as such, or
-they are in the text of a reply: as functions in XML, as JSON between `<tool_call>` tags, or as SWE-agent's
-commands in its last block between fences. LLaMA-Factory's rows name the sender of a call `function_call`.
+The messages of a row are a list, or a string with the list as JSON. Calls are recorded separately or within
+the text of a reply: as functions in XML, as JSON between `<tool_call>` tags, or as SWE-agent's commands in
+its last block between fences. LLaMA-Factory's rows name the sender of a call `function_call`.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ _MARKS = frozenset(
         _STEPS,
     )
 )
-"""Members of which a data set's row has at least one, while a mere conversation has none."""
+"""Members of which a data set's row has at least one, and a mere conversation has none."""
 _NAMES = ("instance_id", "id", "task_id", "traj_id", "trajectory_id", "docker_image")
 _ROLES = {
     "ai": "assistant",
@@ -126,7 +126,7 @@ def _message(value: Json) -> Json:
 
 
 def _written_calls(content: Json) -> list[Json]:
-    """Return the calls that are the whole content of a message, an object or a list in JSON; else empty."""
+    """Return the calls if they are a message's whole content (an object or list in JSON); otherwise empty."""
     value = decoded_text(content) if isinstance(content, str) else content
     calls: list[Json] = value if isinstance(value, list) else [value]
     return calls if all(as_str(as_dict(call).get("name")) for call in calls) else []
@@ -160,7 +160,7 @@ def _protocol(fields: Mapping[str, Json], key: str) -> Protocol:
         return "functions"
     if any("<tool_call>" in text for text in texts):
         return "tags"
-    # SWE-agent's replies end with the command; in a conversation of people a code block may be anywhere.
+    # SWE-agent's replies end with the command; in a conversation with people, a code block may be anywhere.
     fenced = sum(text.rstrip().endswith("```") for text in texts)
     is_fenced = 2 * fenced > len(texts)
     return "fences" if is_fenced and _MARKS & fields.keys() else "text"

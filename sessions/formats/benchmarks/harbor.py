@@ -1,8 +1,8 @@
-"""Reads a Harbor trial, a folder with the agent's transcript in any known format and the verifier's outcome.
+"""Reads a Harbor trial: a folder with the agent's transcript in any known format and the verifier's outcome.
 
 `result.json` records the outcome of the trial. The transcript is the first file below `agent` that a reader
-recognises; ATIF is tried before the agent's own logs. The whole folder is one run (decision 103). Other
-agents that the agent started are separate runs of the trial, `TRIAL#ID`.
+recognises; ATIF is tried before the agent's own logs. The whole folder is one run (decision 103). Each agent
+that the agent started is a separate run of the trial, `TRIAL#ID`.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class _Reader(RunReader):
         self._transcript = FileProbe(probe.blob)
         self._shown_id = ""
         of_agent = [part for part in probe.parts[1:] if part.name.startswith("agent/")]
-        # Each agent names its transcript differently: it is the first file that a reader recognises.
+        # Each agent names its transcript differently, so the first file that a reader recognises counts.
         opened = any(map(self._open, of_agent[:_MOST_TRIED]))
         if not opened and any(part.name.startswith("agent/") for part in probe.parts):
             self.warnings.append("No file that the agent left is in a format that is known here.")
@@ -110,7 +110,7 @@ class _Reader(RunReader):
         return None
 
     def _linked(self, links: Sequence[str]) -> tuple[str, ...]:
-        """Return links in which those to other files of the trial are replaced by the runs' ids, as `#ID`."""
+        """Return links after replacing those to other files of the trial with the runs' ids, as `#ID`."""
         return tuple(map(self._target, links))
 
     def _target(self, link: str) -> str:
@@ -136,7 +136,7 @@ class _Reader(RunReader):
         if name is None and self._inner is not None:
             return self._inner.place(fields, step_count)
         own = as_str(name)
-        # Files of the verifier join the step of its outcome.
+        # The verifier's files join the step of its outcome.
         joins = own.startswith("verifier/") and bool(self._own_steps)
         at = next(iter(self._own_steps)) if joins else step_count
         self._own_steps.setdefault(at, []).append(own)
@@ -200,7 +200,7 @@ class _Reader(RunReader):
             tokens=tokens or run.tokens,
             cost=first_known((cost, run.cost)),
             started=first_known((begun, run.started)),
-            # The duration of the agent; the whole trial also built the task's container.
+            # The agent's duration; that of the trial includes building the task's container.
             duration_s=_lasted(result.inner("agent_execution")) or _lasted(result) or run.duration_s,
         )
         if reward is None:
@@ -256,7 +256,7 @@ def _rewards(result: Record) -> dict[str, Json]:
 
 
 def _reward(result: dict[str, Json]) -> float | None:
-    """Return the reward named `reward` or `overall`, else the only one; None if there are none or several."""
+    """Return the reward named `reward` or `overall`, otherwise the only one; None if none is clear."""
     rewards = Record(_rewards(Record(result)))
     named = as_float(rewards.first("reward", "overall"))
     if named is not None or rewards.has("reward"):

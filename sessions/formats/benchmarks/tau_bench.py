@@ -1,6 +1,6 @@
 """Results of tau-bench and tau2-bench: each trial of a task is a run, in which agent and user may call tools.
 
-In tau2's voice mode a run is a list of ticks, in which both may speak at once: a turn lasts until the other
+In tau2's voice mode, a run is a list of ticks, in which both may speak at once; a turn lasts until the other
 side speaks.
 """
 
@@ -42,7 +42,7 @@ _POLICY = re.compile(r"#+ (\w+) agent policy\b", re.IGNORECASE)
 
 
 def shape_of(probe: FileProbe) -> Shape | None:
-    """Return the arrangement of the runs in the file; None if it is of neither benchmark."""
+    """Return the arrangement of the runs in the file; None if the file is from neither benchmark."""
     whole, opening = Record(probe.object), probe.opening
     if whole.has(_SIMULATIONS) and whole.has("info", "tasks"):
         return "results"
@@ -157,7 +157,7 @@ def _voiced_step(index: int, raws: Sequence[Raw]) -> Step:
         for side in _SIDES:
             calls += map(call_of_function, objects(tick.get(f"{side}_tool_calls")))
             results += map(_tool_result, tick.objects(f"{side}_tool_results"))
-    # In a voice dialogue, both may speak at once: each tick has the words of either.
+    # In a voice dialogue, both may speak at once: each tick has the words of both.
     overlap = f"[{other}, at the same time] {spoken[other]}" if who and spoken[other].strip() else ""
     actor = {"agent": Actor.AGENT, "user": Actor.USER}.get(who, Actor.ENVIRONMENT)
     return (

@@ -1,7 +1,7 @@
 """Results of Terminal-Bench: a run's trials, or a trial's folder with the logs of its agent and its tests.
 
-The steps of the harness's own agents are recorded in `agent-logs/episode-N`; for other agents, only what the
-terminal showed is recorded.
+The steps of the harness's own agents are recorded in `agent-logs/episode-N`; for other agents, only the
+terminal's output is recorded.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ class _Reader(DividedReader):
             record = RawRecord(0, part.size, {"part": _part(part.name), "file": part.name}, "", member)
             if not part.size or part.name == _SETTINGS:
                 continue
-            # The output of the tests joins the score, which follows all that the agent did.
+            # The output of the tests joins the step of the score, which comes after all of the agent's steps.
             if _part(part.name) == "tests":
                 later.append(record)
             else:
@@ -158,7 +158,7 @@ def _verdict(trial: dict[str, Json]) -> str:
 
 
 def _episode(index: int, raws: Sequence[Raw], name: str) -> Step:
-    """Return the step of one reply by the harness's own agent, with what the terminal showed afterwards."""
+    """Return the step of one reply by the harness's own agent, with the terminal's output afterwards."""
     text = as_str(raws[0].value)
     answer = _json_in(text)
     commands = [as_text(first(item, "keystrokes", "command")) for item in objects(answer.get("commands"))]

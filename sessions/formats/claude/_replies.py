@@ -1,4 +1,4 @@
-"""Makes steps of Claude Code's replies, in sessions and in printed output, with their calls' results."""
+"""Makes steps from Claude Code's replies, in sessions or printed output, with the results of their calls."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def reply_step(index: int, raws: Sequence[Raw], records: list[Record]) -> Step:
     parts = merged(parts_of_message(message.get("content")) for message in messages)
     calls, results = tuple(parts.calls), parts.results
     edits: list[FileEdit] = []
-    # The program records more of a result for itself than it sends to the model.
+    # The program records more of a result than it sends to the model.
     known = [answer.inner("toolUseResult") for answer in answers]
     for answer, outcome in zip(answers, known, strict=True):
         results += _results(answer)
@@ -79,7 +79,7 @@ def _results(record: Record) -> list[Result]:
 
 
 def _diff(outcome: Record) -> str:
-    """Return a recorded `structuredPatch` as a unified diff; empty without one."""
+    """Return a recorded `structuredPatch` as a unified diff; empty if there is none."""
     path = outcome.word("filePath")
     hunks = outcome.objects("structuredPatch")
     if not path or not hunks:

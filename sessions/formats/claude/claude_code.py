@@ -1,6 +1,6 @@
 """Reads Claude Code sessions.
 
-Each line is a record. A reply takes several records, and each side agent has its own file.
+Each line is a record. A reply consists of several records, and each side agent has a separate file.
 """
 
 from __future__ import annotations
@@ -95,8 +95,7 @@ class _Reader(RunReader):
     def _note_calls(self, blocks: list[dict[str, Json]], step: int) -> None:
         for block in blocks:
             call = as_str(block.get("id"))
-            # A call without an id can't be answered; under "" it would take any user text as its
-            # answer.
+            # A call without an id can't be answered; the id "" would match any text of the user.
             if block.get("type") == "tool_use" and call:
                 self._steps[call] = self._open_calls[call] = step
 
@@ -148,7 +147,7 @@ class _Reader(RunReader):
 
     @property
     def _agent(self) -> str:
-        """The side agent whose session this file is; empty for the main session."""
+        """Return the side agent whose session this file contains; empty for the main session."""
         return as_str(self._seen.get("agentId"))
 
     @property
@@ -240,7 +239,7 @@ def _of_user(index: int, record: Record, parts: Parts) -> _Shown:
 
 def _attached(attachment: Record, text: str) -> _Shown:
     if attachment.get("type") == "queued_command":
-        # What the user types while the model works is recorded as an attachment to the model's next request.
+        # Input while the model works is recorded as an attachment to the model's next request.
         return Actor.USER, StepKind.MESSAGE, parts_of_message(attachment.get("prompt")).text
     failed = attachment.word("type").endswith("_error")
     return Actor.SYSTEM, StepKind.ERROR if failed else StepKind.STATE, text

@@ -95,7 +95,7 @@ class _Reader(RunReader):
 
     def _own(self, records: Iterable[RawRecord]) -> Iterator[RawRecord]:
         for record in records:
-            # A damaged record names no agent: the main thread shows it.
+            # A damaged record names no agent, so the main thread shows it.
             agent = "" if record.damage else _agent_of(record.fields)
             if agent == self._agent:
                 yield record
@@ -127,7 +127,7 @@ class _Reader(RunReader):
         return self._replies.setdefault(name, step_count) if name else step_count
 
     def _of_event(self, event: dict[str, Json], step_count: int) -> int:
-        """Return the step of one piece of a reply, which is that of the message named by the first piece."""
+        """Return the step of one piece of a reply: that of the message that the first piece names."""
         if event.get("type") == "message_start" or self._streamed < 0:
             self._streamed = self._of_reply(as_str(as_dict(event.get("message")).get("id")), step_count)
         return self._streamed
@@ -207,7 +207,7 @@ def _as_in_session(record: Record) -> Record:
 
 
 def _spent(result: Record) -> Tokens:
-    """Return the tokens of a run, including those of side agents if tokens are counted per model."""
+    """Return the tokens of a run, including those of side agents if tokens are counted by model."""
     models = [Record(usage) for usage in result.inner("modelUsage").members.values()]
     if not models:
         return tokens_of(result.inner("usage"))

@@ -1,1 +1,1 @@
-"""Cline and Roo Code: the conversation of a task, and what their window showed of it."""
+"""Cline and Roo Code: the conversation of a task, and the part that their window showed."""

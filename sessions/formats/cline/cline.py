@@ -1,4 +1,4 @@
-"""Conversations of Cline and Roo Code: messages of Anthropic's API, whose calls and results may be text.
+"""Conversations of Cline and Roo Code: messages of Anthropic's API, with calls and results perhaps as text.
 
 A reply may make its calls as XML in its text. The user's next message then answers with parts that begin with
 `[TOOL for '…'] Result:`, in the order of the calls. See `content.ts` of Cline.
@@ -175,7 +175,7 @@ def _model(message: Record) -> str:
 
 
 def _is_environment(text: str) -> bool:
-    """Whether a string is what Cline adds to a user's message: open files, the time, the mode."""
+    """Whether a string is Cline's addition to a user's message: open files, the time, the mode."""
     return _ENVIRONMENT_TAG in text[:40]
 
 
@@ -201,7 +201,7 @@ def _reply(index: int, raws: Sequence[Raw], messages: list[Record]) -> Step:
     derived = {"kind"}
     calls = parts.calls
     if not calls:
-        # Models that can't call tools are instructed to write a call as XML into their text.
+        # Models that can't call tools are instructed to write calls as XML in their text.
         calls = [
             _written(match, f"{index}.{number}") for number, match in enumerate(_CALL.finditer(parts.text), 1)
         ]
@@ -254,7 +254,7 @@ def _result(block: Record) -> Result:
 
 
 def _results_in_text(message: dict[str, Json], calls: list[RunCall]) -> list[Result]:
-    """Return the results in a message's text; other user text becomes a result without a call."""
+    """Return the results in a message's text; other text of the user becomes a result without a call."""
     results: list[Result] = []
     for text in _texts(message):
         match = _RESULT.match(text)
@@ -266,7 +266,7 @@ def _results_in_text(message: dict[str, Json], calls: list[RunCall]) -> list[Res
         elif _is_environment(text):
             continue
         elif results and results[-1].call_id:
-            # The heading of a result is a separate part: the result is in the parts after it.
+            # The heading of a result is a separate part; the result is in the parts after it.
             failed = True if _FAILED.match(text) else results[-1].is_error
             results[-1] = replace(results[-1], text=joined([results[-1].text, text]), is_error=failed)
         else:

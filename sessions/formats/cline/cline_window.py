@@ -1,8 +1,8 @@
 """The messages that Cline's or Roo Code's window showed (`ui_messages.json`), if the conversation is missing.
 
-Each record is a statement or a question. A request to the model begins a reply, to which everything belongs
-until the user speaks: thoughts, text, calls and their results. What a call returned, such as the content of
-a file, is often only in the next request: that part of the request belongs to the reply before. See
+Each record is a statement or a question. A request to the model begins a reply, which includes everything
+until the user speaks: thoughts, text, calls and their results. The result of a call, such as the content of a
+file, is often only in the next request: that part of the request belongs to the preceding reply. See
 `ExtensionMessage.ts` of Cline.
 """
 
@@ -56,18 +56,18 @@ _TEXTS = frozenset(
 )
 _BEGINNING = _CALLS | (_TEXTS - {"task_progress"}) | {"reasoning"}
 _SENT_BACK = "sent_back"
-"""Our name for the part of a request that contains the results of the reply before."""
+"""Our name for the part of a request that contains the results of the preceding reply."""
 _RESULT = re.compile(r"^\[(\w{1,60})(?: for '([^\n]{0,1000})')?\] Result:[ \t]*\n?", re.M)
-"""The heading of a result in a request, with the tool and what it was called for."""
+"""The heading of a result in a request, with the tool and the subject of its call."""
 _SURROUNDINGS = re.compile(r"^<environment_details>$.*", re.M | re.S)
 _ANSWERS = frozenset({"attempt_completion", "ask_followup_question", "plan_mode_respond", "new_task"})
-"""Tools whose results are messages of the user, which have a separate record."""
+"""Tools whose results are messages of the user, which have separate records."""
 _READING = ("list", "search", "web", "codebase", "fetch")
 """The prefixes of tool names whose `content` is their result, not an argument."""
 
 
 class _SentBack(NamedTuple):
-    """A result in a request: the tool, what the tool was called for, and the result."""
+    """A result in a request: the tool, the subject of its call, and the result."""
 
     tool: str
     subject: str
@@ -201,7 +201,7 @@ def _add_sent_back(results: list[Result], calls: list[RunCall], sent: _SentBack)
 
 
 def _is_about(call: RunCall, subject: str) -> bool:
-    """Whether a result that was sent for `subject`, a path or a command, is one of this call."""
+    """Whether a result that was sent for `subject`, a path or a command, belongs to this call."""
     values = [value for value in (call.parsed or {}).values() if isinstance(value, str) and value]
     # The window shows paths within the workspace; a request has them as the model wrote them.
     wanted = subject.replace("\\", "/")
@@ -238,7 +238,7 @@ def _reply(index: int, raws: Sequence[Raw], records: list[Record]) -> Step:
             index, raws, Actor.AGENT, StepKind.ERROR if broken and not made else kind_of(made), "reply"
         )
         .thought(*texts_of(_of_kind(records, "reasoning"), "text"))
-        # The window shows text again when the reply is complete.
+        # The window shows the text again when the reply is complete.
         .text(*dict.fromkeys([*texts, broken]))
         .calls(made)
         .results(results)
@@ -257,7 +257,7 @@ def _reply(index: int, raws: Sequence[Raw], records: list[Record]) -> Step:
 
 
 def _add_output(results: list[Result], identity: str, text: str) -> None:
-    # A command's output is recorded as it comes: each record has the next lines.
+    # A command's output is recorded as it arrives: each record has the next lines.
     if results and results[-1].call_id == identity:
         results[-1] = Result(identity, f"{results[-1].text}\n{text}")
     else:
@@ -269,7 +269,7 @@ def _call(record: Record, identity: str) -> tuple[RunCall, str]:
     kind, inner = _kind(record), record.inner("text")
     if kind == "command" or not inner:
         name = "execute_command" if kind == "command" else kind
-        # A command that needs the user's consent ends with a mark of the window.
+        # A command that needs the user's consent ends with a mark by the window.
         arguments: dict[str, Json] = {"command": record.text("text").removesuffix("REQ_APP")}
         return RunCall(identity, name, compact(arguments), arguments), ""
     name = inner.first_word("tool", "toolName", "action") or kind

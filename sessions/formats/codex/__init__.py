@@ -1,1 +1,1 @@
-"""Codex CLI: its sessions, and what its command line prints."""
+"""Codex CLI: its sessions, and the output of its command line."""

@@ -71,7 +71,7 @@ def item_type(item: dict[str, Json]) -> str:
 
 
 def is_of_model(envelope: str, kind: str, payload: dict[str, Json]) -> bool:
-    """Whether a record contains text or calls of the model."""
+    """Whether a record contains the model's text or calls."""
     if envelope == "response_item":
         return (
             kind == "reasoning" or is_call(kind) or (kind == "message" and payload.get("role") == "assistant")

@@ -151,7 +151,7 @@ class _Reply:
             _add_text(self.thoughts, thought_text(payload))
         elif kind == "message":
             _add_text(self.texts, as_text(payload.get("content")))
-        # An event may have added the call already: the item has it as the model wrote it.
+        # An event may already have added the call, but only the item has it as the model wrote it.
         elif is_call(kind):
             call = call_of_function(payload)
             known = next((at for at, other in enumerate(self.calls) if call.id and other.id == call.id), None)
@@ -172,7 +172,7 @@ class _Reply:
             code, spent = facts.whole("exit_code"), facts.number("duration_seconds")
             return Result(call_id(payload), inner.text("output"), None, code, spent)
         text = as_text(output)
-        # Later versions write the exit code and the duration as words above the output.
+        # Later versions write the exit code and the duration as text above the output.
         code_line, wall_line = _EXIT.search(text[:_HEAD]), _WALL.search(text[:_HEAD])
         self.derived |= {"results.returncode"} if code_line else set()
         reports_failure = inner.get("success") is False or inner.get("isError") is True
@@ -195,7 +195,7 @@ class _Reply:
 
     def _count(self, info: dict[str, Json]) -> None:
         total = info.get("total_token_usage")
-        # A total that occurred earlier is the same count, written again.
+        # A total that occurred earlier is a repetition of the same count.
         if isinstance(total, dict) and total not in self._counted:
             self._counted.append(total)
             self.tokens += tokens_of(as_dict(info.get("last_token_usage")))
@@ -235,7 +235,7 @@ class _Reply:
         return any(call.id == identity for call in self.calls)
 
     def _same_command(self, report: dict[str, Json]) -> bool:
-        """Give a report's result to another call with its command or query; return whether there is one."""
+        """Add a report's result to another call with its command or query; return whether there is one."""
         record = Record(report)
         query = record.word("query")
         searched = next(
@@ -343,7 +343,7 @@ _Shown: TypeAlias = tuple[Actor, StepKind, str]
 
 
 def other_step(index: int, raws: Sequence[Raw], records: list[_CodexRecord]) -> Step:
-    """Return the step of records that are not the model's."""
+    """Return the step of records that the model did not write."""
     envelope, kind, payload, whole = records[0]
     links: dict[str, None] = {}
     for _, _, one, _ in records:

@@ -82,7 +82,7 @@ class _Placing:
         if envelope == "state" and payload.keys() == {"record_type"}:
             return max(self._last, 0)
         if envelope == "compacted" and self._reply is not None and self._empty:
-            # If only the tokens of a reply were counted, it is the reply that condensed the context.
+            # A reply of which only the tokens were counted is the one that condensed the context.
             step, self._reply = self._reply, None
             return step
         if envelope in ("turn_context", "world_state"):
@@ -169,7 +169,7 @@ class _Placing:
         return step
 
     def _of_reply(self, count: int, *, goes_on: bool = False) -> int:
-        """Return the reply's step; a new one if none is open or its calls were answered, unless `goes_on`."""
+        """Return the reply's step; a new one if none is open or (unless `goes_on`) it was answered."""
         if self._reply is None or (self._answered and not goes_on):
             self._reply, self._empty, self._counted_first = count, True, False
         self._answered = False

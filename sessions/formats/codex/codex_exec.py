@@ -1,7 +1,7 @@
 """The output of `codex exec --json`: one event per line, where one item is both a call and its result.
 
-The item is written when the call begins and when it ends, and a to-do list also when it changes. There is no
-prompt, time, model or cost.
+The item is written when the call begins and when it ends; a to-do list is also written when it changes.
+Prompts, times, models and costs are not recorded.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ class _Reader(RunReader):
             return step_count
         identity = item.word("id") or Record(fields).word("item_id")
         known = self._items.get(identity)
-        # An update of the to-do list is a separate change, though its item is the same.
+        # Each update of the to-do list is a separate change, although the item is the same.
         changes_plan = kind == "todo_list" and event == "item.updated"
         if known is not None and not changes_plan:
             self._answered = self._answered or _ends_a_call(event, kind)
@@ -91,7 +91,7 @@ class _Reader(RunReader):
         self._thread = self._thread or as_str(record.get("thread_id"))
         self._reply = None
         if event == "turn.started":
-            self._items.clear()  # the ids of items begin again with each turn
+            self._items.clear()  # the ids of items start again with each turn
         if event.startswith("turn.") or event == "error":
             self._ended = "" if event == "turn.started" else event
             self._usage = as_dict(record.get("usage")) or self._usage
@@ -137,7 +137,7 @@ def _reply(index: int, raws: Sequence[Raw]) -> Step:
 
 
 def _items(raws: Sequence[Raw]) -> dict[str, tuple[str, Record]]:
-    """Return each item's last event and the item, by the item's id; a last event repeats the whole item."""
+    """Return each item's last event, which repeats the whole item, and the item, by the item's id."""
     items: dict[str, tuple[str, Record]] = {}
     for raw in raws:
         event, kind, item = _parts(raw.value)
@@ -164,7 +164,7 @@ def _written(arguments: Json) -> tuple[str, dict[str, Json] | None]:
 
 
 def _result(event: str, item: Record) -> Result | None:
-    """Return the result of a call; None for other items, and for a call that has no output so far."""
+    """Return the result of a call; None for other items, and for a call without output so far."""
     kind, status, failure = item.word("type"), item.word("status"), item.get("error")
     if kind in _TEXT_ITEMS:
         return None
@@ -199,7 +199,7 @@ def _other(index: int, raws: Sequence[Raw], event: str, record: Record, item: Re
     return (
         StepBuilder(index, raws, Actor.SYSTEM, kind, event)
         .text(record.text("message"), failure, item.text("message"), record.text("thread_id"))
-        # Codex adds up the tokens from turn to turn: the last count is that of the run.
+        # Codex adds the tokens up from turn to turn, so the last count is that of the run.
         .spent(tokens_of(record.inner("usage").members))
         .flag_if(kind is StepKind.ERROR, "error")
         .derived("kind")

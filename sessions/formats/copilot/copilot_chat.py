@@ -1,7 +1,7 @@
 """Reads chats of GitHub Copilot in VS Code, exported or stored: requests with several rounds of replies.
 
-The format is that of VS Code's `chatModel.ts`. A request has its calls twice, with different ids: in
-`response` as the window showed them, and in `result.metadata.toolCallRounds` as the model made them; the
+The format is that of VS Code's `chatModel.ts`. A request contains its calls twice, with different ids: in
+`response` as the window showed them, and in `result.metadata.toolCallRounds` as the model made them. The
 latter is missing while a request runs.
 """
 
@@ -99,7 +99,7 @@ class _Reader(DividedReader):
             case "round":
                 return _one_round(request, number, last)
         facts = Record(_remaining_members(request, False) if last else {"modelId": request.get("modelId")})
-        group = next(islice(_groups(request), number, None), [])  # a record that is not a request has none
+        group = next(islice(_groups(request), number, None), [])  # only requests have rounds
         return {**facts.members, "response": [*group, *facts.items("response")]}
 
     def step(self, index: int, raws: Sequence[Raw]) -> Step:
@@ -198,7 +198,7 @@ def _remaining_members(request: Record, rounds: bool) -> dict[str, Json]:
     response: list[Json] = [part.members for part in parts if _is_quiet(part)]
     if rounds:
         others.pop("toolCallResults", None)
-        # The response that the window showed repeats the text of the rounds.
+        # The response in the window repeats the text of the rounds.
         whole = "\n".join(texts_of(shown, "response"))
         response = [_without_text(part, whole) for part in parts]
     result = request.inner("result").without("metadata", "errorDetails")
@@ -255,7 +255,7 @@ def _message(request: Record) -> str:
 
 
 def _tokens(request: Record) -> Tokens:
-    # The place of the counts depends on the version of the extension; the outermost ones are the latest.
+    # The location of the counts depends on the extension's version; the newest versions put them outermost.
     counts = Record(
         {**_metadata(request).members, **request.inner("result", "usage").members, **request.members}
     )
@@ -385,7 +385,7 @@ def _outcome(part: Record) -> Result:
     """Return the result of a call as the window showed it."""
     output = part.text("toolSpecificData", "terminalCommandOutput", "text")
     details = part.get("resultDetails")
-    # Some recordings have the output's parts alone, without the object around them.
+    # Some recordings contain only the output's parts, without the enclosing object.
     listed = joined(texts_of(records_in(details), "value")) if isinstance(details, list) else ""
     output = output or listed or as_text(Record(details).first("output"))
     code = part.whole("toolSpecificData", "terminalCommandState", "exitCode")
@@ -471,13 +471,13 @@ class CopilotChat(SingleRun):
 
 
 def _is_log(probe: FileProbe) -> bool:
-    """Whether a session is a log of changes: its first line is a whole state, each other line a change."""
+    """Whether a session is a log of changes: a whole state in its first line, and a change in each other."""
     first_line = (probe.lines or [{}])[0]
     return as_int(first_line.get("kind")) == 0 and isinstance(first_line.get("v"), dict)
 
 
 class _Replayed:
-    """The session that a log of changes results in, as one JSON document; replayed when it is first read."""
+    """The session that results from a log of changes, as one JSON document; replayed at the first read."""
 
     name = ""
 
@@ -527,7 +527,7 @@ def _apply(state: Json, change: dict[str, Json]) -> None:
 
 
 def _put(holder: Json, key: Json, values: list[Json]) -> None:
-    """Set a member, or remove it if `values` is empty; do nothing if the holder has no such place."""
+    """Set a member, or remove it if `values` is empty; do nothing if the holder can't have it."""
     if isinstance(holder, dict) and isinstance(key, str):
         if values:
             holder[key] = values[0]

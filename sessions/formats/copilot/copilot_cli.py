@@ -152,7 +152,7 @@ class _Reader(RunReader):
             for event in self.probe.lines:
                 self._start(as_str(event.get("type")), as_dict(event.get("data")))
         context = Record(self._seen.get("context"))
-        # A session that was not shut down counts only what the model wrote, reply by reply.
+        # A session that was not shut down records only the completion tokens, reply by reply.
         spent = self._summed_up or self._spoken
         return Run(
             self.format,
@@ -177,7 +177,7 @@ class _Reader(RunReader):
 
 
 def _usage(data: Record) -> Tokens:
-    """Return the tokens that the end of a session sums up."""
+    """Return the total tokens recorded at the end of a session."""
     whole = Tokens()
     for metrics in data.inner("modelMetrics").members.values():
         usage = Record(metrics).inner("usage")

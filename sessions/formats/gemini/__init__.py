@@ -1,1 +1,1 @@
-"""Gemini CLI and Qwen Code, which grew out of it: sessions, and what the command line prints."""
+"""Gemini CLI and Qwen Code, which is based on it: sessions, and the output of the command line."""

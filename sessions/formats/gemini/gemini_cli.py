@@ -1,8 +1,8 @@
 """Sessions of Gemini CLI: an object with messages (2025), or a log of messages and operations on them (2026).
 
 The operations follow `chatRecordingTypes.ts`: a message that is written again replaces the earlier one,
-`$set` may replace all messages, and `$rewindTo` takes back a message and those after it. Messages that were
-taken back are shown with a flag.
+`$set` may replace all messages, and `$rewindTo` undoes a message and all later ones. Undone messages are
+shown with a flag.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ class _Reader(DividedReader):
 
     @cached_property
     def _head(self) -> dict[str, Json]:
-        """The session's own members: of the object, or of the first line of a log."""
+        """Return the session's own members: those of the object, or of the first line of a log."""
         if not self.in_lines:
             return {key: self.fact(key) for key in (*_HEADER, "kind", "summary", "meta")}
         return next((line for line in self.probe.lines if "sessionId" in line), {})
@@ -98,7 +98,7 @@ class _Reader(DividedReader):
     def _learn(self, message: dict[str, Json]) -> None:
         usage = as_dict(message.get("tokens"))
         if usage:
-            # Kept by message, since the log repeats a message with other counts while the message grows.
+            # Kept by message, because the log repeats a growing message with new counts.
             self._tokens[as_str(message.get("id"))] = google_tokens(usage)
         self._tally.add_model(as_str(message.get("model")))
         self._tally.add_time(when(message.get("timestamp")))
@@ -112,8 +112,7 @@ class _Reader(DividedReader):
             return self._steps.setdefault(identity, step_count)
         if name.get("rewind"):
             since = self._steps.get(as_str(name["rewind"]), 0)
-            # Steps that were taken back keep their numbers: a message that repeats one of their ids begins a
-            # new step.
+            # Undone steps keep their numbers, so a message that repeats one of their ids begins a new step.
             self._taken_back |= {step for step in self._steps.values() if step >= since}
             self._steps = {id: step for id, step in self._steps.items() if step < since}
         # An operation that only sets the time of the file joins the preceding step.
@@ -138,7 +137,7 @@ class _Reader(DividedReader):
         return f"{as_str(self._head.get('sessionId'))}/{agent}.jsonl"
 
     def step(self, index: int, raws: Sequence[Raw]) -> Step:
-        # A message that is written again replaces the earlier one: the last record of the step counts.
+        # A message that is written again replaces the earlier one, so the last record of the step counts.
         messages = [raw for raw in raws if Record(raw.value).word("type") in _TYPES]
         taken_back = index in self._taken_back
         if messages:
@@ -190,7 +189,7 @@ def _message_step(
         calls.append(call)
         results += answers
     coded = any(result.returncode is not None for result in results)
-    # A file tool that failed displays the change that it did not make.
+    # A failed file tool displays the change that it did not make.
     changes = [shown_diff(tool.get("resultDisplay")) for tool in tools if tool.word("status") not in _FAILED]
     edits = [edit for _, made in changes for edit in made]
     return (
@@ -244,7 +243,7 @@ def _thought(item: Record) -> str:
 
 
 def _call(item: Record) -> tuple[RunCall, list[Result]]:
-    """Return a call with its results; a call that ended has a result even if it has no text."""
+    """Return a call with its results; an ended call has a result even if that has no text."""
     parsed = item.inner("args").members
     call = RunCall(item.word("id"), item.word("name"), compact(parsed), parsed)
     parts = google_parts(item.get("result"))

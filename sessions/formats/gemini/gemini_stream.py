@@ -55,7 +55,7 @@ class _Reader(RunReader):
         if not _is_of_model(kind, event):
             self._reply = None
             return step_count
-        # An answer ends a reply: further output of the model belongs to the next one.
+        # A call's answer ends a reply; further output of the model belongs to the next one.
         if self._reply is None or self._answered:
             self._reply, self._answered = step_count, False
         if kind == "tool_use":
@@ -109,7 +109,7 @@ def _reply_step(index: int, raws: Sequence[Raw], events: list[Record]) -> Step:
     if label == "tool_result":
         builder = StepBuilder(index, raws, Actor.ENVIRONMENT, StepKind.TOOL, label).flag("unpaired")
     return (
-        # A reply comes in pieces, which may split a word: nothing is put between them.
+        # A reply arrives in pieces, which may split a word, so nothing is put between them.
         builder.text("".join(words_of(of_type(events, "message"), "content")))
         .calls(calls)
         .results(results)
@@ -168,7 +168,7 @@ class GeminiStream(SingleRun):
 
     name = "gemini-stream"
     unique_ids = True
-    texts_in_records = False  # text is split over the records in which it arrived
+    texts_in_records = False  # text may be split over several records
     not_shown: Sequence[NotShown] = (
         NotShown(("content",), "pieces of a reply, which the step has joined"),
         NotShown(("status", "severity"), "how a call or the run ended"),

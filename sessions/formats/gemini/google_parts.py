@@ -69,7 +69,7 @@ def google_call(call: dict[str, Json]) -> RunCall:
 
 
 def google_result(answer: dict[str, Json]) -> Result:
-    """Return the answer to a call; its error is in the response, an exit code in the shell's output."""
+    """Return the answer to a call; an error is in the response, an exit code in the shell's output."""
     record, response = Record(answer), Record(answer.get("response"))
     shown = response.kept("output", "error", "content", "result").values()
     text = joined(map(as_text, shown))
@@ -82,7 +82,7 @@ def google_result(answer: dict[str, Json]) -> Result:
 
 
 def _exit_code(output: str) -> int | None:
-    # Gemini's shell tool has no member for the exit code: it writes the code below the output.
+    # Gemini's shell tool has no member for the exit code: the code is below the output.
     found = _EXIT.search(output[-_EXIT_NEAR_END:])
     return int(found[1]) if found else None
 
@@ -98,7 +98,7 @@ def shown_diff(display: Json) -> tuple[str, tuple[FileEdit, ...]]:
 
 
 def google_tokens(usage: dict[str, Json]) -> Tokens:
-    """Return the tokens of a reply; those of its thoughts, counted separately, are part of the completion."""
+    """Return the tokens of a reply, adding those of its thoughts to the completion's."""
     written = as_int(first(usage, "candidatesTokenCount", "output"))
     thought = as_int(first(usage, "thoughtsTokenCount", "thoughts"))
     prompt = total(

@@ -70,7 +70,7 @@ class _Reader(RunReader):
         return record.get("subtype") == "ui_telemetry" and not _failure(record)
 
     def _take_back(self, target: str) -> None:
-        """Mark every step that does not lead to the record `target` as taken back."""
+        """Mark every step that does not lead to the record `target` as undone."""
         kept = set[int]()
         while target in self._steps:
             kept.add(self._steps[target])
@@ -178,7 +178,7 @@ def _has_failed(outcome: Record) -> bool:
 
 
 def _results(record: Record) -> list[Result]:
-    """Return the answers in a record; the program records next to them whether the call failed."""
+    """Return the answers in a record, next to which the program records whether the call failed."""
     outcome = record.inner("toolCallResult")
     failed = error_if(_has_failed(outcome))
     found = _parts_of(record).results

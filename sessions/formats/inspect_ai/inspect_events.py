@@ -79,7 +79,7 @@ class InspectTurns:
         return step_count
 
     def answers(self, fields: Json) -> bool:
-        """Whether a message is the result of a call in an existing step."""
+        """Return whether a message is the result of a call in an existing step."""
         message = as_dict(fields)
         return message.get("role") == "tool" and as_str(message.get("tool_call_id")) in self._calls
 
@@ -87,7 +87,7 @@ class InspectTurns:
 def _tokens(event: Record) -> Tokens:
     usage = event.inner("output", "usage")
     cached = usage.whole("input_tokens_cache_read")
-    # Inspect counts cached tokens separately, whatever the provider does.
+    # Inspect counts cached tokens separately, regardless of the provider.
     prompt = total([usage.whole("input_tokens"), cached]) if usage.has("input_tokens") else None
     return Tokens(prompt, usage.whole("output_tokens"), cached, usage.whole("reasoning_tokens"))
 
@@ -181,7 +181,7 @@ def _turn(index: int, raws: Sequence[Raw], events: list[Record]) -> Step:
     answers = [event for event in events if not event.has("event")]
     reply = _reply(model)
     parts = parts_of_message(reply.get("content"))
-    # The tools' own events replace the calls of a reply that names none.
+    # If a reply contains no calls, those of the tools' events are used.
     calls = tuple([*parts.calls, *map(_call, reply.objects("tool_calls"))] or map(_call, tools))
     results = [*parts.results, *map(_result, tools), *map(answer, answers)]
     begun = head.time("timestamp")
@@ -208,7 +208,7 @@ def _turn(index: int, raws: Sequence[Raw], events: list[Record]) -> Step:
 
 
 def _replaced_reply(model: Record, shown: Parts) -> tuple[Noted, ...]:
-    """Return the text of the provider's reply if a solver has replaced it, as with an answer; else empty."""
+    """Return the text of the provider's reply if a solver replaced it; otherwise an empty string."""
     response = model.inner("call", "response")
     messages = [choice.inner("message") for choice in response.objects("choices")] or [response]
     text = merged(parts_of_message(message.get("content")) for message in messages).text
@@ -220,7 +220,7 @@ def _failure(record: Record) -> str:
 
 
 def answer(message: Record) -> Result:
-    """Return the result of a call as it was sent to the model, for a tool without its own event."""
+    """Return the result of a call as it was sent to the model, for a tool without an event."""
     text = joined(dict.fromkeys([message.text("content"), _failure(message)]))
     return Result(message.word("tool_call_id"), text, error_if(message.get("error")))
 
@@ -245,7 +245,7 @@ def _result(event: Record) -> Result:
 
 
 _KEPT = 2
-"""The number of conversations whose last input is remembered: agents that take turns have one each."""
+"""The number of conversations whose last input is remembered: agents that take turns have separate ones."""
 
 
 @dataclass(slots=True)
@@ -257,12 +257,12 @@ class _Conversation:
 
 
 class Inputs:
-    """Remembers which messages have become steps, by content, since their ids may be new with every call."""
+    """Remembers which messages have become steps, by content, because each call may change their ids."""
 
     def __init__(self, completed: Callable[[Json], Json]) -> None:
         """`completed` replaces the references in a value with the values that they refer to."""
         self._complete = completed
-        # Counted, since a message may occur several times, and each occurrence is a step.
+        # Counted, because a message may occur several times, and each occurrence is a step.
         self._known: Counter[bytes] = Counter()
         self._results: dict[str, set[bytes]] = {}
         self._conversations: list[_Conversation] = []
@@ -288,7 +288,7 @@ class Inputs:
                 self._known[self._digest(message)] += 1
 
     def new_in(self, messages: list[Json]) -> list[int]:
-        """Return the positions of an input's messages that are in no step, and count them as known."""
+        """Return the positions of an input's messages that are in no step, and record these as known."""
         known, shared = self._nearest(messages)
         counts = Counter(known.counts) if shared == len(known.messages) else Counter[bytes]()
         begin = shared if counts or not shared else 0
@@ -307,7 +307,7 @@ class Inputs:
                 yield record
 
     def new_among(self, ranges: Json, size: int, message_at: Callable[[int], Json]) -> list[int]:
-        """Return the numbers of messages in a pool that are in no step, for an input that is given as ranges.
+        """Return the numbers of messages in a pool that are in no step, for an input given as ranges.
 
         `ranges` are pairs of a first number and an end, and `size` is the number of messages in the pool;
         `message_at` returns the message with a number.
@@ -353,7 +353,7 @@ class Inputs:
     def _is_new_result(self, message: dict[str, Json]) -> bool:
         texts = self._texts((message.get("content"), first(as_dict(message.get("error")), "message")))
         known = self._results.setdefault(as_str(message.get("tool_call_id")), set())
-        # A tool's own event has its result too, perhaps in another form: only new text makes a step.
+        # A tool's event contains its result too, perhaps in another form, so only new text makes a step.
         new = not texts <= known if texts else not known
         known |= texts or {b""}
         return new

@@ -59,7 +59,7 @@ class LazyBlob:
 
     @property
     def size(self) -> int:
-        """The size in bytes, which is the declared one until the first read; 0 for a missing member."""
+        """The size in bytes; until the first read, the declared size. 0 for a missing member."""
         if self._blob is not None:
             return self._blob.size
         member = self._archive.members.get(self.name)
@@ -126,7 +126,7 @@ class _Sample(RunReader):
         self._answers: dict[str, tuple[Blob, int, int]] | None = None
 
     def with_messages(self, events: Iterator[RawRecord], *, blob: Blob) -> Iterator[RawRecord]:
-        """Yield events, and before each model call the messages of its input that are in no step yet."""
+        """Yield events and, before each model call, the messages of its input that are not in a step yet."""
         for record in events:
             event = as_dict(record.fields)
             if event.get("event") == "model":
@@ -177,7 +177,7 @@ class _Sample(RunReader):
         return self._turns.place(fields, step_count)
 
     def step(self, index: int, raws: Sequence[Raw]) -> Step:
-        # Some logs have no event for a tool: its result is then only in the conversation.
+        # Some logs have no event for a tool, whose result is then only in the conversation.
         step = event_step(index, raws)
         return self._with_answers(step) if step.calls and not step.results else step
 
@@ -213,13 +213,14 @@ class _Sample(RunReader):
             match = _REFERENCE.match(value)
             found = self.attachment(match[1]) if match else None
             return first_known((found, value))
-        # No honest value is nested this deep.
+        # No honest value is nested this deeply.
         if depth > 60:
             return value
         if isinstance(value, list):
             return [self._resolved(item, depth + 1) for item in value]
         if isinstance(value, dict):
-            # An event does not show its request: resolving it would unpack the whole request for each reply.
+            # An event does not show its request, and resolving it would unpack the whole request for each
+            # reply.
             is_request = value.get("event") == "model" or "request" in value
             left = ("input", "tools", "config", "request") if is_request else ()
             return {
@@ -321,7 +322,7 @@ def _places(blob: Blob, start: int) -> dict[str, tuple[int, int]]:
             else:
                 scanner.skip()
     except UnreadableError:
-        pass  # the attachments before the damage are found
+        pass  # attachments before the damage are still found
     return found
 
 

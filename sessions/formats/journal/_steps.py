@@ -106,7 +106,7 @@ _KINDS = {
     "confirmation": StepKind.SCORE,
 }
 _GIST = "gist.py"
-"""The path under which a gist is shown, as it is not in a repository."""
+"""The path under which a gist is shown, because it is not in a repository."""
 _OF_CALL = (CallMade, CallAnswered, SubmissionMade, SubmissionRun, SubmissionScored)
 _IN_HEADER = ("mode", "budgets", "role", "study", "condition")
 _OF_PERSON = (
@@ -122,7 +122,7 @@ _OF_REPLY = (
     *("turn", "finish", "latency_ms", "retried", "tools", "fingerprint", "request_id"),
     *("extra", "host", "left_out", "echoed"),
 )
-"""The members of a model's reply that its step shows apart from its text and its cost."""
+"""The members of a model's reply that its step shows separately from its text and its cost."""
 _NO_BRIEF = "The journal does not hold the brief: it was made by an earlier version."
 _FOLDED = (Heartbeat, FocusMoved, AffordanceUsed, BufferEdited)
 _GROUPS = {NotesWritten: "note", Paused: "pause", Resumed: "pause", IdlePrompted: "idle"}
@@ -144,7 +144,7 @@ class _Line:
 
     @property
     def folded(self) -> bool:
-        """Whether the event accompanies an action; a paste does not, as it is an action."""
+        """Whether the event accompanies an action; a paste does not, because it is an action."""
         paste = isinstance(self.data, AffordanceUsed) and self.data.kind == "paste"
         return isinstance(self.data, _FOLDED) and not paste
 
@@ -160,7 +160,7 @@ def _line(fields: Json) -> _Line:
 
 
 def _fault_of(blob: Blob) -> str:
-    """Return what is wrong with an attempt's journal, as a sentence; empty if nothing is."""
+    """Return the fault of an attempt's journal, as a sentence; empty if there is none."""
     if isinstance(blob, FileBlob) and blob.path.name == JOURNAL:
         return read_journal(blob.path).fault
     return ""
@@ -195,7 +195,7 @@ class JournalReader(RunReader):
         self._fault = ""
 
     def check(self) -> None:
-        """Compare the journal with its stored head; a pass in a damaged journal does not count.
+        """Compare the journal with its stored head; in a damaged journal, a pass does not count.
 
         This reads the whole journal, which a list of runs does not need.
         """
@@ -209,11 +209,11 @@ class JournalReader(RunReader):
         if isinstance(line.data, PassConfirmed):
             self._confirm(line.data)
         at = line.at
-        # A confirmation is recorded after the end, perhaps much later: it does not prolong the attempt.
+        # A confirmation is recorded after the end, perhaps much later, and does not prolong the attempt.
         if at is not None and not isinstance(line.data, PassConfirmed):
             self._times = (self._times[0] if self._times else at, at)
         if isinstance(line.data, _OF_CALL) and line.data.call_id:
-            # The events of a call may be recorded between others: they join its step wherever they are.
+            # A call's events join its step even if other events are recorded between them.
             self._group = ""
             return self._calls.setdefault(line.data.call_id, step_count)
         self._processes += isinstance(line.data, ProcessStarted)
@@ -373,7 +373,7 @@ def _state(events: list[_Line], main: _Line) -> dict[str, Json]:
 
 
 def _words(unfolded: list[_Line], events: list[_Line]) -> str:
-    """Return the text of a step in readable words; `unfolded` are the step's own events."""
+    """Return the text of a step in words; `unfolded` are the step's own events."""
     match unfolded[0].data:
         case AttemptStarted(brief=brief):
             return brief or _NO_BRIEF
@@ -540,7 +540,7 @@ def _state_of_call(stored: dict[str, Record], replacement: Record) -> dict[str, 
 
 
 def _edits(calls: tuple[RunCall, ...]) -> tuple[FileEdit, ...]:
-    """Return the change that a call of a gist's tools makes to the gist; else those in its arguments."""
+    """Return the change that a call of a gist's tools makes to the gist; otherwise those in its arguments."""
     arguments = calls[0].parsed or {}
     tool = declared(calls[0].tool)
     if tool is None or not tool.writes_gist:

@@ -150,7 +150,7 @@ def _links(parts: list[Record]) -> list[str]:
 
 
 def _texts(parts: list[Record], kind: str) -> list[str]:
-    # Synthetic parts repeat for the model a file or a result that another part contains.
+    # Synthetic parts repeat, for the model, a file or a result that another part contains.
     return [part.text("text") for part in of_type(parts, kind) if not part.get("synthetic")]
 
 
@@ -177,7 +177,7 @@ def _reply_step(index: int, raws: Sequence[Raw], info: Record, parts: list[Recor
     results = [_result(tool) for tool in tools if tool.get("state", "status") in ("completed", "error")]
     error = info.inner("error")
     retried = [part.text("error", "message") or "retried" for part in of_type(parts, "retry")]
-    # A call that failed changed nothing, whatever its arguments and its diff contain.
+    # A failed call changed nothing, whatever its arguments and its diff contain.
     succeeded = [tool.get("state", "status") != "error" for tool in tools]
     diffs = texts_of(compress(tools, succeeded), "state", "metadata", "diff")
     shown = {edit.path for edit in edits_of(tuple(compress(calls, succeeded)))}
@@ -211,7 +211,7 @@ def _reply_step(index: int, raws: Sequence[Raw], info: Record, parts: list[Recor
 
 
 def _replied(info: Record, parts: list[Record]) -> list[float | None]:
-    """Return the times at which the reply was still coming; its tools run before the message is completed."""
+    """Return the times at which the reply was still arriving; its tools run before the message ends."""
     begun = [at for at in times_of(of_type(parts, "tool"), "state", "time", "start") if at is not None]
     if not begun:
         return [info.time("time", "completed")]
@@ -220,7 +220,7 @@ def _replied(info: Record, parts: list[Record]) -> list[float | None]:
 
 def _call(part: Record) -> RunCall:
     state = part.inner("state")
-    # `raw` is the text of a call that broke off before its arguments could be parsed.
+    # `raw` is the text of a call that broke off before its arguments were complete.
     arguments = state.get("input") if state.has("input") else state.get("raw")
     return call_of_function({"id": part.get("callID"), "name": part.get("tool"), "arguments": arguments})
 

@@ -107,7 +107,7 @@ class _Reader(TextReader):
 
 
 def _model(what: str) -> str:
-    """Return the model from the words after `Assistant`: mode, model and duration; empty without a model."""
+    """Return the model from the words after `Assistant`: mode, model and duration; empty if it names none."""
     parts = what.split(" · ")
     return parts[1] if len(parts) > 1 else ""
 
@@ -130,7 +130,7 @@ def _parts(text: str) -> tuple[str, list[dict[str, Json]]]:
 
 
 def _member(lines: list[str], at: int) -> tuple[str, str, int] | None:
-    """Return the name and the text of a call's next member, and the line after it; None without a member."""
+    """Return the name and the text of a call's next member, and the line after it; None if there is none."""
     while at < len(lines) and not lines[at].strip():
         at += 1
     found = _MEMBER.fullmatch(lines[at]) if at + 1 < len(lines) else None
@@ -154,7 +154,7 @@ def _end(lines: list[str], begun: int) -> int:
             if not depth:
                 return at
             depth -= 1
-        # Only a fence that names a language opens an inner one: a bare one closes.
+        # Only a fence that names a language opens an inner block; a bare one closes it.
         elif re.fullmatch(r"```\w+", line):
             depth += 1
     return first

@@ -1,1 +1,1 @@
-"""The pi coding agent and OpenClaw, which is based on it: sessions, and what OpenClaw reports of them."""
+"""The pi coding agent and OpenClaw, which is based on it: sessions, and OpenClaw's telemetry about them."""

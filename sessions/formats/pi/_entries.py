@@ -1,4 +1,4 @@
-"""Makes steps from a session's entries: replies with their results, and what else happened."""
+"""Makes steps from a session's entries: replies with their results, and other events."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def _reply(index: int, raws: Sequence[Raw], entries: list[Record]) -> Step:
     broken = message.word("stopReason") in FAILED
     builder = StepBuilder(index, raws, Actor.AGENT, kind_of(calls), "assistant").edits(edits_of(calls))
     if broken:
-        # pi keeps the calls of a reply that broke off, but runs none of them: they changed no file.
+        # pi keeps the calls of a reply that broke off but runs none of them, so they changed no file.
         label = "calls were not run" if calls else "assistant"
         builder = StepBuilder(index, raws, Actor.AGENT, StepKind.ERROR, label)
     return (
@@ -99,7 +99,7 @@ def _other(index: int, raws: Sequence[Raw], entry: Record) -> Step:
             builder.flag("unpaired").flag_if(result.is_error, "error")
             return builder.results([result]).span(started).id(entry.word("id")).build()
         case "bashExecution":
-            # A command that the user typed after `!`: pi runs it, and sends it to the model with the next
+            # pi runs a command that the user typed after `!`, and sends it to the model with the next
             # request.
             call = shell_call(message.text("command"), f"bash-{index}")
             result = Result(call.id, message.text("output"), None, message.whole("exitCode"))

@@ -1,7 +1,7 @@
 """OpenClaw's telemetry: lines about the messages, tools and agents of several sessions, each a run.
 
 The end of an agent's work repeats the conversation of its session, in pi's form; a message that an earlier
-line contained is not shown again. All other lines are events, which are shown as they are.
+line contained is not shown again. All other lines are events, which are shown unchanged.
 """
 
 from __future__ import annotations

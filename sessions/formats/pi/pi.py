@@ -49,7 +49,7 @@ class _Reader(RunReader):
             reply = Record(message)
             self._tally.add_usage(*spent(reply))
             self._end = reply.word("stopReason")
-            # A reply that failed names the requested model, which may never have answered.
+            # A failed reply names the requested model, which may never have answered.
             if reply.get("model") and self._end not in FAILED:
                 self._seen.setdefault("model", reply.get("model"))
 
@@ -85,7 +85,7 @@ class _Reader(RunReader):
 
 
 class Pi(SingleRun):
-    """Recognised by a `session` line with a folder and a time, or by messages that name the entry before."""
+    """Recognised by a `session` line with a folder and a time, or by messages that name their predecessor."""
 
     name = "pi"
     unique_ids = True

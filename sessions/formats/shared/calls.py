@@ -159,7 +159,7 @@ _TEST_WORDS = (
 )
 """One of these words is in every match of `_TEST`, and one of `_EDIT_WORDS` in every match of `_EDIT`.
 
-Most commands contain none, which a regular expression takes ten times as long to find out.
+Most commands contain none, and a regular expression takes ten times as long to detect that.
 """
 _SUBMIT = re.compile(r"\s*(submit|exit_forfeit)\b")
 _SUBMIT_WORDS = ("COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT", "MINI_SWE_AGENT_FINAL_OUTPUT")
@@ -183,8 +183,8 @@ _CHANGE_DIRECTORY = re.compile(r"^\s*cd\s+\S+\s*(&&|;)\s*")
 
 def kind_of_command(command: str) -> StepKind:
     """Guess the purpose of a shell command; EXECUTE if no other is recognised."""
-    # A command may contain a whole file: its beginning shows its purpose, after the `cd` that many agents put
-    # first.
+    # A command may contain a whole file: its purpose is at the beginning, after the `cd` that many agents
+    # put first.
     text = _CHANGE_DIRECTORY.sub("", command[:4000])
     if _SUBMIT.match(text) or _has(text, _SUBMIT_WORDS):
         return StepKind.SUBMIT
@@ -203,8 +203,8 @@ def kind_of_command(command: str) -> StepKind:
 
 
 def _has(text: str, words: tuple[str, ...]) -> bool:
-    # A loop, since `any` with a generator takes three times as long, and every command is tested up to three
-    # times.
+    # A loop, because `any` with a generator takes three times as long, and every command is tested up to
+    # three times.
     for word in words:  # noqa: SIM110
         if word in text:
             return True
@@ -216,7 +216,7 @@ def command_of(call: RunCall) -> str:
 
     Arguments that could not be parsed are returned as the command.
     """
-    # Every agent names the argument of its shell in its own way.
+    # Agents name the argument of their shells differently.
     for key in ("command", "commands", "cmd", "keystrokes", "raw_action", "code"):
         value = (call.parsed or {}).get(key)
         if isinstance(value, str | list):
@@ -274,7 +274,7 @@ def _by_name() -> dict[str, StepKind]:
 
 
 def edits_of(calls: tuple[RunCall, ...]) -> tuple[FileEdit, ...]:
-    """Return the changes to files that the arguments of calls contain."""
+    """Return the file changes in the arguments of calls."""
     found: list[FileEdit] = []
     for call in calls:
         arguments = call.parsed or {}
@@ -305,7 +305,7 @@ def _edit(path: str, change: Mapping[str, Json]) -> FileEdit:
             return FileEdit(path, as_str(change[old]), as_str(change.get(new)))
     texts = [change.get(key) for key in ("file_text", "content", "contents", "func_code")]
     whole = next((text for text in texts if isinstance(text, str)), None)
-    # With `func_name` the code is that of one function: the whole file is not known.
+    # With `func_name`, the code is that of one function, and the whole file is unknown.
     return FileEdit(path, None, None if "func_name" in change else whole)
 
 
@@ -366,7 +366,7 @@ def call_of_function(value: Json, fallback_id: str = "") -> RunCall:
 
 
 def _arguments(item: Mapping[str, Json]) -> Json:
-    """Return a call's arguments, which OpenAI's hosted tools store in the call itself; None without any."""
+    """Return a call's arguments, or None; OpenAI's hosted tools store them in the call itself."""
     whole = next(
         (item[key] for key in ("arguments", "input", "args", "action", "operation") if key in item), None
     )

@@ -38,7 +38,7 @@ PARAMETER = re.compile(r"<parameter=[^>\n]{1,80}>(.*?)</parameter>", re.S)
 _NAMED = re.compile(r"<(?:function|parameter)=([^>\n]{1,80})>")
 FENCE = re.compile(r"```[\w+-]{0,20}[ \t]*\n(.*?)\n?```", re.S)
 _TERMINAL = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]|\r")
-# Compiled by `re` at first use, since compiling takes several milliseconds.
+# Compiled at first use, because compiling takes several milliseconds.
 _TOOL_FAILED = (
     r"(?s)(?i:error\b\s*:)|No replacement was performed|Invalid `\w+`"
     r"|The path .{1,300} (does not exist|is a directory|is not)"
@@ -88,7 +88,7 @@ def _options(parts: list[str]) -> dict[str, Json]:
     read: dict[str, Json] = {}
     for name, values in found.items():
         typed: list[Json] = [_typed(name, value) for value in values]
-        # A range of lines stays a list, even if only its beginning is given.
+        # A line range is always a list, even if only its beginning is given.
         is_list = len(typed) > 1 or name == "view_range"
         read[name or "arguments"] = typed if is_list else next(iter(typed), "")
     return read
@@ -114,8 +114,8 @@ def calls_in_functions(text: str) -> tuple[RunCall, ...]:
 def reports_error(output: str, kind: StepKind) -> bool:
     """Guess whether a command's output reports a failure, from the wording of shells, interpreters and tools.
 
-    The content of a file that is read or searched may contain such wording: for these kinds only messages of
-    the shell and the tool itself count.
+    The content of a file that is read or searched may contain such wording: for these purposes, only messages
+    of the shell and the tool itself count.
     """
     # Both ends suffice: shells and tools report failures at the beginning, interpreters at the end.
     text = _TERMINAL.sub("", output if len(output) < 8000 else f"{output[:4000]}\n{output[-4000:]}").strip()

@@ -39,7 +39,7 @@ class DividedReader(RunReader):
         return super().records()
 
     def records(self) -> Iterator[RawRecord]:
-        """Yield every record once for each of its parts, with the part's name as its fields."""
+        """Yield every record once for each of its parts, with the part's name as the record's fields."""
         return self._divided(self.undivided_records())
 
     def more(self, offset: int, before: int) -> Iterator[RawRecord] | None:
@@ -56,9 +56,9 @@ class DividedReader(RunReader):
                 yield record._replace(fields=name)
 
     def checked(self, record: RawRecord) -> RawRecord:
-        """Return a record unchanged; if it is nested too deep to be searched for parts, as damaged.
+        """Return a record unchanged, or as damaged if it is nested too deeply to be searched for parts.
 
-        In that case, a warning is added.
+        A warning is added for a damaged record.
         """
         if record.damage or not is_deep(record.fields):
             return record
@@ -92,5 +92,5 @@ class DividedReader(RunReader):
         """Return the part of a record that a step shows."""
         names = self.names(index)
         name = names[min(number, len(names) - 1)]
-        # A line such as `null` holds no record with parts, and yet it can be decoded.
+        # A line such as `null` can be decoded, but contains no record with parts.
         return self.part_of(value, name) if name else value

@@ -101,7 +101,7 @@ def parts_of_message(content: Json) -> Parts:
         _add_part(parts, as_dict(content), content)
         return parts
     for item in content:
-        # Passed as a list of one, so that a picture or a file becomes its name and size, not its data.
+        # Passed as a list of one, because a picture or a file is shown by name and size, not as data.
         _add_part(parts, as_dict(item), [item])
     return parts
 
@@ -116,7 +116,7 @@ def _add_part(parts: Parts, block: dict[str, Json], shown: Json) -> None:
         if kind in _HOSTED_ITEMS:
             parts.results += _hosted_result(block, call.id)
         elif "result" in block:
-            # The provider's server carried out the call and wrote the result into it.
+            # The provider's server carried out the call and added the result to it.
             parts.results.append(_result(block, call.id, first(block, "error") or block["result"]))
     elif is_result(kind):
         parts.results.append(

@@ -60,7 +60,7 @@ from gistpoint.sessions.records.values import (
 )
 
 _USUAL = frozenset(("", "end_turn", "tool_use", "stop_sequence", "stop", "tool_calls", "function_call"))
-"""The reasons to stop that mean that a reply is complete."""
+"""The stop reasons that mean that a reply is complete."""
 _RETURNCODE = re.compile(r"<returncode>(-?\d{1,9})</returncode>")
 _EXIT_CODE = re.compile(r"\[(?:Command finished|The command completed) with exit code (-?\d{1,9})\.?\]\s*\Z")
 """The end of a result of OpenHands' shell."""
@@ -86,13 +86,13 @@ class Shell:
     """The protocol of an agent with a shell, in which the user's message after a reply is the result."""
 
     calls: Callable[[dict[str, Json], str, str], tuple[RunCall, ...]]
-    """Returns the commands of a reply without other calls, given the message, its text and the answer."""
+    """A function from a message, its text and its answer to the commands of a reply without other calls."""
     refuses: Callable[[str, str], bool] = lambda _reply, _answer: False
-    """Whether the user's message after a reply without a command refuses the reply, given both."""
+    """A function from a reply without a command and the user's next message to whether that refuses it."""
     expects: Callable[[dict[str, Json]], bool] = lambda _message: True
     """Whether the user's message after a reply is its result; otherwise the message is a separate turn."""
     fails: Callable[[str, StepKind], bool] | None = None
-    """Guesses whether a command failed, from its output and its purpose, if nothing records it."""
+    """A function that guesses from a command's output and purpose whether it failed, if not recorded."""
 
 
 def actor_of(role: str) -> Actor:
@@ -237,8 +237,8 @@ def _lone_step(index: int, raws: Sequence[Raw], messages: list[dict[str, Json]])
     )
     builder.state(head.inner("extra").kept("exit_status", "interrupt_type", "traceback")).derived(*derived)
     if head.get("extra", "interrupt_type"):
-        # mini-swe-agent's own message about a reply that it could not use: it is neither the user's nor a
-        # result.
+        # mini-swe-agent's own message about a reply that it could not use: it is neither from the user nor
+        # a result.
         return builder.kind(StepKind.ERROR).flag("error").build()
     builder.flag_if(unknown, "unknown").flag_if(parts.results, "unpaired")
     return builder.flag_if(any_error(answers), "error").build()
@@ -342,7 +342,7 @@ def _refused_by(shell: Shell, text: str, results: list[Result]) -> bool:
 
 
 def stopped(replies: Sequence[dict[str, Json]]) -> set[str]:
-    """Return a flag for each unusual reason why a reply stopped, such as that it was cut off or refused."""
+    """Return a flag for each unusual reason why a reply stopped, such as a cut-off or a refusal."""
     reasons: set[str] = set()
     for reply in replies:
         reasons.add(as_str(first(reply, "stop_reason", "finish_reason")))
@@ -401,7 +401,7 @@ def _unwrapped(item: Json) -> list[Json]:
 def _thoughts(message: dict[str, Json]) -> list[str]:
     if message.get("type") == "reasoning":
         return []
-    # Some agents drop the thought from the message, and keep the provider's whole response next to it.
+    # Some agents drop the thought from the message, but keep the provider's whole response next to it.
     choice = first_object(Record(message).get("extra", "response", "choices"))
     for source in (message, as_dict(choice.get("message"))):
         found = first(source, "reasoning_content", "reasoning")
@@ -424,7 +424,7 @@ def usage_of(message: dict[str, Json]) -> dict[str, Json]:
 
 
 def tokens_of(usage: dict[str, Json]) -> Tokens:
-    """Return a reply's tokens, whatever the provider calls them; the prompt's tokens include cached ones."""
+    """Return a reply's tokens from any provider's member names; the prompt's tokens include cached ones."""
     details = as_dict(first(usage, "prompt_tokens_details", "input_tokens_details"))
     reply = as_dict(first(usage, "completion_tokens_details", "output_tokens_details"))
     prompt = as_int(first(usage, "prompt_tokens", "input_tokens", "inputTokens", "prompt"))
@@ -470,7 +470,7 @@ def _results(
 ) -> list[Result]:
     """Return the results in an answer; other text in it becomes a result without a call.
 
-    Adds the names of inferred fields to `derived`.
+    The names of inferred fields are added to `derived`.
     """
     if results_in(answer):
         parts = parts_of_message(answer.get("content"))
@@ -481,7 +481,7 @@ def _results(
     if returncode is None:
         returncode = as_int(as_dict(answer.get("extra")).get("returncode"))
     if returncode is None:
-        # Searched for only at the two ends: a file that a command prints may contain such a line too.
+        # Searched for only at both ends, because a file that a command prints may contain such a line too.
         match = _RETURNCODE.match(text.lstrip()[:60]) or _EXIT_CODE.search(text[-400:])
         if match is not None:
             returncode = int(match[1])
@@ -500,7 +500,7 @@ def _results(
 
 
 def _recorded_code(content: Json) -> int | None:
-    """Return the highest exit code in a result's parts, so that no failure is hidden; None without one."""
+    """Return the highest exit code in a result's parts, so that no failure is hidden, or None."""
     codes = [part.whole("outcome", "exit_code") for part in records_in(content)]
     return max([code for code in codes if code is not None], default=None)
 

@@ -35,7 +35,7 @@ def text_lines(blob: Blob, start: int = 0) -> Iterator[tuple[int, int, str]]:
 
 
 def first_group(pattern: re.Pattern[str], text: str) -> str:
-    """Return the first group of a pattern's first match in a string; empty without a match."""
+    """Return the first group of a pattern's first match in a string; empty if there is no match."""
     found = pattern.search(text)
     return found[1] if found else ""
 

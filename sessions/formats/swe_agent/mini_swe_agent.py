@@ -46,9 +46,9 @@ def _blocks(reply: str) -> list[str]:
 
 
 def _command(_message: dict[str, Json], reply: str, answer: str) -> tuple[RunCall, ...]:
-    """Return the command of a reply given as text; none if there are several, which mini-swe-agent refuses.
+    """Return the command of a text reply; none if there are several, because mini-swe-agent refuses those.
 
-    If one of several was run all the same, which settings can cause, it is the last.
+    If the run's settings allowed several, the last one is the command that was run.
     """
     blocks = _blocks(reply)
     ran = len(blocks) == 1 or answer.lstrip().startswith("<returncode>")
@@ -67,8 +67,7 @@ class _Reader(RunReader):
         self._tally = Tally()
 
     def sum_up(self) -> Iterator[None]:
-        # An indented file is indexed without being decoded: its tokens are counted afterwards, from the
-        # bytes.
+        # An indented file is indexed without being decoded: its tokens are later counted from the bytes.
         if not self._tally.tokens:
             for tokens in _tokens_in(self.probe.blob):
                 self._tally.add_usage(tokens)
@@ -96,8 +95,8 @@ class _Reader(RunReader):
             return True
         config = as_dict(as_dict(self.fact("info")).get("config"))
         template = as_text(as_dict(config.get("agent")).get("format_error_template"))
-        # The wording of the refusal is a setting of the run: its beginning is searched for, up to the first
-        # placeholder.
+        # The wording of the refusal is a setting of the run; its beginning, up to the first placeholder,
+        # is searched for.
         words = _TEMPLATE.split(template, maxsplit=1)[0].strip()
         return _REFUSAL.search(answer[:4000]) is not None or (len(words) > 8 and words in answer)
 

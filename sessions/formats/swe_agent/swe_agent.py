@@ -53,7 +53,7 @@ _STEP_KEYS = frozenset({"action", "observation", "response", "thought"})
 _UNNAMED = frozenset({"", "main", "swe_main"})
 """Names of environments that SWE-agent gives to every run; the file is then named after the task."""
 _LONGEST_OPENING = 200
-"""Messages of a history within which the request is looked for: a demonstration may precede it."""
+"""The number of messages in a history that are searched for the request; a demonstration may precede it."""
 
 
 class _Reader(RunReader):
@@ -71,8 +71,8 @@ class _Reader(RunReader):
         return self._turns.place(fields, step_count) if self._history_only else step_count
 
     def sum_up(self) -> Iterator[None]:
-        # Before version 1.0, only the history contains what the model was asked. It follows the steps, and
-        # may be too long to be kept as a fact.
+        # Before version 1.0, only the history, which comes after the steps, contains the model's request.
+        # It may be too long to be kept as a fact.
         if not self._history_only and not self._sent():
             found = elements_at(self.probe.blob, self.probe.start, "history")
             self._history = [as_dict(recoded(record.fields)) for record in islice(found, _LONGEST_OPENING)]
@@ -126,7 +126,7 @@ class _Reader(RunReader):
         step = self._first_step()
         if self._history_only:
             return "history only"
-        # No version is recorded before 1.1, but the members of a step differ from version to version.
+        # Versions before 1.1 are not recorded, but their steps have different members.
         if "query" in step:
             return "1.1"
         if "messages" in step:
@@ -196,7 +196,7 @@ def _as_object(value: Json) -> Json:
 
 
 def _content(value: dict[str, Json]) -> tuple[str, str, tuple[RunCall, ...]]:
-    """Return the thought, the text and the calls of a step; an observation without a call is text."""
+    """Return the thought, the text and the calls of a step; without a call, the observation is text."""
     call = call_of_command(as_text(value.get("action")))
     # Without a call, the observation is the shell's answer to the text.
     if call is None:

@@ -1,7 +1,7 @@
 """Traces of observability tools: spans of models, tools and agents, in a different form for each exporter.
 
-Each call of a model repeats the preceding conversation: messages that were neither sent nor received earlier
-are separate steps, which precede the step of the reply. A tool's span is part of the step of its call.
+Each call of a model repeats the preceding conversation: messages that were not sent or received earlier
+become separate steps before the step of the reply. A tool's span is part of the step of its call.
 """
 
 from __future__ import annotations
@@ -162,9 +162,9 @@ class TraceReader(DividedReader):
             above = self._spans[above].parent
 
     def _settled(self, span: TraceSpan) -> TraceSpan:
-        """Return the span; a model's span that encloses other models' spans becomes one of another kind.
+        """Return the span; a model's span that encloses other models' spans gets another kind.
 
-        Such a span repeats their messages and tokens, which would count twice.
+        Such a span repeats their messages and tokens, which would otherwise count twice.
         """
         if span.kind == "model" and span.id in self._wrappers:
             span.kind, span.tokens, span.cost = "other", Tokens(), None
@@ -222,7 +222,7 @@ class TraceReader(DividedReader):
                 yield {**head, "part": "message", "number": number}
 
     def _call_run_by(self, call: RunCall) -> str:
-        """Return the id of the call that a tool's span runs: its own, or that of the first open call.
+        """Return the id of the call that a tool's span runs: its own id, or that of the first open call.
 
         Only calls of the same tool count. The id is empty if no reply made such a call.
         """
@@ -251,7 +251,7 @@ class TraceReader(DividedReader):
     def part_of(self, value: Json, name: dict[str, Json]) -> Json:
         if name.get("part") not in ("message", "result"):
             return self.decoded(value)
-        # Decoded again, since a step keeps only the number of its message.
+        # Decoded again, because a step keeps only the number of its message.
         asked = self.span([as_dict(value)]).asked
         number = as_int(name.get("number")) or 0
         return {"message": asked[number]} if number < len(asked) else {}
@@ -296,7 +296,7 @@ class TraceReader(DividedReader):
         return builder.flag_if(any_error(work.results), "error").build()
 
     def _enclosing_step(self, index: int, raws: Sequence[Raw], span: TraceSpan) -> Step:
-        """Return the step of an enclosing span, without its end, as inner spans account for the duration."""
+        """Return the step of an enclosing span, without its end: inner spans account for the duration."""
         kind = StepKind.DELEGATE if span.kind == "agent" else StepKind.STATE
         return (
             StepBuilder(index, raws, Actor.SYSTEM, StepKind.ERROR if span.error else kind, span.name)
@@ -329,7 +329,7 @@ class TraceReader(DividedReader):
             work.add(self.span(values), call_ids[identity])
 
     def _message(self, index: int, raws: Sequence[Raw]) -> Step:
-        """Return the step of a message that was sent to a model and is none of the earlier replies."""
+        """Return the step of a message that was sent to a model and is not an earlier reply."""
         message = as_dict(as_dict(raws[0].value).get("message"))
         role = role_of(message)
         parts = parts_of_message(message.get("content"))
@@ -338,7 +338,7 @@ class TraceReader(DividedReader):
         before_reply = self._first_reply is None or index < self._first_reply
         if before_reply and role == "user":
             kind = StepKind.TASK
-        # A reply that no span of the trace made was copied here from another conversation.
+        # A reply that is not from a span of the trace was copied from another conversation.
         actor = Actor.ENVIRONMENT if kind is StepKind.CONTEXT else actor_of(role)
         return (
             StepBuilder(index, raws, actor, kind, role or "message")
@@ -383,12 +383,12 @@ class _Work:
             .results(_without_repeats(self.results))
         )
         begun = min((at for at in self.times if at is not None), default=None)
-        # Without the span of a model, there was no reply to wait for.
+        # Without a model's span, there was no reply to wait for.
         return builder.edits(edits_of(made)).over(self.times).replied([begun], asked=begun).derived("kind")
 
 
 def _key(message: dict[str, Json]) -> str:
-    """Return a string that identifies a message, in whatever form a provider repeats it."""
+    """Return a string that identifies a message in every form in which a provider may repeat it."""
     parts = parts_of_reply(message)
     ids = [call.id for call in parts.calls if call.id]
     # Providers differ in the whitespace between the parts of a message.
@@ -415,7 +415,7 @@ def _results(message: dict[str, Json]) -> list[Result]:
 
 
 def _without_repeats(results: list[Result]) -> Iterator[Result]:
-    """Yield the results without those that were sent to a model and that the tool's own span has too."""
+    """Yield the results, except those sent to a model that the tool's own span contains too."""
     known: dict[str, str] = {}
     for result in results:
         if result.call_id and known.get(result.call_id) == result.text:
@@ -474,7 +474,7 @@ def traces_in(
 
 
 def shown_text(value: Json) -> str:
-    """Return an input or output of a span as text; empty for a conversation, which the models' spans have."""
+    """Return an input or output of a span as text; empty for a conversation, which models' spans contain."""
     if isinstance(value, str):
         return value
     holds_messages = "messages" in as_dict(value) or any("role" in item for item in objects(value)[:1])

@@ -102,7 +102,7 @@ class _Reader(TraceReader):
 
 
 def _dollars(value: Json) -> float | None:
-    """Return an amount, which LangSmith writes as a decimal text or as a number; None if it is neither."""
+    """Return an amount, which LangSmith writes as a decimal string or as a number; None if it is neither."""
     try:
         return as_float(float(value) if isinstance(value, str) else value)
     except ValueError:
@@ -154,7 +154,7 @@ def _text_of(value: Record) -> str:
 def _message(value: Json) -> dict[str, Json]:
     """Return a message of LangChain in the form of chat APIs.
 
-    Any other object is returned unchanged; for any other value, the object is empty.
+    Any other object is returned unchanged; any other value becomes an empty object.
     """
     message = Record(value)
     inner = Record(message.get("kwargs") or message.get("data"))
@@ -199,7 +199,7 @@ def _asking(content: Json) -> dict[str, Json]:
 
 
 def _replied(back: Record) -> list[dict[str, Json]]:
-    """Return the messages of a reply; empty without an output."""
+    """Return the messages of a reply; empty if there is no output."""
     choices = back.objects("choices")
     if choices:
         return [choices[0].inner("message").members]

@@ -149,7 +149,7 @@ def spans_in(probe: FileProbe) -> Iterator[RawRecord]:
 
 
 def _below(scanner: Scanner, path: Sequence[str]) -> Iterator[RawRecord]:
-    """Yield the elements at the end of a path of arrays, from the object at the scanner's position."""
+    """Yield the elements at the end of a path through arrays, from the object at the scanner's position."""
     for key, _, _, _ in members(scanner, lambda _: True):
         if key != path[0] or scanner.peek() != "[":
             scanner.skip()
@@ -235,7 +235,7 @@ def _value(value: Json) -> Json:
 
 
 def _parsed(value: Json) -> Json:
-    """Return the object or list in a JSON text; any other value unchanged."""
+    """Return the object or list in a JSON string; any other value unchanged."""
     if not isinstance(value, str) or isinstance(value, CutText):
         return value
     if value[:1] not in ("{", "["):
@@ -261,7 +261,7 @@ def _kind(attributes: Record, name: str) -> SpanKind:
         kind = _KINDS.get(attributes.word(*path).lower())
         if kind is not None:
             return kind
-    # The AI SDK names the kind in an attribute that has further attributes below it.
+    # The AI SDK names the kind in an attribute that has nested attributes.
     operation = as_str(attributes.get("ai", "operationId", "") or attributes.get("ai", "operationId")) or name
     if operation == "ai.toolCall":
         return "tool"
@@ -422,7 +422,7 @@ def _fill_tool(found: TraceSpan, attributes: Record) -> None:
     """Read the call and the result of a tool's span."""
     arguments = _first_of(attributes, _ARGUMENT_PATHS)
     identity, name = _first_of(attributes, _ID_PATHS), _first_of(attributes, _NAME_PATHS)
-    # A tool's span may have no arguments: the call then has none, not an empty object.
+    # A tool's span may have no arguments; the call then has none, rather than an empty object.
     call = call_of_function(
         {"id": as_str(identity), "name": as_str(name) or found.name, "arguments": arguments}
     )
@@ -438,7 +438,7 @@ _ARGUMENT_PATHS: _Paths = (
     ("input", "value"),
     ("traceloop", "entity", "input"),
 )
-"""The attributes with a call's arguments, those that preserve types first."""
+"""The attributes with a call's arguments, type-preserving ones first."""
 _RESULT_PATHS: _Paths = (
     ("gen_ai", "tool", "call", "result"),
     ("ai", "toolCall", "result"),
