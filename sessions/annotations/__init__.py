@@ -1,1 +1,1 @@
-"""Annotations: people's remarks and verdicts on runs and tasks, as operations in a file per person."""
+"""Annotations: people's remarks and verdicts on runs and tasks, as operations in one file per person."""

@@ -22,7 +22,7 @@ from gistpoint.sessions.annotations.validations import TaskVerdict, ValidationBo
 
 @dataclass(frozen=True, slots=True)
 class Agreement:
-    """Agreement of two reviewers on one label: the units that both, one or neither of them labelled."""
+    """Agreement of two reviewers on one label: how many units both, one or neither labelled."""
 
     label: str
     both: int

@@ -31,7 +31,7 @@ class Comparison(StrEnum):
 
 
 class ExternalResultError(UserError):
-    """External results can't be read or written as requested."""
+    """An external result can't be read or written as requested."""
 
 
 class ExternalResultOperation(Operation, frozen=True):
@@ -44,7 +44,7 @@ CODEC = Codec(
 
 
 class ExternalResult(msgspec.Struct, frozen=True):
-    """Data of `result`: the figures of the other harness, in `their_*`, and gistpoint's."""
+    """Data of `result`: the other harness's figures, in `their_*`, and gistpoint's."""
 
     harness: str
     run: str

@@ -74,8 +74,8 @@ def rate_of(readings: Iterable[Reading]) -> GlanceRate:
 def counted_readings(book: GlanceBook, reader: str) -> list[tuple[str, Reading]]:
     """Return the readings of a reader that count, each with its task.
 
-    Only a person's first reading of a function counts, whatever the task and version, because later the
-    function is known. All readings of a model count, because it remembers none.
+    Only a person's first reading of a function counts, in whatever task and version, because the function is
+    known afterwards. All readings of a model count, because models remember none.
     """
     read = sorted(book.read_by(reader), key=lambda pair: (pair[1].utc_ms, pair[1].op))
     if reader.startswith(MODEL):
@@ -103,7 +103,7 @@ def _models(book: GlanceBook) -> list[str]:
 
 
 def task_rates(book: GlanceBook) -> dict[str, float]:
-    """Return the rate at which people, or else models, noticed the fault, by task, except unread tasks."""
+    """Return the rate at which people (otherwise models) noticed the fault, by task, without unread tasks."""
     found: dict[str, float] = {}
     for readers in (_models(book), _people(book)):
         for task, readings in _by_task(book, readers).items():
@@ -127,7 +127,7 @@ class RateRow:
 
 
 def rate_rows(book: GlanceBook, items: Iterable[BlindItem]) -> Iterator[RateRow]:
-    """Yield the rates by task, by family and over all, for people and for each model, if there are readings.
+    """Yield the rates by task, by family and overall, for people and for each model, if there are readings.
 
     A corruption of several families counts for each of them.
     """

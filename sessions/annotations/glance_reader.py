@@ -1,4 +1,4 @@
-"""A reader of functions whose version is unknown to them: each answer or verdict is one operation."""
+"""A blind reader, who does not know a function's version; each answer or verdict is one operation."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ class GlanceReader:
             )
 
     def glances(self, task: str) -> Glances:
-        """Return this reader's readings of a task and verdicts on it."""
+        """Return this reader's readings of, and verdicts on, a task."""
         return self.store.book.state(task, self.name)
 
     def read(
@@ -100,8 +100,8 @@ class GlanceReader:
     ) -> GlanceOperation:
         """Record an answer about a function; unless `version` is given, the seed decided which was shown.
 
-        Unless `hit` is given, a line next to a changed one counts as named. Of its words, at most
-        `LONGEST_WORDS` characters are stored.
+        Unless `hit` is given, naming a line next to a changed one counts as a hit. At most `LONGEST_WORDS`
+        characters of the answer's words are stored.
         """
         shown = version or item.version(self.seed)
         data = ReadingData(
@@ -181,7 +181,7 @@ IN_A_SET = " (in a set)"
 
 
 def record_packet_readings(store: GlanceStore, task: Task, answer: Answer) -> None:
-    """Record the readings that the answer of a task contains, unless they are known (decision 140)."""
+    """Record the readings in the answer of a task, unless they are known (decision 140)."""
     record, items = answer.provenance.get(READER), blind_items(task, answer)
     if not isinstance(record, Mapping) or len(items) != 1:
         return

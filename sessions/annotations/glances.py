@@ -155,7 +155,7 @@ class GlanceBook(Book[GlanceOperation, Glances]):
 
 
 def fold(task: str, reviewer: str, operations: Iterable[GlanceOperation]) -> Glances:
-    """Return the readings and verdicts that a reader's operations on a task amount to, in any order."""
+    """Return the readings and verdicts that result from a reader's operations on a task, in any order."""
     readings: list[Reading] = []
     verdicts: list[GlanceVerdictGiven] = []
     for item in standing(operations):

@@ -24,13 +24,13 @@ _HASHED_BYTES = 1 << 20
 _COMPARED_RECORDS = 256
 _COMPARED_BYTES = 1 << 16
 _MORE = "+"
-"""Separates the part of a key that runs with the same beginning share; never in percent-encoded text."""
+"""Ends the part of a key that runs with the same beginning share; never occurs in percent-encoded text."""
 
 
 def run_key(document: RunDocument) -> str:
     """Return the key of a run under which new annotations are written (decision 21).
 
-    It does not depend on the file's path, so a review finds its run again after the file was moved or packed.
+    It does not depend on the file's path, so a review finds its run again after the file is moved or packed.
     It is `FORMAT:ID` if the format's ids are unique. Otherwise it is `FORMAT:HASH`, with the hash of the
     run's record if a run is one record of its file; or `FORMAT:HASH+HASH`: the first hash covers the first
     record of each step up to the solver's first one, because all runs of a study share a system prompt, and
@@ -43,7 +43,7 @@ def run_key(document: RunDocument) -> str:
 
 
 def beginning_of(key: str) -> str:
-    """Return the part of a run's key that it shares with all runs that begin like it."""
+    """Return the part of a run's key that all runs with the same beginning share."""
     own, mark, id = key.partition("#")
     return own.partition(_MORE)[0] + mark + id
 
@@ -118,7 +118,7 @@ class StepKey:
     """The key of a step: its number, from 0, and its id if the format has one.
 
     The number counts the steps that readers showed when the first reviews of the format were written. A step
-    that they have shown only since then has the number of the next step, and an id that begins with a plus.
+    that they show only since then has the number of the next such step, and an id that begins with a plus.
     """
 
     index: int
@@ -158,7 +158,7 @@ def place_of(document: RunDocument, key: StepKey) -> int | None:
 
 
 class TextRange(msgspec.Struct, frozen=True, order=True):
-    """Code points `start` to `end` of a recorded text; `part` is the index of the call or result."""
+    """Code points `start` to `end` of a text field; `part` is the index of the call or result."""
 
     scope: TextScope
     part: Annotated[int, msgspec.Meta(ge=0)]

@@ -21,7 +21,7 @@ class LabelsError(UserError):
 
 @dataclass(frozen=True, slots=True)
 class Label:
-    """A label for steps: `id` is what reviews store, and `key` the character that gives it, if any."""
+    """A label for steps: `id` is what reviews store, and `key` the character that assigns it, if any."""
 
     id: str
     name: str
@@ -90,7 +90,7 @@ BUILT_IN = (DEFAULT, BEHAVIOURS)
 
 
 def read_label_sets(config: Path) -> tuple[LabelSet, ...]:
-    """Return the user's sets in the file's order, and then the built-in ones whose names they do not have.
+    """Return the user's sets in the file's order, then the built-in ones with other names.
 
     The file `labels.toml` in `config` contains `[[set]]` tables with `name`, and `[[set.label]]` tables with
     `id` and optional `name`, `key` and `description`. Raises `LabelsError` if it can't be read or its content

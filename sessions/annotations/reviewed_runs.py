@@ -1,4 +1,4 @@
-"""Reviews next to the runs that they are about: rows for an export, and counts by model and by task."""
+"""Runs with their reviews: rows for an export, and counts by model and by task."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class ReviewedRun:
 
     @property
     def model(self) -> str:
-        """The model, or else `person` or the agent; empty if none is recorded."""
+        """The model; without one, `person` or the agent; empty if none is recorded."""
         return self.header.model or ("person" if self.header.actor is Actor.PERSON else self.header.agent)
 
     @property
@@ -41,7 +41,7 @@ class ReviewedRun:
 
 
 def reviewed_run(path: str, document: RunDocument, header: Run, book: ReviewBook) -> ReviewedRun:
-    """Return a run with its reviews; without one, `reviews` is empty."""
+    """Return a run with its reviews; if there are none, `reviews` is empty."""
     key = annotated_key(document, book)
     found = (book.review(key, reviewer) for reviewer in book.reviewers)
     return ReviewedRun(path, header, key, tuple(review for review in found if _has_content(review)))
@@ -75,7 +75,7 @@ def reviewed_rows(runs: Iterable[ReviewedRun], book: ReviewBook, reviewers: Sequ
 
 @dataclass(slots=True)
 class ReviewCounts:
-    """The judgements on the runs of one model, or of one task."""
+    """The counts of judgements on the runs of one model, or of one task."""
 
     name: str
     runs: int = 0

@@ -52,7 +52,7 @@ class Reviewer:
         return self.store.book.review(run, self.name)
 
     def open(self, run: str, name: str, *, blind: bool) -> Review:
-        """Record that a run was opened, unless that is recorded already, and return the review.
+        """Record that a run was opened, unless that is already recorded, and return the review.
 
         `name` is the path of its file, and `blind` whether the reviewer works blind.
         """
@@ -115,7 +115,8 @@ class Reviewer:
         """Give a verdict on a run, in the reviewer's own `words` if there are any.
 
         Whether the verdict is blind follows from the review so far. Raises `ReviewError` for an exclusion or
-        a "not solved" without a reason, for a missing corrected time, and for either with another verdict.
+        a "not solved" without a reason, for a missing corrected time, and for a reason or time with another
+        verdict.
         """
         why = tuple(sorted({reason.value for reason in reasons}))
         if (verdict in REASONED) != bool(why):

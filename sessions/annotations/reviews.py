@@ -187,7 +187,7 @@ class RunVerdictGiven:
 
     @property
     def in_words(self) -> str:
-        """The verdict in the reviewer's own words, or else its name."""
+        """The verdict in the reviewer's own words; without any, its name."""
         return self.words or self.verdict.value.replace("_", " ")
 
 
@@ -220,7 +220,7 @@ class ReviewBook(Book[ReviewOperation, Review]):
         super().__init__(fold, operations)
 
     def add(self, operation: ReviewOperation) -> bool:
-        """Add an operation; return False if its uuid is known already."""
+        """Add an operation; return False if its uuid is already known."""
         self._alike.setdefault(beginning_of(operation.subject), set()).add(operation.subject)
         return super().add(operation)
 
@@ -258,7 +258,7 @@ def annotated_key(document: RunDocument, book: ReviewBook) -> str:
 
 
 def fold(run: str, reviewer: str, operations: Iterable[ReviewOperation]) -> Review:
-    """Return the review that a reviewer's operations on a run amount to, in any order."""
+    """Return the review that results from a reviewer's operations on a run, in any order."""
     labels: list[LabelGiven] = []
     comments: list[RunComment] = []
     verdict: RunVerdictGiven | None = None
@@ -327,7 +327,7 @@ def _plausible(value: float | None) -> float | None:
     return value if value is not None and abs(value) < 1e12 else None
 
 
-# Verdicts on a run that a single key gives: the default ones, or the user's own in `review.toml`
+# Verdicts on a run that a single key assigns: the default ones, or the user's own in `review.toml`
 
 
 _WORDS_FILE = "review.toml"
@@ -335,7 +335,7 @@ _HINT = "Correct it, or move it away."
 
 
 class VerdictWord(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """A verdict in a reviewer's own words, and the key that gives it."""
+    """A verdict in a reviewer's own words, and the key that assigns it."""
 
     key: Annotated[str, Meta(min_length=1, max_length=1)]
     words: Annotated[str, Meta(min_length=1, max_length=60)]

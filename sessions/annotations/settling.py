@@ -59,7 +59,7 @@ def first_key(document: RunDocument) -> str:
 
 
 def key_of_kept(kept: KeptRun, book: ReviewBook, reopened: Callable[[], RunDocument]) -> str:
-    """Return the key under which a kept run is annotated.
+    """Return the key under which a stored run is annotated.
 
     The run is `reopened` only if a run with the same beginning has annotations under another key.
     """

@@ -119,7 +119,7 @@ State = TypeVar("State")
 
 
 class Book(Generic[Op, State]):
-    """A set of operations, in any order, and the state that they amount to for each subject and person."""
+    """A set of operations, in any order, and the resulting state for each subject and person."""
 
     def __init__(
         self, fold: Callable[[str, str, Iterable[Op]], State], operations: Iterable[Op] = ()
@@ -134,7 +134,7 @@ class Book(Generic[Op, State]):
             self.add(operation)
 
     def add(self, operation: Op) -> bool:
-        """Add an operation; return False if its uuid is known already."""
+        """Add an operation; return False if its uuid is already known."""
         if operation.op in self._operations:
             return False
         self._operations[operation.op] = operation
@@ -168,7 +168,7 @@ class Book(Generic[Op, State]):
         return tuple(sorted({subject for subject, _ in self._places}))
 
     def state(self, subject: str, reviewer: str) -> State:
-        """Return the state that a person's operations on a subject amount to, even if there are none."""
+        """Return the state that results from a person's operations on a subject, even if there are none."""
         place = (subject, reviewer)
         if place not in self._folded:
             self._folded[place] = self._fold(subject, reviewer, self._places.get(place, {}).values())
@@ -186,7 +186,7 @@ _MOST_PROBLEMS = 100
 """The maximum number of unreadable lines in a file that are reported individually."""
 _LONGEST_NAMED_UUID = 100
 _MOST_UNREAD = 10_000
-"""The number of unreadable lines after which a file is given up, because it must be something else."""
+"""The number of unreadable lines after which reading stops, because the file must be something else."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -240,12 +240,12 @@ class MergeResult:
 
     added: int
     known: int
-    """The number of operations that were known already."""
+    """The number of operations that were already known."""
     problems: tuple[str, ...] = ()
 
 
 def file_name_of(person: str) -> str:
-    """Return a name for a person's file or folder, whatever characters the person's name consists of.
+    """Return a name for a person's file or folder, whatever characters the person's name contains.
 
     A long name is shortened and made unique with a hash: one character of another alphabet becomes six or
     more, and file systems allow at most 255.

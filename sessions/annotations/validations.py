@@ -44,7 +44,7 @@ class TaskVerdict(StrEnum):
 
     ACCEPT = "accept"
     REJECT_UNSOLVABLE = "reject_unsolvable"
-    """The information that a solver may see does not suffice to find the repair."""
+    """The information available to a solver does not suffice to find the repair."""
     REJECT_UNSPECIFIED = "reject_unspecified"
     """Neither the code, the documentation nor the failing tests specify what the function has to do."""
     REJECT_UNFAIR_TESTS = "reject_unfair_tests"
@@ -87,7 +87,7 @@ CODEC = Codec(
 class TaskVerdictData(msgspec.Struct, frozen=True):
     """Data of `verdict`: the verdict, and the uuids of the validator's earlier trials and checks.
 
-    The uuids distinguish a verdict based on evidence from one at a glance (decision 22).
+    The uuids distinguish a verdict based on evidence from one given at a glance (decision 22).
     """
 
     verdict: TaskVerdict
@@ -256,7 +256,7 @@ class ValidationBook(Book[ValidationOperation, Validation]):
 
 
 def fold(task: str, reviewer: str, operations: Iterable[ValidationOperation]) -> Validation:
-    """Return the validation that a validator's operations on a task amount to, in any order."""
+    """Return the validation that results from a validator's operations on a task, in any order."""
     known = standing(operations)
     comments: list[TaskComment] = []
     trials: list[TrialMade] = []
@@ -330,7 +330,7 @@ class TaskProgress:
 
     @property
     def standing(self) -> TaskStatus:
-        """The state of the task according to its adjudication, or else to its validators."""
+        """The state of the task according to its adjudication; without one, to its validators."""
         given = set(self.verdicts.values()) if self.decided is None else {self.decided}
         if not given:
             return TaskStatus.UNJUDGED

@@ -108,7 +108,7 @@ class Validator:
         return self.store.book.state(task, self.name)
 
     def seen(self, task: str) -> None:
-        """Record that the validator looked at a task, unless that is recorded already."""
+        """Record that the validator looked at a task, unless that is already recorded."""
         if not self.validation(task).seen:
             self._add(task, ValidationOperationKind.SEEN)
 

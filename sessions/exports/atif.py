@@ -97,7 +97,7 @@ def _foot(run: Run) -> dict[str, Json]:
         "derived": [*sorted(run.derived)],
     }
     if run.verdict and "verdict" in run.derived:
-        own["derived_verdict"] = run.verdict  # other readers take `verdict` for recorded
+        own["derived_verdict"] = run.verdict  # other readers treat `verdict` as recorded
     extra["gistpoint"] = own
     if not final:
         return {"extra": extra}
@@ -324,7 +324,7 @@ def _agent_members(recorded: dict[str, Json], written: dict[str, Json]) -> dict[
 
 
 def _may_have(count: int, merged: dict[str, Json]) -> bool:
-    """Whether a step may have a number of model calls; with metrics or a thought, there was at least one."""
+    """Whether a step may have a number of model calls; with metrics or a thought, it had at least one."""
     has_call = not merged.keys().isdisjoint(("metrics", "reasoning_content"))
     return count >= has_call
 

@@ -44,7 +44,7 @@ def chat_text(document: RunDocument) -> Iterator[str]:
 
 
 def left_out(document: RunDocument) -> str:
-    """Return what a run's chat leaves out, in words; empty if it leaves out nothing."""
+    """Return the omissions of a run's chat, in words; empty if there are none."""
     kinds: Counter[StepKind] = Counter()
     with_other_texts = 0
     for step in document.steps():
@@ -89,7 +89,7 @@ def _messages(document: RunDocument) -> Iterator[Message]:
 
 
 def _messages_of(document: RunDocument, step: Step) -> Iterator[Message]:
-    """Yield the messages of a step; none for a kind that a chat leaves out."""
+    """Yield the messages of a step; none if a chat leaves out steps of its kind."""
     if step.kind in _LEFT_OUT:
         return
     is_of_solver = step.actor in (Actor.AGENT, Actor.PERSON)

@@ -1,8 +1,8 @@
 """Puts the messages of a chat in an order that the API of OpenAI accepts (decision 168).
 
-Its rules: the results of an assistant's calls follow immediately, one for each call; each has the id of its
-call; and there are no other results. Recorded runs break all of them: a person interrupts, results come late
-or are missing, or an agent without tool calls records what it observed.
+The API's rules: the results of an assistant's calls follow immediately, one for each call; each has the id of
+its call; there are no other results. Recorded runs break all of them: a person interrupts, results arrive
+late or never, or an agent without tool calls records observations.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ Message = dict[str, Any]
 MOST_ID_CHARACTERS = 40
 """The maximum length of the id of a call."""
 _TOOL_NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
-"""A name that the API accepts. Other names stay, because a changed one would be another tool's."""
+"""A name that the API accepts. Other names are kept, because a changed one would name another tool."""
 _MOST_NAMED = 5
 
 
 class Adaptation(StrEnum):
-    """The changes to a message that are made so that the sequence is accepted."""
+    """The changes to a message that make the sequence acceptable."""
 
     MOVED = "moved behind the results of calls"
     NO_RESULT = f"with the result {UNANSWERED!r}"
@@ -87,7 +87,7 @@ class ChatSequence:
         return "; ".join(parts)
 
     def _with_calls(self, message: Message) -> Message:
-        """Return an assistant's message, whose calls are open from now on."""
+        """Return an assistant's message, and treat its calls as open from now on."""
         calls = message.get("tool_calls")
         if not calls:
             return message
@@ -112,7 +112,7 @@ class ChatSequence:
                 return id
 
     def _result(self, message: Message) -> Iterator[Message]:
-        """Yield the result of an open call, after it the messages that waited for the last one."""
+        """Yield the result of an open call; after the last result, also the messages that waited for it."""
         given = message["tool_call_id"]
         id = next((written for written, recorded in self._open.items() if recorded == given), None)
         if id is None:

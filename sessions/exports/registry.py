@@ -54,7 +54,7 @@ ENTRY_POINTS = "gistpoint.exporters"
 """The entry-point group: each entry names one `Exporter`."""
 
 Exporter = Callable[[RunDocument], Iterator[str]]
-"""Yields the text of a run in one format, in pieces."""
+"""A function that yields the text of a run in one format, in pieces."""
 
 _BUILT_IN: Mapping[str, Exporter] = {
     "atif": atif_text,

@@ -1,8 +1,7 @@
 """Opens `.zip`, `.tar`, `.tar.gz` and `.tar.zst` archives and single `.gz` and `.zst` files, by content.
 
-Nothing is ever unpacked under a member's own name, so that no path or link in an archive can lead anywhere.
-Links, and members whose names lead out of the archive, are refused anyway, because an honest archive has
-none.
+Nothing is ever unpacked under a member's own name, so no path or link in an archive can lead anywhere. Links,
+and members whose names lead out of the archive, are refused as well, because no honest archive has them.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ from gistpoint.sessions.records import limits
 
 _STORED, _DEFLATED, _ZSTD_OLD, _ZSTD = 0, 8, 20, 93
 _BYTE_ORDER_MARKS = (
-    # Those of UTF-32 first, because one of them begins with that of UTF-16.
+    # UTF-32's come first, because one of them begins with UTF-16's.
     (codecs.BOM_UTF32_LE, "utf-32"),
     (codecs.BOM_UTF32_BE, "utf-32"),
     (codecs.BOM_UTF16_LE, "utf-16"),
@@ -47,7 +46,7 @@ class Archive:
     """The members of an archive by name, in the archive's order."""
 
     def __init__(self, kind: str, members: list[ArchiveMember], damage: str = "") -> None:
-        """`damage` is a sentence on what is wrong with the archive as a whole; empty if nothing is."""
+        """`damage` is a sentence on the damage to the archive as a whole; empty if there is none."""
         self.kind = kind
         self.damage = damage
         self.members = {member.name: member for member in members}
@@ -199,7 +198,7 @@ def zip_archive(blob: Blob) -> Archive:
 
     Raises `RunFileError` if the zip exceeds the limits.
     """
-    # Imported here, as the import takes longer than opening a plain file.
+    # Imported here, because the import takes longer than opening a plain file.
     from gistpoint.core.archives import ArchiveBoundError, ArchiveError, opened_zip
 
     try:
@@ -293,7 +292,7 @@ def tar_archive(blob: Blob) -> Archive:
 
     Raises `RunFileError` if the tar exceeds the limits or no member can be read.
     """
-    # Imported here, as the import takes longer than opening a plain file.
+    # Imported here, because the import takes longer than opening a plain file.
     from gistpoint.core.archives import ArchiveBoundError, ArchiveError, indexed_tar
 
     members: list[ArchiveMember] = []
@@ -371,9 +370,9 @@ class FileBlob:
 
     @property
     def fate(self) -> str:
-        """What has happened to the name of the open file: `deleted` or `replaced`.
+        """The fate of the open file's name: `deleted` or `replaced`.
 
-        Empty for neither of them, or if that can't be determined.
+        It is empty if neither has happened, or if that can't be determined.
         """
         try:
             return "" if os.path.samestat(self.path.stat(), os.fstat(self._descriptor)) else "replaced"
@@ -465,7 +464,7 @@ class _TemporaryBlob:
 
 
 def spool(chunks: Iterable[bytes], *, packed: int, name: str) -> Blob:
-    """Store unpacked `chunks` in memory if they are small, else in a nameless file, within the limits.
+    """Store unpacked `chunks` in memory if they are small, otherwise in a nameless file, within the limits.
 
     `packed` is the compressed size in bytes. Raises `RunFileError` as soon as the unpacked size exceeds the
     limits.

@@ -1,4 +1,4 @@
-"""Helps readers to build steps part by part, and to sum up the records for the header of a run."""
+"""Helps readers to build steps part by part, and to sum up records for the header of a run."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ class StepBuilder:
         return self
 
     def diffs(self, diffs: Iterable[str]) -> StepBuilder:
-        """Set the diff of the step's own changes: the diffs that are not empty, joined; None without any."""
+        """Set the diff of the step's own changes: the joined diffs that are not empty, or None."""
         self._fields["diff"] = "\n".join(filter(None, diffs)) or None
         return self
 
@@ -86,18 +86,18 @@ class StepBuilder:
         return self
 
     def at(self, written: Json) -> StepBuilder:
-        """Set the beginning to a time as written in the file, and note whether it has no time zone."""
+        """Set the beginning to a time as written in the file, and record whether it lacks a time zone."""
         self._fields["started"] = when(written)
         self._fields["naive"] = is_naive(written)
         return self
 
     def naive(self, written: Json) -> StepBuilder:
-        """Note whether `written`, a time, has no time zone."""
+        """Record whether `written`, a time, is without a time zone."""
         self._fields["naive"] = is_naive(written)
         return self
 
     def naive_if(self, condition: bool) -> StepBuilder:
-        """Note that the times have no time zone if `condition` is true, else that they have one."""
+        """Record whether the times are without a time zone."""
         self._fields["naive"] = condition
         return self
 
@@ -107,7 +107,7 @@ class StepBuilder:
         return self
 
     def over(self, times: Iterable[float | None]) -> StepBuilder:
-        """Set the beginning and the end to the earliest and the latest known time; None without one."""
+        """Set the beginning and the end to the earliest and the latest known time; None if none is known."""
         known = [at for at in times if at is not None]
         return self.span(min(known, default=None), max(known, default=None))
 
@@ -177,7 +177,7 @@ class StepBuilder:
 
 
 class Tally:
-    """Sums up for a run's header what its records contain; a cost is in US dollars."""
+    """Totals of a run's records for its header; costs are in US dollars."""
 
     __slots__ = ("cost", "ended", "models", "started", "times", "tokens")
 
@@ -217,7 +217,7 @@ class Tally:
 
     @property
     def duration_s(self) -> float | None:
-        """Seconds from the earliest to the latest time; None without times."""
+        """Seconds from the earliest to the latest time; None if there are no times."""
         return None if self.started is None or self.ended is None else self.ended - self.started
 
     @property
@@ -244,7 +244,7 @@ def verdict_of(solved: bool | None) -> str:
 
 
 def asking_kind(index: int, before: int = 3) -> StepKind:
-    """Return the kind of a user's message: the task in the first `before` steps, else a message."""
+    """Return the kind of a user's message: the task in the first `before` steps, otherwise a message."""
     return StepKind.TASK if index < before else StepKind.MESSAGE
 
 
@@ -255,7 +255,7 @@ def spoken_result(*texts: str) -> list[Result]:
 
 
 def error_if(condition: object) -> bool | None:
-    """Return True if something failed, else None, because success is not recorded either."""
+    """Return True if `condition` is true, otherwise None, because success is not recorded."""
     return True if condition else None
 
 

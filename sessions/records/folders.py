@@ -15,7 +15,7 @@ _NUMBER = re.compile(r"(\d+)")
 _WIDEST = 20
 _RESULT, _CONFIG = "result.json", "config.json"
 _OF_A_TRIAL = (b'"trial_name"', b'"agent_info"')
-"""Members of the result of one of Harbor's trials; published trials often have no file of settings."""
+"""Members of the result of one of Harbor's trials; published trials often have no settings file."""
 _LONGEST_RESULT = 1 << 20
 _TRIAL_OF_TERMINAL_BENCH = "results.json"
 _EPISODE = ("prompt.txt", "response.txt", "response.json")
@@ -68,7 +68,7 @@ def session_files(path: Path) -> list[PathBlob]:
 
 
 def holding_sessions(folders: Collection[str]) -> list[str] | None:
-    """Return which of `folders` contain opencode's sessions; None unless they are its storage's folders."""
+    """Return which of `folders` contain opencode's sessions; None unless they are folders of its storage."""
     if "message" not in folders or "part" not in folders:
         return None
     return sorted({"session", "info"} & set(folders)) or None
@@ -143,7 +143,7 @@ def _name(path: Path, folder: Path) -> str:
 
 def _sorted(paths: Iterable[Path]) -> list[Path]:
     """Return paths in the order that people expect, with episode 10 after episode 9."""
-    # Numbers are padded to one width, so that they can be compared as text with the other parts.
+    # Numbers are padded to one width, so that they can be compared as strings with the other parts.
     return sorted(
         paths,
         key=lambda path: [

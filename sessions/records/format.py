@@ -110,7 +110,7 @@ class RunReader(ABC):
         return guarded(found, blob, self.warnings)
 
     def sum_up(self) -> Iterator[None]:
-        """Read what the header still needs after all records are known, a piece at a time."""
+        """Read the rest of the header's data after all records are known, a piece at a time."""
         return iter(())
 
     @abstractmethod
@@ -122,7 +122,7 @@ class RunReader(ABC):
         """Return step `index`, made from the records `raws`, at least one of which is undamaged."""
 
     def texts(self, index: int, values: Sequence[Json]) -> StepTexts | None:
-        """Return the text fields of step `index`, from undamaged records; None to have `step` called instead.
+        """Return the text fields of step `index`, from undamaged records; None if `step` must be used.
 
         A search needs only the text of a step, and most of the time is spent on its other fields.
         """
@@ -142,7 +142,7 @@ class RunReader(ABC):
         return step_count
 
     def had_a_step(self, fields: Json) -> bool:
-        """Whether a record that joins a step now was a separate step in reviews of earlier versions."""
+        """Whether a record that now joins a step was a separate step in reviews of earlier versions."""
         return False
 
     def load(self, blob: Blob, start: int, end: int) -> tuple[Json, str]:
@@ -199,7 +199,7 @@ class Format(ABC):
     texts_in_records = False
     """Whether a step's own records contain its text fields, so that a search parses only steps that match."""
     words_in_records = False
-    """Whether every word of a step is in its own records, though perhaps not every text field.
+    """Whether every word of a step is in its own records, although perhaps not every text field.
 
     A string may be recorded as JSON within a string, or with marks before its lines.
     """
@@ -207,7 +207,7 @@ class Format(ABC):
     """Byte strings in files whose text is recorded in pieces, which may split a word."""
 
     reviewed_as = ""
-    """The name in older keys of reviews, if the runs were read as another format then; otherwise empty."""
+    """The name in older keys of reviews, if the runs were once read as another format; otherwise empty."""
     hash_chained = False
     """Whether each line contains the hash of the previous line, so that later changes are detectable."""
     refused_costs_attempt = False

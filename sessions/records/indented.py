@@ -1,7 +1,7 @@
 """Finds the records of an indented array by fixed strings, with SIMD, while lines have the usual form.
 
-It finds the same records as the scanner's expression, which works line by line. A chunk is taken only if its
-lines at the indent of the records are those that close one record and open the next, which two counts show.
+It finds the same records as the scanner's expression, which works line by line. A chunk is accepted only if
+all its lines at the records' indent close one record or open the next, which two counts verify.
 """
 
 from __future__ import annotations
@@ -42,8 +42,8 @@ class Indentation:
 class PlainRecords:
     """The records of an array from the line break at `at` on, up to the first one that is in doubt.
 
-    The text up to `end` is read a chunk at a time; a record longer than a chunk is in doubt, as is one with
-    or after a line of another form.
+    The text up to `end` is read a chunk at a time; a record is in doubt if it is longer than a chunk, or if a
+    line of another form is in or before it.
     """
 
     def __init__(self, blob: Blob, at: int, end: int, indentation: Indentation) -> None:
@@ -92,7 +92,7 @@ def _places(text: bytes, at: int, indentation: Indentation) -> list[Place]:
 
 
 def _light_values(text: bytes, indentation: Indentation) -> list[tuple[int, str, Json]]:
-    """Return the place, name and value of each light key, in order."""
+    """Return the position, name and value of each light key, in order."""
     import stringzilla  # pyright: ignore[reportMissingImports]
 
     find, found = stringzilla.find, list[tuple[int, str, Json]]()

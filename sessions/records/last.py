@@ -11,7 +11,7 @@ from gistpoint.sessions.records.scanning import RawRecord
 _LAST_RECORDS = 24
 """The number of records that are read.
 
-They suffice for the last step, since a call and its results are close together.
+They suffice for the last step, because a call and its results are close together.
 """
 _WINDOWS = (1 << 20, 1 << 22, 1 << 24)
 _BEFORE = 256
@@ -24,7 +24,7 @@ def last_records(blob: Blob, first: tuple[int, int]) -> list[RawRecord]:
 
     `first` is the position of the first record. Only two layouts allow this: arrays whose records are
     indented on separate lines, and JSON lines. The result is empty if it is uncertain whether the end belongs
-    to the same array: then the index has to be built.
+    to the same array: in that case the index has to be built.
     """
     start, end = first
     before = blob.read(max(0, start - _BEFORE), min(start, _BEFORE))

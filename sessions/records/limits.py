@@ -1,6 +1,6 @@
 """Limits on what is decoded or kept at once; anything larger is refused, or shown cut with a note.
 
-So a run of any size is read in bounded memory (decision 5).
+Therefore, a run of any size is read in bounded memory (decision 5).
 """
 
 CHUNK = 1 << 20

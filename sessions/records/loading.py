@@ -1,4 +1,4 @@
-"""Decodes one raw record, long strings only in part, and finds the end of a string without decoding it."""
+"""Decodes one raw record (long strings only in part), and finds the end of a string without decoding it."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Quotes(Generic[AnyStr]):
     quote: AnyStr
     slash: AnyStr
     remainder: re.Pattern[AnyStr]
-    """The inside of a literal and its closing quote; for literals with very many quotes in them."""
+    """The inside of a literal and its closing quote; for literals that contain very many quotes."""
 
     def closing(self, text: AnyStr, opening: int) -> int:
         """Return the position at which the literal that opens at `opening` closes; -1 if it does not."""

@@ -60,7 +60,7 @@ class StepKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ByteRange:
-    """The position of a raw record: `member` is empty in a plain file, else the archive's member."""
+    """The position of a raw record; `member` is the archive's member, or empty for a plain file."""
 
     member: str
     start: int
@@ -223,7 +223,7 @@ class Step:
     started: float | None = None
     ended: float | None = None
     asked: float | None = None
-    """When the model was asked for the reply; None if the format records only when it came."""
+    """When the model was asked for the reply; None if the format records only when the reply arrived."""
     replied: float | None = None
     """When the last part of the reply arrived; None if that is `started`, or if there is no reply."""
     tokens: Tokens = field(default_factory=Tokens)
@@ -239,7 +239,7 @@ class Step:
     flags: frozenset[str] = frozenset()
     derived: frozenset[str] = frozenset()
     links: tuple[str, ...] = ()
-    """Runs that this step started: `#ID` in the same file, else the name of another file in its folder."""
+    """Runs that this step started: `#ID` in the same file, or the name of another file in its folder."""
     id: str = ""
     """The format's own identifier of the step, stable when steps are added."""
     naive: bool = False
@@ -254,7 +254,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """The header of a run, known without reading its steps. What is not recorded is None or empty."""
+    """The header of a run, known without reading its steps. Facts that are not recorded are None or empty."""
 
     format: str
     format_version: str = ""
@@ -264,11 +264,11 @@ class Run:
     agent: str = ""
     actor: Actor = Actor.AGENT
     verdict: str = ""
-    """`solved`, `solved, to be read`, `unsolved` or empty; else the format's own verdict."""
+    """`solved`, `solved, to be read`, `unsolved`, the format's own verdict, or empty."""
     suspicious: tuple[str, ...] = ()
     """The reasons why a pass has to be read before it counts as solved."""
     confirmation: str = ""
-    """The outcome of confirming a pass, in a few words; empty without a confirmation."""
+    """The outcome of confirming a pass, in a few words; empty if there is none."""
     score: float | None = None
     exit_status: str = ""
     submission: str = ""
@@ -292,7 +292,7 @@ class Run:
 
 
 def settled_verdict(run: Run, accepted: bool | None) -> str:
-    """Return the verdict on a run; `accepted` is the reviewers' ruling on its pass, None without one.
+    """Return the verdict on a run; `accepted` is the reviewers' ruling on its pass, or None.
 
     A pass that another program recorded without suspicion keeps its recorded verdict.
     """
@@ -372,7 +372,7 @@ TOO_DEEP = "[nested too deeply to be shown; the file contains it]"
 
 
 def json_text(value: Json, indent: int | None = 2) -> str:
-    """Return a value as JSON, or a note that it is nested too deep; strings that were cut stay cut."""
+    """Return a value as JSON, or a note that it is nested too deeply; cut strings stay cut."""
     try:
         if not _has_cut(value):
             return json.dumps(value, ensure_ascii=False, indent=indent, default=str)

@@ -24,7 +24,7 @@ _COLON = re.compile(r"\s*:\s*")
 _LONGEST_FIRST_LINE = 16 << 20
 """Bytes of a first line up to which a next line is searched for; a longer one counts as the only line."""
 _MESSAGES = 4096
-"""Characters of a program's other output in which its first line of JSON is searched for."""
+"""Characters of a program's other output that are searched for its first line of JSON."""
 _INDENTED = re.compile(rb"\{\r?\n([ \t]+)\"")
 _SPACE = re.compile(r"[\s,:]*")
 _DEEPEST = 12
@@ -75,7 +75,7 @@ class FileProbe:
 
     @property
     def is_wide(self) -> bool:
-        """Whether the longer head is read."""
+        """Whether the longer head is in use."""
         return self._wide
 
     def widen(self) -> None:
@@ -118,17 +118,17 @@ class FileProbe:
 
     @cached_property
     def object(self) -> dict[str, Json]:
-        """The first value if it is an object, else an empty object."""
+        """The first value if it is an object; otherwise an empty object."""
         return as_dict(self.top)
 
     @cached_property
     def array(self) -> list[Json]:
-        """The first value if it is an array, with at least its first element; else an empty array."""
+        """The first value if it is an array, with at least its first element; otherwise an empty array."""
         return as_list(self.top)
 
     @cached_property
     def _in_lines(self) -> str:
-        """The text from its first line that is an object, as a program may print messages before it."""
+        """The text from its first line that is an object, because a program may print messages before it."""
         if self.text[:1] in ("{", "[", ""):
             return self.text
         lines = self.text[:_MESSAGES].split("\n")
@@ -142,7 +142,7 @@ class FileProbe:
 
     @cached_property
     def lines(self) -> list[dict[str, Json]]:
-        """The objects in the first 41 lines if the text is JSON lines, else an empty list.
+        """The objects in the first 41 lines if the text is JSON lines; otherwise an empty list.
 
         Later lines that are not valid are left out. The lines are complete, except that a first line longer
         than the head is read in part.
@@ -172,7 +172,7 @@ class FileProbe:
 
     @property
     def opening(self) -> Record:
-        """The first record: the first element of the top array, else the first line, else the top object."""
+        """The first record: the first element of the top array, the first line, or the top object."""
         return Record((self.array or self.lines or [self.object])[0])
 
     def first_lines(self, count: int = 20) -> list[Record]:
@@ -180,7 +180,7 @@ class FileProbe:
         return [Record(line) for line in self.lines[:count]]
 
     def records(self, count: int = 20) -> list[Record]:
-        """Return the first records: objects of the top array, else the first lines, else the top object."""
+        """Return the first records: objects of the top array, the first lines, or the top object."""
         return records_in(self.array)[:count] or self.first_lines(count) or [Record(self.object)]
 
     @cached_property
@@ -254,9 +254,9 @@ class FileProbe:
 
     @cached_property
     def _late_offsets(self) -> dict[str, int]:
-        """The keys of the top object, with the positions of their values in the tail.
+        """Return the keys of the top object, with the positions of their values in the tail.
 
-        Empty if the file does not end with an object, or it is not certain where that opens.
+        The mapping is empty if the file does not end with an object, or if it is uncertain where that opens.
         """
         text = self.tail.decode("latin-1").rstrip(" \t\r\n\0")
         if not text.endswith("}"):
@@ -270,7 +270,7 @@ class FileProbe:
         return keys_found if whole or opening < 0 else {}
 
     def early(self, key: str) -> Json:
-        """Return the value of a top-level key if it is near either end of the file, else None."""
+        """Return the value of a top-level key if it is near either end of the file, otherwise None."""
         value = self.object.get(key)
         return self.late(key) if value is None else value
 
@@ -278,8 +278,8 @@ class FileProbe:
 def _keys_from_the_end(text: str) -> tuple[dict[str, int], int]:
     """Return the keys of the object that a string ends with, and the position where it opens, or -1.
 
-    The mapping leads from each key to the position of its value. Quotes are counted from the end, so that it
-    does not matter in which value the text begins.
+    The mapping leads from each key to the position of its value. Quotes are counted from the end, so it does
+    not matter in which value the text begins.
     """
     pieces = text.replace("\\\\", "__").replace('\\"', "__").split('"')
     found: dict[str, int] = {}
@@ -300,7 +300,7 @@ def _keys_from_the_end(text: str) -> tuple[dict[str, int], int]:
 
 
 def prefix_value(text: str, at: int) -> Json:
-    """Return the value at `at` as far as the text goes: open objects and arrays with their content so far."""
+    """Return the value at `at` as far as the text goes; open objects and arrays are returned incomplete."""
     try:
         value: Json = _DECODER.raw_decode(text, at)[0]
     except (ValueError, RecursionError):
@@ -309,7 +309,7 @@ def prefix_value(text: str, at: int) -> Json:
 
 
 def _prefix(text: str, at: int, depth: int) -> Json:
-    """Return a value that is known to be cut off, as far as it goes.
+    """Return the known part of a value that is cut off.
 
     Of a string, at most 4,096 characters are returned with their escapes; of an object or array, its content
     so far. Any other value, and one nested too deeply, is None.

@@ -63,7 +63,7 @@ class Record:
         return as_list(self.get(*path))
 
     def words(self, *path: str) -> list[str]:
-        """Return the elements of an array as strings; other types than strings and numbers become empty."""
+        """Return the elements of an array as strings; other values become empty strings."""
         return list(map(as_str, self.items(*path)))
 
     def word(self, *path: str) -> str:
@@ -79,7 +79,7 @@ class Record:
         return as_int(self.get(*path))
 
     def number(self, *path: str) -> float | None:
-        """Return a number below 1e300 in absolute value; None for any other value, also for a boolean."""
+        """Return a number below 1e300 in absolute value; None for any other value, including booleans."""
         return as_float(self.get(*path))
 
     def truth(self, *path: str) -> bool | None:
@@ -95,7 +95,7 @@ class Record:
         return is_naive(self.get(*path))
 
     def seconds_of_ms(self, *path: str) -> float | None:
-        """Return in seconds a duration that is recorded in milliseconds; None if there is no number."""
+        """Return, in seconds, a duration recorded in milliseconds; None if there is no number."""
         return in_seconds(self.number(*path))
 
     def first(self, *keys: str) -> Json:
@@ -168,5 +168,5 @@ def words_of(records: Iterable[Record], *path: str) -> Iterator[str]:
 
 
 def attached(names: Iterable[str]) -> list[str]:
-    """Return a line for each attached file, in place of its content."""
+    """Return a line for each attached file, instead of its content."""
     return [f"[attached: {name}]" for name in names if name]

@@ -1,4 +1,4 @@
-"""Finds the user's request in a run, as the name of a run that has no other name."""
+"""Finds the user's request in a run, which serves as the name of a nameless run."""
 
 from __future__ import annotations
 
@@ -69,12 +69,12 @@ def headline(text: str) -> str:
 
 
 def request_in(texts: Iterable[str]) -> str:
-    """Return the headline of the first message with more than the harness's text; empty without one."""
+    """Return the headline of the first message with more than the harness's text; empty if there is none."""
     return next(filter(None, (headline(_without_harness_texts(text)) for text in texts)), "")
 
 
 def _without_harness_texts(text: str) -> str:
-    """Return a user's message without the harness's text before it; empty if nothing else is in it."""
+    """Return a user's message without the harness's text before it; empty if it contains nothing else."""
     text = text[:_READ].lstrip()
     while (found := _HARNESS_BLOCK.match(text) or _AROUND.match(text) or _OF_SENDER.match(text)) is not None:
         text = text[found.end() :].lstrip()

@@ -1,8 +1,9 @@
 """Finds the beginning and end of each record of a JSON file, in one pass over its bytes, a chunk at a time.
 
-The text is decoded as Latin-1, so that an offset in it is an offset in the file; keys and the values that
-pairing needs are ASCII. Records are separated with the standard library's scanner, or in indented files by
-the lines that close a record, which is three times faster: a JSON string never contains a raw line break.
+The text is decoded as Latin-1, so that an offset in it is an offset in the file; keys, and the values that
+pairing needs, are ASCII. Records are separated with the standard library's scanner. In indented files, the
+lines that close records separate them, which is three times faster; a JSON string never contains a raw line
+break.
 """
 
 from __future__ import annotations
@@ -202,7 +203,8 @@ class Scanner:
         """Return the window's position after a literal that opens at `opening`; drop the literal's text."""
         first = self._base + opening
         while (closing := IN_TEXT.closing(self._text, opening)) < 0:
-            # The kept text begins between two escapes, so that a quote after it is not taken for escaped.
+            # The kept text begins between two escapes, so that a quote after it is not mistaken for an
+            # escaped one.
             before = self._text[opening + 1 :]
             half = (len(before) - len(before.rstrip("\\"))) % 2
             last = self._base + len(self._text) - 1 - half
@@ -303,8 +305,8 @@ class Scanner:
         """Yield the records of an indented array, found by the indent of its lines and not decoded.
 
         `indent` is the whitespace before a record, `keys` that before its keys; the bracket that closes the
-        array has less. One match covers the border of two records: the brace that closes the first, the
-        bracket that opens the second, and a light key on its first line.
+        array is indented less. One match covers the border of two records: the brace that closes the first,
+        the bracket that opens the second, and a light key on its first line.
         """
         lines = Indentation(indent, keys, light.names)
         names = "|".join(re.escape(name) for name in light.names)
@@ -412,8 +414,8 @@ def members(scanner: Scanner, wants: Callable[[str], bool]) -> Iterator[tuple[st
     """Yield the members of the object at the position: the key, the value, and the value's start and end.
 
     If `wants` is true for a key, its value is None and is left for the caller to read. Other values are
-    decoded, but None if longer than `limits.LONG_RECORD`. Raises an `UnreadableError` if there is no object,
-    or if the text ends within it or is damaged.
+    decoded, or None if they are longer than `limits.LONG_RECORD`. Raises an `UnreadableError` if there is no
+    object, or if the text ends within it or is damaged.
     """
     if not scanner.take("{"):
         raise DamagedError(scanner.position)

@@ -38,7 +38,7 @@ class Row:
     number: int
     """The row's number, from 1."""
     fields: Mapping[str, Json]
-    """With a record, non-ASCII text is not yet decoded: see `member`."""
+    """If there is a record, non-ASCII text is not yet decoded: see `member`."""
     record: RawRecord | None = None
 
     def member(self, key: str) -> Json:
@@ -66,7 +66,7 @@ class Row:
 
 
 def decoded_text(value: Json) -> Json:
-    """Return the array or object in a JSON text; None for any other value."""
+    """Return the array or object in a JSON string; None for any other value."""
     if not isinstance(value, str) or value.lstrip()[:1] not in ("[", "{"):
         return None
     try:
@@ -92,7 +92,7 @@ def rows_of(probe: FileProbe) -> Iterator[Row]:
 
 
 def texts_of(probe: FileProbe) -> Iterator[Blob]:
-    """Yield bytes that contain the strings of all rows, as they are or as JSON at any depth.
+    """Yield bytes that contain the strings of all rows, either directly or as JSON at any depth.
 
     For a JSON file, these are the bytes of the file. Raises `RunFileError` if a Parquet file can't be read.
     """
@@ -135,7 +135,7 @@ class Places:
     def add(self, known: dict[str, tuple[int, int, int]], id: str, row: Row) -> None:
         """Add a row to those of its file, unless it is damaged.
 
-        The latest row stays decoded, as listed rows are opened in turn.
+        The latest row stays decoded, because listed rows are opened in turn.
         """
         record = row.record
         if record is None or not record.damage:
@@ -183,7 +183,7 @@ def _records(probe: FileProbe) -> Iterator[RawRecord]:
 
 
 def first_row(probe: FileProbe) -> Mapping[str, Json]:
-    """Return the members of a JSON text's first row, which may be longer than a head; empty without a row."""
+    """Return the members of a JSON text's first row, which may be longer than a head; empty if none."""
     return next((row.fields for row in rows_of(probe)), {})
 
 

@@ -13,7 +13,7 @@ from gistpoint.sessions.records.model import TOO_DEEP, CutText, Json, concatenat
 
 _T = TypeVar("_T")
 _NUMBERS = (int, float)
-"""A tuple, since a union would be built again for each value, and these functions read every member."""
+"""A tuple, because a union would be built again for each value, and these functions read every member."""
 _YEAR_9999 = 253_000_000_000
 
 
@@ -46,7 +46,7 @@ def as_int(value: Json) -> int | None:
 
 
 def as_float(value: Json) -> float | None:
-    """Return a number below 1e300 in absolute value; None for any other value, also for a boolean."""
+    """Return a number below 1e300 in absolute value; None for any other value, including booleans."""
     if value is None or isinstance(value, bool) or not isinstance(value, _NUMBERS):
         return None
     return float(value) if abs(value) < 1e300 else None
@@ -85,7 +85,7 @@ def compact(value: Json) -> str:
 def as_text(value: Json) -> str:
     """Return the text of a message's content: a string, typed parts, or any other value as JSON.
 
-    Empty for null. Parts that are nested too deeply are replaced with a note.
+    The text is empty for null. Parts that are nested too deeply are replaced with a note.
     """
     if value is None:
         return ""
@@ -150,7 +150,7 @@ def media_text(part: dict[str, Json], kind: str = "") -> str:
         return joined([f"[{kind}: {name}]" if name else "", data])
     media_type = as_str(first(facts, "media_type", "mime_type", "format"))
     size = _size(data) if isinstance(data, str) else ""
-    # A set would lose the order: a data URL as the name repeats the type and the size.
+    # A set would lose the order. Duplicates occur because a data URL as the name repeats the type and size.
     shown = dict.fromkeys(filter(None, (_without_data(name), media_type, size)))
     inside = [as_text(facts.get(key)) for key in ("transcript", "content", "text")]
     return joined([f"[{kind}: {', '.join(shown)}]" if shown else f"[{kind}]", *inside])
@@ -220,7 +220,7 @@ def later(at: float | None, seconds: float | None) -> float | None:
 
 
 def recoded(value: Json) -> Json:
-    """Return a value whose strings were read as Latin-1 as UTF-8; unchanged if it is nested too deep."""
+    """Return a value with strings in UTF-8 that were read as Latin-1; unchanged if nested too deeply."""
     try:
         return _recoded(value)
     except RecursionError:

@@ -54,7 +54,7 @@ class AnalyseStudy(Request):
 
 
 def analyse_study(study: StudyFolder, request: AnalyseStudy, run: RunContext) -> StudyReport:
-    """Read a study, run its analyses and return the report, which also contains analyses that failed.
+    """Read a study, run its analyses and return the report, which also lists failed analyses.
 
     Raises `StudyError` if outcomes are hidden, an analysis is unknown, or the study can't be read (see
     `load_study`), and `CancelledError` if cancelled.
@@ -126,7 +126,7 @@ class PowerOfStudy(Request):
 
 @dataclass(frozen=True, slots=True)
 class StudyPower:
-    """The power of a design: the figures for each number of people, and the fact that the log records."""
+    """The power of a design: the figures for each number of people, and the record for the log."""
 
     design: PowerDesign
     figures: list[PowerFigure]
@@ -179,7 +179,7 @@ class ExportStudy(Request):
     public: bool = False
     """Whether the data are for publication: with pseudonyms, and without free text."""
     simulated: bool = False
-    """Whether formats without a place for the word SIMULATED may contain simulated data."""
+    """Whether formats that have no place for the word SIMULATED may contain simulated data."""
     unblind: bool = False
 
 
@@ -221,7 +221,7 @@ def export_study(
 
 
 def _begun(files: Iterator[tuple[str, bytes]]) -> Iterator[tuple[str, bytes]]:
-    """Return the same files, of which the first has been made."""
+    """Return the same files after making the first of them."""
     return chain(list(islice(files, 1)), files)
 
 

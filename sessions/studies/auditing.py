@@ -45,7 +45,7 @@ _WITHOUT_DATA = frozenset(StudyOperationKind) - DATA_OF.keys()
 
 @dataclass(frozen=True, slots=True)
 class AuditFinding:
-    """A deviation from what the program writes; a `note` is not a fault, but useful to know."""
+    """A deviation from what the program would have written; a `note` is merely informative."""
 
     name: str
     sentence: str
@@ -118,7 +118,7 @@ def _operation(
     operation: StudyOperation, writer: str, line_place: str, file: str, owners: dict[str, str]
 ) -> Iterator[AuditFinding]:
     kind, subject = operation.kind, operation.subject
-    # An operation without a checksum counts as changed, even if it can't have one.
+    # An operation without a checksum counts as changed, even if its values can't have one.
     if not operation.extra.get(SUM) or operation.extra[SUM] != checksum(operation):
         yield AuditFinding(
             "operation_changed", f"{line_place}: {kind!r} of {subject} is not what was written.", file
@@ -153,11 +153,11 @@ def _operation(
 
 @dataclass
 class _Links:
-    """The links between the lines of a file; the first lines of an old log have none."""
+    """The links between the lines of a file; the first lines of an old log may have none."""
 
     last: bytes = b""
     begun: bool = False
-    """Whether a line was linked: then all later ones must be."""
+    """Whether a line was linked; all later lines must then be linked."""
 
     def is_broken_by(self, line: bytes) -> bool:
         """Return whether the next line of the file does not follow the last one."""
@@ -265,7 +265,7 @@ def _ledger_of(study: StudyFolder, plan: Planned) -> Ledger:
     known = (
         one
         for one in study.store.operations_at(plan.basis)
-        # An old copy may have brought an erased person's lines back, which their residue replaces.
+        # An old copy may have restored an erased person's lines, which the record of the erasure replaces.
         if one.op != plan.op and person_sha256(name_in(one.reviewer)) not in kept
     )
     return Ledger((*known, *residual_operations(erased.values(), plan.basis)))
@@ -276,7 +276,7 @@ def _rows(assignments: Iterable[Assignment]) -> tuple[tuple[str, str, str, int],
 
 
 def _grounds(study: StudyFolder) -> Iterator[AuditFinding]:
-    """Yield attempts without consent or assignment, and forms that were answered more than once."""
+    """Yield findings on attempts without consent or assignment, and on forms answered more than once."""
     for code, who in study.ledger.people.items():
         given = {assignment.id for assignment in who.assignments} | _trainings(study, who)
         for assignment in who.begun.keys() - given:
@@ -293,7 +293,7 @@ def _grounds(study: StudyFolder) -> Iterator[AuditFinding]:
 
 
 def _steps(study: StudyFolder) -> Iterator[AuditFinding]:
-    """Replay each person's steps, and yield those that are missing before a later one."""
+    """Replay each person's steps, and yield a finding for each step that is missing before a later one."""
     if study.ledger.opened is None or study.ledger.protocol != study.protocol:
         return
     for code, who in study.ledger.people.items():
@@ -360,7 +360,7 @@ def _journals(study: StudyFolder) -> Iterator[AuditFinding]:
 def _header(
     study: StudyFolder, identity: str, header: AttemptStarted, begun: tuple[str, str] | None, where: str
 ) -> Iterator[AuditFinding]:
-    """Yield the differences between an attempt's header and the study.
+    """Yield a finding for each difference between an attempt's header and the study.
 
     `begun` is the attempt's person and assignment in the log, if any.
     """

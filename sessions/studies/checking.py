@@ -39,7 +39,7 @@ _NAMED = 3
 
 @dataclass(frozen=True, slots=True)
 class Balance:
-    """The spread of tasks over people; each pair is the minimum and maximum number of attempts."""
+    """How tasks are spread over people; each pair is the minimum and maximum number of attempts."""
 
     people: int
     per_task: tuple[int, int]
@@ -48,7 +48,7 @@ class Balance:
     per_position: tuple[int, int]
     """Attempts per condition and position."""
     fewest_tasks: int
-    """The fewest tasks that anybody gets."""
+    """The smallest number of tasks that anybody gets."""
     short: int
     """The number of people who get fewer tasks than requested."""
 
@@ -218,7 +218,7 @@ def _tasks(study: StudyFolder) -> Iterator[CheckFinding]:
 
 
 def _confirmable(study: StudyFolder) -> Iterator[CheckFinding]:
-    """Yield the finding on the repairs whose passes can be confirmed; others need reviews."""
+    """Yield the finding on repair tasks whose passes can be confirmed; passes of the others need reviews."""
     known = {task.short_id: words for task in _readable(study) if (words := confirmable_words(task))}
     without = [f"{name}: {words}" for name, words in known.items() if not words.startswith(CAN_BE)]
     if known:
@@ -228,14 +228,14 @@ def _confirmable(study: StudyFolder) -> Iterator[CheckFinding]:
 
 
 def _readable(study: StudyFolder) -> Iterator[Task]:
-    """Yield the tasks that can be read; another check reports the others."""
+    """Yield the readable tasks; another check reports the others."""
     for identity in study.tasks:
         with suppress(UserError):
             yield study.task(identity)
 
 
 def _unproven(task: Task) -> str:
-    """Return what is missing from the stored evidence of a task, in words; empty if nothing is."""
+    """Return the missing parts of a task's stored evidence, in words; empty if it is complete."""
     answer = read_answer(task)
     kind = kind_of(task)
     if kind.suite and not answer.baselines:
@@ -330,7 +330,7 @@ def _is_repair(task: StudyTask) -> bool:
 
 
 def _first(problems: Sequence[str]) -> str:
-    """Return the first problems in words, and how many more there are; empty if there are none."""
+    """Return the first problems in words, and the number of others; empty if there are none."""
     words = "; ".join(problems[:_NAMED])
     more = len(problems) - _NAMED
     if more > 0:

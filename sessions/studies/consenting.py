@@ -15,7 +15,7 @@ from gistpoint.sessions.studies.folder import StudyFolder
 
 
 def copy_for(study: StudyFolder, code: str = "") -> str:
-    """Return the consent as a participant agreed to it, or without a code, the current text.
+    """Return the consent that a participant agreed to, or the current text if no code is given.
 
     Raises `StudyError` for an unknown code, for a person who has not agreed, and if the text has changed
     since.
@@ -37,7 +37,7 @@ def copy_for(study: StudyFolder, code: str = "") -> str:
 
 
 def save_copy(study: StudyFolder, folder: Path, ticked: Sequence[bool]) -> Path:
-    """Save the consent as a participant has it on the screen, and return the new file.
+    """Save the consent that is on a participant's screen, and return the new file.
 
     Its name contains neither a code nor a name. Raises `StudyError` if it can't be written.
     """

@@ -1,4 +1,4 @@
-"""The phases of a study: it is created, opened, amended if necessary, and closed; then outcomes are shown."""
+"""The phases of a study: creation, opening, amendments, and closing, after which outcomes are shown."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def new_study(folder: Path, locations: Locations, request: NewStudy) -> None:
 def open_for_people(study: StudyFolder) -> None:
     """Freeze the declaration and let people take part.
 
-    Raises `StudyError` if the study is open already or its tasks have faults.
+    Raises `StudyError` if the study is already open or its tasks have faults.
     """
     if study.ledger.opened is not None:
         raise StudyError(
@@ -116,7 +116,7 @@ def amend_study(study: StudyFolder, request: AmendStudy) -> str:
 
 
 def close_study(study: StudyFolder) -> None:
-    """Close a study: nobody can continue with it, and outcomes are shown.
+    """Close a study, so that nobody can continue with it, and outcomes are shown.
 
     Raises `StudyError` unless it is open.
     """
@@ -151,7 +151,7 @@ def _require_tasks(study: StudyFolder) -> None:
 def outcomes_hidden(study: StudyFolder, *, unblind: bool) -> bool:
     """Whether people's outcomes are hidden, as they are while a study of people is open.
 
-    `unblind` shows them, and records in the log that somebody sees them before the end.
+    With `unblind`, they are shown, and the log records that somebody saw them before the end.
     """
     if study.study.simulated or study.ledger.opened is None or study.ledger.closed:
         return False

@@ -37,7 +37,7 @@ class Delivery:
         fault: str = "",
         decisions: tuple[ReviewerDecision, ...] = (),
     ) -> RecordedAttempt:
-        """Return a recorded attempt with its expected hashes, which are empty if they can't be computed.
+        """Return an attempt with its expected hashes, which are empty if they can't be computed.
 
         `condition` replaces the condition in the attempt's header, unless it is empty. `accepted` is the
         reviewers' decision on a pass; None if there is none.

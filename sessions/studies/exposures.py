@@ -15,7 +15,7 @@ READ_BLIND = "one of its functions was read blind"
 
 
 def other_studies(study: StudyFolder) -> dict[str, Path | None]:
-    """Return the folders of the studies that `exposed_elsewhere` names, by name; None if one is missing."""
+    """Return the folders of the studies that `exposed_elsewhere` names, by name; None for a missing one."""
     found: dict[str, Path | None] = {}
     for name in study.study.design.exposed_elsewhere:
         folder = study.root / name
@@ -55,7 +55,7 @@ def _seen(who: Person) -> Iterator[str]:
 
 
 def _read_blind(study: StudyFolder, code: str) -> set[str]:
-    """Return the ids of the tasks with a function that a person has read blind."""
+    """Return the ids of the tasks that contain a function that a person has read blind."""
     read = study.glances.read_by(code)
     tasks = {task for task, _ in read}
     functions = {(found.source, found.function) for _, found in read}

@@ -94,7 +94,7 @@ class StudyFolder:
 
     @property
     def glances(self) -> GlanceBook:
-        """The blind readings on this machine, as they are on disk now."""
+        """The blind readings that are now on this machine's disk."""
         from gistpoint.sessions.annotations.glance_reader import GlanceStore
 
         return GlanceStore(self._locations.glances, self.clock).book
@@ -116,7 +116,7 @@ class StudyFolder:
         return task.is_relative_to(self._locations.demo)
 
     def is_everywhere(self, identity: str) -> bool:
-        """Whether every machine with this folder has a task: it is in the folder, or part of the demo."""
+        """Return whether every machine with this folder has a task, which is in it or part of the demo."""
         folder = self.read.folders[identity].absolute()
         from_archive = folder.is_relative_to(self._unpacked) and (self.root / self.study.tasks).is_dir()
         return folder.is_relative_to(self.root) or self.comes_with_program(folder) or from_archive
@@ -163,9 +163,9 @@ class StudyFolder:
         self._ledger = None
 
     def exclusively(self, act: Callable[[], T]) -> T:
-        """Call `act` after reading what others have written, while nobody else plans or begins a task.
+        """Read what others have written, then call `act` while nobody else plans or begins a task.
 
-        `act` may be called again, after its records were withdrawn. Returns what `act` returns. Raises
+        `act` may be called again, after its records were withdrawn. Returns the result of `act`. Raises
         `UserError` if the store that others share can't be reached.
         """
 
@@ -191,7 +191,7 @@ class StudyFolder:
         return operation
 
     def basis(self) -> Mapping[str, int]:
-        """Return the number of lines in each log file in `ledger`, by the hash of the file's writer."""
+        """Return how many lines of each log file are in `ledger`, by the hash of the file's writer."""
         return self.store.basis()
 
     def publish(self, folder: Path) -> Publication:

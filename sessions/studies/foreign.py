@@ -96,14 +96,14 @@ def foreign_row(
 
 
 def _origin(run: Run, *, judged: bool) -> str:
-    """Return whether a run's file records its verdict, or it was derived; empty if it was not judged."""
+    """Return whether a run's verdict was recorded in its file or derived; empty if the run was not judged."""
     if not judged:
         return ""
     return RECORDED if run.verdict and "verdict" not in run.derived else DERIVED
 
 
 def _edited_goals(marks: StepMarks) -> set[int]:
-    """Return the indices of the corrupted functions that a step is the first to edit."""
+    """Return the indices of the corrupted functions whose first edit is in this step."""
     first = (marked.goal for marked in marks.marked if marked.mark is StepMark.FIRST_EDIT_RIGHT_FUNCTION)
     return {goal for goal in first if goal is not None}
 

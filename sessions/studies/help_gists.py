@@ -24,7 +24,7 @@ def help_path(root: Path, task: str) -> Path:
 
 
 def read_help(root: Path, task: str) -> HelpGist:
-    """Return the stored gist of a task; if none is stored, one without text.
+    """Return the stored gist of a task, or an empty gist if none is stored.
 
     Raises `StudyError` if it can't be read.
     """

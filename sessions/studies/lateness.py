@@ -1,4 +1,4 @@
-"""Frees the tasks of people who do not come back; `core.study.assigning` says which these are."""
+"""Frees the tasks of people who do not come back; `core.study.assigning` defines these."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from gistpoint.sessions.studies.folder import StudyFolder
 def return_late(study: StudyFolder, but: str = "") -> list[Assignment]:
     """Free the open assignments of people without a record for longer than the design allows; return them.
 
-    The person with the code `but` is left alone. Nothing is freed if the design sets no time.
+    The person with the code `but` is left alone. Nothing is freed if the design sets no limit.
     """
     late = late_assignments(study.study, study.ledger, study.clock.utc_ms())
     found = [given for given in late if given.person != but]

@@ -99,7 +99,7 @@ def rows_of_people(folder: StudyFolder) -> tuple[tuple[AttemptRow, ...], tuple[s
 
 
 def require_unmixed(simulated_study: bool, header: AttemptStarted, what: str) -> None:
-    """Raise `StudyError` for a simulated attempt in a study of people, or the reverse."""
+    """Raise `StudyError` for a simulated attempt in a study of people, or a real one in a simulated study."""
     if (header.actor == SIMULATED) != simulated_study:
         made = "is simulated" if header.actor == SIMULATED else f"was made by a {header.actor or 'solver'}"
         kind = "simulated" if simulated_study else "not simulated"
@@ -160,7 +160,7 @@ def _decisions(book: ReviewBook, identity: str) -> Iterator[tuple[ReviewerDecisi
 
 
 def _disputed_times(ledger: Ledger, decisions: Iterable[ReviewerDecision]) -> Iterator[str]:
-    """Yield a sentence for each attempt whose time reviewers correct differently, and no organiser did."""
+    """Yield a sentence for each attempt whose time reviewers corrected differently, and no organiser did."""
     times: dict[str, set[float]] = defaultdict(set)
     for one in decisions:
         if one.active_s is not None:

@@ -27,21 +27,21 @@ HasToGo = Callable[[str], bool]
 
 
 def studies_of(task: Task) -> frozenset[str]:
-    """Return the ids of the studies from whose submissions a task was made; empty without its answer."""
+    """Return the ids of the studies from whose submissions a task was made; empty if it has no answer."""
     with suppress(UserError, OSError):
         return frozenset(study for study, _ in origins_in(read_answer(task).provenance) if study)
     return frozenset()
 
 
 def delete_made_from(locations: Locations, study: str, has_to_go: HasToGo) -> tuple[str, ...]:
-    """Delete the tasks made from submissions of a study if they have to go, and return their ids.
+    """Delete the tasks made from submissions of a study if they have to be deleted, and return their ids.
 
     Raises `StudyError` while a campaign is running whose verdicts have to be deleted.
     """
     _delete_verdicts(locations.campaigns, study, has_to_go)
     for file in locations.libraries.glob(f"*/{SUBMISSIONS_FILE.format('*')}"):
         if contains(file, study):
-            file.unlink(missing_ok=True)  # the next call collects the submissions again
+            file.unlink(missing_ok=True)  # the next command collects the submissions again
     store, deleted = TaskStore(locations.tasks), []
     for task in _tasks_naming(store, study):
         origins = _origins(task)
@@ -52,7 +52,7 @@ def delete_made_from(locations: Locations, study: str, has_to_go: HasToGo) -> tu
 
 
 def _tasks_naming(store: TaskStore, study: str) -> Iterator[Task]:
-    """Yield the tasks whose answers contain the id of a study, so that few answers have to be decoded."""
+    """Yield the tasks whose answers contain the id of a study, which limits how many answers are decoded."""
     tasks = [entry for entry in store.tasks() if isinstance(entry, Task)]
     return (task for task in tasks if contains(task.folder / ANSWER_FILE, study))
 
@@ -65,9 +65,9 @@ def _origins(task: Task) -> set[tuple[str, str]]:
 
 
 def _delete_verdicts(campaigns: Path, study: str, has_to_go: HasToGo) -> None:
-    """Delete the verdicts of each campaign in which one has to go; the tasks of the others stay.
+    """Delete all verdicts of each campaign in which one must be deleted; tasks from other submissions stay.
 
-    A line can't be taken out of a log, and the same command decides the others again.
+    A line can't be removed from a log, and the same command decides the others again.
     """
     for file in sorted(campaigns.glob("*.jsonl")):
         if not contains(file, study) or not _verdicts_have_to_go(file, study, has_to_go):

@@ -126,5 +126,5 @@ def _of_targets(library: Mapping[str, Mapping[str, float]], task: StudyTask) -> 
 
 
 def _write(path: Path, metrics: StudyMetrics) -> None:
-    with suppress(OSError):  # on a read-only disk, the libraries are measured again the next time
+    with suppress(OSError):  # on a read-only disk, the libraries are measured again next time
         replace_file(path, msgspec.json.encode(metrics, order="sorted") + b"\n", durable=False)

@@ -1,4 +1,4 @@
-"""What an organiser watches while a study runs: its progress, and what needs attention."""
+"""The progress of a running study and its alerts, for the organiser to watch."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from gistpoint.sessions.studies.folder import StudyFolder
 from gistpoint.sessions.studies.loading import rows_of_people
 
 AUDITS_AFTER_MS = 60_000
-"""The time after which a repeated reading audits the folder again, since an audit reads every journal."""
+"""The time after which a repeated reading audits the folder again, because an audit reads every journal."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,7 @@ class Monitor:
     """Reads a study repeatedly."""
 
     def __init__(self, study: StudyFolder, *, hidden: bool) -> None:
-        """`hidden` leaves out everything from which outcomes follow."""
+        """`hidden` leaves out everything that reveals outcomes."""
         self._study, self._hidden = study, hidden
         self._audited_ms: int | None = None
         self._audit: tuple[Alert, ...] = ()

@@ -1,4 +1,4 @@
-"""The data that finance needs of each participant: time, completion and amounts, without any result."""
+"""The data on each participant that a finance office needs: time, completion and amounts, but no results."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ class Payment:
     """The day of the last record, in UTC."""
     sittings: int
     minutes: float
-    """The time between the first and last record of each sitting, breaks within it included."""
+    """The time between the first and last record of each sitting, including breaks within it."""
     task_minutes: float
-    """The active time in attempts, training included."""
+    """The active time in attempts, including training."""
     tasks: int
     """The number of counted tasks that ended, however they ended."""
     given: int
@@ -115,7 +115,7 @@ def state_of(one: Person) -> str:
 
 
 def sittings_of(one: Person) -> list[tuple[int, int]]:
-    """Return the begin and end of each sitting, in milliseconds of UTC, from the person's own records.
+    """Return the beginning and end of each sitting from the person's own records, in milliseconds since 1970.
 
     Consent and forms before the first sitting count as its beginning, or as a separate sitting if a gap
     follows. A gap after which a sitting lapses is not counted.
@@ -134,7 +134,7 @@ def sittings_of(one: Person) -> list[tuple[int, int]]:
 
 
 def _begins_another(one: Person, fact: Fact, last_ms: int) -> bool:
-    """Whether a fact begins another sitting than the fact before it, which was recorded at `last_ms`."""
+    """Whether a fact begins a new sitting; the fact before it was recorded at `last_ms`."""
     if fact.utc_ms - last_ms >= SITTING_LAPSES_MS:
         return True
     return isinstance(fact, Sitting) and fact.state == BEGAN and _was_ended(one, last_ms)

@@ -42,7 +42,7 @@ _DAY_MS = 86_400_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EnrolPeople(Request):
-    """A request to enrol people: one with a given code, or several with random codes."""
+    """A request to enrol people: one person with a given code, or several with random codes."""
 
     code: str = ""
     number: Count = 1
@@ -56,7 +56,7 @@ class EnrolPeople(Request):
 def enrol_people(study: StudyFolder, request: EnrolPeople) -> dict[str, Recruit]:
     """Enrol people, and return them by code.
 
-    Raises `StudyError` if one of them can't be enrolled; then nobody is.
+    Raises `StudyError` if one of them can't be enrolled; in that case, nobody is enrolled.
     """
     study.require_people()
     require_opened(study)
@@ -83,7 +83,7 @@ def enrol_people(study: StudyFolder, request: EnrolPeople) -> dict[str, Recruit]
 
 
 def _recruits_of(study: StudyFolder, request: EnrolPeople) -> dict[str, Recruit]:
-    """Return the people to enrol by code, all of which are free."""
+    """Return the people to enrol, by their codes, which are all unused."""
     given = Recruit(stratum=request.stratum, role=request.role or "")
     if request.table is not None:
         recruits = read_recruits(path_of(request.table))
@@ -205,7 +205,7 @@ class ReturnAssignment(Request):
     """A request to free an assignment for others, with the reason, or with `late` all that have timed out."""
 
     assignment: str = ""
-    """The id of the assignment, or the beginning of it."""
+    """The id of the assignment, or its beginning."""
     why: str = ""
     late: bool = False
 
@@ -255,7 +255,7 @@ class WithdrawPerson(Request):
 
 @dataclass(frozen=True, slots=True)
 class Withdrawal:
-    """The result of a withdrawal: what was done with the person's data."""
+    """The result of a withdrawal and the fate of the person's data."""
 
     code: str
     data: str
@@ -273,11 +273,11 @@ class Withdrawal:
 
 
 def withdraw_person(study: StudyFolder, request: WithdrawPerson) -> Withdrawal:
-    """Record a withdrawal, erase the person's data on request, and return what happened to the data.
+    """Record a withdrawal, erase the person's data on request, and return the result.
 
     Raises `StudyError` for an unknown code, and if data are to be erased while an attempt of the person is
-    open. In the latter case, the withdrawal is recorded all the same, so that the wish is not lost: the data
-    are erased by the next synchronisation, or by a repetition, after the attempt is closed.
+    open. In the latter case, the withdrawal is recorded nevertheless, and the data are erased by the next
+    synchronisation, or by a repetition, after the attempt is closed.
     """
     code = _known(study, request.code).code
     data = Withdrawn(data=ERASE if request.erase else KEEP, words="" if request.erase else request.words)

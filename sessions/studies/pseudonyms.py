@@ -27,7 +27,7 @@ _KEY_TEXT = re.compile(r"[0-9a-f]{64}\n?")
 
 
 def key_of(root: Path) -> bytes:
-    """Return the key of the study in a folder; it is created at its first use, readable only by its owner.
+    """Return the key of the study in a folder; it is created at its first use and readable only by its owner.
 
     Raises `StudyError` if it is damaged or can't be written.
     """
@@ -93,7 +93,7 @@ class Pseudonyms:
         return self._people[code] if code else ""
 
     def attempt(self, identity: str) -> str:
-        """Return a pseudonym for an attempt's id, since the id would reveal a time; empty for an empty id."""
+        """Return a pseudonym for an attempt's id, which would reveal a time; empty for an empty id."""
         return self._mac("attempt", identity)[:16] if identity else ""
 
     def assignment(self, identity: str) -> str:

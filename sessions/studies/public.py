@@ -111,7 +111,7 @@ def may_be_public(study: Study, form: str, item: str, value: object) -> bool:
 
 
 def free_texts(study: Study, form: str, item: str, value: object) -> Iterator[str]:
-    """Yield the strings in an answer that are not among the choices that its question offers."""
+    """Yield the strings in an answer that are not choices of its question."""
     question = _question(study, form, item)
     offered: tuple[str, ...] = ()
     if question is not None and question.kind is not QuestionKind.TEXT:

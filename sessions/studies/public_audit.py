@@ -55,7 +55,7 @@ class Secrets:
             self.words.setdefault(word, what)
 
     def text(self, text: str) -> None:
-        """Add a free text, whose lines are searched for individually, each by its first 60 characters.
+        """Add free text, whose lines are searched for individually, each by its first 60 characters.
 
         Lines of fewer than `_SHORTEST_TEXT` characters can't be searched for, and are only listed.
         """
@@ -110,7 +110,7 @@ def audit_public(study: StudyFolder, out: Path) -> Iterator[AuditFinding]:
 
 
 def secrets_of(study: StudyFolder) -> Secrets:
-    """Return everything in the log and the journals of a study that a public export must not contain."""
+    """Return all words and strings in a study's log and journals that a public export must not contain."""
     secrets = Secrets()
     for path in (*study.files.log.files(), *(study.root / "reviews").glob("*.jsonl")):
         secrets.word(path.stem, "the name of a file of the log")
@@ -199,7 +199,7 @@ def _files(out: Path) -> Iterator[tuple[str, str]]:
 
 
 def _alternation(words: Iterable[str]) -> re.Pattern[str] | None:
-    """Return a pattern that finds each of some words as a whole word; None without words."""
+    """Return a pattern that finds each of some words as a whole word; None if there are no words."""
     longest_first = sorted(words, key=len, reverse=True)
     if not longest_first:
         return None

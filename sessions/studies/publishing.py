@@ -45,7 +45,7 @@ def header_of(journal: bytes) -> AttemptStarted | None:
 
 
 def head_at(journal: bytes, size: int) -> str:
-    """Return the hash of a journal's line that ends after `size` bytes; empty if none ends there."""
+    """Return the hash of the journal line that ends after `size` bytes; empty if none ends there."""
     if not 0 < size <= len(journal) or journal[size - 1 : size] != b"\n":
         return ""
     return line_hash(journal[journal.rfind(b"\n", 0, size - 1) + 1 : size])
@@ -157,8 +157,8 @@ def _place(journal: bytes, note: PublishedNote, place: Path) -> None:
 def _replace(journal: bytes, note: PublishedNote, place: Path) -> None:
     """Replace a published attempt.
 
-    The journal is replaced before the note. If this stops between the two, readers find the note of the
-    shorter journal, which is a prefix of the new one.
+    The journal is replaced before the note. If this stops halfway, readers find the note of the shorter
+    journal, which is a prefix of the new one.
     """
     part = _written(journal, note, place)
     for name in (JOURNAL, PUBLISHED):

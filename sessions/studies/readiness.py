@@ -1,4 +1,4 @@
-"""What a study's organiser should know before anybody is invited; none of it keeps the study from opening."""
+"""Findings for a study's organiser before anybody is invited; none of them keeps the study from opening."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _NAMED = 3
 
 
 def readiness(study: StudyFolder) -> Iterator[CheckFinding]:
-    """Yield findings on what is missing from machines, the consent, the limits and the contrasts."""
+    """Yield findings on gaps in machines, the consent, the limits and the contrasts."""
     if study.study.simulated or not study.tasks:
         return
     yield _portable(study)
@@ -61,7 +61,7 @@ def _portable(study: StudyFolder) -> CheckFinding:
 
 
 def _consent(study: Study) -> CheckFinding:
-    """Return the finding on what boards ask of a consent, besides the texts themselves."""
+    """Return the finding on the declarations that ethics boards require besides the consent's texts."""
     missing = {
         "texts.consent_version": study.texts.consent_version,
         "privacy.controller (who is responsible for the data)": study.privacy.controller,

@@ -1,7 +1,7 @@
 """Recruiting: people enrolled from a table, random codes for recruiters' identifiers, and caps by stratum.
 
 A recruiter's identifier, such as a Prolific id, identifies a person. It never becomes a code, because codes
-are in names of files: the table that links the two is in the study's private folder (decision 166).
+are part of file names: the table that links the two is in the study's private folder (decision 166).
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ def _table_text(path: Path) -> str:
 
 
 def _require_distinct(path: Path, found: list[Recruit]) -> None:
-    """Raise `StudyError` if the rows of a table don't name different people."""
+    """Raise `StudyError` if two rows of a table name the same person."""
     if not found:
         raise StudyError(f"{path.name} contains nobody.")
     for number, recruit in enumerate(found, 2):
@@ -97,7 +97,7 @@ def _require_distinct(path: Path, found: list[Recruit]) -> None:
 
 
 def require_no_identity(code: str) -> None:
-    """Raise `StudyError` if a code looks like the identifier of a person elsewhere."""
+    """Raise `StudyError` if a code looks like a person's identifier elsewhere."""
     for what, pattern in _IDENTITIES.items():
         if pattern.fullmatch(code):
             raise StudyError(
@@ -171,7 +171,7 @@ def _write(root: Path, rows: Iterable[Mapping[str, str]]) -> None:
 
 
 def takes_a_place(one: Person) -> bool:
-    """Return whether a person counts towards a cap: enrolled, and neither gone nor turned away."""
+    """Return whether a person counts towards a cap: enrolled, and neither withdrawn nor turned away."""
     is_counted = one.enrolled is not None and one.role == Role.BASELINE.value
     is_gone = one.withdrawn is not None or one.declined or one.screened_out is not None
     return is_counted and not is_gone

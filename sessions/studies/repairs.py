@@ -53,7 +53,7 @@ def journals_of(folder: StudyFolder, solvers: Iterable[SolverRuns]) -> list[Path
 
 
 def passing_attempts(journals: Iterable[Path]) -> Iterator[PassingAttempt]:
-    """Yield the attempts with a passing repair; journals with a fault are skipped, as they prove nothing."""
+    """Yield the attempts with a passing repair; faulty journals, which prove nothing, are skipped."""
     for path in journals:
         try:
             content = read_journal(path)
@@ -203,7 +203,7 @@ def record_reading(
 def merge_readings(
     folder: StudyFolder, passing: Iterable[PassingAttempt], readings: Mapping[str, Mapping[str, ReadBlind]]
 ) -> tuple[MergeReading, ...]:
-    """Return readers' decisions on attempts and on originals, which have an empty attempt id.
+    """Return readers' decisions on attempts, and on originals, whose attempt id is empty.
 
     A decision on a change that several attempts have in common counts for each of them.
     """

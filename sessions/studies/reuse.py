@@ -19,7 +19,7 @@ from gistpoint.sessions.submissions import DAMAGED, NO_ANSWER, NO_CONSENT, Attem
 
 
 def require_reusable(folder: StudyFolder) -> None:
-    """Raise `StudyError` if the consent of a study does not ask for it, or is not the one in force."""
+    """Raise `StudyError` if the consent of a study does not ask for it, or is not in force."""
     if tasks_item(folder.study.texts) is None:
         raise StudyError(
             f"The consent of {folder.study.id} does not ask whether failed submissions may become tasks.",
@@ -43,7 +43,7 @@ def _require_protocol(folder: StudyFolder) -> None:
 def attempts_for_models(folder: StudyFolder) -> frozenset[str]:
     """Return the ids of the attempts by people who let a model read them.
 
-    Raises `StudyError` if the consent does not ask for this, or is not the one in force.
+    Raises `StudyError` if the consent does not ask for this, or is not in force.
     """
     if models_item(folder.study.texts) is None:
         raise StudyError(
@@ -64,7 +64,7 @@ def attempts_for_models(folder: StudyFolder) -> frozenset[str]:
 
 
 def attempts_of_study(folder: StudyFolder) -> AttemptsAt:
-    """Return the supplier of the attempts at a study's tasks by people who agree to it.
+    """Return a function that supplies the attempts at a study's tasks by people who agreed to that.
 
     Raises `StudyError` if the consent does not ask for this, or is not the one in force.
     """

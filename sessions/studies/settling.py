@@ -33,7 +33,7 @@ class SettleAttempt(Request):
     """A request to record a decision on an attempt, with the reason."""
 
     attempt: str
-    """The id of the attempt, or the beginning of it."""
+    """The id of the attempt, or its beginning."""
     why: str
 
 
@@ -56,7 +56,7 @@ class Correction:
 
 
 def correct_times(study: StudyFolder, request: SettleAttempt, label: LabelSpan) -> Correction:
-    """Record the activity that a span of an attempt counts as, and return the effect.
+    """Record the activity as which a span of an attempt counts, and return the effect.
 
     Raises `StudyError` if the attempt is unknown or does not have the span.
     """
@@ -139,7 +139,7 @@ def position_words(ms: int) -> str:
 
 
 def record_runs_read(study: StudyFolder, solvers: Iterable[SolverRuns]) -> None:
-    """Record which runs of each model were read, unless they are those that were recorded last."""
+    """Record which runs of each model were read, unless the same runs were recorded last."""
     for found in solvers:
         runs = tuple(sorted(run.sha256 for run in found.runs if run.row is not None))
         known = [fact for fact in study.ledger.study.all(ModelsRead) if fact.solver == found.solver.name]

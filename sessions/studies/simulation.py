@@ -1,6 +1,6 @@
 """Simulates a study: simulated people take part in it, and simulated models make its declared runs.
 
-The same code as in a study of people writes everything; only the clock and the test runs are simulated.
+The code of studies with people writes everything; only the clock and the test runs are simulated.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ from gistpoint.sessions.studies.people import admit, stratum_in_turn
 from gistpoint.sessions.studies.taking import Participation, TakenAttempt
 
 FIRST_MS = 1_767_600_000_000
-"""The time at which a simulated study begins unless its log is later: 5 January 2026, 8:00 UTC."""
+"""The time at which a simulated study begins, 5 January 2026, 8:00 UTC, unless its log ends later."""
 _DAY_MS = 86_400_000
 _SECONDS = {ConsentStep: 90, RulesStep: 60, FormStep: 75, BetweenStep: 120, ReadyStep: 10}
 """The seconds that people spend on a step."""
@@ -103,7 +103,7 @@ class StudySimulation:
         """The courses of people's attempts, by assignment id."""
 
     def open(self) -> None:
-        """Open the study, unless it is open already."""
+        """Open the study, unless it is already open."""
         if self.folder.ledger.opened is None:
             record_opening(self.folder, self._version)
 
@@ -351,7 +351,7 @@ def fill(
     hard = difficulties(list(study.tasks.values()), behaviour, seed)
     crowd = Crowd(behaviour, study.study.id, seed, hard)
     width = max(2, len(str(people)))
-    # Journals are written in memory, if the machine has such a folder, before they are published.
+    # Before they are published, journals are written in memory if the machine has a folder for that.
     below = _MEMORY if _MEMORY.is_dir() and os.access(_MEMORY, os.W_OK) else None
     with tempfile.TemporaryDirectory(prefix="gistpoint-", dir=below) as scratch:
         simulation = StudySimulation(study, clock, crowd, Path(scratch), __version__)

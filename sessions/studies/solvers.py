@@ -60,7 +60,7 @@ class SolverRuns:
     solver: DeclaredSolver
     runs: tuple[MatchedRun, ...] = ()
     notes: tuple[str, ...] = ()
-    """Other remarks, a sentence each: on patterns without a match, and settings that differ from people's."""
+    """A sentence for each pattern without a match, and for settings that differ from people's."""
 
     @property
     def rows(self) -> tuple[AttemptRow, ...]:
@@ -196,7 +196,7 @@ def _own_journal(listed: ListedRun) -> _OwnJournal | None:
     """Return a listed run's journal; None if another program recorded it, or it has no header."""
     if listed.format is None or listed.format.name != OWN_FORMAT:
         return None
-    # A journal is read once: a run that is opened would read it again for its check.
+    # The journal is read directly, because opening the run would read it again for its check.
     path = Path(listed.name)
     is_file = path.name == JOURNAL and path.is_file()
     content = read_journal(path) if is_file else journal_of(open_run(listed.name, known=listed.format))
@@ -273,7 +273,7 @@ def _task_of(
 
 
 def _named(tasks: Mapping[str, StudyTask], name: str) -> tuple[StudyTask | None, str]:
-    """Return the task that a name means and an empty string, or None and why there is no task.
+    """Return the task with a name and an empty string, or None and why there is no task.
 
     A name is the task's id, at least its first 12 digits, or a function that is corrupted in it.
     """

@@ -83,7 +83,7 @@ T = TypeVar("T")
 def checksum(operation: StudyOperation) -> str:
     """Return the first 16 digits of an operation's SHA-256, which reveals any change to its line.
 
-    Empty for an operation with values such as NaN, which only another program can have written.
+    The result is empty for an operation with values such as NaN, which only other programs can write.
     """
     members = (
         operation.op,
@@ -168,7 +168,7 @@ class StudyLog(SideFileStore[StudyOperation, StudyBook]):
             for line in read_log(path, self.codec.log).lines[:count]:
                 operation = self._decoded(line)
                 if operation is not None:
-                    found.setdefault(operation.op, operation)  # as in the book, the first of a uuid counts
+                    found.setdefault(operation.op, operation)  # the first counts, as in the book
         return tuple(sorted(found.values(), key=in_time))
 
     def _decoded(self, line: bytes) -> StudyOperation | None:
@@ -205,7 +205,7 @@ class FolderStore:
 
     @property
     def away(self) -> str:
-        """Empty, because the folder can always be reached."""
+        """An empty string, because the folder can always be reached."""
         return ""
 
     def reload(self) -> None:
@@ -223,7 +223,7 @@ class FolderStore:
         """Lock the log's folder against other processes of this machine; unless `writing`, share the lock."""
         self.log.folder.mkdir(parents=True, exist_ok=True)
         with ExitStack() as held:
-            with suppress(NoLocksError):  # concurrent plans only lose some balance
+            with suppress(NoLocksError):  # concurrent plans are merely less balanced
                 held.enter_context(wait_for(os.open(self.log.folder, os.O_RDONLY), shared=not writing))
             yield
 
@@ -243,7 +243,7 @@ class FolderStore:
 
     @property
     def problems(self) -> tuple[str, ...]:
-        """A sentence for each line of the log that can't be read."""
+        """A sentence for each unreadable line of the log."""
         return self.log.problems
 
     def basis(self) -> dict[str, int]:

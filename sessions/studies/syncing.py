@@ -39,8 +39,8 @@ class SyncEffects:
 def synchronise(study: StudyFolder, other: Path | None = None) -> SyncEffects:
     """Publish this machine's journals of a study, and delete data of erased people; return the effects.
 
-    The lines and journals of `other`, another copy of the folder, are merged into the study. What a team's
-    store does not have is sent to it. A repetition changes nothing. Raises `StudyError` if `other` is not a
+    The lines and journals of `other`, another copy of the folder, are merged into the study. Data missing
+    from a team's store are sent to it. A repetition changes nothing. Raises `StudyError` if `other` is not a
     study, an attempt to delete is open, or files can't be read or written, and `UserError` if the store can't
     be reached or refuses.
     """

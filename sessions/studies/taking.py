@@ -1,8 +1,8 @@
 """A participant's way through a study, without a screen: the steps, and what each of them records.
 
-The app, simulated participants and tests use the same class. What a method records is on disk when it
-returns. A process may be killed at any time; the next one continues with the step that follows from the log
-and the journals.
+The app, simulated participants and tests use the same class. A method's records are on disk when it returns.
+A process may be killed at any time; the next one derives the step with which it continues from the log and
+the journals.
 """
 
 from __future__ import annotations
@@ -119,7 +119,7 @@ class Participation:
     # The next step
 
     def come(self) -> None:
-        """Read what others have written, and complete what an earlier process has not finished."""
+        """Read what others have written, and complete unfinished steps of an earlier process."""
         self.folder.reload()
         withdrawn = self.person.withdrawn
         if withdrawn is not None and withdrawn.data == ERASE:
@@ -256,7 +256,7 @@ class Participation:
         return Role.TRAINING if step.training else Role(self.person.role or Role.BASELINE)
 
     def gist_help(self, step: ReadyStep | AttemptStep) -> HelpGist:
-        """Return the gist that is shown with an assignment's task; if there is none, one without text.
+        """Return the gist that is shown with an assignment's task; if there is none, an empty gist.
 
         Raises `StudyError` if the gist can't be read.
         """
@@ -265,7 +265,7 @@ class Participation:
         return read_help(self.folder.root, step.assignment.task)
 
     def begin(self, step: ReadyStep) -> TakenAttempt:
-        """Record that an assignment was begun, and begin and return an attempt at it.
+        """Record that an assignment was begun; begin an attempt at it, and return the attempt.
 
         Raises `StudyError` if the code can't be isolated as the study demands, if the assignment was begun
         elsewhere, or if another step comes first.
@@ -294,7 +294,7 @@ class Participation:
         return self._start(taken, task, judge)
 
     def open(self, step: AttemptStep) -> TakenAttempt:
-        """Resume an attempt, or if it has no journal, begin it with the id in the log; return the attempt.
+        """Resume an attempt, or begin it with the id in the log if it has no journal; return the attempt.
 
         Raises `StudyError` if the code can't be isolated as the study demands, or if the record that the
         attempt was begun was withdrawn, and `AttemptError` if the attempt can't be resumed.
@@ -367,13 +367,13 @@ class Participation:
         self.release(taken)
 
     def release(self, taken: TakenAttempt) -> None:
-        """Let the clock continue if all forms after the brief are answered."""
+        """Restart the clock if all forms after the brief are answered."""
         pause = taken.state.pause
         if pause is not None and pause.reason == PauseReason.QUESTIONNAIRE and not taken.forecasts:
             taken.opened.attempt.resume()
 
     def _record_answers_of(self, taken: TakenAttempt) -> None:
-        """Copy the answers from the journal to the log: a process may have ended between the two records."""
+        """Copy the answers from the journal to the log, where they may be missing after a crash."""
         steps = {step.form.id: step for step in taken.step.forecasts}
         for given in taken.state.questionnaires:
             if given.questionnaire in steps:

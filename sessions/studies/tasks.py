@@ -1,4 +1,4 @@
-"""Reads the tasks of a study from folders, archives or a list, with the facts that assigning needs."""
+"""Reads the tasks of a study from folders, archives or a list, with the facts that the assignment needs."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def read_tasks(root: Path, name: str, store: TaskStore, unpacked: Path) -> Study
     """Return the tasks that a study names; a path in `name` is relative to the study's folder `root`.
 
     Archives are unpacked once, below `unpacked`. A task or an archive that can't be read is reported as a
-    problem; the others are read all the same. Raises `StudyError` if nothing has that name or an entry of a
+    problem; the others are read nevertheless. Raises `StudyError` if nothing has that name or an entry of a
     list can't be used.
     """
     metrics, released = read_metrics(root).tasks, read_releases(root)
@@ -79,7 +79,7 @@ def read_tasks(root: Path, name: str, store: TaskStore, unpacked: Path) -> Study
 
 
 def study_task(task: Task, answer: Answer, measured: Mapping[str, float] | None = None) -> StudyTask:
-    """Return the facts about a task that assigning and analysing need.
+    """Return the facts about a task that assignments and analyses need.
 
     `measured` are its metrics if its answer has none.
     """
@@ -106,7 +106,7 @@ def study_task(task: Task, answer: Answer, measured: Mapping[str, float] | None 
 
 
 def _names_of(task: Task) -> tuple[str, ...]:
-    """Return the names by which a declaration can name a task, as commands can (`TaskStore.find`)."""
+    """Return the names by which a declaration can refer to a task, as in commands (`TaskStore.find`)."""
     title = demo_title(task)
     names = (demo_named(title), title) if title else (solver_title(task), author_title(task))
     return (*names, word_name(task.id).partition(" ")[0])
@@ -121,7 +121,7 @@ def _parts(answer: Answer) -> Iterator[Mapping[str, object]]:
 
 
 def read_releases(root: Path) -> Mapping[str, str]:
-    """Return the month of each library's release in `releases.csv`, by library; empty without the file.
+    """Return the month of each library's release in `releases.csv`, by library; empty if there is no file.
 
     Raises `StudyError` for a file without the columns `library` and `month`, or a month not like 2025-06.
     """
@@ -153,7 +153,7 @@ def metrics_of(answer: Answer, targets: tuple[str, ...]) -> dict[str, float]:
 
 
 def _tasks_at(path: Path, store: TaskStore) -> Iterator[Task | Path]:
-    """Yield the tasks of a list, or the folders and archives of tasks in a folder.
+    """Yield the paths of the tasks in a list, or of the task folders and archives in a folder.
 
     Raises `StudyError` if there is no such folder or list, or if the list is invalid.
     """

@@ -13,7 +13,10 @@ from gistpoint.core.study.operations import ORGANISER, StudyError
 
 
 def checked_code(code: str) -> str:
-    """Return a participant's code. Raises `StudyError` if it is invalid, since file names will contain it."""
+    """Return a participant's code.
+
+    Raises `StudyError` if it is invalid, because file names will contain it.
+    """
     if not is_code(code) or code.lower() == ORGANISER:
         raise StudyError(
             f"{code[:60]!r} is not a valid code for a participant.",
@@ -28,6 +31,6 @@ def writer_of(path: Path) -> str:
 
 
 def name_in(writer: str) -> str:
-    """Return the name in a writer; if it contains no machine, the whole text."""
+    """Return the name in a writer; if that contains no machine, the whole writer."""
     name, at, _ = writer.rpartition("@")
     return name if at else writer

@@ -1,7 +1,6 @@
 """A team's store: a PostgreSQL database that shares tasks, attempts, annotations and studies.
 
-It only holds copies of what machines have written into their files, so it can be dropped and made again
-(decision 104).
+It contains only copies of machines' files, so it can be dropped and created again (decision 104).
 """
 
 FILE = "store.toml"

@@ -34,7 +34,7 @@ class TeamStoreError(UserError):
 
 
 class UnreachableError(TeamStoreError):
-    """The team's store does not answer; new data stay in files and are sent later."""
+    """The team's store does not answer; new data stay in files until they can be sent."""
 
 
 class EmptyStoreError(TeamStoreError):
@@ -57,7 +57,7 @@ class StoreAddress:
 
     @property
     def local(self) -> bool:
-        """Whether data certainly never leave this machine, whatever the environment of libpq contains."""
+        """Whether data never leave this machine, whatever libpq's environment variables contain."""
         host = (self.host or os.environ.get("PGHOST", "")).lower()
         is_redirected = "service" in self.options or any(map(os.environ.get, _REDIRECTIONS))
         if is_redirected or "," in host:
@@ -82,16 +82,16 @@ class StoreAddress:
 
     @property
     def for_others(self) -> str:
-        """The address for others to type, with USER for their name, and HOST for the server if it is local.
+        """The address for others to use, with USER for their name, and HOST for the server if it is local.
 
-        The parts that are left out come from each person's environment or service file.
+        Omitted parts come from each person's environment or service file.
         """
         options = {name: value for name, value in self.options.items() if name not in _OWN}
         host = "HOST" if self.local else self.host
         return replace(self, user=self.user and "USER", host=host)._with(options)
 
     def __str__(self) -> str:
-        """Return the address for display, with only the options that locate the store."""
+        """Return the address for display, including only the options that locate the store."""
         return self._with({name: value for name, value in self.options.items() if name == "service"})
 
     def _with(self, options: Mapping[str, str]) -> str:
@@ -173,7 +173,7 @@ def _not_a_url() -> TeamStoreError:
 
 
 def _port(text: str) -> int | None:
-    """Return the number of a port; None for an empty string. Raises `TeamStoreError` for any other text."""
+    """Return the number of a port; None for an empty string. Raises `TeamStoreError` for any other string."""
     if not text:
         return None
     port = whole_number(text)

@@ -1,6 +1,6 @@
 """Merges people's operations with a team's store by uuid: reviews, validations, readings and results.
 
-A person's operations may come from several machines. So the store numbers them by person and machine, in the
+A person's operations may come from several machines, so the store numbers them by person and machine, in the
 order of their arrival. The numbers show which operations are new, and are unrelated to lines in files.
 """
 
@@ -95,7 +95,7 @@ def other_lines(
 
 
 def send(connection: Connection, stores: Stores, machine: str, operations: Iterable[tuple[str, Any]]) -> None:
-    """Send operations, each with its file; those whose uuids the store has already are not changed there."""
+    """Send operations, each with its file; those already in the store are not changed."""
     unite(
         connection,
         machine,

@@ -188,7 +188,7 @@ class ToPush:
             self.finish(PushResult(self.folder.name))
 
     def _read_whole(self, machine: str) -> None:
-        kept = head_kept(self.folder)  # before the journal, which may grow in the meantime
+        kept = head_kept(self.folder)  # read before the journal, which may grow in the meantime
         self.lines = safe_lines(self.folder)
         if at := cut_at(self.lines, kept):
             raise BrokenChainError(at)
@@ -272,8 +272,8 @@ def push_attempts(
 ) -> list[PushResult]:
     """Send the lines of attempts that are missing from the store, and return a result for each.
 
-    Differences are conflicts in the results. `report` receives the number of attempts done, the number of all
-    and the current one; it may raise to stop, and sent lines remain. Raises `TeamStoreError` if other
+    Differences are conflicts in the results. `report` receives the number of finished attempts, the total and
+    the current attempt; it may raise to stop, and sent lines remain. Raises `TeamStoreError` if other
     processes keep changing an attempt.
     """
     waiting = list(pushes)
@@ -333,7 +333,7 @@ def _send_lines(connection: Connection, machine: str, batch: Sequence[ToPush]) -
 def _place(connection: Connection, machine: str, batch: Sequence[ToPush]) -> None:
     """Compare journals with their targets' lines in the store, and claim those that can be continued."""
     names = [each.target for each in batch]
-    # The rows are locked, so that nobody adds lines while they are compared.
+    # The rows are locked, so that nobody adds lines during the comparison.
     rows = {row.id: (row.seq, row.head) for row in connection.execute(_LOCKED, {"ids": names})}
     there = hashes(connection, [(ATTEMPTS, name) for name in names])
     claiming = [
@@ -387,7 +387,7 @@ class AttemptElsewhereError(TeamStoreError, AttemptError):
 def take_over(engine: Engine, folder: Path, machine: str) -> None:
     """Prepare to resume an attempt here: fetch the lines that other machines added, and take the lease.
 
-    Nothing is done for an attempt that is not shared or not on the store, or whose journal can't be read. A
+    Nothing is done for an attempt that is not shared, is not in the store, or has an unreadable journal. A
     journal that differs from the store's is left unchanged, because it is a branch. Raises
     `AttemptElsewhereError` while another machine holds the lease.
     """
@@ -419,11 +419,11 @@ def pull_attempts(
     machine: str,
     report: Callable[[int, int, str], None] = lambda done, total, what: None,
 ) -> tuple[int, int, list[Conflict]]:
-    """Fetch the lines that this machine's attempts do not have, and whole attempts that are not here.
+    """Fetch the lines missing from this machine's attempts, and whole attempts missing here.
 
     A journal that this machine sent as a branch is first renamed to it. Returns the numbers of attempts and
-    lines, and the conflicts. `report` receives the number of attempts done, the number of all and the current
-    one; it may raise to stop, and fetched lines remain.
+    lines, and the conflicts. `report` receives the number of finished attempts, the total and the current
+    attempt; it may raise to stop, and fetched lines remain.
     """
     conflicts: list[Conflict] = []
     fetched = lines = done = 0
@@ -458,7 +458,7 @@ def pull_attempts(
 
 
 def add_lines(folder: Path, seq: int, data: Iterable[bytes]) -> int | Conflict:
-    """Add the store's lines after the line `seq` to a journal, and return how many, or a conflict.
+    """Add the store's lines after the line `seq` to a journal, and return their number, or a conflict.
 
     Nothing is added if the journal is open, has changed or ends with a torn line.
     """
@@ -567,7 +567,7 @@ def to_push(connection: Connection, folders: Iterable[Path]) -> dict[Path, int]:
 
 
 def miscounted(connection: Connection, folders: Iterable[Path]) -> dict[str, Conflict]:
-    """Return a conflict, by id, for each attempt with fewer or more lines in the store than it counts."""
+    """Return a conflict, by id, for each attempt whose lines in the store don't match its count."""
     names = {folder.name for folder in folders}
     return {
         row.id: _miscounted(row.id, row.lines) for row in connection.execute(_MISCOUNTED) if row.id in names
@@ -575,5 +575,5 @@ def miscounted(connection: Connection, folders: Iterable[Path]) -> dict[str, Con
 
 
 def ends_there(connection: Connection) -> dict[str, tuple[int, str]]:
-    """Return the number of lines in each attempt in the store and the hash of the last line, by its id."""
+    """Return, by id, each attempt's number of lines in the store and the hash of the last one."""
     return {row.id: (row.seq, row.head) for row in connection.execute(_ALL)}

@@ -27,7 +27,7 @@ _AT_ONCE = 200
 
 
 def put_blobs(connection: Connection, files: Iterable[Path], *, secret: bool) -> list[str]:
-    """Store the contents of files, unless they are stored already, and return the SHA-256 of each.
+    """Store the contents of files that are not stored yet, and return the SHA-256 of each file.
 
     Readers can't see `secret` blobs.
     """

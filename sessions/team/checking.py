@@ -87,7 +87,7 @@ def check(
     """
     found: list[StoreDifference] = []
     with reaching(store.address), store.engine.connect() as connection:
-        connection.execution_options(isolation_level="REPEATABLE READ")  # since others may add lines
+        connection.execution_options(isolation_level="REPEATABLE READ")  # because others may add lines
         for kind, conflict in task_differences(connection, TaskStore(locations.tasks)):
             found.append(StoreDifference(kind, conflict))
         found += _attempts(connection, locations.attempts, store.machine, run)
@@ -109,7 +109,7 @@ def check(
 
 
 def _studies(store: TeamStore, locations: Locations, clock: TimeSource) -> Iterator[StoreDifference]:
-    """Yield the differences of studies that were fetched from the store, and why some can't be compared.
+    """Yield the differences of studies that were fetched from the store, or why they can't be compared.
 
     `gistpoint study audit` compares any study.
     """

@@ -25,7 +25,7 @@ _GONE = {
     "keepalives_interval": "5",
     "keepalives_count": "2",
 }
-"""Settings by which a server without network or power is given up after about 10 s, not TCP's 15 minutes."""
+"""Settings that give a server without network or power up after about 10 s instead of TCP's 15 minutes."""
 
 
 def require_extra() -> None:
@@ -67,7 +67,7 @@ def engine_of(address: StoreAddress) -> Engine:
         pool_pre_ping=True,
         pool_size=4,
         max_overflow=4,
-        use_native_hstore=False,  # otherwise the first connection searches for the extension
+        use_native_hstore=False,  # otherwise, the first connection would search for the extension
     )
 
 

@@ -101,7 +101,7 @@ def safe_lines(folder: Path, known: Position = START) -> list[JournalLine]:
 
     Raises `BrokenChainError`, and OSError if the journal can't be read.
     """
-    kept = head_kept(folder) if is_open(folder) else None  # before the journal, which may grow
+    kept = head_kept(folder) if is_open(folder) else None  # read before the journal, which may grow
     if kept is None:
         with (folder / JOURNAL).open("rb") as file:
             sync_file(file.fileno())
@@ -112,7 +112,7 @@ def safe_lines(folder: Path, known: Position = START) -> list[JournalLine]:
 def end_of(path: Path) -> Position | None:
     """Return the position after the last whole line of a journal, reading only its end.
 
-    None if there is no such line or it is damaged.
+    Returns None if there is no such line, or if it is damaged.
     """
     try:
         with path.open("rb") as file:
@@ -193,6 +193,6 @@ def ends(line: bytes) -> bool:
 
 
 def is_shared(folder: Path) -> bool:
-    """Whether an attempt is shared on its own; a study shares and erases its own attempts."""
+    """Whether an attempt is shared by itself; studies share and erase their attempts themselves."""
     first = first_event(folder / JOURNAL)
     return first is not None and isinstance(first.data, AttemptStarted) and first.data.study is None

@@ -1,4 +1,4 @@
-"""Shares annotations while people make them: a thread sends, fetches, and reports who is reading what.
+"""Shares annotations while people make them: a thread sends, fetches, and reports what people are reading.
 
 It reads and writes the files of annotations like any other process. Only the thread imports SQLAlchemy.
 """
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 EVERY_S = 4.0
 _LAST_S = 2.0
-"""The seconds that the program's exit waits for the report that the person has stopped reading."""
+"""The seconds that the program's exit waits until the end of the reading is reported."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +59,7 @@ class LiveAnnotations:
         """The sizes of the files when they were last read."""
 
     def reading(self, subject: str) -> None:
-        """Report to the others what is being read: the key of a run, the id of a task, or nothing (empty)."""
+        """Report to others the run or task that is being read, by its key or id; empty for none."""
         self._subject = subject
         self._wake.set()
         if self._thread is None:
@@ -87,7 +87,7 @@ class LiveAnnotations:
                 failures = 0
             except Exception as error:  # a problem of the store must not stop the person's work
                 failures += 1
-                self._annotations = None  # the store may have been restored, so compare everything again
+                self._annotations = None  # the store may have been restored, so everything is compared again
                 words = error.message if isinstance(error, UserError) else f"{type(error).__name__}: {error}"
                 self.state = LiveState({}, self.state.fetched, words)
             if last:
@@ -97,7 +97,7 @@ class LiveAnnotations:
             self._store.close()
 
     def _round(self) -> None:
-        """Report what is being read, send new operations, and fetch those of others.
+        """Report the current reading, send new operations, and fetch those of others.
 
         Raises `UserError` if the store can't be used or does not let the reviewer write.
         """

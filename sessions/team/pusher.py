@@ -36,7 +36,7 @@ RENEW_S = 20.0
 _GATHER_S = 0.05
 """The seconds for which lines are collected, to send them together."""
 _SOON_S = 1.0
-"""The seconds after which lines that were not on disk yet are looked for again."""
+"""The seconds after which lines that were not yet on disk are searched for again."""
 _LAST_S = 3.0
 """The longest time that the program's exit waits for the last lines, in seconds, if the store answers."""
 _LOG = logging.getLogger(__name__)
@@ -108,7 +108,7 @@ class _Open:
 
     @property
     def due(self) -> bool:
-        """Whether there are lines to send, or the lease must be renewed or returned."""
+        """Whether there are lines to send, or the lease must be renewed or given up."""
         return bool(self.waiting) or self.closed or monotonic() - self.renewed > RENEW_S / 2
 
 
@@ -151,7 +151,7 @@ class Pusher:
     def resuming(self, folder: Path) -> None:
         """Fetch the lines that other machines added to an attempt, before it is opened here, if possible.
 
-        Do nothing if the attempt is open already, or if the mirror has stopped or has lost the store. Raises
+        Do nothing if the attempt is already open, or if the mirror has stopped or has lost the store. Raises
         `AttemptElsewhereError` if another machine is continuing the attempt.
         """
         if self._phase in (MirrorPhase.AWAY, MirrorPhase.STOPPED) or folder.name in self._open:
@@ -185,7 +185,7 @@ class Pusher:
         self._wake.set()
 
     def wrote(self, folder: Path) -> None:
-        """Have the thread send a new line soon."""
+        """Make the thread send a new line soon."""
         found = self._open.get(folder.name)
         if found is not None:
             found.waiting += 1
@@ -193,7 +193,7 @@ class Pusher:
             self._wake.set()
 
     def closed(self, folder: Path) -> None:
-        """Have the thread send the last lines of an attempt, and return its lease."""
+        """Make the thread send the last lines of an attempt and give up its lease."""
         found = self._open.get(folder.name)
         if found is not None:
             found.closed = True

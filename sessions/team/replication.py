@@ -1,9 +1,9 @@
 """Copies numbered lines of writers to a team's store and fetches them, for all mirrored data (decision 110).
 
-A line is identified by its file, its writer and its number. A line that the store contains already is
-compared, never overwritten. The callers decide what lines mean, who may add them, and how conflicts are
-reported. A statement transfers hundreds of lines of many writers, so that on a slow network the cost depends
-on the number of lines, not on the number of attempts or files.
+A line is identified by its file, its writer and its number. A line that is already in the store is compared,
+never overwritten. The callers decide what lines mean, who may add them, and how conflicts are reported. A
+statement transfers hundreds of lines of many writers, so the cost on a slow network depends on the number of
+lines, not of attempts or files.
 """
 
 from __future__ import annotations
@@ -160,7 +160,7 @@ def _batches(lines: Iterable[StoreLine]) -> Iterator[list[StoreLine]]:
 
 
 def add(connection: Connection, lines: Iterable[StoreLine]) -> list[StoreLine]:
-    """Add lines, unless the store contains them already; return those for which it has a different line."""
+    """Add lines that are not yet in the store; return those for which it has a different line."""
     other: list[StoreLine] = []
     for batch in _batches(lines):
         added = set(map(tuple, connection.execute(_ADD, arrays([*_TYPES], [line.row for line in batch]))))
@@ -223,7 +223,7 @@ def hashes(connection: Connection, sources: Iterable[Source]) -> dict[Source, li
 
 
 def hashes_at(connection: Connection, places: Collection[Place]) -> dict[Place, str]:
-    """Return the hash of the line at each place that the store contains; the hashes are computed again."""
+    """Return the hash of each line at `places` that the store contains; the hashes are computed again."""
     rows = connection.execute(_AT, arrays(_PLACE, places)) if places else ()
     return {(file, writer, number): sha256 for file, writer, number, sha256 in rows}
 
@@ -237,7 +237,7 @@ def uuids(connection: Connection, files: Collection[str]) -> dict[tuple[str, str
 def by_uuid(
     connection: Connection, operations: Collection[tuple[str, str]]
 ) -> Iterator[tuple[str, str, bytes]]:
-    """Yield the file, uuid and line of each operation, given its file and uuid."""
+    """Yield the file, uuid and line of each operation with one of these files and uuids."""
     for batch in portions(operations, _FETCHED):
         given = {"files": [file for file, _ in batch], "uuids": [op for _, op in batch]}
         for file, op, line in connection.execute(_BY_UUID, given):

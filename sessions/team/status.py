@@ -1,4 +1,4 @@
-"""The state of a team's store, and what is missing from it or from this machine; nothing is changed."""
+"""Reports the state of a team's store, and the data missing from it or from this machine."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Waiting:
 
 @dataclass(frozen=True, slots=True)
 class SeenMachine:
-    """A machine that has used the store; `seen_utc_ms` is the last time, by the server's clock."""
+    """A machine that has used the store; `seen_utc_ms` is the time of the last use, by the server's clock."""
 
     id: str
     version: str
@@ -120,7 +120,7 @@ def _waiting(
     for name, (seq, _) in there.items():
         parent, machine = branch_of(name)
         if machine.partition("-")[0] == store.machine and not (locations.attempts / name).exists():
-            name = parent  # until the next synchronisation, this machine's branch has the attempt's name
+            name = parent  # until the next synchronisation, this machine's branch has the attempt's own name
         end = end_of(locations.attempts / name / JOURNAL)
         if end is None or end.seq < seq:
             behind.append(seq - (0 if end is None else end.seq))

@@ -123,7 +123,7 @@ class StudyExchange:
         )
 
     def _compare_own(self, writers: Collection[str]) -> None:
-        """Compare this machine's own lines, which differ if its folder was restored from an older copy.
+        """Compare this machine's own lines, which differ if the folder was restored from an older copy.
 
         Raises `StudyError` for a line that differs.
         """
@@ -161,7 +161,7 @@ class StudyExchange:
             new = b"".join(line + b"\n" for line in lines[len(since) :])
             if not new:
                 return
-            # The new lines must complete a line that was torn here.
+            # The new lines must complete the line that was torn here.
             if not new.startswith(data[whole:]):
                 raise self._conflict(writer, known + 1 + len(since))
             os.ftruncate(file, whole)
@@ -252,7 +252,7 @@ class StudyExchange:
             hint=f"Nothing was overwritten. {_LOOK}",
         )
 
-    # Published journals, each in its own place
+    # Published journals, each in a separate place
 
     def fetch_journals(self) -> None:
         """Add the missing journals to the folder. Raises `StudyError` for a journal that was changed."""
@@ -421,7 +421,7 @@ def _refusal(error: IntegrityError, lines: Sequence[StoreLine]) -> StudyError:
 
 
 def note_claim(root: Path, operation: StudyOperation) -> Path:
-    """Note, before an operation is written, that it is valid only once the store has it; return the note."""
+    """Write a note that an operation, not yet written, is valid only once the store has it; return it."""
     note = root / PENDING_CLAIMS / operation.op
     note.parent.mkdir(exist_ok=True)
     note.touch()
@@ -437,7 +437,7 @@ def pending_claims(root: Path) -> Iterator[Path]:
 
 
 def is_of(writer: str, people: Collection[str]) -> bool:
-    """Whether a writer is one of `people`, who are given by the hashes of their codes."""
+    """Whether a writer is one of `people`, given by the hashes of their codes."""
     return _is_person(name_in(writer), people)
 
 

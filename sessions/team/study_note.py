@@ -1,4 +1,4 @@
-"""`team.toml` in a study's folder, which names the study and the team's store with the original."""
+"""`team.toml` in a study's folder, which names the study and the team's store that has the original."""
 
 from __future__ import annotations
 

@@ -71,7 +71,7 @@ def store_of(files: FolderStore, note: TeamNote) -> TeamStudyStore:
 
 
 def damaged_declarations(connection: Connection, address: StoreAddress) -> Iterator[tuple[str, str]]:
-    """Yield the id of each study whose declaration in the store is damaged, and what is wrong with it."""
+    """Yield the id of each study whose declaration in the store is damaged, and describe the damage."""
     for name in connection.scalars(
         select(studies.c.id).where(studies.c.archive_sha256 != "").order_by(studies.c.id)
     ):
@@ -141,7 +141,7 @@ def _require_same(
 ) -> None:
     """Raise `StudyError` if the folder must not replace the store's study with this id.
 
-    That is so if the store's study is a different one, or if the folder's declaration was changed without an
+    It must not if the store's study is a different one, or if the folder's declaration was changed without an
     amendment.
     """
     is_noted = note is not None and (note.study, note.address) == (study.study.id, address)
@@ -182,7 +182,7 @@ def _refreshed(root: Path, note: TeamNote) -> TeamNote:
         if connection.execute(asked).scalar() in (None, note.files_sha256):
             return note
         with _unpacked(connection, note.study, note.address, root.parent) as (folder, found):
-            for entry in sorted(folder.iterdir(), key=lambda path: path.is_file()):  # study.toml last
+            for entry in sorted(folder.iterdir(), key=lambda path: path.is_file()):  # study.toml comes last
                 old = root / entry.name
                 if old.is_dir() and not old.is_symlink():
                     shutil.rmtree(old)

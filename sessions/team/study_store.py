@@ -50,7 +50,7 @@ _REPEATABLE = ("40001", "40P01")
 
 
 class _RepeatedError(Exception):
-    """The database refused a transaction that may succeed when repeated."""
+    """The database refused a transaction, which may succeed if it is repeated."""
 
 
 @dataclass
@@ -90,7 +90,7 @@ class TeamStudyStore:
 
     @property
     def away(self) -> str:
-        """Why the store could not be reached or used last time, or how its data differ; else empty."""
+        """Why the store could not be reached or used last time, or how its data differ; otherwise empty."""
         return self._unreached or self._conflict
 
     @property
@@ -280,12 +280,12 @@ class TeamStudyStore:
                         exchange.send_journals()
                 failed = set()
             except UserError:
-                pass  # the next call that can report the error will meet it again
+                pass  # the next call that can report the error will encounter it again
             finally:
                 wanted = self._take_wanted(failed)
 
     def _take_wanted(self, failed: Collection[str] = ()) -> set[str]:
-        """Return what to send now; if nothing is left or something failed, the sending thread ends."""
+        """Return the data to send now; if none are left or something failed, the sending thread ends."""
         with self._lock:
             self._wanted |= set(failed)
             wanted: set[str] = set() if failed else self._wanted
@@ -311,7 +311,7 @@ class TeamStudyStore:
         except UnreachableError:
             raise
         except UserError:
-            self._send_soon()  # waiting data were sent in the transaction that is undone
+            self._send_soon()  # waiting data were sent in the transaction that is being undone
             raise
         raise TeamStoreError(
             f"The store {self.address} refused the same change {_TIMES} times, because others were"
@@ -366,7 +366,7 @@ class TeamStudyStore:
             if _refused(error):
                 self._undo(held)
                 raise _RepeatedError from error
-            raise  # it may have been committed; the next call finds out
+            raise  # it may have been committed, which the next call determines
         held.settle()
         self._unreached = self._conflict = ""
         return result
@@ -375,7 +375,7 @@ class TeamStudyStore:
         return self._held is not None and self._held.thread == get_ident()
 
     def _undo(self, held: _Transaction) -> None:
-        """Remove the recorded lines and their notes: nobody has read them, and the store has none of them."""
+        """Remove the recorded lines and their notes; nobody has read them, and the store has none of them."""
         for operation in reversed(held.recorded):
             with locked(self.files.log.path_of(operation.reviewer)) as file:
                 data = os.pread(file, os.fstat(file).st_size, 0)
@@ -399,14 +399,14 @@ class TeamStudyStore:
     def differences(self) -> Iterator[str]:
         """Send unsent data, and yield a sentence for each difference between the folder and the store.
 
-        A difference that is found in sending is yielded first. If the store can't be reached or refuses, what
-        can't be compared is left out, and `away` has the reason.
+        A difference that is found in sending is yielded first. If the store can't be reached or refuses, the
+        rest is left out, and `away` has the reason.
         """
         try:
             self.send()
         except UnreachableError:
             return
-        except TeamStoreError as error:  # a refusal, as for missing rights, is no difference
+        except TeamStoreError as error:  # a refusal, as for missing rights, is not a difference
             self._conflict = error.message
         except UserError as error:
             yield error.message

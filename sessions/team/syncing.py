@@ -34,7 +34,7 @@ class StoreSync:
     tasks_sent: int = 0
     tasks_fetched: int = 0
     tasks_left: int = 0
-    """The number of tasks that were deleted here and so are not fetched again."""
+    """The number of tasks that were deleted here and are therefore not fetched again."""
     attempts_sent: int = 0
     attempts_fetched: int = 0
     lines_sent: int = 0
@@ -62,11 +62,11 @@ class StoreSync:
 def sync(
     store: TeamStore, locations: Locations, clock: TimeSource, run: RunContext, *, deleted: bool = False
 ) -> StoreSync:
-    """Send and fetch all shared data, and return what was done.
+    """Send and fetch all shared data, and return the result.
 
     A reader only fetches the public halves of tasks. `deleted` also fetches tasks that were deleted here.
     Raises `UnreachableError` if the store does not answer, `TeamStoreError` if it refuses, and
-    `CancelledError` when cancelled: what was done remains, and the next call continues.
+    `CancelledError` when cancelled; the results so far remain, and the next call continues.
     """
     with reaching(store.address):
         return _sync(store, locations, clock, run, deleted=deleted)

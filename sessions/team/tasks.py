@@ -70,14 +70,13 @@ def share_tasks(
 
     Without `sends`, only public halves are fetched, as for a reader. Tasks that were deleted here are fetched
     only with `deleted`. Tasks that differ are left unchanged and reported as conflicts. `report` receives the
-    number of tasks done, the number of all and the current one; it may raise to stop.
+    number of finished tasks, the total and the current task; it may raise to stop.
     """
     found = SharedTasks()
     local = local_tasks(store)
     with engine.begin() as connection:
         there = {row.id: row for row in connection.execute(select(tasks))}
-    # A task that one person deletes stays in the store for the others, and is not fetched here (decision
-    # 107).
+    # A task that one person deletes stays in the store for others, and is not fetched here (decision 107).
     gone = store.deleted
     for id in gone & local.keys():
         store.forget_deleted(id)
@@ -126,13 +125,14 @@ def has_answer(task: Task) -> bool:
 def may_be_sent(task: Task) -> bool:
     """Whether a task may be sent: it is complete, and contains no code of a study's participant.
 
-    The store keeps what it was sent, so an erasure could not reach such a task there (decision 141).
+    The store keeps everything that it receives, so an erasure could not reach such a task there (decision
+    141).
     """
     return has_answer(task) and not studies_of(task)
 
 
 def fingerprints(task: Task) -> tuple[str, str]:
-    """Return the SHA-256 of `task.toml`, which covers the tree, and of the answer; empty without one."""
+    """Return the SHA-256 of `task.toml`, which covers the tree, and of the answer; empty if there is none."""
     public = hashlib.sha256((task.folder / TASK_FILE).read_bytes()).hexdigest()
     answer = [task.folder / name for name in _answer_files(task.folder)]
     if not answer:
@@ -206,7 +206,7 @@ def _fetch_all(
     *,
     public: bool,
 ) -> None:
-    """Fetch tasks; `blobs_by_task` are the blobs of each: the public half, and the answer if requested."""
+    """Fetch tasks; `blobs_by_task` has each task's blobs: the public half, and the answer if requested."""
     sizes = blob_sizes(engine, {name for names in blobs_by_task.values() for name in names}, public=public)
     for batch in portions(
         blobs_by_task, _AT_ONCE, lambda id: sum(map(sizes.__getitem__, blobs_by_task[id])), _TOGETHER

@@ -38,7 +38,7 @@ class Image:
 
 
 def names_images(step: Step) -> bool:
-    """Whether a string of the step replaces an image, so its records may contain one."""
+    """Whether a string of the step replaces an image, in which case its records may contain one."""
     return any(_NAMED.search(text) for text in (step.text, *(result.text for result in step.results)))
 
 

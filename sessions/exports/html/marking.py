@@ -21,7 +21,7 @@ _NUMBER = re.compile(r"\s*\d{1,7}(?:→|\t|[:|] ?)")
 
 
 def plain(lines: Sequence[str]) -> list[str]:
-    """Return escaped lines; their control characters must have been made visible beforehand."""
+    """Return escaped lines; control characters must already have been made visible."""
     return [escape(text) for text in lines]
 
 
@@ -48,7 +48,7 @@ def text_lines(text: str) -> list[str]:
                 marked += [escape(here), *code, escape(lines[end])]
                 at = end + 1
                 continue
-            # If one fence has no end, no later one has: searching for each would read the lines repeatedly.
+            # If one fence has no end, no later one has, so searching again would only reread the lines.
             may_have_fences = False
         is_heading = here.startswith("diff --git ") or _begins_file(lines, at)
         marked.append(_span("gh", here) if is_heading else escape(here))
@@ -153,7 +153,7 @@ def _token(kind: str, text: str) -> str:
 
 
 def _tokens(lexer: Any, source: str) -> Iterator[tuple[str, str]]:
-    """Yield the class and text of each token; neighbours of one class are joined."""
+    """Yield the class and text of each token; adjacent tokens of one class are joined."""
     kind, pieces = "", list[str]()
     for token_type, piece in lexer.get_tokens(source):
         found = _class_of(token_type)

@@ -1,4 +1,4 @@
-"""Writes a run as web pages that make no requests; their script adds search and navigation by keys."""
+"""Writes a run as web pages that make no requests; their script adds search and keyboard navigation."""
 
 from __future__ import annotations
 
@@ -122,7 +122,7 @@ class PageOfRun:
 
 
 class HtmlRunPage:
-    """Writes one page of a run. `left_out` counts the strings and characters that are not on it."""
+    """Writes one page of a run. `left_out` counts the omitted strings and characters."""
 
     def __init__(self, document: RunDocument, page: PageOfRun) -> None:
         self._document, self._page = document, page
@@ -155,7 +155,7 @@ class HtmlRunPage:
         yield f"{page.links}</main>\n{self._index()}<script>{_script()}</script>\n</body>\n</html>\n"
 
     def _run_section(self) -> str:
-        """Return the section about the run: its verdict, facts, warnings, and what is not shown."""
+        """Return the section about the run: its verdict, facts, warnings and omissions."""
         run = self._document.header
         facts = "".join(
             f"<dt>{line(name, 100)}</dt><dd>{line(fact, 2_000)}</dd>" for name, fact in header_facts(run)
@@ -311,7 +311,7 @@ class HtmlRunPage:
     def _block(
         self, text: str, number: int, mark: Callable[[str], list[str]] = text_lines, kept: int = KEPT
     ) -> str:
-        """Return the blocks of a string; `number` is that of its step, from 1, or 0 if no step has it."""
+        """Return the blocks of a string; `number` is its step's, from 1, or 0 if it belongs to no step."""
         part = self._part(text)
         shown = _folded(part.head, mark(part.head), kept)
         if part.left_out:
@@ -375,7 +375,7 @@ def _folded(text: str, marked: Sequence[str], kept: int) -> str:
     """Return the lines `marked` of a string; all but the first `kept` lines of a long string are folded.
 
     A string is long if it has at least 19 lines more than `kept`, or more than twice the characters of `kept`
-    wide lines.
+    full lines.
     """
     if len(text) <= 2 * kept * WIDTH and len(marked) <= kept + 18:
         return f"<pre>{chr(10).join(marked)}</pre>\n"

@@ -24,7 +24,7 @@ def page_head(title: str, policy: str, style: str, *, links: str = "", styles: s
 
 
 def packaged(*names: str) -> str:
-    """Return the contents of this package's files, such as style sheets, one after another."""
+    """Return the concatenated contents of files of this package, such as style sheets."""
     folder = files("gistpoint.sessions.exports.html")
     return "".join(folder.joinpath(name).read_text("utf-8") for name in names)
 
@@ -35,7 +35,7 @@ def content_hash(text: str) -> str:
 
 
 def line(text: str, longest: int = 400) -> str:
-    """Return `text` as one escaped line of bounded length, with control characters as glyphs."""
+    """Return `text` as one escaped line of bounded length, with glyphs for control characters."""
     return escape(visible_line(bounded(text, longest)))
 
 

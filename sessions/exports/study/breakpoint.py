@@ -98,7 +98,7 @@ def _config(row: AttemptRow) -> dict[str, Any]:
 
 
 def _right_function(row: AttemptRow, task: StudyTask, calls: Sequence[ExportedCall]) -> dict[str, Any]:
-    """Return metadata: whether the last change was in a target, and whether every target was changed.
+    """Return the metadata on whether the last change was in a target and whether every target was changed.
 
     As in the runner, `right_function` is the former for one corruption and the latter for several. It is an
     empty list for a removed function, which is named to the solver. If the arguments of calls are unknown,

@@ -36,7 +36,7 @@ class ExportedCall:
 
 
 def events_of(export: StudyExport, attempt: str) -> tuple[JournalEvent, ...]:
-    """Return the events of an attempt by a person or a model; empty without a journal of gistpoint's."""
+    """Return the events of an attempt by a person or a model; empty if gistpoint has no journal of it."""
     if attempt in export.journals:
         return read_journal(export.journals[attempt]).events
     if attempt in export.runs:
@@ -71,7 +71,7 @@ _RecordedCall = tuple[Mapping[str, Any], str]
 
 
 def _recorded(export: StudyExport, attempt: str) -> Mapping[int, _RecordedCall]:
-    """Return the recorded calls of an attempt by their numbers; empty if they are not at hand."""
+    """Return the recorded calls of an attempt by their numbers; empty if they are not available."""
     if events := events_of(export, attempt):
         return {call.number: (call.arguments, call.text or "") for call in fold(events).calls}
     if attempt not in export.runs:
@@ -100,7 +100,7 @@ def _permitted_arguments(arguments: Mapping[str, Any], *, public: bool) -> Mappi
 _PLACES = frozenset(
     {"file_path", "path", "func_name", "dir_path", "line", "start_line", "end_line", "offset", "limit"}
 )
-"""Arguments for the place where a call looks; people choose them from what exists."""
+"""Arguments that locate a call's target; people choose them from what exists."""
 
 
 def _is_short(value: object) -> bool:

@@ -39,7 +39,7 @@ class TidyColumn:
     unit: str = ""
     required: bool = False
     values: tuple[str, ...] = ()
-    """All possible values of a cell, if they are a fixed set."""
+    """All possible values of a cell, if the set is fixed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -455,7 +455,7 @@ _TYPES = {
 
 
 def cells_of(row: AttemptRow) -> dict[str, Any]:
-    """Return the cells of an attempt by column; measures of other kinds of tasks are missing values."""
+    """Return the cells of an attempt by column; the measures of other kinds of tasks are missing values."""
     own = {name: getattr(row, name) for name in AttemptRow.__struct_fields__ if name != "measures"}
     known = (measure for kind in all_kinds() for measure in kind.measures)
     return own | {
@@ -464,7 +464,7 @@ def cells_of(row: AttemptRow) -> dict[str, Any]:
 
 
 def metrics_of(task: StudyTask) -> dict[str, float | None]:
-    """Return the metrics of a task by column: those of its kind if it has any, otherwise of its functions.
+    """Return the metrics of a task by column: those of its kind, or without any, of its functions.
 
     A metric that was not computed is None.
     """

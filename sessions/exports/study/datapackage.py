@@ -23,7 +23,7 @@ _DIALECT = {
 
 
 def datapackage(study: Study, written: Mapping[str, tuple[str, bytes]]) -> bytes:
-    """Return the content of `datapackage.json`; `written` has file name and content by name of the table."""
+    """Return the content of `datapackage.json`; `written` maps table names to file names and contents."""
     simulated = study.simulated
     title = study.title or study.id
     package = {

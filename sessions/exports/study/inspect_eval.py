@@ -1,7 +1,7 @@
 """Exports a study as logs of Inspect (inspect.aisi.org.uk), one for each condition and person or model.
 
-People's samples look like those of Inspect's human agent: with `info` events when its clock starts and stops,
-intermediate scores, and its state in the store.
+People's samples look like those of Inspect's human agent: with `info` events when the clock starts and stops,
+intermediate scores, and the state in the store.
 """
 
 from __future__ import annotations
@@ -128,7 +128,7 @@ class _Times:
     calls: dict[int, float] = field(default_factory=dict)
     submissions: dict[int, float] = field(default_factory=dict)
     clock: list[tuple[str, float, float]] = field(default_factory=list)
-    """Starts and stops of the clock: `start` or `stop`, wall time, active time."""
+    """The starts and stops of the clock: `start` or `stop`, wall time, active time."""
     end: float = 0.0
 
     @classmethod

@@ -108,7 +108,7 @@ def _run(data: StudyData, row: AttemptRow) -> dict[str, Any] | None:
 
 
 def _of_people(data: StudyData, row: AttemptRow) -> tuple[float | None, float | None]:
-    """Return people's minutes and mean score at a model's task in its condition; None without a value."""
+    """Return people's minutes and mean score at a model's task in its condition; None if there are none."""
     people: list[AttemptRow] = []
     for one in data.counted:
         is_same = (one.task, one.condition) == (row.task, row.condition)
@@ -124,7 +124,7 @@ def _own(row: AttemptRow) -> tuple[float | None, float]:
 
 
 def _people_of(data: StudyData, row: AttemptRow) -> str:
-    """Return the alias of people: `human` in the study's first condition; other conditions are not pooled."""
+    """Return the alias of people: `human` in the study's first condition; others have separate aliases."""
     first = next((condition.id for condition in data.study.conditions_of_people), row.condition)
     return "human" if row.condition == first else f"human, {row.condition}"
 

@@ -88,7 +88,7 @@ def _of_mark(mark: Mark) -> Iterator[list[Value]]:
         case Curve() | Points():
             yield from _bounded(mark.series, mark.x, mark.y, mark.low, mark.high)
         case Hexagons():
-            # The third value is the one that the colour shows.
+            # The colour shows the third value.
             yield from (["", x, y, z, None] for x, y, z in zip(mark.x, mark.y, mark.z, strict=False))
         case Matrix():
             for name, values in zip(mark.rows, mark.values, strict=False):
@@ -183,7 +183,7 @@ def _is_number(table: FindingsTable, place: int) -> bool:
 
 
 def _latex_row(cells: Iterable[str]) -> str:
-    """Return a row of a table; a bracket or a star at its beginning would belong to the rule or row above."""
+    """Return a row of a table; a bracket or star at its beginning would count as part of the row above."""
     text = " & ".join(cells)
     return ("{}" if text.startswith(("[", "*")) else "") + text + r" \\"
 

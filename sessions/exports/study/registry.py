@@ -26,7 +26,7 @@ class StudyExport:
     public: bool = False
     """Whether the data are pseudonymous, so that no text by people and no names may be added to them."""
     simulated_wanted: bool = False
-    """Whether formats without a place for the word SIMULATED may contain simulated data."""
+    """Whether formats that have no place for the word SIMULATED may contain simulated data."""
 
     @cached_property
     def ran(self) -> tuple[RanAnalysis, ...]:
@@ -37,7 +37,7 @@ class StudyExport:
 
 
 StudyExporter = Callable[[StudyExport], Iterator[tuple[str, bytes]]]
-"""Yields the name of each file, relative to the format's folder, and its content."""
+"""A function that yields each file's name, relative to the format's folder, and content."""
 
 _BUILT_IN: Mapping[str, str] = {
     "tidy": "gistpoint.sessions.exports.study.tidy:tidy_files",
@@ -53,7 +53,7 @@ NAMES = tuple(_BUILT_IN)
 
 
 _OF_WHOLE_JOURNALS = frozenset({"atif", "cast"})
-"""Formats that contain all that people wrote."""
+"""Formats that contain everything that people wrote."""
 
 
 def study_exporter(name: str, *, public: bool = False) -> StudyExporter:

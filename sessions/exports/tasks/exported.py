@@ -80,7 +80,7 @@ class TaskExportSettings:
 
     @property
     def verdict_url(self) -> str:
-        """The address at which the tool server gives its verdict; empty without a server."""
+        """The address at which the tool server gives its verdict; empty if there is none."""
         return urlunsplit(urlsplit(self.mcp_url)._replace(path="/verdict", query="")) if self.mcp_url else ""
 
 
@@ -120,8 +120,8 @@ class ExportedTask:
     def brief(self, *, as_patch: bool = False) -> str:
         """Return the brief for a solver with a shell.
 
-        With `as_patch`, the work is a patch of the repository: a file that the solver must write is then in
-        the repository, because a patch can't contain it otherwise.
+        With `as_patch`, the work is a patch of the repository. A file that the solver must write is then in
+        the repository, because a patch could not contain it otherwise.
         """
         place = self.gist_path.replace(GIST_FOLDER, REPOSITORY, 1) if as_patch else self.gist_path
         return kind_of(self.task).exported_brief(self.task, REPOSITORY, place)
@@ -149,7 +149,7 @@ class ExportedTask:
 
 
 TaskExporter = Callable[[Sequence[ExportedTask], TaskExportSettings], Iterator[tuple[str, bytes]]]
-"""Yields the path below the output folder and the content of each file of some tasks."""
+"""A function that yields the path below the output folder and the content of each file of some tasks."""
 
 NOTE = f"# {CANARY}\n"
 """The canary as a comment, which is in every file that gistpoint writes and in no file of a repository."""

@@ -65,7 +65,7 @@ def dockerfile(one: ExportedTask, settings: TaskExportSettings, after: str = "")
     """Return the Dockerfile of a task's environment: Python, the locked packages, and the repository.
 
     `after` ends the file. The lock is deleted from the image, because a solver could use it to compute the
-    task ids that belong to corruptions of each function, and find the right one.
+    task ids of each function's corruptions, and find the right one.
     """
     pins = one.task.environment
     base = settings.base or f"python:{pins.python or _OWN_PYTHON}-slim-bookworm"
@@ -90,13 +90,13 @@ def _quoted(value: str) -> str:
 
 
 def requirements(one: ExportedTask) -> str:
-    """Return the locked packages of a task in pip's form, or else the requirement of pytest."""
+    """Return the locked packages of a task in pip's form, or the requirement of pytest if there are none."""
     lock = one.task.environment.lock or tuple(one.pytest.split())
     return NOTE + "".join(f"{line}\n" for line in lock)
 
 
 def verifying_script(one: ExportedTask, served: str = "") -> str:
-    """Return the script that judges a solver's work; it writes no reward if there is no verdict.
+    """Return the script that judges a solver's work; without a verdict, it writes no reward.
 
     `served` is the address at which the tool server gives its verdict; empty if there is no server.
     """

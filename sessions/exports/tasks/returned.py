@@ -1,8 +1,8 @@
 """Reads the results of other harnesses for exported tasks: their figures, and the solvers' work.
 
 The inputs are folders of Harbor's jobs and trials, logs of Inspect, and predictions in the `swebench` form
-with the report of a harness in the same folder if there is one. All inputs come from outside: their sizes are
-limited. Whatever is not the result of an exported task is left out, and its name is kept.
+with the report of a harness in the same folder if there is one. The sizes of inputs are limited, because all
+of them come from outside. Anything but the result of an exported task is left out, and its name is kept.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from gistpoint.sessions.records.values import as_dict, as_float, as_int, as_list
 
 _MOST = 64 << 20
 _MOST_NAMED = 20
-"""The number of entries that the message on a file without results names."""
+"""The number of entries named by the message about a file without results."""
 _TOO_LARGE = f"larger than {_MOST >> 20} MiB"
 _MOVE_AWAY = "Move it away to have the others judged."
 _MOST_TAKEN = 16 << 20
@@ -59,7 +59,7 @@ class ReturnedResult:
 
 @dataclass(frozen=True, slots=True)
 class LeftOut:
-    """Something in the results of a harness that is not judged, under the name that it has there."""
+    """An item in the results of a harness that is not judged, with its name there."""
 
     name: str
     why: str
@@ -217,7 +217,7 @@ def _prediction(row: Mapping[str, Any], reports: list[_Report]) -> ReturnedResul
 
 @dataclass(frozen=True, slots=True)
 class _Report:
-    """A report of a `swebench` harness: the ids that it judged, and those that were resolved."""
+    """A report of a `swebench` harness: the ids that it judged, and those that it resolved."""
 
     file: str
     judged: frozenset[str]
@@ -258,7 +258,7 @@ def _reported(name: str, model: str, reports: list[_Report]) -> bool | None:
 
 
 def _reports_on(model: str, reports: list[_Report]) -> list[_Report]:
-    """Return the reports that can be those on a model; if none has its name, all of them.
+    """Return the reports that may be about a model; if none has its name, all of them.
 
     The harness names a report `MODEL.RUN.json`.
     """

@@ -1,4 +1,4 @@
-"""Programs' databases as archives with a member for each session, in the form of a format that has a reader.
+"""Programs' databases as archives with a member for each session, in a form that has a reader.
 
 A database is only read, and nothing is written next to it (decision 170).
 """
@@ -34,7 +34,7 @@ def sessions_of(blob: Blob | Archive) -> Blob | Archive:
             if tables >= program.tables and (found := program.members(database)):
                 return Archive(DATABASE, found)
         except sqlite3.OperationalError:
-            continue  # another version's, without a column that is needed
+            continue  # from another version, without a column that is needed
         except sqlite3.Error as error:
             name = blob.name or "The file"
             raise RunFileError(f"{name} is a database that can't be read: {error}.") from error

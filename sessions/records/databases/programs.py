@@ -44,7 +44,7 @@ _COLUMNS = {
 
 
 def _opencode_sessions(database: Database) -> list[ArchiveMember]:
-    """Return the sessions, also those of messages or parts whose session is gone.
+    """Return the sessions, including those of messages or parts whose session is gone.
 
     Raises `sqlite3.Error` if the tables have other columns, or are damaged.
     """
@@ -83,7 +83,7 @@ def _opencode_export(database: Database, session: dict[str, Any]) -> dict[str, A
         }
         for row in database.rows(query, [id])
     ]
-    # Parts can be left without their message. They get one here, since nobody would see them otherwise.
+    # Parts whose message is gone get one here, because they would otherwise not be shown.
     messages += [{"info": {"id": of, "role": "assistant"}, "parts": left} for of, left in parts.items()]
     info = {
         exported: session[column] for column, exported in _COLUMNS.items() if session.get(column) is not None

@@ -56,7 +56,7 @@ class Database:
             connection.set_authorizer(_authorized)
             try:
                 yield from connection.execute(query, values)
-            except UnicodeDecodeError as error:  # of a column's name, or of SQLite's own message
+            except UnicodeDecodeError as error:  # from a column's name, or from SQLite's own message
                 raise sqlite3.DatabaseError("its schema is not in UTF-8") from error
 
     def _connected(self) -> sqlite3.Connection:
@@ -79,9 +79,9 @@ class Database:
 
     @cached_property
     def _file(self) -> Path:
-        """The file to read; a copy with the log merged if the program has not merged it yet."""
+        """Return the file to read; a copy with the log merged if the program has not merged it yet."""
         assert isinstance(self._blob, FileBlob)
-        path = self._blob.path.resolve()  # the log lies next to the file, not next to a link to it
+        path = self._blob.path.resolve()  # the log is next to the file, not next to a link to it
         log = path.with_name(f"{path.name}-wal")
         if not log.is_file() or not log.stat().st_size:
             return path
@@ -95,14 +95,17 @@ class Database:
 
 
 def _authorized(action: int, first: str | None, second: str | None, *_: str | None) -> int:
-    """Allow reading alone: a hostile database may define triggers, views and virtual tables."""
+    """Allow only reading, because a hostile database may define triggers, views and virtual tables."""
     if action == sqlite3.SQLITE_FUNCTION:
         return sqlite3.SQLITE_OK if (second or "").lower() in _FUNCTIONS else sqlite3.SQLITE_DENY
     return sqlite3.SQLITE_OK if action in _ALLOWED else sqlite3.SQLITE_DENY
 
 
 def document(make: Callable[[], object], name: str) -> Blob:
-    """Return what `make` reads of a database as JSON. Raises `RunFileError` if the database is damaged."""
+    """Return as JSON the value that `make` reads from a database.
+
+    Raises `RunFileError` if the database is damaged.
+    """
     try:
         return BytesBlob(msgspec.json.encode(make()), name)
     except sqlite3.Error as error:

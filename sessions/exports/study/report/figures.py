@@ -89,7 +89,7 @@ def _draw_on(figure: Figure, plot: Plot, look: Look, across: int) -> None:
 
 
 def _mark_simulated(figure: Figure, look: Look, height: float) -> None:
-    """Write SIMULATED below a figure, where it covers no data, on a line that is kept free for it."""
+    """Write SIMULATED below a figure, on a line reserved for it, where it covers no data."""
     free = _FOOTER * look.scale / height
     engine: Any = figure.get_layout_engine()
     engine.set(rect=(0, free, 1, 1 - free))
@@ -152,7 +152,7 @@ def _axes_of(plot: Plot) -> str:
 
 
 def _height(plot: Plot, look: Look, across: int) -> float:
-    """Return the height in inches: more for many horizontal bars, rows of a matrix and numbers at risk."""
+    """Return the height in inches, which grows with horizontal bars, rows of a matrix and numbers at risk."""
     if plot.panels:
         return (0.4 + 2.6 * math.ceil(len(plot.panels) / across)) * look.scale + _footer(look)
     height = max([4.2, *(_height_of_matrix(mark) for mark in plot.marks if isinstance(mark, Matrix))])
@@ -174,7 +174,7 @@ def _height(plot: Plot, look: Look, across: int) -> float:
 
 def _height_of_matrix(matrix: Matrix) -> float:
     if len(matrix.columns) > 9:
-        return 3.2 + 0.34 * len(matrix.rows)  # the names of columns are upright
+        return 3.2 + 0.34 * len(matrix.rows)  # column names are vertical
     return 1.6 + 0.46 * len(matrix.rows)
 
 
@@ -241,7 +241,7 @@ class _Drawing:
     def __init__(
         self, figure: Figure, plot: Plot, look: Look, numbers: dict[str, int], axes: Any = None
     ) -> None:
-        """`numbers` are those of the styles of the series; without `axes`, the plot has its own."""
+        """`numbers` are those of the styles of the series; without `axes`, the plot makes new ones."""
         self._figure, self._plot, self._look, self._numbers = figure, plot, look, numbers
         self._scale = look.scale
         self._solid = {mark.series for mark in plot.marks if isinstance(mark, Curve) and not mark.dashed}
@@ -254,7 +254,7 @@ class _Drawing:
             self.axes = figure.add_subplot() if axes is None else axes
 
     def _fit(self, text: str, width: int) -> str:
-        """Return a label on lines of at most `width` characters, without what the figure says anyway."""
+        """Return a label on lines of at most `width` characters, without words that the figure repeats."""
         return _wrapped(self._look.shown(text), width)
 
     def draw(self) -> None:
@@ -288,7 +288,7 @@ class _Drawing:
             case Violins():
                 self._violins(mark)
             case Bars():
-                pass  # drawn earlier, all together
+                pass  # all drawn together earlier
 
     def _scales(self) -> None:
         axes, plot = self.axes, self._plot
@@ -321,7 +321,7 @@ class _Drawing:
     def _bars(self, bars: Sequence[Bars]) -> bool:
         """Draw all bars, grouped by label, and return whether they are horizontal.
 
-        Series without a value take no room in a group.
+        Series without a value take up no space in a group.
         """
         axes, labels, lying = self.axes, _labels_of(bars), _sideways(bars, self._look)
         groups = {
@@ -504,11 +504,11 @@ class _Drawing:
             va="center",
             fontsize=size * self._scale,
             color="white" if is_dark else "black",
-            in_layout=False,  # it is within its cell
+            in_layout=False,  # inside its cell
         )
 
     def _name_columns(self, columns: Sequence[str]) -> None:
-        """Name the columns of a matrix: horizontally if there is room, slanted if not, upright if many."""
+        """Label the columns of a matrix: horizontally if there is room, otherwise slanted, or vertically."""
         room = 60 // max(1, len(columns))
         style: dict[str, Any]
         if len(columns) > 9:

@@ -296,7 +296,7 @@ def _extent(extent: Extent) -> str:
 
 
 def _note(note: str) -> str:
-    """Return a note; one on the settings of the groups becomes a link to their section."""
+    """Return a note; a note on the groups' settings becomes a link to their section."""
     if note.startswith(SETTINGS_BY_GROUP):
         return (
             'Only attempts under the same settings are pooled: <a href="#settings">settings of the'
@@ -306,14 +306,14 @@ def _note(note: str) -> str:
 
 
 def _of_numbers(findings: Findings) -> FindingsTable:
-    """Return a table of an analysis's numbers, for one that has no table."""
+    """Return a table of an analysis's numbers, for an analysis without tables."""
     return FindingsTable("Estimates", ("key", "estimate"), tuple(findings.numbers.items()))
 
 
 class _Rows:
     """Builds the rows of a table.
 
-    Notes on numbers become footnotes. A number that is based on other attempts than its row has its own
+    Notes on numbers become footnotes. A number that is based on other attempts than its row shows its own
     extent.
     """
 

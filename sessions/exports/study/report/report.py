@@ -45,7 +45,7 @@ class StudyReport:
 
     @property
     def exploratory(self) -> tuple[RanAnalysis, ...]:
-        """All other analyses that have something to print."""
+        """All other analyses with results to print."""
         return tuple(one for one in self.ran if one.analysis.id != PRIMARY and one.printed)
 
     @cached_property

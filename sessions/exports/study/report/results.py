@@ -14,7 +14,7 @@ SCHEMA = "gistpoint.study-results/1"
 
 
 def results(report: StudyReport) -> dict[str, Any]:
-    """Return a report as JSON values: its facts, its numbers, tables, plots and notes, and the checklist.
+    """Return a report as JSON values: its facts, numbers, tables, plots, notes and checklist.
 
     The key of a number is the analysis's id and the number's own key, such as `bp-2/people/remove/all`.
     Values have full precision; infinite ones and NaN are null.

@@ -1,7 +1,7 @@
 """The looks of figures: sizes, fonts, and the colour, marker and hatch of each series.
 
 A solver has one style in all figures of a study. The colours are those of Okabe and Ito (2008), which people
-with any common kind of colour blindness can distinguish; hatches and markers distinguish series in grey.
+with common kinds of colour blindness can distinguish; hatches and markers distinguish series in greyscale.
 """
 
 from __future__ import annotations
@@ -37,12 +37,12 @@ _OF_SIMULATED = "simulated "
 
 
 def shape_of(shapes: tuple[str, ...], number: int) -> str:
-    """Return the shape of a series; when the colours repeat, they are combined with other shapes."""
+    """Return the shape of a series; repeated colours are combined with other shapes."""
     return shapes[(number + number // len(COLOURS)) % len(shapes)]
 
 
 def without_settings(label: str) -> str:
-    """Return a group's label without its budgets and settings, in which one solver can have several."""
+    """Return a group's label without its budgets and settings, because one solver may have several."""
     return label.partition(" (")[0]
 
 
@@ -118,11 +118,11 @@ class Look:
 
     @property
     def scale(self) -> float:
-        """The factor from the sizes of the report's figures to these."""
+        """The ratio of these sizes to those of the report's figures."""
         return self.font / 10.0
 
     def shown(self, label: str) -> str:
-        """Return a label as drawn: a figure that is marked as simulated need not repeat it in each label."""
+        """Return a label as drawn: a figure marked as simulated need not repeat that in each label."""
         return label.replace(_OF_SIMULATED, "") if self.simulated else label
 
 
