@@ -188,7 +188,7 @@ def _text(data: mmap.mmap, place: int) -> str:
 def _candidate_paths(name: str, binary: Binary, folders: Iterable[str]) -> Iterator[Path]:
     """Yield the paths at which the loader may find a library.
 
-    These are the first match in `folders`, or else all variants that the system offers.
+    This is the first match in `folders`; if there is none, these are all variants that the system offers.
     """
     if "/" in name:
         if _fits(Path(name), binary):

@@ -114,7 +114,7 @@ def _blocks(message: ChatMessage, place: str) -> list[dict[str, Any]]:
         return _written(message, place)
     if message.role != "tool":
         return [{"type": "text", "text": message.content}]
-    # The API refuses empty text, but an answer may be empty.
+    # The API refuses an empty string here, but an answer may be empty.
     content = given({"content": message.content})
     return [{"type": "tool_result", "tool_use_id": message.tool_call_id, **content}]
 

@@ -184,10 +184,10 @@ def _is_code(path: Path) -> bool:
 
 
 def read_project(folder: Path) -> Project:
-    """Return the description from `pyproject.toml`, or else from `setup.cfg` and an sdist's `PKG-INFO`.
+    """Return the description from `pyproject.toml`, or from `setup.cfg` and an sdist's `PKG-INFO`.
 
     The default of the name is that of the folder; the default of the version is a `__version__` in the code,
-    or else `0`. Raises `EnvironmentBuildError` if `pyproject.toml` is not valid TOML.
+    otherwise `0`. Raises `EnvironmentBuildError` if `pyproject.toml` is not valid TOML.
     """
     pyproject = _pyproject(folder)
     project = table(pyproject, "project")

@@ -202,7 +202,7 @@ _MOST_FILES = 100_000
 def unpack(
     archive: Path, into: Path, *, most_bytes: int = _MOST_BYTES, most_files: int = _MOST_FILES
 ) -> Path:
-    """Unpack an sdist (tar or zip) into the new folder `into`; return the only folder in it, or else `into`.
+    """Unpack an sdist (tar or zip) into the new folder `into`; return its only folder, otherwise `into`.
 
     Raises `SourceError` for a damaged archive and for a hard link without an earlier file, and, before
     anything is written, for an archive that exceeds the limits when unpacked or has a path that leads out of

@@ -1,6 +1,6 @@
 """Detects fakes: functions that accept anything in a comparison, and objects in place of modules.
 
-The code watch asks about functions when they begin; objects are looked for under the names by which code
+The code watch asks about functions when they begin; objects are searched for under the names by which code
 refers to modules of the codebase. In a gist such a name refers to the gist itself, or to a
 `types.SimpleNamespace` of its definitions. Any other object is reported by its kind; the score decides
 whether it is a fake (decision 45).

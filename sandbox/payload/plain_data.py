@@ -99,7 +99,7 @@ class Encoder:
         return self.identified(value, kind, depth + 1)
 
     def identified(self, value: Any, kind: type, depth: int) -> Value:
-        """Return the JSON form of a value with an identity: its name, or else the number of its node."""
+        """Return the JSON form of a value with an identity: its name, otherwise the number of its node."""
         name = self.side.name(value)
         if name:
             return ["n", name, *self.stand_in(value)]

@@ -86,7 +86,7 @@ class StepBuilder:
         return self
 
     def at(self, written: Json) -> StepBuilder:
-        """Set the beginning to a time as written in the file, and record whether it lacks a time zone."""
+        """Set the beginning to a time as written in the file, and record whether it has no time zone."""
         self._fields["started"] = when(written)
         self._fields["naive"] = is_naive(written)
         return self

@@ -1,4 +1,4 @@
-"""The screen with a participant's tasks: the state of each, and what Enter does."""
+"""The screen with a participant's tasks: the state of each, and the effect of Enter."""
 
 from __future__ import annotations
 

@@ -39,7 +39,7 @@ class EditingPane(Vertical):
     diff = query_one("#editor-diff", DiffView)
 
     keep: Callable[[str, str], None] | None = None
-    """Saves the text of a buffer, given its name. Called from a thread while an external editor is open."""
+    """Saves the text of a buffer by its name. Called from a thread while an external editor is open."""
     came_back: Callable[[], None] | None = None
     """Called when the user returns from an external editor, during which the app gets no keys."""
 

@@ -60,8 +60,8 @@ Sections = Sequence[Section]
 def sections(screen: Screen[object], keymap: Mapping[str, str]) -> Sections:
     """Return the sections of keys that are not empty, each with its title.
 
-    They are the keys that work now, by scope, the other keys of the screen, the keys for typing, those for
-    moving, and those of the app. `keymap` contains the user's own keys by the ids of bindings.
+    The sections are the keys that work now, by scope, the other keys of the screen, the keys for typing, for
+    moving, and of the app. `keymap` contains the user's own keys by the ids of bindings.
     """
     here: dict[str, list[HelpRow]] = {}
     moving: list[HelpRow] = []
@@ -84,9 +84,9 @@ def sections(screen: Screen[object], keymap: Mapping[str, str]) -> Sections:
 
 
 def _never_here(screen: Screen[object]) -> set[tuple[KeyScope, str]]:
-    """Return the screen's keys that it can't obey, by scope and action: their spelling has another meaning.
+    """Return the screen's keys that have another meaning there, by scope and action.
 
-    The keys of a more special screen replace those of its base class. Of two pages with one key, a task has
+    The keys of a more specific screen replace those of its base class. Of two pages with one key, a task has
     only one.
     """
     own = {binding.id for bindings in screen._bindings.key_to_bindings.values() for binding in bindings}
@@ -196,7 +196,7 @@ class HelpScreen(ModalScreen[None], BaseScreen[None]):
     ) -> None:
         """`about` describes the focused widget. Keys in `elsewhere` appear only if a filter matches them.
 
-        `title` names what the help is about; by default, the heading of its page.
+        `title` is the subject of the help; by default, the heading of its page.
         """
         super().__init__()
         self._title = title or page_title(page)

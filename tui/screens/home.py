@@ -42,7 +42,7 @@ _LOOK_S = 5.0
 SIDE_BY_SIDE = 150
 """The width in cells from which the details are next to the list rather than below it.
 
-In less, titles in the list and lines of the details would be cut next to free rows.
+In a narrower terminal, titles in the list and lines of the details would be cut next to empty rows.
 """
 
 
@@ -128,7 +128,10 @@ class HomeScreen(BaseScreen[None]):
         """A request to the app for the tour."""
 
     def __init__(self, services: Callable[[], Services]) -> None:
-        """`services` returns the services. It may have to make them, so it is first called in a thread."""
+        """`services` returns the services.
+
+        It may have to make them, and is therefore first called in a thread.
+        """
         super().__init__()
         self._services = services
         self._jobs = Jobs(self, "home")
@@ -187,7 +190,7 @@ class HomeScreen(BaseScreen[None]):
             self._show(rows)
 
     def action_reload(self) -> None:
-        """Load all rows again, and find out the isolation if it is not known yet."""
+        """Load all rows again, and determine the isolation if it is not known yet."""
 
         def read(job: Job) -> HomeRows:
             from gistpoint.tui.home_rows import HomeReader
@@ -212,7 +215,7 @@ class HomeScreen(BaseScreen[None]):
         show_error(self.app, error)
 
     def _show_first(self, rows: HomeRows) -> None:
-        """Show the tasks while attempts are still being loaded, unless all rows are shown already."""
+        """Show the tasks while attempts are still being loaded, unless all rows are already shown."""
         if rows.tasks and (self.rows is None or not self.rows.complete):
             self._show(rows)
 
@@ -292,7 +295,7 @@ class HomeScreen(BaseScreen[None]):
 
     @on(Table.Arranged)
     def arranged(self, event: Table.Arranged) -> None:
-        """Show the number of rows and their order in the frame, or what is wrong with the query."""
+        """Show the number of rows and their order in the frame, or the error in the query."""
         if event.table is self._table:
             if self._unusable is None:
                 self._update_frame(event.table)
@@ -413,7 +416,7 @@ class HomeScreen(BaseScreen[None]):
             self.post_message(self.StartAsked(chosen.task_id))
 
     def action_resume(self) -> None:
-        """Resume the chosen attempt, or the newest unfinished one of the chosen task or else of all tasks."""
+        """Resume the chosen attempt, or the newest unfinished one of the chosen task or of all tasks."""
         chosen = self._table.chosen
         summary = chosen.unfinished if chosen is not None else None
         if summary is None and self._table is self.tasks and self.rows is not None:

@@ -42,13 +42,13 @@ Then press . here."""
 NO_ATTEMPTS = "There are no attempts yet: choose a task (F2) and press Enter."
 FIRST_TIME = "First time here? T starts a two-minute tour; nothing is counted."
 _SHOWN = 5
-"""The maximum number of one's own attempts, and of failing tests, that are listed. Others are counted."""
+"""The maximum number of the user's own attempts, and of failing tests, that are listed by name."""
 
 
 def task_lines(row: TaskRow, now_ms: int, width: int) -> list[Line]:
     """Return the details of a task, without those that are hidden until it is attempted.
 
-    The lines for one's own attempts link to them. `width` is in cells.
+    The lines for the user's own attempts link to them. `width` is in cells.
     """
     task = row.task
     numbers = [
@@ -174,7 +174,7 @@ def described(
     lines = folded(FIRST_TIME, width, "bold $text-warning", indent=" ") if new_here else []
     if chosen is not None:
         lines += task_lines(chosen, now_ms, width)
-        # Somebody who has never attempted anything has no use for an id.
+        # Users who have never attempted anything have no use for an id.
         note = f"{word_name(chosen.task.id)} · {chosen.task.short_id} · y copies"
         return Described(chosen.title, "" if new_here else note, lines)
     reason = "No row matches the filter." if filtered else NO_ATTEMPTS if rows.tasks else NO_TASKS

@@ -24,7 +24,7 @@ _FIRST = "Opening …"
 class OpeningScreen(BaseScreen[None]):
     """The frame of an attempt, drawn before the engine is imported.
 
-    The brief appears only on the attempt's own screen, when the clock runs, so that the time for reading it
+    The brief appears only on the attempt's own screen, when the clock runs, because the time for reading it
     counts (decision 37).
     """
 

@@ -122,7 +122,7 @@ class Palette(ModalScreen[PaletteEntry], BaseScreen[PaletteEntry]):
     BINDINGS: ClassVar[list[BindingType]] = [*bindings_of(KeyScope.DIALOG)]
 
     def __init__(self, title: str, commands: Sequence[PaletteEntry], *, at: str = "") -> None:
-        """Start with the cursor on the command with the id `at`, or else on the first one."""
+        """Start with the cursor on the command with the id `at`, otherwise on the first one."""
         super().__init__()
         self._title, self._commands, self._at = title, commands, at
 

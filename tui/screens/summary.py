@@ -46,10 +46,10 @@ from gistpoint.tui.widgets.plain import plain_line
 from gistpoint.tui.widgets.text_view import TextView
 
 AfterSummary = Literal["review", "task"]
-"""The destination after a summary: the attempt's record, or the next task; None for home."""
+"""The destination after a summary: the attempt's record or the next task; None for home."""
 Rows = list[tuple[str, str]]
 AskConfirmation = Callable[[RunContext], AskedPass]
-"""Confirms a pass and returns the outcome. Called in a thread."""
+"""A function that confirms a pass and returns the outcome. Called in a thread."""
 _NAMES = 30
 """The width, in cells, of the names of values."""
 
@@ -95,7 +95,7 @@ def _compared(part: ExpectedText, state: AttemptState) -> Compared:
 
 
 def _compared_text(code: str) -> str:
-    """Return code in a normalised form for comparison: at the left margin, with one newline at the end."""
+    """Return code in a form for comparison: without common indentation, and with one newline at the end."""
     return f"{at_left_margin(code).rstrip()}\n"
 
 
@@ -131,7 +131,7 @@ def result_lines(
 
 
 def next_words(offered: Collection[AfterSummary]) -> str:
-    """Return a line of the keys for what can follow, with the key for home last."""
+    """Return a line with the keys for the possible next actions, that for home last."""
     keys = [key_named(f"summary.{one}") for one in ("review", "task") if one in offered]
     keys.append(key_named("summary.home"))
     return " · ".join(f"{shown_key(key.keys)} {key.description.lower()}" for key in keys)
@@ -308,7 +308,7 @@ class SummaryScreen(BaseScreen[AfterSummary]):
             self._begin(self._ask)
 
     def offer(self, *following: AfterSummary) -> None:
-        """Offer what can follow, before the screen is shown; home always can."""
+        """Offer the possible next actions before the screen is shown; home is always offered."""
         self._offered = self._result.offered = frozenset(following)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:

@@ -184,7 +184,10 @@ class TourCard(Plain):
 
 
 class TourScreen(SolveScreen):
-    """The solve screen with a practice attempt. Nothing is counted, so nobody is asked about idle times."""
+    """The solve screen with a practice attempt.
+
+    Idle times are not asked about, because nothing is counted.
+    """
 
     CSS_PATH: ClassVar[Any] = ["solve/solve.tcss", "tour.tcss"]
     BINDINGS: ClassVar[list[BindingType]] = [*bindings_of(KeyScope.TOUR)]

@@ -1,1 +1,4 @@
-"""Widgets shared by several screens. They draw given values, post messages, and don't know the engine."""
+"""Widgets shared by several screens.
+
+They draw given values and post messages, without access to the engine.
+"""

@@ -28,7 +28,7 @@ GLYPHS = {
 _GAP, _GAP_TO_BADGE = 1, 2
 _STEP = 8
 _FEW = 8
-"""The maximum number of pips that can be counted at a glance."""
+"""The maximum number of pips that people can count at a glance."""
 _LOW = 0.25
 """The remaining share up to which a budget is drawn as running out."""
 
@@ -99,7 +99,7 @@ class BudgetBar(OneLine):
         self.redraw()
 
     def end_cells(self) -> int:
-        """Return the cells for the time and the isolation, in steps: a wider time rarely moves anything."""
+        """Return the cells for the time and the isolation, in steps; a wider time rarely moves anything."""
         if self._backend is None:
             return super().end_cells()
         needed = sum(len(words) for words, _ in self._times()) + _GAP_TO_BADGE

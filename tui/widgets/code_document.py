@@ -52,8 +52,8 @@ class CodeDocument(Document):
     """The lines of a text area, of which only the visible ones are parsed as Python.
 
     Textual's document for code parses the whole text, and highlights all lines, after each key. Here, a line
-    is parsed when it is drawn, from the state at its start: the string that is open there, if any. An edit
-    forgets the states of the lines below it (decision 99).
+    is parsed when it is drawn, given the state at its start: the string that is open there, if any. An edit
+    discards the states of the lines below it (decision 99).
     """
 
     _widest: int | None = None
@@ -92,7 +92,7 @@ class CodeDocument(Document):
         return (*_words(self._lines[row]), *self._quoted(row))
 
     def partner(self, place: Location) -> Location | None:
-        """Return the place of the bracket that matches the one at `place`; None if there is none near."""
+        """Return the place of the bracket that matches the one at `place`; None if there is none nearby."""
         row, column = place
         bracket = self._lines[row][column : column + 1]
         forward = bracket in _PAIRS

@@ -162,7 +162,7 @@ class CodeView(LineView):
     # Highlighting
 
     def colour(self, language: str | None) -> None:
-        """Highlight the text in a thread; with None, remove the colours."""
+        """Highlight the text in a thread; if the language is None, remove the colours."""
         self.workers.cancel_group(self, "colour")
         tokens: list[LineTokens] = []
         self._tokens = tokens
@@ -245,8 +245,8 @@ class CodeView(LineView):
     def search(self, pattern: str, *, regex: bool = False, start: tuple[int, int] | None = None) -> int:
         """Highlight all matches of a pattern, and return their number; an empty pattern ends the search.
 
-        Case is ignored unless `regex` is set. The cursor moves to the first match at or after its place, or
-        after `start` (line and column). Raises `PatternError` for a regular expression that is invalid or
+        Case is ignored unless `regex` is set. The cursor moves to the first match at or after its position,
+        or after `start` (line and column). Raises `PatternError` for a regular expression that is invalid or
         takes too long.
         """
         self._forget_search()
@@ -338,7 +338,7 @@ class CodeView(LineView):
     # Words
 
     def word_at_cursor(self) -> str:
-        """Return the name at the cursor with the names before it; empty if there is none.
+        """Return the dotted name up to the word at the cursor; empty if there is none.
 
         On `b` of `a.b.c`, that is `a.b`.
         """

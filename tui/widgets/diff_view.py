@@ -133,7 +133,7 @@ def _text(line: DiffLine | None) -> str:
 
 
 def _partners(hunk: Hunk) -> dict[int, str]:
-    """Return, by index, the text that replaces each line of a hunk or is replaced by it."""
+    """Return, by the index of each line in a hunk, the text that replaces it or is replaced by it."""
     index_of = {id(line): index for index, line in enumerate(hunk.lines)}
     found: dict[int, str] = {}
     for old, new in side_by_side(hunk):
@@ -352,7 +352,7 @@ class DiffView(Horizontal):
 
     @property
     def pane(self) -> DiffPane:
-        """The pane to which searches and movements apply: the one with the focus, or else the first."""
+        """The pane to which searches and movements apply: the one with the focus, otherwise the first."""
         return self._right if self.split and self._right.has_focus else self._left
 
     def load(
@@ -368,8 +368,8 @@ class DiffView(Horizontal):
     ) -> None:
         """Show how `after` differs from `before`. Long strings are compared in a thread, and not coloured.
 
-        With `whole`, unchanged lines are shown as well. `first_line` is the line of the file at which both
-        texts start. A `brief` diff has no headings, and one unchanged line around each change.
+        With `whole`, all unchanged lines are shown as well. `first_line` is the line of the file at which
+        both texts start. A `brief` diff has no headings, and one unchanged line around each change.
         """
         self.workers.cancel_group(self, "diff")
         self._whole, self._first_line, self._brief = whole, first_line, brief

@@ -95,12 +95,12 @@ class FindBar(Horizontal):
 
     @property
     def _drafts(self) -> DraftPlace:
-        """The draft of the query, which is offered again after Escape has ended the search."""
+        """The place of the query's draft, which is offered again after Escape has ended the search."""
         return cast("BaseScreen[object]", self.screen).draft("find")
 
     @on(Input.Changed)
     def typed(self, event: Input.Changed) -> None:
-        """Search from the place of the cursor when the bar was opened; in long text, after a pause."""
+        """Search from where the cursor was when the bar was opened; in long text, after a pause in typing."""
         event.stop()
         self._drafts.write({_WORDS: event.value})
         if self._timer is not None:
@@ -132,7 +132,7 @@ class FindBar(Horizontal):
             self._view.previous_match()
 
     def action_end_search(self) -> None:
-        """End the search, and restore the cursor's place."""
+        """End the search, and restore the cursor's position."""
         self._view.search("")
         self._view.go_to(*self._start)
         self._view.focus()
@@ -153,7 +153,7 @@ class FindBar(Horizontal):
             self.close()
 
     def on_descendant_blur(self) -> None:
-        """Hide the bar if the focus has left both it and its text, and draw the keys that apply now."""
+        """Hide the bar if the focus has left both it and its text, and show the keys that now apply."""
         self.call_after_refresh(self._close_if_left)
         self.call_after_refresh(self._draw)
 

@@ -50,7 +50,7 @@ class QuestionField(Vertical):
         self.show_fault("")
 
     def show_fault(self, fault: str) -> None:
-        """Show what is wrong with the answer; an empty string hides the line."""
+        """Show the fault of the answer; an empty string hides the line."""
         words = self.query_one(".question-fault", Plain)
         words.update(f"! {fault}" if fault else "")
         words.display = bool(fault)
@@ -82,7 +82,7 @@ class QuestionField(Vertical):
     def fault(self) -> str:
         """The fault of the answer, in a sentence.
 
-        Empty if nothing is wrong, or if an optional question was not answered.
+        It is empty if nothing is wrong, or if an optional question was not answered.
         """
         return fault_of(self.question, self.value)
 
@@ -138,7 +138,7 @@ class OptionsField(QuestionField):
     def value(self) -> Any:
         """The chosen point of the scale, the chosen option, or the list of chosen options.
 
-        None if nothing is chosen, or if the question was declined.
+        It is None if nothing is chosen, or if the question was declined.
         """
         chosen = sorted(self.options.chosen)
         if not chosen or self._declined in chosen:
@@ -170,12 +170,12 @@ class NumberField(QuestionField):
 
     @property
     def answered(self) -> bool:
-        """Whether something is typed."""
+        """Whether the field contains text."""
         return bool(self.line.value.strip())
 
     @property
     def value(self) -> Any:
-        """The number; the typed text if it is not a number, and None if nothing is typed."""
+        """The number; the typed text if it is not a number; None if the field is empty."""
         typed = self.line.value.strip()
         if not typed:
             return None
@@ -206,7 +206,7 @@ class WordsField(QuestionField):
 
     @property
     def answered(self) -> bool:
-        """Whether something is written."""
+        """Whether the area contains text."""
         return bool(self.area.text.strip())
 
     @property
@@ -308,7 +308,7 @@ class QuestionForm(VerticalScroll, can_focus=False):
     def check(self) -> bool:
         """Return whether all answers are valid.
 
-        If not, show what is wrong, and focus the first such question.
+        If not, show the faults, and focus the first question with one.
         """
         wrong = [field for field in self.fields if field.fault]
         for field in self.fields:

@@ -39,5 +39,5 @@ def pane_around(widget: Widget | None) -> Widget | None:
 
 
 def _same(shown: str | None, wanted: Content) -> bool:
-    """Return whether a title is shown already. Textual returns a title as markup, whatever was set."""
+    """Return whether a title is already shown. Textual returns a title as markup, whatever was set."""
     return (shown or "") == wanted.markup

@@ -1,4 +1,4 @@
-"""The line of keys at the bottom: a single widget, where Textual's footer consists of thirty."""
+"""The line of keys at the bottom: a single widget, whereas Textual's footer consists of thirty."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ from gistpoint.tui import signs
 _DISABLED = Style(dim=True)
 _MORE = signs.CUT_RIGHT
 _MOST = 10
-"""The maximum number of keys on a screen that names no other number."""
+"""The maximum number of keys on a screen that sets no other number."""
 WAYS_OUT = ("leave", "leave_program", "back", "home", "cancel")
 """The actions that leave a view."""
 _AT_THE_END = (*WAYS_OUT, "help")
 """The actions whose keys stay at the right end of the line."""
 _WRITTEN = {"slash": "/", "backslash": "\\", "at": "@", "minus": "-", "plus": "+", "underscore": "_"}
-"""The characters of keys for which Textual finds none, and which a field therefore seems not to use."""
+"""The characters of keys for which Textual reports none, so that a field seems not to use them."""
 
 
 class ShownKey(NamedTuple):

@@ -1,4 +1,4 @@
-"""The tree of the parts of the repository that an attempt's results have shown, and nothing else."""
+"""The tree of those parts of the repository that an attempt's results have shown."""
 
 from __future__ import annotations
 
@@ -205,7 +205,7 @@ class KnowledgeTree(Tree[TreeEntry]):
             return label
         price = f"  −1 {self._use}"
         if self._row_width(node, len(price)) > self.size.width:
-            price = _PRICE  # the line above the console names the unit
+            price = _PRICE  # the line above the console shows the unit
         return Text.assemble(label, Text(price, style=style + Style.parse("italic").rich_style))
 
     def _row_width(self, node: TreeNode[TreeEntry], price: int) -> int:

@@ -37,7 +37,7 @@ class LineCanvas(ScrollView, can_focus=True):
         return found
 
     def notify_style_update(self) -> None:
-        """Drop the cached styles, since the colours have changed."""
+        """Drop the cached styles, because the colours have changed."""
         super().notify_style_update()
         self._styles.clear()
 

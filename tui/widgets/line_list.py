@@ -91,7 +91,7 @@ class LineList(RecordList):
         self.set_count(len(self.lines), cursor=None if keep_place else 0)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Offer Enter only on a line that leads somewhere."""
+        """Offer Enter only on a line with a link."""
         if action == "choose":
             return self.leads(self.cursor)
         return super().check_action(action, parameters)

@@ -116,7 +116,7 @@ class LineView(LineCanvas):
             return self.view
 
         def can_replace(self, message: Message) -> bool:
-            """Return whether a message from the same view can be dropped: only the latest place matters."""
+            """Return whether a message from the same view can be dropped: only the latest one matters."""
             return isinstance(message, LineView.CursorMoved) and message.view is self.view
 
     may_copy = True
@@ -220,7 +220,7 @@ class LineView(LineCanvas):
         bar.refresh()
 
     def notify_style_update(self) -> None:
-        """Drop the cached rows, since the colours have changed."""
+        """Drop the cached rows, because the colours have changed."""
         super().notify_style_update()
         self._strips.clear()
 
@@ -340,8 +340,8 @@ class LineView(LineCanvas):
         self._placing = False
 
     def _note_sight(self) -> None:
-        """Note the place at the top, and whether the cursor is visible, for when the size changes."""
-        if not self.size:  # hidden: keep the place to return to
+        """Record the position at the top, and whether the cursor is visible, for the next change of size."""
+        if not self.size:  # hidden: keep the recorded position
             return
         top = round(self.scroll_y)
         if top < len(self.rows):
@@ -369,7 +369,7 @@ class LineView(LineCanvas):
         self.post_message(AffordanceTaken(kind))
 
     def refresh_line_at(self, line: int) -> None:
-        """Draw the visible rows of the line at an index again."""
+        """Redraw the visible rows of the line at an index."""
         if not 0 <= line < len(self.lines):
             return
         first = self.rows.row_of(line)
@@ -388,7 +388,7 @@ class LineView(LineCanvas):
     # The cursor
 
     def action_copy_line(self) -> None:
-        """Copy the selection, or else the line with the cursor, as raw text."""
+        """Copy the selection, or the cursor's line if there is none, as raw text."""
         if not self.may_copy:
             self.app.notify("Copying is disabled in this study.")
             return
@@ -415,7 +415,7 @@ class LineView(LineCanvas):
         self.post_message(self.CursorMoved(self, new))
 
     def watch_cursor_column(self) -> None:
-        """Draw the cursor at its new place."""
+        """Draw the cursor at its new position."""
         self.refresh_line_at(self.cursor_index)
 
     def go_to(self, line: int, column: int = 0) -> None:
@@ -529,7 +529,8 @@ class LineView(LineCanvas):
 
         A cursor that was placed before the width was known is shown.
         """
-        # read first, because wrapping the lines again may limit the offset, and so note a different place
+        # read first, because wrapping the lines again may limit the offset, and thereby record a different
+        # position
         top, seen = self._top, self._cursor_seen
         if self.wrap:
             self._fold()

@@ -32,7 +32,7 @@ _OUTPUT = re.compile(
     r"\.py\b|^E |^\s*(?:File \"|Traceback |>>> |\.\.\. )"
     r"|^\w*(?:Error|Exception|Failed)\b|^(?:assert|python|pytest) "
 )
-"""Matches a line of a program's output or of a command; such lines stay as they are."""
+"""Matches a line of a program's output or of a command; such lines are not changed."""
 _HEAD = 3
 """The lines of a block that show whether it is code, output or prose."""
 _BEGINS = re.compile(r"\s*(?:[-*+\N{BULLET}:@>#|=~]|\d+[.)]\s|\w[\w ,*]*:(?:\s|$))")
@@ -85,7 +85,7 @@ def drawn_lines(source: str) -> list[DrawnLine]:
 def _block(block: list[tuple[int, str]], language: str) -> list[DrawnLine]:
     """Return the lines of a fenced block: code, output of a program, or prose such as a docstring.
 
-    Only code gets colours. Prose that was wrapped at a fixed width is wrapped to the view's instead.
+    Only code gets colours. Prose that was wrapped at a fixed width is wrapped to the view's width instead.
     """
     texts = [text for _, text in block]
     code = bool(language) or any(_CODE_LINE.match(text) for text in texts[:_HEAD])
@@ -186,7 +186,7 @@ class MarkdownText(TextView):
         return super().line_tokens(line) if self.as_source else self._blocks.get(line)
 
     def _colour_blocks(self) -> None:
-        """Highlight each block of code separately: a quote that is open in one must not reach the next."""
+        """Highlight each block of code separately, because an open quote in one must not affect the next."""
         worker, drawn = get_current_worker(), self._drawn
         block: list[int] = []
         for number in range(len(drawn) + 1):

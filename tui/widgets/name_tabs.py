@@ -51,7 +51,7 @@ class NameTabs(Widget):
 
     @property
     def _tabs(self) -> list[tuple[str, str]]:
-        """The names as they are drawn, by key: two blanks apart, or one if they don't fit otherwise."""
+        """The names as they are drawn, by key: two blanks apart, or one blank if they don't fit otherwise."""
         wide = sum(cell_len(name) + 2 for name in self._names.values()) <= self.size.width
         tabs = [
             (key, f"[{name}]" if key == self.current else f" {name} " if wide else f" {name}")

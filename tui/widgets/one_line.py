@@ -1,4 +1,4 @@
-"""A widget of one line, such as a header with a clock, that draws only its end if only that changes."""
+"""A widget of one line, such as a header with a clock, that redraws only its end if nothing else changes."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ END = 40
 class OneLine(Widget):
     """A widget of one line, whose end is drawn separately.
 
-    The end may contain a clock, which changes every second: drawing the whole line each time would send
-    45 kB a minute. Textual draws any part of a widget from its beginning, so the end is a separate widget.
+    The end may contain a clock, which changes every second; drawing the whole line each time would send 45 kB
+    a minute. Textual draws any part of a widget from its beginning, so the end is a separate widget.
     """
 
     DEFAULT_CSS = """

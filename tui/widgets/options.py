@@ -105,7 +105,7 @@ class Options(Widget, can_focus=True):
         return len(self.rows(max(1, width)))
 
     def render(self) -> Content:
-        """Return the options, with the one at the cursor reversed while the widget has the focus."""
+        """Return the options, with the one at the cursor in reverse video while the widget has the focus."""
         lines = []
         for row in self.rows(max(1, self.content_size.width)):
             lines.append(Content("").join([self._styled(text, number) for text, number in row]))
@@ -223,7 +223,7 @@ def folded(text: str, width: int) -> list[str]:
 
 
 def _cut(line: str, width: int) -> list[str]:
-    """Return a line in parts of at most `width` cells, since a single word may be longer."""
+    """Return a line in parts of at most `width` cells, because a single word may be longer."""
     parts = []
     while cell_len(line) > width:
         cut = len(line)

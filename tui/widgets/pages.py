@@ -19,7 +19,7 @@ from gistpoint.tui.widgets.frames import framed
 from gistpoint.tui.widgets.plain import plain_line
 
 BEFORE = signs.CUT_LEFT
-"""The tab in place of those that don't fit on the left. A click on it shows the last of them."""
+"""The tab that replaces those that don't fit on the left. A click on it shows the last of them."""
 _CORNERS = 6
 """The cells of the frame's upper edge that a title can't use."""
 
@@ -109,7 +109,7 @@ class Pages(Vertical):
     def tabs(self, width: int) -> Content:
         """Return the tabs, with their keys if all of them fit into `width` cells.
 
-        If the titles alone don't fit either, tabs on the left are left out until the current one fits.
+        If even the titles alone don't fit, tabs on the left are left out until the current one fits.
         """
         pages = [page for page in self._tabs if page not in self._hidden or page == self.current]
         for with_keys in (True, False):

@@ -28,7 +28,7 @@ def plain_cell(text: str, style: str | Style = "") -> Text:
 
 
 class Plain(Fitted, Static):
-    """A `Static` that shows strings literally. Other content is shown as it is."""
+    """A `Static` that shows strings literally. Other content is shown unchanged."""
 
     def __init__(
         self,

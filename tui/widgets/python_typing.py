@@ -42,7 +42,7 @@ class NewLine(NamedTuple):
 
 
 def level_of(lines: Sequence[str]) -> str:
-    """Return a level of indentation as the text uses it: a tab or some blanks."""
+    """Return a level of indentation in the style of the text: a tab or some blanks."""
     above = ""
     for line in lines[:_LOOKED_AT]:
         here, outer = _indent(line), _indent(above)
@@ -57,8 +57,8 @@ def level_of(lines: Sequence[str]) -> str:
 def new_line(lines: Sequence[str], row: int, column: int) -> NewLine:
     """Return the effect of Enter at a place.
 
-    The new line has the indent of the statement, with a level more after a colon, and a level less after a
-    statement that leaves its block. After a bracket that the line opens, it has a level more, as in Black's
+    The new line has the indent of the statement, one level more after a colon, and one level less after a
+    statement that leaves its block. After a bracket that the line opens, it has one level more, as in Black's
     style.
     """
     head, tail = lines[row][:column], lines[row][column:]
@@ -90,12 +90,12 @@ def blanks_back(head: str, level: str) -> int:
 
 
 def moved(lines: Sequence[str], level: str) -> list[str]:
-    """Return lines with a level of indentation more. Blank lines are unchanged."""
+    """Return lines indented by one more level. Blank lines are unchanged."""
     return [f"{level}{line}" if line.strip() else line for line in lines]
 
 
 def moved_back(lines: Sequence[str], level: str) -> list[str]:
-    """Return lines with a level of indentation less, as far as they are indented."""
+    """Return lines indented by one level less, as far as possible."""
     most = LEVEL if level == "\t" else len(level)
     return [
         line[1:] if line.startswith("\t") else line[min(most, len(line) - len(line.lstrip(" "))) :]
@@ -104,7 +104,7 @@ def moved_back(lines: Sequence[str], level: str) -> list[str]:
 
 
 def commented(lines: Sequence[str]) -> list[str]:
-    """Return lines commented out at their smallest indent; if all are comments, uncommented."""
+    """Return lines commented out at their smallest indent; if all are comments, return them uncommented."""
     written = [line for line in lines if line.strip()]
     if all(line.lstrip().startswith("#") for line in written):
         return [re.sub(r"^(\s*)# ?", r"\1", line) for line in lines]

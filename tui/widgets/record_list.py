@@ -59,7 +59,7 @@ class RecordList(LineCanvas):
         """A message that the cursor has moved to another row."""
 
         def can_replace(self, message: Message) -> bool:
-            """Return whether a message from the same list can be dropped: only the latest place matters."""
+            """Return whether a message from the same list can be dropped: only the latest one matters."""
             return isinstance(message, RecordList.Moved) and message.records is self.records
 
     class Chosen(OfRow):
@@ -157,7 +157,7 @@ class RecordList(LineCanvas):
         self.post_message(self.Moved(self, new))
 
     def refresh_record(self, index: int) -> None:
-        """Draw the row of a record again if it is visible."""
+        """Redraw the row of a record if it is visible."""
         row = self.row_of(index)
         if row in self.in_sight:
             self.refresh_line(row + self.HEAD)

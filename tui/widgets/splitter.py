@@ -19,7 +19,7 @@ _LEAST = {"horizontal": 16, "vertical": 4}
 _STEP = {"horizontal": 4, "vertical": 2}
 """The number of cells by which a key moves a frame, by direction."""
 _SIZES: WeakKeyDictionary[App[object], dict[str, int]] = WeakKeyDictionary()
-"""The sizes chosen in each app, by direction and id of the pane."""
+"""The chosen sizes in each app, by direction and id of the pane."""
 
 
 class Splits(Container):
@@ -156,7 +156,7 @@ class Splits(Container):
         return pane.region.width if self._direction == "horizontal" else pane.region.height
 
     def _resized(self, before: Widget, after: Widget) -> Widget:
-        """Return the pane to resize: one that does not share the remaining space, if possible the first."""
+        """Return the pane to resize: the first, unless only that one shares the remaining space."""
         return after if self._shares(before) and not self._shares(after) else before
 
     def _shares(self, pane: Widget) -> bool:

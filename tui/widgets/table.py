@@ -1,6 +1,6 @@
 """A table of any number of records, with columns, sorting, groups and a filter.
 
-All cells are literal text. Unlike Textual's `DataTable`, it asks only for the visible rows (decision 59).
+All cells are literal text. Unlike Textual's `DataTable`, it reads only the visible rows (decision 59).
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ _LONGEST = 500
 _MARK = "bold underline $text-warning"
 """The style of emphasised parts in a cell, which is visible without colours."""
 _LONGEST_WORD = 24
-"""The maximum number of characters in a word that is left out as a whole where an excerpt is cut."""
+"""The maximum length, in characters, of a word that an excerpt omits as a whole rather than cutting it."""
 _INDENT = "  "
-"""The indent of the rows below the heading of a group. A row that is alone in its group has none."""
+"""The indent of the rows below the heading of a group. The only row of a group has none."""
 
 
 class Measured(NamedTuple, Generic[Row]):
@@ -94,12 +94,12 @@ class Table(Fitted, RecordList, Generic[Row]):
         self.picked: list[object] = []
         """The keys of the picked records, in the order of picking."""
         self.column: Column[Row] | None = None
-        """The column by which the records are sorted; None for their own order."""
+        """The column by which the records are sorted; None for their original order."""
         self.reverse = False
         self.group: Column[Row] | None = None
         self._all_folded = False
         self._turned: set[str] = set()
-        """The groups that are folded although most are not, or the other way round."""
+        """The groups that are folded although most are not, or vice versa."""
         self.query_now: RowQuery[Row] = RowQuery()
         """The query that the displayed records match."""
         self._grouped: set[int] = set()
@@ -136,7 +136,7 @@ class Table(Fitted, RecordList, Generic[Row]):
 
     @property
     def chosen_group(self) -> Heading | None:
-        """The heading of the group at the cursor; None if the row is in no group, or alone in its group."""
+        """The heading of the group at the cursor; None if the row is in no group, or is alone in it."""
         for n in range(min(self.cursor, len(self.rows) - 1), -1, -1):
             row = self.rows[n]
             if isinstance(row, Heading):
@@ -148,7 +148,7 @@ class Table(Fitted, RecordList, Generic[Row]):
     def show(self, records: Iterable[Row], *, at: object = None) -> None:
         """Show other records.
 
-        The cursor moves to the record with the key `at`, or else stays on the same record.
+        The cursor moves to the record with the key `at`, otherwise it stays on the same record.
         """
         self.records = list(records)
         self.rearrange(at)
@@ -201,7 +201,7 @@ class Table(Fitted, RecordList, Generic[Row]):
         self.post_message(self.Arranged(self))
 
     def _place(self, at: object, group: str | None) -> int:
-        """Return the row of the record with the key `at`, else of its group, else of the first record."""
+        """Return the row of the record with the key `at`, otherwise of its group or of the first record."""
         first: int | None = None
         heading: int | None = None
         for n, row in enumerate(self.rows):
@@ -241,7 +241,7 @@ class Table(Fitted, RecordList, Generic[Row]):
     # Order
 
     def sort_next(self) -> None:
-        """Sort by the next column; after the last column, restore the records' own order."""
+        """Sort by the next column; after the last column, restore the records' original order."""
         at = -1 if self.column is None else self.columns.index(self.column)
         self.column = self.columns[at + 1] if at + 1 < len(self.columns) else None
         self.rearrange()
@@ -354,7 +354,7 @@ class Table(Fitted, RecordList, Generic[Row]):
         return found
 
     def _summary(self, heading: Heading) -> tuple[str, ...]:
-        """Return a heading's text for each column; empty for the groups' column or without a summary."""
+        """Return a heading's text for each column; empty for the groups' column, or if it has no summary."""
         rows, texts = self._summaries.get(heading.group, ((), ()))
         same_rows = len(rows) == len(heading.rows) and all(map(is_, rows, heading.rows))
         if texts and same_rows:
@@ -372,7 +372,7 @@ class Table(Fitted, RecordList, Generic[Row]):
         return f"{column.name} {signs.DESCENDING if self.reverse else signs.ASCENDING}"
 
     def head(self, width: int) -> Strip:
-        """Return the headings of the columns, with a symbol at the one by which the rows are sorted."""
+        """Return the headings of the columns, with a symbol at the column by which the rows are sorted."""
         style = self.get_component_rich_style("table--head")
         text = " " * self.MARGIN
         for column, cells in self._laid_out(self.sight.width):
@@ -450,7 +450,7 @@ def _marked(text: str, spans: Sequence[tuple[int, int]], cells: int, style: str)
 
 
 def _excerpt(text: str, span: tuple[int, int], cells: int) -> tuple[str, int]:
-    """Return a part of text around a span, in `cells` cells, and the distance by which its content moves.
+    """Return the part of text around a span that fits `cells` cells, and the distance by which it has moved.
 
     It is cut between words, if there is a gap between words near the cut. An ellipsis marks each cut.
     """
@@ -459,7 +459,7 @@ def _excerpt(text: str, span: tuple[int, int], cells: int) -> tuple[str, int]:
     start = 0
     if span[1] >= cells:
         start = max(0, span[0] - cells // 3)
-        if text.isascii():  # otherwise it is not known how many characters fill the cell
+        if text.isascii():  # otherwise, it is unknown how many characters fill the cell
             start = min(start, len(text) - cells + 1)
         start = text.find(" ", start, span[0]) + 1 or start
     shift = start - 1 if start else 0

@@ -71,7 +71,7 @@ def terminal_lines(text: str) -> list[TerminalLine]:
     """Return the lines of text with its colours, carriage returns and movements within a line applied.
 
     Movements between lines, titles, links and all other sequences are dropped. Other control characters are
-    kept, and drawn as glyphs later.
+    kept, and later drawn as glyphs.
     """
     lines: list[TerminalLine] = []
     pen = _Pen()
@@ -111,7 +111,7 @@ def _apply(pen: _Pen, piece: re.Match[str]) -> None:
 
 
 def _number(text: str) -> int:
-    """Return the number in a parameter; 0 if it is empty, which is the default, or no sensible number."""
+    """Return the number in a parameter; 0 if it is empty, which is the default, or not a sensible number."""
     return (whole_number(text) or 0) if len(text) <= _MOST_DIGITS else 0
 
 
@@ -125,7 +125,7 @@ def _erase(pen: _Pen, what: int) -> None:
 
 
 def _selected(look: TextStyle, parameters: list[list[int]]) -> TextStyle:
-    """Return the look after a sequence; a parameter is a number, with parts that follow it after colons."""
+    """Return the look after a sequence; a parameter is a number, perhaps with further parts after colons."""
     numbers = [number for number, *_ in parameters]
     index = 0
     while index < len(parameters):

@@ -76,7 +76,7 @@ class TextLines:
     def widest(self) -> int:
         """Return the width of the widest row, in cells.
 
-        If the text has tabs or is not ASCII, this is an upper bound.
+        This is an upper bound if the text contains tabs or is not ASCII.
         """
         starts, longest = self.starts, LONGEST_ROW
         if self.text.isascii() and "\t" not in self.text:
@@ -187,7 +187,7 @@ def _cells(character: str, used: int) -> int:
 
 
 def drawn(raw: str) -> tuple[str, range | array[int]]:
-    """Return a row as it is drawn, and the place in it of each raw character and of the end.
+    """Return a row as drawn, and the positions in it of each raw character and of the end.
 
     Control characters are drawn as glyphs, one for each. A tab is drawn as the blanks up to the next tab
     stop.

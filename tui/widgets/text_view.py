@@ -75,7 +75,7 @@ class TextView(CodeView):
 
     @property
     def raw(self) -> str:
-        """The raw text, in whatever form it is shown."""
+        """The raw text, regardless of the form in which it is shown."""
         return self._raw
 
     @property
@@ -120,7 +120,7 @@ class TextView(CodeView):
             self.refresh_bindings()
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Offer Enter only on a line that names a place, or if it leads on to one."""
+        """Offer Enter only on a line that names a place, or if Enter leads on to one."""
         if action == "open_place":
             return self.cursor_index in self._places or (self.leads_on and bool(self._places))
         return super().check_action(action, parameters)
@@ -135,7 +135,7 @@ class TextView(CodeView):
             self.post_message(self.PlaceAsked(place))
 
     def on_click(self, event: events.Click) -> None:
-        """Open the place that a line names at the second click on it, at any time later."""
+        """Open the place that a line names at the second click on it, however long after the first."""
         offset = event.get_content_offset(self)
         line = self.rows.at(self._row_under(offset))[0] if offset is not None else -1
         again = line == self._clicked == self.cursor_index

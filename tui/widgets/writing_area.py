@@ -13,11 +13,11 @@ from textual.widgets import Input, TextArea
 from textual.widgets.text_area import Selection
 
 DELAY_SECONDS = 0.2
-"""The longest time from a key to posting the text, in seconds."""
+"""The maximum time from a key to posting the text, in seconds."""
 
 
 class Pasted(Message):
-    """A message that text was pasted, from `outside` through the terminal or from the app's own clipboard."""
+    """A message that text was pasted, from `outside` through the terminal or from the app's clipboard."""
 
     def __init__(self, text: str, *, outside: bool) -> None:
         super().__init__()
@@ -28,8 +28,8 @@ class Pasted(Message):
 async def _do_now(widget: Widget, event: events.Key) -> None:
     """Run the binding of a key on the focused widget at once.
 
-    Textual would first pass the key up to the app. Meanwhile, a letter typed or text pasted after the key
-    would already be inserted, with the cursor still at its old place.
+    Textual would first pass the key up to the app. A letter typed, or text pasted, after the key would
+    meanwhile be inserted at the cursor's old position.
     """
     if event.is_printable:
         return
@@ -51,8 +51,8 @@ class WritingArea(TextArea):
     """A text area that posts its text as `Edited` soon after a key, and pasted text as `Pasted`.
 
     Textual 8.2.8 updates the scroll bars in the middle of an undo or redo, when the text is already shorter
-    but the cursor is still at its old place. If a scroll bar disappears then, Textual scrolls to a line that
-    does not exist, and the exception ends the app.
+    but the cursor is still at its old position. If a scroll bar disappears then, Textual scrolls to a line
+    that does not exist, and the exception ends the app.
     """
 
     class Edited(Message):

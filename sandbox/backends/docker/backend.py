@@ -249,7 +249,7 @@ def _key(command: Command) -> _Key:
 def _ended(
     container: DockerContainer, course: Course, state: dict[str, object], seconds: float
 ) -> Ended | None:
-    """Return how a run ended, as its first process or else the engine reports; None if nothing began.
+    """Return how a run ended, as reported by its first process or by the engine; None if nothing began.
 
     Raises `EngineLostError` if the run had begun, and neither reports its end.
     """

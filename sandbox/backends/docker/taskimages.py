@@ -399,7 +399,8 @@ def _startable(engine: Engine, pins: ImagePins) -> Iterator[None]:
 def _failure_reason(engine: Engine, identity: str, status: int) -> str:
     """Return why the preparation failed, in at most 500 characters.
 
-    This is the error in its report, or else the last line that it printed, or its status.
+    This is the error in its report, the last line that it printed, or its status, in this order of
+    preference.
     """
     import docker.errors
 

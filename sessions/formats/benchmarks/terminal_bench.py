@@ -235,7 +235,7 @@ class TerminalBench(Format):
 
 
 def _settings(probe: FileProbe) -> dict[str, Json]:
-    """Return a run's settings, such as its agent, from a file next to its results; empty without a file."""
+    """Return a run's settings, such as its agent, from a file next to its results; empty if there is none."""
     path = probe.blob.path.with_name(_SETTINGS) if isinstance(probe.blob, FileBlob) else None
     if path is None or not path.is_file():
         return {}

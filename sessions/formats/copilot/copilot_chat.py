@@ -367,8 +367,8 @@ def _invocation(part: Record) -> RunCall:
     data = part.inner("toolSpecificData")
     arguments = data.inner("rawInput").members
     if not arguments:
-        # Only some tools record their arguments. For the others, the terminal's command is used, or else the
-        # message that was shown.
+        # Only some tools record their arguments. For the others, the terminal's command or the displayed
+        # message is used.
         arguments = data.without(*_STATE)
         line = data.inner("commandLine")
         if line:

@@ -46,7 +46,7 @@ def _blocks(reply: str) -> list[str]:
 
 
 def _command(_message: dict[str, Json], reply: str, answer: str) -> tuple[RunCall, ...]:
-    """Return the command of a text reply; none if there are several, because mini-swe-agent refuses those.
+    """Return the command written in a reply; none if there are several, because mini-swe-agent refuses those.
 
     If the run's settings allowed several, the last one is the command that was run.
     """

@@ -66,7 +66,7 @@ WATCHED: Mapping[str, PanePlace] = {
 
 
 class ModelPane(StatePane):
-    """The pane with the model's turns, in the place of a person's editor."""
+    """The pane with the model's turns, in place of a person's editor."""
 
     words = query_one("#model-words", TextView)
 
@@ -84,7 +84,7 @@ class ModelPane(StatePane):
         watch_frame(self, "model")
 
     def update_from(self, state: AttemptState) -> None:
-        """Append the turns and handovers that are new in a state."""
+        """Append the new turns and handovers of a state."""
         entries = spoken(state)
         self.words.append("".join(entries[self._shown :]))
         self._shown = len(entries)
@@ -95,7 +95,7 @@ class ModelPane(StatePane):
 
 
 def watch_frame(widget: Framed, pane: str, words: str = "", note: str = "") -> Framed:
-    """Frame a pane with its key, its title (by default the key's name) and a note; return the pane."""
+    """Frame a pane with its key, a title (by default the key's name) and a note; return the pane."""
     key = key_named(f"watch.{pane}")
     return framed(widget, f"{shown_key(key.keys)} {words or key.description}", note)
 
@@ -157,7 +157,7 @@ class GiveAsked(Message):
 
 
 def take_words(state: AttemptState) -> str:
-    """Return a string that explains the consequences of taking an attempt over."""
+    """Return an explanation of the consequences of taking an attempt over."""
     model, left = visible_line(state.header.model or "the model"), state.remaining
     baseline = ", and it is no longer a baseline" if state.header.role == Role.BASELINE else ""
     budgets = f"{left.tool_uses} of {state.budgets.tool_uses} {state.of_kind.unit}s"
@@ -197,7 +197,9 @@ class AttemptWatchScreen(BaseScreen[None]):
         *,
         ask_back: bool = False,
     ) -> None:
-        """Watch the attempt of `follower`. `titled` returns the title of its task for the user who watches.
+        """Watch the attempt of `follower`.
+
+        `titled` returns the title of its task for the user who is watching.
 
         `ask_back` is set if a person has just left the attempt: the screen then asks whether to give it back.
         """
@@ -401,7 +403,7 @@ class AttemptWatchScreen(BaseScreen[None]):
             show_error(self.app, error if isinstance(error, AttemptError) else AttemptError(str(error)))
 
     def _step_in(self, state: AttemptState) -> None:
-        """Take over a requested attempt once it is free, and ask once whether to give back one just left.
+        """Take over a requested attempt once it is free; ask once whether to give back one just left.
 
         If the attempt has ended, the request is withdrawn.
         """

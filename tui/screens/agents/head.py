@@ -1,4 +1,4 @@
-"""The lines at the top of a watched run: its condition, its rates, and what its jobs are doing."""
+"""The lines at the top of a watched run: its condition, its rates, and the activity of its jobs."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def head_lines(settings: RunSettings, totals: RunFigures, rows: Sequence[JobRow]
     """Return the condition, the rates, and the counts, costs and tokens: a list of parts for each."""
     model = settings.model_and_api
     where = f"{model} at {settings.host}" if settings.host else model
-    figures = summary_lines(totals, "")  # none of the lines shown names the run
+    figures = summary_lines(totals, "")  # no other line names the run
     rates = [f"{name} {words}" for name, words in figures.items() if name.startswith(_SOLVED)]
     if totals.solved is not None and totals.solved_bounds is not None:
         to_be_read = f"; {totals.to_be_read} more to be read" if totals.to_be_read else ""
@@ -55,7 +55,7 @@ def packed(parts: Sequence[str], width: int) -> list[str]:
 
 
 def count_words(rows: Sequence[JobRow]) -> list[str]:
-    """Return how many jobs are at work, queued and halted, and how many requests wait, each in words."""
+    """Return how many jobs are running, queued and halted, and how many requests wait, each in words."""
     statuses = Counter(row.job.status for row in rows)
     at_work = [row for row in rows if row.at_work]
     waiting = sum(row.shown.waits for row in at_work)

@@ -38,8 +38,10 @@ POLL_S, TICK_S = 0.5, 1.0
 _GAUGE = 10
 """The width, in cells, of the gauge of ended jobs."""
 _NOTE, _NOTE_LOSS = 3, 10
-"""The number of lines about the job under the cursor, and of cells that a line may lose to its margins and
-to a word that does not fit."""
+"""The number of lines about the job under the cursor, and of cells that a line may lose.
+
+A line loses cells to its margins and to a word that does not fit.
+"""
 _FRAME = 2
 """The number of lines in a frame."""
 
@@ -216,7 +218,7 @@ class RunWatchScreen(BaseScreen[None]):
         )
 
     def _spent_ms(self, row: JobRow) -> int:
-        """Return the time that an attempt has taken, up to now if it is still running."""
+        """Return the duration of an attempt in ms, up to now if it is still running."""
         clock = row.shown.clock
         if row.at_work:
             clock = clock.at(self._clock.mono_ms(), self._clock.utc_ms())
@@ -230,7 +232,7 @@ class RunWatchScreen(BaseScreen[None]):
 
     @on(RecordList.Moved)
     def _show_note(self) -> None:
-        """Show what became of the job under the cursor, in runs in which jobs have halted."""
+        """Show the state of the job under the cursor, in runs in which jobs have halted."""
         needed = any(row.halted or row.job.message for row in self._rows.values())
         if self.note.display is not needed:
             self.note.display = needed

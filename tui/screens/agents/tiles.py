@@ -40,11 +40,11 @@ _MARGIN = 2
 _LEAST_RULE = 1
 _FAINT = "$foreground 60%"
 _SCROLL_BAR = 1
-"""The width of the scroll bar, whose place is kept free: otherwise, the tiles would need it because of it."""
+"""The width of the scroll bar, whose space is reserved, because the bar could make itself necessary."""
 
 
 def places_after(before: Sequence[Hashable], at_work: Sequence[Hashable]) -> list[Hashable]:
-    """Return which job each place has: those at work keep their places.
+    """Return the job in each place; running jobs keep their places.
 
     A job that has ended keeps its place until another needs it, so that its result can be seen.
     """
@@ -115,7 +115,7 @@ class AttemptTiles(LineCanvas):
 
     @property
     def chosen(self) -> JobRow | None:
-        """The job of the tile at the cursor; None without tiles."""
+        """The job of the tile at the cursor; None if there are no tiles."""
         return self.rows[self.cursor] if self.rows else None
 
     # Layout
@@ -271,7 +271,7 @@ class AttemptTiles(LineCanvas):
             self.post_message(self.Chosen(self.chosen))
 
     def on_click(self, event: events.Click) -> None:
-        """Move the cursor to the clicked tile; a second click on it, at any time later, chooses it."""
+        """Move the cursor to the clicked tile; a second click on it, however much later, chooses it."""
         offset = event.get_content_offset(self)
         if offset is None:
             return

@@ -32,7 +32,7 @@ from gistpoint.tui.widgets.plain import Plain, plain_line
 
 Answer = TypeVar("Answer")
 _FILTER = "0"
-"""The name under which a dialog's drafts contain the filter of a list."""
+"""The name of a list's filter among a dialog's drafts."""
 ON_THEIR_WAY_S = 1.0
 """The seconds for which a dialog opened unasked ignores keys: they were meant for another screen."""
 
@@ -56,7 +56,7 @@ class Dialog(ModalScreen[Answer | None], BaseScreen[Answer | None]):
     def __init__(self, title: str, *, asked: str = "", drafts: DraftPlace | None = None) -> None:
         """`asked` identifies the question among those of its screen; by default, the title does.
 
-        `drafts` is where unsent text is saved; by default, the screen below provides it.
+        Unsent text is saved in `drafts`, by default those of the screen below.
         """
         super().__init__()
         self._title, self._asked = title, asked or title
@@ -97,7 +97,7 @@ class Dialog(ModalScreen[Answer | None], BaseScreen[Answer | None]):
             if kept.get(name):
                 field.value = kept[name]
                 field.cursor_position = len(field.value)
-                field.select_on_focus = self._replaces  # the field may get the focus later, or has it already
+                field.select_on_focus = self._replaces  # the field may get the focus later, or has it
                 if self._replaces:
                     field.select_all()
 
@@ -123,7 +123,7 @@ class Dialog(ModalScreen[Answer | None], BaseScreen[Answer | None]):
         self._write(event, event.text.partition("\n")[0])
 
     def _write(self, event: events.Event, text: str) -> None:
-        """Write text into the last visible field, unless a field has the focus or there is none."""
+        """Write text into the last visible field, unless a field has the focus, or there is no field."""
         fields = [field for field in self._fields().values() if field.display]
         if not fields or isinstance(self.focused, Input):
             return
@@ -249,9 +249,9 @@ class MessageDialog(Dialog[bool]):
     """A message with an optional hint."""
 
     def __init__(self, title: str, text: str, *, hint: str = "", instead: bool = False) -> None:
-        """`instead` means that it replaces the screen that a key was to open.
+        """`instead` means that it replaces the screen that a key was meant to open.
 
-        Keys typed for that must not close the dialog unread.
+        Keys typed for that screen must not close the dialog unread.
         """
         super().__init__(title)
         self._text, self._hint, self._instead = text, hint, instead
@@ -339,7 +339,10 @@ class Choices(OptionList):
         marks: tuple[str, str] = (f"({signs.FULL})", "( )"),
         enter_words: str = "",
     ) -> None:
-        """`marks` are the marks of the chosen label and of the others. `enter_words` describe Enter."""
+        """`marks` are the marks of the chosen label and of the others.
+
+        `enter_words` describes the effect of Enter.
+        """
         self.enter_words = enter_words
         self._labels: Sequence[str] = ()
         self._marks = marks
@@ -360,7 +363,7 @@ class Choices(OptionList):
         return "" if self.highlighted is None else self._labels[self.highlighted]
 
     def choose(self, words: str) -> None:
-        """Choose the label with these words. If there is none, nothing changes."""
+        """Choose the label `words`. If there is none, nothing changes."""
         if words in self._labels:
             self.highlighted = [*self._labels].index(words)
 
@@ -464,7 +467,7 @@ class PickDialog(Dialog[str]):
         marked = self.query_one(Choices).chosen_words
         self._fill(event.value)
         if self._drafts is not None and event.value == self._drafts.read().get(_FILTER):
-            self.query_one(Choices).choose(marked)  # what was marked under this filter before Escape
+            self.query_one(Choices).choose(marked)  # the choice marked under this filter before Escape
 
     @on(Input.Submitted)
     @on(Button.Pressed)
@@ -535,7 +538,7 @@ class ConsentPrompt:
     def ask(self, why_not: str) -> bool:
         """Ask the question, with `why_not` as the reason, and return whether the user consents.
 
-        This waits for the answer. False if the app closes first.
+        This waits for the answer. The result is False if the app closes first.
         """
         answered = threading.Event()
         answers: list[bool | None] = []

@@ -35,8 +35,8 @@ _BLIND = "1 present · 2 absent"
 class LabellingScreen(BaseScreen[None]):
     """A screen that asks about labels of runs, and saves each answer at once.
 
-    First come the blind questions, without the judge's answers; then those about disputed claims, with the
-    judge's quotes in their place.
+    The blind questions come first, without the judge's answers. Questions about disputed claims follow, with
+    the judge's quotes marked in the run.
     """
 
     CSS_PATH = "findings.tcss"
@@ -111,7 +111,7 @@ class LabellingScreen(BaseScreen[None]):
         self._go_on()
 
     def action_take_back(self) -> None:
-        """Take back the answer to the question that is shown, or else to the one before."""
+        """Take back the answer to the question that is shown, otherwise to the previous one."""
         question = self._question
         if (question is None or self._is_open(question)) and self._at:
             self._at -= 1
@@ -124,16 +124,16 @@ class LabellingScreen(BaseScreen[None]):
         self._draw()
 
     def action_turn(self, step: int) -> None:
-        """Go to the question `step` places further on, without an answer."""
+        """Move by `step` questions, without an answer."""
         if self._questions:
             self._at = min(max(self._at + step, 0), len(self._questions) - 1)
             self._draw()
 
     def action_quote(self, step: int) -> None:
-        """Go to the quote `step` places further on."""
+        """Move by `step` quotes."""
         if self._quotes:
             self._quote = (self._quote + step) % len(self._quotes)
-            # The question's frame may just have changed the height of the view.
+            # The question's frame may have just changed the height of the view.
             self.call_after_refresh(self._show_quote, self._quotes[self._quote])
 
     def action_find(self) -> None:
@@ -150,16 +150,17 @@ class LabellingScreen(BaseScreen[None]):
             case "say" | "turn":
                 return self._question is not None
             case "quote":
-                # The keys go before those of the view, so not while they are typed or go through matches.
+                # These keys precede those of the view, so they are off while they are typed or move
+                # between matches.
                 return bool(self._quotes) and self.focused is self.run_text and not self.run_text.pattern
             case "find":
                 return self._question is not None
         return True
 
-    # Going on
+    # Moving on
 
     def _go_on(self, *, from_start: bool = False) -> None:
-        """Show the next open question; after the blind ones the disputed ones, and after these the end."""
+        """Show the next open question: first the blind ones, then the disputed ones, and finally the end."""
         places = [place for place, question in enumerate(self._questions) if self._is_open(question)]
         if not places and not self._is_disputed:
             self._is_disputed = True
@@ -201,7 +202,7 @@ class LabellingScreen(BaseScreen[None]):
         self.refresh_bindings()
 
     def _judged(self, question: LabelQuestion) -> str:
-        """Return what the judge answered, in words; empty for a blind question."""
+        """Return the judge's answer in words; empty for a blind question."""
         answer = question.answer
         if answer is None:
             return ""

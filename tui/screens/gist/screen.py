@@ -211,7 +211,7 @@ class GistPane(EditorPane):
     """The text for which a score was last requested."""
     _typed_at = 0.0
     _checked = ""
-    """The text last checked by the editor."""
+    """The text that the editor last checked."""
 
     def compose(self) -> ComposeResult:
         """Lay out the figures, the gutter with the editor, and the views that can replace them."""
@@ -407,7 +407,7 @@ class GistPane(EditorPane):
         self.app.notify(f"line {at.line}: {', '.join(same)}")
 
     def action_flaws(self) -> None:
-        """Let the user choose among all lines that lower a score, and go to the chosen one."""
+        """Let the user choose one of the lines that lower a score, and go there."""
         found = self.missing_lines()
         if not found:
             self.action_flaw()
@@ -451,7 +451,7 @@ _AFTER = "Scores and evidence are shown after the hand-in."
 
 
 def _last_score(state: AttemptState) -> tuple[str, Mapping[str, Any]] | None:
-    """Return the text scored last and its score; None if none was scored."""
+    """Return the last scored text and its score; None if no text was scored."""
     if state.submissions and state.submissions[-1].metrics:
         last = state.submissions[-1]
         return last.gist, last.metrics

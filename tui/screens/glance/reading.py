@@ -46,7 +46,7 @@ class _Phase(Enum):
     """The code has not been shown yet."""
     LOOKING = "looking"
     HIDDEN = "hidden"
-    """The time is up, or the answer is being given."""
+    """The time is up, or the answer is being entered."""
 
 
 class GlanceScreen(BaseScreen[None]):
@@ -157,7 +157,7 @@ class GlanceScreen(BaseScreen[None]):
         return f"reading of {self._item.task} {self._item.function}" if self._left else super().drafts_about
 
     def action_take_back(self) -> None:
-        """Take back the last answer and ask again, unless the diffs are shown at once: then all are final."""
+        """Take back the last answer and ask again; if diffs are shown at once, all answers are final."""
         if self._at_once or not self._answered:
             self.notify("There is no answer to take back.", severity="warning")
             return

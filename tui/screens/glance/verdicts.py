@@ -105,7 +105,7 @@ class VerdictScreen(BaseScreen[None]):
             self._show()
 
     def action_turn(self, step: int) -> None:
-        """Go to the diff `step` places further on. Between two functions, going forward closes the screen."""
+        """Move by `step` diffs. Between two functions, moving forward closes the screen."""
         if not self._last and step > 0:
             self.dismiss()
             return

@@ -1,4 +1,4 @@
-"""The screen with many runs of one task as a tree: what each tried first, and where they part ways."""
+"""The screen with many runs of one task as a tree of their actions, which shows where the runs diverge."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class ReadRuns:
 
 
 class ActionTree(RecordList):
-    """The rows of the tree: how many runs, how they ended, and what they did."""
+    """The rows of the tree: the number of runs, their endings, and their actions."""
 
     def __init__(self, *, id: str) -> None:
         super().__init__(id=id)
@@ -86,7 +86,7 @@ class ActionTree(RecordList):
 
     @property
     def here(self) -> TreeRow:
-        """The row at the cursor. There is always one, that of the root."""
+        """The row at the cursor. There is always one: the root's."""
         return self.rows[self.cursor]
 
     def row(self, index: int, width: int) -> list[Piece]:
@@ -203,7 +203,7 @@ class ActionTreeScreen(BaseScreen[None]):
     # Keys
 
     def action_difference(self, by: int) -> None:
-        """Move to the next or the previous node at which runs part ways."""
+        """Move to the next or the previous node at which runs diverge."""
         rows, here = self.tree_rows.rows, self.tree_rows.cursor
         places = range(here + 1, len(rows)) if by > 0 else range(here - 1, -1, -1)
         place = next((place for place in places if rows[place].node.parts), None)
@@ -213,7 +213,7 @@ class ActionTreeScreen(BaseScreen[None]):
             self.tree_rows.cursor = place
 
     def action_fold(self, folded: bool) -> None:
-        """Hide or list what is below the node at the cursor; from a node without that, go to its parent."""
+        """Hide or list the rows below the node at the cursor; if there are none, go to its parent."""
         tree, row = self.tree_rows, self.tree_rows.here
         if row.node.parts and folded != (row.number in tree.folded):
             tree.folded ^= {row.number}
@@ -223,7 +223,7 @@ class ActionTreeScreen(BaseScreen[None]):
             tree.cursor = next(before, tree.cursor)
 
     def action_fold_all(self) -> None:
-        """Hide what is below the first differences, or list everything."""
+        """Hide the rows below the first differences, or list all rows."""
         tree = self.tree_rows
         inner = {row.number for row in rows_of(tree.read.root) if row.node.parts and row.depth > 0}
         tree.folded = set() if tree.folded else inner
@@ -241,13 +241,13 @@ class ActionTreeScreen(BaseScreen[None]):
         tree.refresh()
 
     def _leaf(self) -> str:
-        """Return the name of the run at the cursor; empty if runs part ways there."""
+        """Return the name of the run at the cursor; empty if runs diverge there."""
         tree, row = self.tree_rows, self.tree_rows.here
         names = [tree.read.runs[number].name for number in row.node.runs[:1]]
         return "" if row.node.parts else "".join(names)
 
     def action_compare(self) -> None:
-        """Compare the two picked runs or, without picked ones, two runs that part ways at the cursor."""
+        """Compare the two picked runs; if none are picked, two runs that diverge at the cursor."""
         tree, row = self.tree_rows, self.tree_rows.here
         pair = pair_of(row.node, tree.read.runs) or ()
         names = tree.picked or [tree.read.runs[number].name for number in pair]
@@ -258,11 +258,11 @@ class ActionTreeScreen(BaseScreen[None]):
 
     @on(RecordList.Chosen, "#action-tree")
     def chosen(self) -> None:
-        """Open the run at the cursor, or hide or list what is below the node."""
+        """Open the run at the cursor, or hide or list the rows below the node."""
         self.action_open()
 
     def action_open(self) -> None:
-        """Open the run at the cursor, or hide or list what is below the node."""
+        """Open the run at the cursor, or hide or list the rows below the node."""
         tree, row = self.tree_rows, self.tree_rows.here
         name = self._leaf()
         if name:
@@ -277,7 +277,7 @@ class ActionTreeScreen(BaseScreen[None]):
 
 
 def _shown_header(row: RunRow) -> Run:
-    """Return the header of a run, without what is hidden from the reviewer."""
+    """Return the header of a run, without the parts that are hidden from the reviewer."""
     return replace(row.header, verdict="", model="", agent="") if row.hides else row.header
 
 
@@ -292,7 +292,7 @@ def _read_runs(found: Sequence[ActedRun], hides: Sequence[bool], unread: int) ->
 
 
 def _ways(node: ActionNode) -> list[str]:
-    """Return the lines with what comes next, after the actions that runs have in common."""
+    """Return the lines with the next actions, after those that runs have in common."""
     lines = ["", "Then they part ways:"] if node.actions else ["They begin differently:"]
     for child in node.children:
         what = str(child.actions[0]) if child.actions else "nothing more"
@@ -301,7 +301,7 @@ def _ways(node: ActionNode) -> list[str]:
 
 
 def _ends(node: ActionNode, read: ReadRuns) -> list[str]:
-    """Return the lines with the runs that do all this to their ends."""
+    """Return the lines with the runs that end with these actions."""
     lines = ["", "To the end of:"]
     for number in node.runs:
         run = read.runs[number]

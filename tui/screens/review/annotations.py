@@ -166,14 +166,14 @@ class ReviewAnnotations:
             self.step_seen(self._run.step)
 
     def _look_for_others(self) -> None:
-        """Show who else is reading the run, if that has changed."""
+        """Show the other readers of the run, if they have changed."""
         others = self._live.state.readers.get(beginning_of(self._key), ()) if self._live is not None else ()
         if others != self.others_reading and self.review is not None and self._view.run is self._run:
             self.others_reading = others
             self._view.review_changed(self.review)
 
     def find_again(self) -> None:
-        """Find the annotated steps again after all steps have been counted, since some may have moved."""
+        """Find the annotated steps again after all steps have been counted, because some may have moved."""
         if self._document is None or self._found_again:
             return
         self._found_again = True
@@ -263,7 +263,7 @@ class ReviewAnnotations:
     def stopped(self, step: Step) -> None:
         """Record the step at which the reviewer stops, if any was seen.
 
-        This writes at once, since the program may end.
+        This writes at once, because the program may end.
         """
         if (
             self._reviewer is not None

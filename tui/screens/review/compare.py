@@ -83,7 +83,7 @@ class AlignedList(RecordList):
         self.set_count(len(comparison.rows), cursor=min(comparison.different, default=0))
 
     def row(self, index: int, width: int) -> list[Piece]:
-        """Return both steps of a row, with its milestones between them."""
+        """Return both steps of a row, with the row's milestones between them."""
         if self.comparison is None:
             return []
         row = self.comparison.rows[index]
@@ -188,7 +188,7 @@ class CompareScreen(BaseScreen[None]):
         return _Both((left, right), comparison, words, next(filter(None, titles), ""))
 
     def _short_names(self) -> list[str]:
-        """Return the file names if short, different and not hidden, or else the differing parts of paths."""
+        """Return the file names if short, different and not hidden, otherwise differing parts of paths."""
         files = [PurePath(name).name for name in self._names]
         if not self._settings.blind and files[0] != files[1] and max(map(len, files)) <= _NAME:
             return files
@@ -298,11 +298,11 @@ class CompareScreen(BaseScreen[None]):
 
     @on(RecordList.Chosen, "#aligned")
     def chosen(self) -> None:
-        """Open the run of the focused side, or else the left one."""
+        """Open the run of the focused side; without focus, the left one."""
         self.action_open()
 
     def action_open(self) -> None:
-        """Open the run of the focused side, or else the left one."""
+        """Open the run of the focused side; without focus, the left one."""
         focused = self.focused.id or "" if self.focused is not None else ""
         name = self._names[focused.startswith("right")]
         self.app.push_screen(self._settings.screens.run(name, self._settings, runs=self._names))

@@ -57,7 +57,7 @@ def family_of(step: Step, format: str) -> Family | None:
 
 
 def hidden_at_first(format: str, count: int, of_harness: int) -> frozenset[Family]:
-    """Return the families that are hidden initially in a run: that of the harness, or none.
+    """Return the families that are hidden initially in a run: the harness's, or none.
 
     The run has `count` steps, `of_harness` of them by the harness. These are hidden in gistpoint's own runs,
     and in others if they are at least a quarter of all steps.

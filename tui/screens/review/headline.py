@@ -21,7 +21,7 @@ _NARROW = 20
 
 
 def run_words(document: RunDocument, header: Run, *, hides: bool, wide: bool) -> list[str]:
-    """Return who made a run, how it ended, and the first of its warnings, as strings that are not empty.
+    """Return the solver and the ending of a run and its first warning, without empty strings.
 
     `hides` hides the solver and the ending. Unless `wide`, the solver's name is shortened.
     """
@@ -41,7 +41,7 @@ def run_fields(
 
     They are the `place` in the list, the other readers, the reviewer's verdict and number of labels, the
     cost, the tokens and the format. `hides` leaves out the cost. `sums` means that the cost and the tokens
-    are still being added up.
+    are still being totalled.
     """
     review = annotations.review if annotations is not None else None
     verdict = (

@@ -20,7 +20,7 @@ _SIZE = re.compile(r"[\d,]+ bytes(?=\]|$)")
 def opened_image(document: RunDocument, step: int, number: int, places: Sequence[str]) -> str:
     """Open the image at `places[number]`, and return a report of the outcome.
 
-    `places` are the lines of the step's text that represent images. A record may contain twice an image that
+    `places` are the lines of the step's text that represent images. A record may contain an image twice that
     its step shows once, so duplicates are dropped. The image is written to a file that only this user can
     read; the file remains for the viewer.
     """
@@ -49,7 +49,7 @@ def opened_image(document: RunDocument, step: int, number: int, places: Sequence
 
 
 def _image_at(number: int, places: Sequence[str], images: Sequence[Image]) -> Image | None:
-    """Return the image of a place, found by size, or by order if no place has a size; None if ambiguous."""
+    """Return the image of a place, found by size, or by order if no place has a size; None if unclear."""
     sizes = [found[0] if (found := _SIZE.search(place)) else "" for place in places]
     alike = [image for image in images if not sizes[number] or image.size == sizes[number]]
     same = [place for place, size in enumerate(sizes) if size == sizes[number]]

@@ -35,14 +35,14 @@ Result = TypeVar("Result")
 _QUIET_S = 0.8
 """Seconds without input before steps are surveyed."""
 _DRAWN_S = 0.15
-"""Seconds without input before steps are counted: the step read last must be drawn first."""
+"""Seconds without input before steps are counted, because the last step must be drawn first."""
 _BREATH_S = 0.001
 """The pause between two slices of counting, in which the screen can draw."""
 _FRAME_S = 0.05
-"""The pause in which the screen can draw the last step, before all others are counted."""
+"""The pause in which the screen can draw the last step before all others are counted."""
 _REPORT_S = 0.5
 _AHEAD_S = 0.02
-"""Seconds that reading a run ahead may take, not counting the last step begun."""
+"""The seconds for which a run is read ahead; a step that was begun is completed."""
 _ROWS = 2_000
 _SLICE = 48
 _SHORTEST_ID = 12
@@ -187,7 +187,7 @@ def has_error(step: Step) -> bool:
 
 
 def solver_words(header: Run) -> str:
-    """Return who made a run: the model, a person, or the program; empty if none is recorded."""
+    """Return the solver of a run: the model, a person, or the program; empty if none is recorded."""
     return header.model or ("a person" if header.actor is Actor.PERSON else header.agent)
 
 
@@ -255,7 +255,7 @@ def known_task(task_id: str, locations: Locations) -> KnownTask:
 
 
 def title_known(header: Run, known: KnownTask) -> str:
-    """Return the title of a run's task; empty if unknown.
+    """Return the title of a run's task; empty if it is unknown.
 
     If the run has no verdict, the title hides the functions of the answer.
     """
@@ -308,7 +308,7 @@ class RunLoader:
 
     @property
     def must_load_first(self) -> bool:
-        """Whether the run is being opened, counted or stepped through, so other runs must wait."""
+        """Whether the run is being opened, counted or stepped through, in which case other runs must wait."""
         if self.failed:
             return False
         counting = self.document is None or not self.document.finished
@@ -400,7 +400,7 @@ class RunLoader:
         return self._history
 
     def forget_history(self) -> None:
-        """Follow the repository from the start again, because the end of the run has changed."""
+        """Discard the repository's states, because the end of the run has changed."""
         self._history = None
 
     # Jobs of the thread
@@ -486,7 +486,7 @@ class RunLoader:
         self._read_on()
 
     def _read_on(self) -> None:
-        """Schedule further reading, after all other jobs unless the end is wanted at once."""
+        """Schedule further reading, after all other jobs, unless the end was requested at once."""
         self._jobs.do(self._read_rest, key="rest", priority=Rank.LAST if self._hurried else Rank.REST)
 
     def _read_rest(self, job: Job) -> None:

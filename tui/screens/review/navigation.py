@@ -57,7 +57,7 @@ def _ahead(here: int, by: int, count: int) -> Iterable[int]:
 def next_step(survey: Survey, here: int, by: int, count: int, kind: str) -> tuple[int | None, bool]:
     """Return the nearest step of a kind from `here` on, backwards if `by` is negative; None if none is found.
 
-    Also return whether all steps on the way were surveyed. If not, the search ended early, with None.
+    The second value is whether all steps on the way were surveyed. If not, the search ended early, with None.
     """
     from gistpoint.tui.screens.review.survey import bit_of
 
@@ -66,7 +66,7 @@ def next_step(survey: Survey, here: int, by: int, count: int, kind: str) -> tupl
 
 
 def next_turn(survey: Survey, here: int, by: int, count: int) -> tuple[int | None, bool]:
-    """Return the nearest step that the solver took, and whether all steps on the way were surveyed."""
+    """Return the nearest step of the solver, and whether all steps on the way were surveyed."""
     return _next_surveyed(survey, here, by, count, lambda index: bool(survey.turns[index]))
 
 
@@ -74,7 +74,7 @@ def _next_surveyed(
     survey: Survey, here: int, by: int, count: int, is_wanted: Callable[[int], bool]
 ) -> tuple[int | None, bool]:
     for index in _ahead(here, by, count):
-        # The cursor may be far beyond the survey: the list of steps is complete before they have been read.
+        # The cursor may be far beyond the survey, because the list of steps is complete before they are read.
         if index >= len(survey):
             return None, False
         if is_wanted(index):
@@ -145,7 +145,7 @@ class Navigation:
     """The movement of the review screen's cursor within one run."""
 
     def __init__(self, run: VisibleRun, view: ReviewView, *, opens_at: str = "") -> None:
-        """`opens_at` is the milestone at which the run opens; if empty, where the reviewer stopped."""
+        """`opens_at` is the milestone at which the run opens; empty for where the reviewer stopped."""
         self._run, self._view, self.opens_at = run, view, opens_at
         self._arriving = opens_at
         self.player = Player(view, self._seconds, self._play_on)
@@ -198,7 +198,7 @@ class Navigation:
     def go_among(self, places: Collection[int], name: str, by: int) -> None:
         """Move to the next or previous step among `places`.
 
-        `name` describes them in the message if there is none.
+        `name` describes the steps in the message if there is none.
         """
         here = self._view.steps.cursor
         ahead = [place for place in places if (place > here if by > 0 else place < here)]
@@ -211,7 +211,7 @@ class Navigation:
         self._go_to(next(ahead, None), name, by, "none")
 
     def turn(self, by: int) -> None:
-        """Move to the next or previous step that the solver took."""
+        """Move to the solver's next or previous step."""
         survey, steps = self._run.loader.survey, self._view.steps
         found = UNKNOWN if survey is None else next_turn(survey, steps.cursor, by, steps.count)
         self._go_to_surveyed(found, "turn of the solver", by)
@@ -263,7 +263,7 @@ class Navigation:
     # Playing and following
 
     def play(self) -> None:
-        """Play or pause, and show which."""
+        """Play or pause, and report which."""
         self.player.toggle()
         self._say_playing()
 

@@ -1,4 +1,4 @@
-"""The other runs of a list: neighbours of the open run, prepared in advance, and runs that it links to."""
+"""The other runs of a list: prepared neighbours of the open run, and runs that it links to."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class ReadyRuns:
                 self._loaders[name].start()
 
     def take(self, name: str) -> RunLoader:
-        """Return the loader of a run: the prepared one, or a new one if there is none or it has failed."""
+        """Return the loader of a run: the prepared one, or a new one if that is missing or has failed."""
         loader = self._loaders.pop(name, None)
         if loader is None or loader.failed:
             if loader is not None:
@@ -63,7 +63,7 @@ class OtherRuns:
         self._view, self.names = view, names
 
     def neighbour(self, by: int) -> str | None:
-        """Return the name of the run `by` places further on in the list; None at either end."""
+        """Return the name of the run `by` places after this one in the list; None beyond either end."""
         names, here = self.names, self._view.run.name
         at = names.index(here) + by if here in names else -1
         return names[at] if 0 <= at < len(names) else None

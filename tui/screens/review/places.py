@@ -75,7 +75,7 @@ def differences(names: Sequence[str], *, hidden: bool) -> list[str]:
     """Return the part of each name that differs from the others, cut at whole words.
 
     If a name has no such part, return its last path segment instead. For a single name, return an empty
-    string. If `hidden`, return numbers such as `#1`, since names may reveal the model.
+    string. If `hidden`, return numbers such as `#1`, because names may reveal the model.
     """
     if len(names) < 2:
         return [""]
@@ -87,7 +87,7 @@ def differences(names: Sequence[str], *, hidden: bool) -> list[str]:
 
 
 def _shared_words(names: Sequence[str]) -> str:
-    """Return the common start of names, up to the last character that is neither letter nor digit."""
+    """Return the common beginning of names, up to the last character that is neither a letter nor a digit."""
     # all other names are sorted between these two, so they share at least the start that the two share
     pairs = zip(min(names), max(names), strict=False)
     end = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], pairs))
@@ -160,7 +160,7 @@ class PlacesScreen(BaseScreen[None]):
         return collected(job, seen, self._found)
 
     def _found(self, batch: SearchBatch) -> None:
-        if self._wanted is None:  # the query was cleared while this message was under way
+        if self._wanted is None:  # the query was cleared before this message arrived
             return
         self._hits.extend(batch.hits)
         self._lines.add(batch.hits)

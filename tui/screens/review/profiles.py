@@ -50,7 +50,7 @@ class KnownProfiles:
         return known[1:] if known is not None and known[0] == stamp_of(name) else None
 
     def put(self, name: str, stamp: _Stamp | None, run: Run, profile: Profile) -> None:
-        """Remember a run under the stamp that its file had before it was read; without one, do nothing."""
+        """Remember a run under the stamp that its file had before it was read; if it is None, do nothing."""
         if stamp is not None:
             self._known[name] = stamp, run, profile
         while len(self._known) > _MOST_KNOWN:

@@ -1,4 +1,4 @@
-"""The reading of a list of runs in jobs: headers first, then whole runs, then content that is asked for."""
+"""The reading of a list of runs in jobs: headers first, then whole runs, then content for queries."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 _BATCH_S = 0.1
 _LARGEST_BATCH = 500
-"""The number of rows that are shown at once; more would hold up the keyboard while they are measured."""
+"""The number of rows that are shown at once; measuring more would delay the keyboard."""
 _REST_S, _PAUSE_S = 0.002, 0.05
 
 
@@ -50,7 +50,8 @@ def read_rows(
     """Read a list of runs in a job: first all headers, then the runs in full, small ones first.
 
     `on_batch` is called with batches of rows on the UI thread. While `is_second` returns True, no run is read
-    in full: two threads that read slow each other down. Raises `CancelledError` if the job is cancelled.
+    in full, because two reading threads slow each other down. Raises `CancelledError` if the job is
+    cancelled.
     """
     every: list[RunRow] = []
     with _index(settings) as index:
@@ -70,7 +71,7 @@ def read_rows(
 def read_again(
     job: Job, rows: Sequence[RunRow], settings: ReviewSettings, on_batch: Callable[[RowBatch], object]
 ) -> None:
-    """Read again, in a job, the runs not yet read in full, and those that the reviewer has annotated since.
+    """Read again, in a job, the runs not yet read in full, and those annotated by the reviewer since then.
 
     `on_batch` is called with batches of rows on the UI thread. Raises `CancelledError` if the job is
     cancelled.
@@ -88,9 +89,9 @@ def find_content(
     settings: ReviewSettings,
     on_found: Callable[[Mapping[tuple[str, bool, ContentTerm], bool]], object],
 ) -> None:
-    """Find out, in a job, whether the content that a query asks for is in runs, where that decides.
+    """Determine, in a job, whether runs contain the content that a query asks for, if that decides a match.
 
-    `on_found` is called on the UI thread with what was found since its last call. Raises `SearchError` if the
+    `on_found` is called on the UI thread with the findings since its last call. Raises `SearchError` if the
     search takes too long, and `CancelledError` if the job is cancelled.
     """
     from gistpoint.sessions.runs.run_queries import ContentFinder
@@ -128,7 +129,7 @@ def _book(settings: ReviewSettings) -> ReviewBook:
 
 
 def _has_changed(row: RunRow, book: ReviewBook, reviewer: str) -> bool:
-    """Return whether a run was never read in full, or may have been annotated by the reviewer since."""
+    """Return whether a run was never read in full, or may have been annotated by the reviewer since then."""
     if row.review is None:
         return True
     known = book.runs_like(row.review.run)
@@ -152,7 +153,7 @@ def _fill(
     title = cache(partial(_title, locations=settings.locations))
     known = [row for row in rows if row.listed.header is not None]
     filled = (_filled(row, book, settings, index, job.cancel, title, rest) for row in known)
-    # Each batch rearranges the whole list, which takes longer the longer the list is.
+    # Each batch rearranges the whole list, which takes longer for longer lists.
     for batch in _batches(filled, 2 * _BATCH_S * (1 + len(known) // 1_000)):
         job.hand(on_batch, RowBatch(batch))
 
@@ -195,7 +196,7 @@ def _filled(
 
 
 def row_reader(settings: ReviewSettings) -> Callable[[RunRow, RunDocument], RunRow]:
-    """Return a function that completes the row of an open run with the annotations as they are now."""
+    """Return a function that completes the row of an open run with the current annotations."""
     from gistpoint.sessions.annotations.settling import first_key
     from gistpoint.sessions.runs.kept import kept_of
 
@@ -225,6 +226,6 @@ def _completed(
     header = replace(header, task=header.task or row.header.task)
     hides = review.hides_outcome or (settings.blind and review.verdict is None)
     listed = replace(row.listed, header=header)
-    # The warning that the file was cut off is preferred, because it explains the other ones.
+    # The warning that the file was cut off is preferred, because it explains the others.
     warning = next(filter(says_cut, kept.warnings), next(iter(kept.warnings), ""))
     return RunRow(listed, review, hides, title(header.task, bool(header.verdict)), warning, kept)

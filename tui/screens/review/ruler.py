@@ -165,7 +165,7 @@ class Ruler(Widget):
         segments = [gutter, Segment(signs.EDGE, self.style(""))]
         for column, (glyph, style) in enumerate(self._rows[y]):
             if column == here:
-                # a reversed bar would look like a bar of another height
+                # a reversed bar would look like a bar of a different height
                 marked = y == 0 and glyph not in f"{BLOCKS}·"
                 glyph = glyph if marked or y else signs.UNFOLDED
                 style += " reverse" if marked else " on $block-cursor-background"
@@ -184,7 +184,7 @@ class Ruler(Widget):
 
     @property
     def _has_many(self) -> bool:
-        """Whether a cell covers so many steps that the most important mark would hide the differences."""
+        """Return whether a cell covers so many steps that the most important mark would hide differences."""
         return self.steps > _MANY * self.columns
 
     def _dense_cells(self, survey: Survey) -> list[tuple[str, str]]:

@@ -46,7 +46,7 @@ class RunRow:
     warning: str = ""
     """The first problem with the file; empty if there is none."""
     kept: KeptRun | None = None
-    """What is kept of the run; None until it has been read in full."""
+    """The stored facts about the run; None until it has been read in full."""
     readers: tuple[str, ...] = ()
     """The other team members who are reading the run."""
     now: str = ""
@@ -64,17 +64,17 @@ class RunRow:
 
     @property
     def digest(self) -> RunDigest | None:
-        """What happened in the run; None until it has been read in full."""
+        """The events of the run; None until it has been read in full."""
         return None if self.kept is None else self.kept.digest
 
 
 def task_words(row: RunRow) -> str:
-    """Return the title or the name of a run's task, or else the name of the run's file."""
+    """Return the title or the name of a run's task; without either, the name of the run's file."""
     return row.title or short_task(row.header.task) or PurePath(row.name).name
 
 
 def _task_text(row: RunRow) -> str:
-    """Return the text in which queries search for a run's task: as shown, its id, and its two-word name."""
+    """Return the text in which queries search for a run's task: its shown words, id, and two-word name."""
     task = row.header.task
     names = [task, word_name(task)] if is_our_id(task) else [task]
     return " ".join([task_words(row), *names])
@@ -102,7 +102,7 @@ def _end_reason(row: RunRow) -> str:
 
 
 def made_by(row: RunRow) -> str:
-    """Return who made a run: the model, a person or the program; `hidden` if the model is hidden."""
+    """Return the solver of a run: the model, a person or the program; `hidden` if the model is hidden."""
     return "hidden" if row.hides else solver_words(row.header)
 
 
@@ -143,8 +143,8 @@ def _measure(
 ) -> Column[RunRow]:
     """Return a column of numbers that may be unknown. A group shows their median or, with `total`, their sum.
 
-    A tilde marks numbers that the file doesn't contain but that were derived; `field` is the name of the
-    number in the header.
+    A tilde marks numbers that were derived rather than recorded; `field` is the name of the number in the
+    header.
     """
 
     def summary(rows: Sequence[RunRow]) -> Summary:
@@ -230,7 +230,7 @@ def _is(verdict: str) -> Callable[[RunRow], bool]:
 
 
 def _of_digest(words: Callable[[RunDigest], str]) -> Callable[[RunRow], str]:
-    """Return the text of a column about what happened, which may reveal the outcome."""
+    """Return the text of a column about the run's events, which may reveal the outcome."""
     return lambda row: "" if row.digest is None else "hidden" if row.hides else words(row.digest)
 
 
@@ -239,7 +239,8 @@ def _happened(happening: Happening) -> Callable[[RunRow], bool]:
 
 
 COLUMNS: tuple[Column[RunRow], ...] = (
-    # New columns come last: queries may name a column by the beginning of its name, the first one counts.
+    # New columns come last: queries may name a column by the beginning of its name, and the first match
+    # counts.
     Column(
         "now",
         lambda row: row.now,

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from gistpoint.tui.screens.review.watching import ListWatch, WatchedRows
 
 _TYPING_S = 0.3
-"""Seconds after the last key from which on the content of runs is searched."""
+"""Seconds after the last key before the content of runs is searched."""
 _MOST_NAMED = 200
 """The maximum number of unread files whose names are shown."""
 
@@ -62,7 +62,7 @@ class RunTable(Table[RunRow]):
         super().__init__(COLUMNS, key=lambda row: row.name, id=id)
         self._config = config
         self.answers: dict[tuple[str, bool, ContentTerm], bool] = {}
-        """Whether content is in a run, by the run's name, whether it is hidden, and the content."""
+        """Whether content is in a run, by the run's name, whether facts are hidden, and the content."""
 
     def further_fields(self) -> Sequence[QueryField[Any]]:
         """Return the fields that queries can ask for besides the columns."""
@@ -160,7 +160,7 @@ class RunsScreen(BaseScreen[None]):
         self._jobs_for_others.stop()
 
     def _take_others(self, others: Others) -> None:
-        """Show who else is reading which run, and how far the reviewers agree."""
+        """Show which runs others are reading, and how far the reviewers agree."""
         from gistpoint.sessions.annotations.keys import beginning_of
 
         self._others = others
@@ -294,7 +294,7 @@ class RunsScreen(BaseScreen[None]):
             self.app.push_screen(ActionTreeScreen(rows, self._settings))
 
     def _compared(self) -> list[RunRow]:
-        """Return the runs to compare: two picked ones, or the picked or listed ones of one task."""
+        """Return the runs to compare: two picked ones, or the picked or listed ones of a single task."""
         picked = [self._rows[name] for name in map(str, self.table.picked) if name in self._rows]
         rows = picked or self.table.shown
         if len(rows) <= 2:
@@ -395,7 +395,7 @@ class RunsScreen(BaseScreen[None]):
         self._look_into_runs()
 
     def _look_into_runs(self) -> None:
-        """Find out whether the content that the query asks for is in the runs, unless that is being done."""
+        """Determine whether the runs contain the content that the query asks for, unless a job does."""
         query = self.table.query_now
         if not query.content or self._searching or self._wrong is not None:
             return
@@ -412,7 +412,7 @@ class RunsScreen(BaseScreen[None]):
         )
 
     def _take_answers(self, found: Mapping[tuple[str, bool, ContentTerm], bool]) -> None:
-        """Show the runs that contain what the query asks for."""
+        """Show the runs that contain the content that the query asks for."""
         self.table.answers |= found
         self.table.rearrange()
 

@@ -125,7 +125,7 @@ class ReviewScreen(BaseScreen[None]):
         self.set_interval(_FOLLOW_S, lambda: self.run.navigation.look_for_growth())
 
     def on_resize(self, event: events.Resize) -> None:
-        """Lay out steps and pages side by side if there is room, or else below one another."""
+        """Lay out steps and pages side by side if there is room, otherwise below one another."""
         self.query_one(Splits).turn(vertical=event.size.width < WIDE)
         self.fit_steps()
         self.call_later(self.call_later, self.steps.together.release)
@@ -231,7 +231,7 @@ class ReviewScreen(BaseScreen[None]):
 
     @on(RunRewritten)
     def open_again(self, message: RunRewritten) -> None:
-        """Open the visible run again after its file was replaced."""
+        """Reopen the visible run after its file was replaced."""
         if message.loader is not self.run.loader:
             return
         self.run.reopen(self._new_loader(self.run.name))
@@ -343,7 +343,7 @@ class ReviewScreen(BaseScreen[None]):
     # Drawing
 
     def draw(self) -> None:
-        """Draw what is known about the run: the strip, the list and the header."""
+        """Draw the known part of the run: the strip, the list and the header."""
         document = self.run.loader.document
         if document is not None:
             survey = self.run.loader.survey
@@ -359,7 +359,7 @@ class ReviewScreen(BaseScreen[None]):
         self.draw()
 
     def draw_title(self) -> None:
-        """Show the run and the number of the step, or that the number is not known yet, in the header."""
+        """Show in the header the run and the step's number, or that the number is not known yet."""
         document, header = self.run.loader.document, self.run.header
         if document is None or header is None:
             return
@@ -487,7 +487,7 @@ class ReviewScreen(BaseScreen[None]):
         return self.run.name
 
     def open(self, screen: Screen[Answer], answered: Callable[[Answer | None], None] | None = None) -> None:
-        """Open a dialog or another screen over this one, in which the step stays visible.
+        """Open a dialog or another screen over this one, with the step still visible.
 
         `answered` is called with the result.
         """

@@ -40,7 +40,7 @@ _SLICE_S = 0.008
 _REST_S = 0.001
 """Seconds between two slices of a search, in which the keyboard can have the interpreter's lock."""
 _DRAWN_S = 0.03
-"""Seconds after a batch of hits was handed over, in which the hits can be drawn."""
+"""Seconds after each batch of hits in which the hits can be drawn."""
 SCOPES: tuple[tuple[str, tuple[TextScope, ...]], ...] = (
     ("everywhere", tuple(TextScope)),
     ("thoughts", (TextScope.THOUGHT,)),
@@ -105,7 +105,10 @@ class SearchBar(Horizontal):
         yield Plain("", id="search-ways")
 
     def open(self, *, all_runs: bool = False) -> None:
-        """Show the bar and focus it. `all_runs` selects the search in all runs; else the choice is kept."""
+        """Show the bar and focus it.
+
+        `all_runs` selects the search in all runs; otherwise, the choice is kept.
+        """
         self.all_runs = all_runs or self.all_runs
         self.display = True
         self.query_one(Input).focus()
@@ -259,7 +262,7 @@ class Search(Container):
         self.count = 0
         """The number of hits, including those beyond `KEPT` that are not in `hits`."""
         self.hit: int | None = None
-        """The index of the hit shown last; None if none was shown."""
+        """The index of the last shown hit; None if none was shown."""
         self._to_show: Hit | None = None
         self._lit = False
         """Whether the hits in the visible step are marked."""
@@ -339,7 +342,7 @@ class Search(Container):
             page.show_lines(self.found.lines, names_runs=bool(self.wanted and self.wanted.runs))
 
     def _found(self, batch: SearchBatch) -> None:
-        if self.wanted is None:  # the search was dropped while this message was under way
+        if self.wanted is None:  # the search was dropped before this message arrived
             return
         self.count = batch.count
         if batch.hits:
@@ -382,7 +385,7 @@ class Search(Container):
     def left(self, message: SearchBar.Left) -> None:
         """Hide the bar and focus the steps; with `go`, also move to a hit.
 
-        It is the next one in this run, otherwise the first one, or the first one found later.
+        This is the next hit in this run, otherwise the first hit, even if that is found only later.
         """
         self.query_one(SearchBar).display = False
         self.screen.set_focus(self._view.steps)

@@ -21,9 +21,12 @@ if TYPE_CHECKING:
     from gistpoint.sessions.team.live import LiveAnnotations
 
 Replaying = Callable[["RunDocument"], "Replay"]
-"""Returns a replay of a run. Called in a thread. Raises `UserError` if its task or isolation is missing."""
+"""A function that returns a replay of a run. Called in a thread.
+
+Raises `UserError` if its task or isolation is missing.
+"""
 Judging = Callable[["Task"], "TaskJudge"]
-"""Returns the judge for a task's gists. Called in a thread.
+"""A function that returns the judge for a task's gists. Called in a thread.
 
 Raises `UserError` if their code can't be isolated.
 """
@@ -47,7 +50,7 @@ class FoundHits(NamedTuple):
 
 
 class ReviewScreens(Protocol):
-    """A maker of the screens of a review, so that no screen has to import another."""
+    """A factory of a review's screens, which saves screens from importing each other."""
 
     def run(
         self,

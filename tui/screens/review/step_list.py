@@ -113,7 +113,7 @@ class StepList(RecordList):
             self.rows = rows
 
         def can_replace(self, message: Message) -> bool:
-            """Return whether a message of the same kind can be dropped: only the rows visible last matter."""
+            """Return whether a message of the same kind can be dropped: only the latest rows matter."""
             return isinstance(message, StepList.RowsWanted)
 
     class NothingToList(Message):
@@ -211,7 +211,7 @@ class StepList(RecordList):
         if self.row_count != before:
             self.show_cursor()
         begins = listed is None and self._extra == 0 and not self.is_asked_for
-        if begins and self.row_count > 1:  # the first steps turned out to be hidden
+        if begins and self.row_count > 1:  # the first steps have turned out to be hidden
             self.cursor = self.index_at(1)
 
     @property

@@ -46,7 +46,7 @@ _FENCE = re.compile(r"\s*```+ *([\w+-]*)\s*$")
 _IMAGE = re.compile(r"^\[(?:image[:/]|computer_screenshot:)(?! https?:)", re.M)
 """The start of a line that represents an image, which Enter opens."""
 _COLOUR_S = 0.05
-"""Seconds for which a step must be visible before long code is coloured: moving on must not wait for it."""
+"""Seconds for which a step must be visible before long code is coloured, which would delay moving on."""
 _READ_S = 20
 """Seconds for which the name of an image's file is shown."""
 _SHORT = 1_500
@@ -81,7 +81,7 @@ class StepText(NamedTuple):
     parts: tuple[StepPart, ...]
     code: tuple[CodeLines, ...] = ()
     repeated: tuple[StepPart, ...] = ()
-    """The parts that are left out because the text before the call quotes them."""
+    """The parts that are omitted because the text before the call quotes them."""
 
     @property
     def folded(self) -> bool:
@@ -114,7 +114,7 @@ def compose(
 
     `whole` contains the parts to show in full, `annotations` the text of a reviewer's annotations. A command
     that the step's text quotes is not shown a second time. If `hides` is set, a step that reveals the outcome
-    is left empty, and unknown fields are left out.
+    is left empty, and unknown fields are omitted.
     """
     builder = _Builder(whole)
     builder.heading("  ".join(step_facts(step)))

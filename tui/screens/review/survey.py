@@ -196,7 +196,7 @@ class Survey:
 def legend(survey: Survey, rare: Collection[StepMark] | None = None) -> list[tuple[str, str, str]]:
     """Return the glyph, style and short name of each mark on the strip, least important first.
 
-    If the cells cover many steps, `rare` are the marks shown; they are returned after the share of errors.
+    If the cells cover many steps, `rare` contains the visible marks, which follow the share of errors.
     """
     if rare is not None:
         return [

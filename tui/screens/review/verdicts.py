@@ -105,7 +105,7 @@ class GivenVerdict:
 
     @classmethod
     def by_word(cls, word: VerdictWord) -> GivenVerdict:
-        """Return the verdict that a verdict word gives."""
+        """Return the verdict that a verdict word denotes."""
         return cls(word.means, reasons_of(word.means, word.reasons), words=word.words)
 
 
@@ -152,7 +152,7 @@ class VerdictDialog(Dialog[GivenVerdict]):
         ]
 
     def on_mount(self) -> None:
-        """Choose the current verdict with its reasons, or else the first one, and focus the list."""
+        """Choose the current verdict with its reasons, otherwise the first one, and focus the list."""
         current = self._current
         self.verdicts.pick(list(self._form.verdicts).index(current.verdict) if current is not None else 0)
         if current is not None and current.verdict in _REASONS:

@@ -1,6 +1,6 @@
 """The interfaces through which the parts of the review screen use the screen and the visible run.
 
-They make it possible to read each part without the screen and the other parts (decision 55).
+With them, each part can be read without the screen and the other parts (decision 55).
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ Answer = TypeVar("Answer")
 
 
 class VisibleRun(Protocol):
-    """The run under review as the parts use it. Everything except the loader is used on the UI thread."""
+    """The run under review, as used by the parts. Everything except the loader is used on the UI thread."""
 
     name: str
     loader: RunLoader
@@ -39,7 +39,7 @@ class VisibleRun(Protocol):
 
 
 class ReviewView(JobOwner, Protocol):
-    """The review screen as its parts use it, on the UI thread only."""
+    """The review screen, as used by its parts on the UI thread."""
 
     settings: ReviewSettings
 

@@ -18,9 +18,9 @@ from gistpoint.tui.screens.review.run_rows import RunRow
 from gistpoint.tui.screens.review.settings import ReviewSettings
 
 RowReader = Callable[[ReviewSettings], Callable[[RunRow, RunDocument], RunRow]]
-"""Returns a function that completes rows with the annotations as they are when it is called."""
+"""A function that returns another, which completes rows with the annotations as of the first call."""
 _LOOK_S = 1.0
-"""Seconds between two looks."""
+"""Seconds between two checks of the files."""
 _STATES = {
     WatchState.WRITING: f"{signs.FORWARD} writing",
     WatchState.QUIET: f"{signs.IDLE} quiet",
@@ -31,22 +31,22 @@ _STATES = {
 
 @dataclass(frozen=True, slots=True)
 class WatchedRows:
-    """All rows in their order, and the file names of the runs that have failed since the rows before."""
+    """All rows in their order, and the file names of the runs that have failed since the previous rows."""
 
     rows: Sequence[RunRow]
     complete: bool
-    """Whether everything that was there at the beginning has been read."""
+    """Whether all files that existed at the beginning have been read."""
     writing: int
     failed: Sequence[str]
 
     @property
     def words(self) -> str:
-        """What the watch is doing, and the number of runs that are being written."""
+        """The state of the watch, and the number of runs that are being written."""
         return f"watching, {self.writing:,} being written" if self.writing else "watching"
 
     @property
     def failure_words(self) -> str:
-        """A message about the new failures; empty without any."""
+        """A message about the new failures; empty if there are none."""
         if not self.failed:
             return ""
         more = f" and {plural(len(self.failed) - 1, 'other run')}" if len(self.failed) > 1 else ""
@@ -54,7 +54,7 @@ class WatchedRows:
 
 
 class ListWatch:
-    """Watches the files of a list of runs. What is read of them is used in the jobs' thread only."""
+    """Watches the files of a list of runs. The results of reading are used only in the jobs' thread."""
 
     def __init__(self, paths: Sequence[str], settings: ReviewSettings, row_reader: RowReader) -> None:
         self._settings, self._row_reader = settings, row_reader
@@ -77,7 +77,7 @@ class ListWatch:
         self._asked = tuple(self._rows)
 
     def read_again(self, names: Sequence[str]) -> None:
-        """Read runs again in the next look, because they may have been annotated."""
+        """Read runs again at the next check, because they may have been annotated."""
         self._asked = names
 
     def _look(self, job: Job) -> WatchedRows | None:
@@ -102,7 +102,7 @@ class ListWatch:
 
     def _row(self, run: WatchedRun) -> RunRow:
         row = self._rows.get(run.listed.name, RunRow(run.listed, hides=self._settings.blind))
-        # That a run has failed is its outcome, which a blind reviewer must not see.
+        # A failure is the outcome of a run, which a blind reviewer must not see.
         state = WatchState.ENDED if row.hides and run.state is WatchState.FAILED else run.state
         at = "" if row.hides or run.failed_at is None else f" {time_of_day(round(1000 * run.failed_at))[:5]}"
         return replace(row, listed=run.listed, warning=run.warning, now=_STATES[state] + at)

@@ -54,7 +54,7 @@ class AssistPane(StatePane):
         self._asked = ""
 
     def compose(self) -> ComposeResult:
-        """Lay out the conversation, the input line, and the note on what the assistant has seen."""
+        """Lay out the conversation, the input line, and the note on the code that the assistant has seen."""
         yield TextView(id="assist-conversation")
         yield WritingLine(placeholder="Ask, and press Enter", id="assist-line")
         yield Plain("", id="assist-seen")
@@ -67,7 +67,7 @@ class AssistPane(StatePane):
 
     @property
     def _drafts(self) -> DraftPlace:
-        """The place where a question that was typed but not sent is kept."""
+        """The store of a question that was typed but not sent."""
         return cast("BaseScreen[object]", self.screen).draft("assist")
 
     @on(Input.Changed, "#assist-line")
@@ -120,7 +120,10 @@ class AssistPane(StatePane):
 
     @on(Input.Submitted, "#assist-line")
     def ask(self, event: Input.Submitted) -> None:
-        """Ask the typed question together with the editor's code. A refused question returns to the line."""
+        """Ask the typed question together with the editor's code.
+
+        If the question is refused, it is put back into the line.
+        """
         event.stop()
         question = event.value
         if self.waits or not question.strip():

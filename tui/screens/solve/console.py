@@ -58,7 +58,7 @@ def lines_from(attempt: Attempt, value: str) -> list[str]:
 
 
 class Console(Vertical):
-    """The line, and above it the price of the typed call or the reason why it can't be made."""
+    """The line, below the price of the typed call or the reason why it can't be made."""
 
     BINDINGS: ClassVar[list[BindingType]] = [*bindings_of(KeyScope.CONSOLE)]
 
@@ -136,11 +136,11 @@ class Console(Vertical):
 
     @property
     def _drafts(self) -> DraftPlace:
-        """The place where the line's unsent text is kept: one for calls, another for search patterns."""
+        """The store of the line's unsent text: one for calls, another for search patterns."""
         return cast("BaseScreen[object]", self.screen).draft("search" if self.searching else "call")
 
     def _put_away(self) -> None:
-        """Empty the line, and keep its text in order to offer it next time."""
+        """Clear the line, and keep its text to offer it next time."""
         self._drafts.write({_LINE: self.line.value})
         with self.prevent(Input.Changed):
             self.line.value = ""
@@ -155,7 +155,7 @@ class Console(Vertical):
         self.opened()
 
     def opened(self) -> None:
-        """Offer the call that was typed but not made, even if the line has the focus already."""
+        """Offer the call that was typed but not made, even if the line already has the focus."""
         if not self.line.value and not self.searching:
             self._offer_again()
 
@@ -202,7 +202,7 @@ class Console(Vertical):
         self.explain_line(event.value.strip())
 
     def explain_line(self, value: str) -> None:
-        """Show the price of the call in a line, or how to call its tool; the tools if the line is empty.
+        """Show the price of the call in a line, or how to call its tool; for an empty line, list the tools.
 
         While a search is being typed, explain the search instead.
         """
@@ -279,7 +279,7 @@ class Console(Vertical):
         self.line.value = ""
 
     def _ask(self, question: QuestionError) -> None:
-        """Show what is unclear in a line, and put the likely call into the line."""
+        """Explain why a line is unclear, and put the likely call into it."""
         self.post_message(AffordanceTaken("question"))
         self._asked = question.suggested
         if not self._asked:

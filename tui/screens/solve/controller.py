@@ -1,4 +1,4 @@
-"""The controller of an attempt, which makes calls, records other events and plays recordings for a screen.
+"""The controller of an attempt, which makes calls, records other events and plays recordings, for a screen.
 
 The engine's methods wait for the disk, the sandbox and tests. The controller runs them in threads, one for
 calls and one for everything else, and posts the results to the screen. It asks no questions and knows no pane
@@ -41,7 +41,7 @@ class StateChanged(Message):
     """A message that the attempt's state has changed."""
 
     def can_replace(self, message: Message) -> bool:
-        """Return whether a message of the same kind can be dropped: the state is read when one is handled."""
+        """Return whether a message of the same kind can be dropped: each handler reads the state."""
         return isinstance(message, StateChanged)
 
 
@@ -195,8 +195,8 @@ class AttemptController:
     def when_free(self, do: Callable[[], None]) -> bool:
         """Call `do` now, or after a call that will return soon. Return whether this was possible.
 
-        It is not while code runs or a recording plays. The user may act on an answer before the call's thread
-        has ended. Of several such actions, the last is kept.
+        It is impossible while code runs or a recording plays. The user may act on an answer before the call's
+        thread has ended; of several such actions, the last is kept.
         """
         if self.playing:
             return False
@@ -230,8 +230,8 @@ class AttemptController:
     def _before_keys(self, do: Callable[[], object]) -> Callable[[], None]:
         """Hold the keys, and return a function that calls `do` and then releases them.
 
-        The keys are meant for the screen that `do` opens. After the controller closes, none are held, and the
-        returned function does nothing.
+        The keys are meant for the screen that `do` opens. After the controller closes, no keys are held, and
+        the returned function does nothing.
         """
         if self._closed:
             return lambda: None
@@ -383,7 +383,7 @@ class AttemptController:
     def close(self) -> None:
         """Record everything pending, and post no more messages.
 
-        A call under way is stopped without an answer, so the next process repeats it: nobody has
+        A call under way is stopped without an answer, so the next process repeats it, because nobody has
         cancelled it.
         """
         if self._closed:

@@ -157,7 +157,7 @@ class Interruptions:
     def answer_idle(self, *, away: bool) -> None:
         """Record the answer to the question next to the code. `away` means that the solver was not working.
 
-        An answer given before the question could be read is ignored.
+        An answer that is given before the question could be read is ignored.
         """
         doubt = self._attempt.state.doubt
         if doubt and self._pressed_at >= self._shown_at + ON_THEIR_WAY_S:
@@ -170,7 +170,7 @@ class Interruptions:
     def end(self) -> None:
         """Ask for the reason, then give up the task, or record it as skipped if no call was made.
 
-        In a study, a task is always given up, as by a model, and the solver can withdraw instead.
+        In a study, a task is always given up, as models do, and the solver can withdraw instead.
         """
         skipping = not self._attempt.state.calls and self._terms.withdraw is None
         text = "The attempt ends and can't be resumed. Please give the reason: it is part of the result."
@@ -197,7 +197,7 @@ class Interruptions:
             end = self._attempt.skip if skipping else self._attempt.give_up
             self._controller.flush()
             giving_up = partial(end, GiveUpCode(answer.code), answer.text)
-            # Typing meanwhile is meant for the result: the keys wait until the end has been drawn.
+            # Keys typed meanwhile are meant for the result, so they wait until the end has been drawn.
             self._controller.write(giving_up, lambda: None, failed=self._failed)
 
         self._screen.app.push_screen(dialog, answered)

@@ -96,7 +96,7 @@ class EditorPane(EditingPane):
     def select_placeholder(self) -> bool:
         """Select the placeholder of a removed body, so that typing replaces it.
 
-        Return whether it was selected; it is not if something was written.
+        Return whether it was selected, which it is not if the solver has written anything.
         """
         holds_one = self._start is not None and self._start.placeholder
         if not holds_one or not self._begins or self.code != self._begins:
@@ -199,7 +199,7 @@ class SolvingKind:
     own_panes: Sequence[StatePane] = ()
     """The panes that only this kind has."""
     in_place: Mapping[str, str] = {"list_directory": "files"}
-    """The panes that already show the answers of some tools, so that the focus stays in them, by tool.
+    """The panes that already show the answers of certain tools and therefore keep the focus, by tool.
 
     An empty name means any pane: the tool's answers never open another one.
     """
@@ -314,7 +314,7 @@ class CallAsking:
         screen.when_typed(self._typed)
 
     def ask(self, tool: str, arguments: Mapping[str, str], *, priced: bool = True) -> None:
-        """Call a tool, after a question if that spends the last of a budget.
+        """Call a tool, after a question if the call would use up a budget.
 
         Without `priced`, the first request only shows the price. If the tool can't be called now, show why.
         """
@@ -349,7 +349,7 @@ class CallAsking:
         changes = []
         if question.change is not None:
             diff = DiffView(classes="dialog-changes")
-            diff.can_focus_children = False  # the answers keep the focus; the arrows scroll the diff anyway
+            diff.can_focus_children = False  # the answers keep the focus; arrows scroll the diff
             diff.load(*question.change, first_line=question.first_line, brief=True)
             changes = [diff]
         dialog = ConfirmDialog(
@@ -392,9 +392,9 @@ class CallAsking:
         if offered is None:
             return True
         if self._offered == (tool, arguments) and console.shows(self._offer):
-            key = self._key if self._key is not self._offered_at else None  # no new key means a click
+            key = self._key if self._key is not self._offered_at else None  # no new key: it was a click
             if key is not None and key.time <= self._shown_at:
-                return False  # typed before the price could be read, like the second `f` of `off`
+                return False  # typed before the price could be read, such as the second `f` of `off`
             self.withdraw()
             return True
         price = price_words(self._attempt.price(offered), self._attempt.state)
@@ -416,7 +416,7 @@ class CallAsking:
             self._screen.query_one(Console).unsay(self._offer)
 
     def price_at(self, name: str) -> str:
-        """Return the price of opening a row of the file tree; empty if no tool can be called."""
+        """Return the price of opening a row of the file tree; empty if no tool can be called now."""
         tool = next((tool for tool in self._attempt.offered() if not tool.submits), None)
         if tool is None:
             return ""
@@ -424,7 +424,7 @@ class CallAsking:
         return f"{name or 'the repository'}: reading what was not shown yet {price}"
 
     def asked_for(self) -> NamedPlace | None:
-        """Return the place that the last call was made to show, and forget it; None if there is none."""
+        """Return and forget the place that the last call was meant to show; None if there is none."""
         place, self._place = self._place, None
         return place
 

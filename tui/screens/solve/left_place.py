@@ -67,7 +67,7 @@ class PlaceKeeper:
         return found if found.calls == nowhere.calls else nowhere
 
     def show_code(self, pane: CodePane) -> None:
-        """Show the text that was being read, at its place; if there is none, the source shown last."""
+        """Show the text that was being read, at its place; if there is none, the last shown source."""
         state = self._attempt.state
         place, last = self._left.code, last_source(state)
         if place is not None:

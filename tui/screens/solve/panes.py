@@ -162,7 +162,7 @@ class PaneArea(Splits):
         self._divided = Splits(self._column, *(() if first else (editor,)), vertical=True, id="divided")
         self._mounting = Lock()
         self.repeats: Callable[[], bool] = lambda: False
-        """Returns whether the code is just the function in the editor."""
+        """A function that returns whether the code is just the function in the editor."""
         self.current = self._upper
         """The name of the current reading pane."""
         self._writing = False
@@ -198,7 +198,7 @@ class PaneArea(Splits):
             await self._mount(widget, self._column, None if last else self._column.children[0])
 
     async def _mount(self, widget: Widget, into: Widget, before: Widget | None = None) -> None:
-        async with self._mounting:  # two callers may ask for a pane at once, and both need it complete
+        async with self._mounting:  # two callers may request a pane at once; both need it complete
             if not widget.is_attached:
                 widget.display = False
                 await into.mount(widget, before=before)
@@ -247,19 +247,19 @@ class PaneArea(Splits):
         return "" if self.editing else f"The editor will open {where} the code."
 
     def lay_out(self) -> None:
-        """Show as many panes as fit, among them the one requested last."""
+        """Show as many panes as fit, including the one that was requested last."""
         wide, high, at_side = self._fitting()
         files_fit = wide and not (at_side and self._files_are_in_the_way)
         self._files.display = files_fit or self._region == "files"
         if at_side:
-            # the column with the read text and the results stays visible, whatever is used next
+            # the column with the text being read and the results is always visible
             self._editor.display = self._column.display = True
         elif high:
             self._editor.display, self._column.display = self._writing, not self._repeated
         else:
             self._editor.display = self._region == "editor"
             self._column.display = self._region == "reading" or (wide and self._region == "files")
-        # an empty container would take half of a narrow terminal from the files
+        # otherwise, an empty container would take half of a narrow terminal from the files
         self._divided.display = self._editor.display or self._column.display
         with_results = high and (at_side or not self._writing)
         self._lay_out_reading(high=high, with_results=with_results)
@@ -279,7 +279,7 @@ class PaneArea(Splits):
 
     @property
     def _repeated(self) -> bool:
-        """Whether the code pane would only repeat the function in the editor, which is in use."""
+        """Whether the code pane would only repeat the function in the editor, while that is in use."""
         return self._region == "editor" and self._upper == "code" and self.repeats()
 
     @property
@@ -291,7 +291,7 @@ class PaneArea(Splits):
     def _set_classes(self, wanted: Mapping[str, bool]) -> None:
         for name, needed in wanted.items():
             if self.has_class(name) != needed:
-                # without an update while unmounted, because all widgets below would be styled twice
+                # not updated while unmounted, because all widgets below would then be styled twice
                 self.set_class(needed, name, update=self.is_mounted)
 
     def _fit_all(self, *, at_side: bool) -> None:
@@ -305,7 +305,7 @@ class PaneArea(Splits):
         results = self._read[-1]
         if isinstance(results, StatePane):
             results.set_room(room - (editor if at_side else 0))
-        # the innermost first, because the sizes of inner panes limit how far an outer frame can be moved
+        # innermost first, because the sizes of inner panes limit how far an outer frame can be moved
         for splits in (self._column, self._divided, self):
             splits.fit()
 

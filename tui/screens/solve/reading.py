@@ -98,17 +98,17 @@ class FilesPane(StatePane):
 
     @on(KnowledgeTree.ListFolder)
     def list_folder(self, message: KnowledgeTree.ListFolder) -> None:
-        """Ask for a call that lists a folder."""
+        """Request a call that lists a folder."""
         self.post_message(CallAsked("list_directory", {"path": message.path}, priced=True))
 
     @on(KnowledgeTree.OpenFile)
     def open_file(self, message: KnowledgeTree.OpenFile) -> None:
-        """Ask for a call that reads a file."""
+        """Request a call that reads a file."""
         self.post_message(CallAsked("read_file", {"file_path": message.path}, priced=True))
 
     @on(KnowledgeTree.OpenFunction)
     def open_function(self, message: KnowledgeTree.OpenFunction) -> None:
-        """Ask for a function, which a file already read may contain."""
+        """Request a function, which a file that was already read may contain."""
         self.post_message(SourceAsked(message.function, priced=True))
 
     @on(KnowledgeTree.ShowAgain)
@@ -130,7 +130,7 @@ class FilesPane(StatePane):
             self.refresh_bindings()
 
     def action_list_functions(self) -> None:
-        """Ask for a call that lists the functions of the file at the cursor."""
+        """Request a call that lists the functions of the file at the cursor."""
         place = self.tree_view.place
         if place is None or place.kind == "dir":
             self.app.notify("The cursor is not on a file.")
@@ -196,7 +196,7 @@ class CodePane(StatePane):
                 self._draw_marks()
 
     def show(self, shown: Shown, *, line: int | None = None) -> None:
-        """Show text, with the cursor on `line` or else at its last position in this text."""
+        """Show text, with the cursor on `line`, otherwise at its last position in this text."""
         if self._shown is not None:
             self._places[self._shown.name] = self.view.cursor_line
         same = self._shown == shown
@@ -332,12 +332,12 @@ class CodePane(StatePane):
         self.post_message(CallAsked(tool, arguments, priced=priced))
 
     def action_list_functions(self) -> None:
-        """Ask for a call that lists the functions of the displayed file."""
+        """Request a call that lists the functions of the displayed file."""
         if self._shown is not None:
             self.post_message(CallAsked("list_file_functions", {"file_path": self._shown.path}))
 
     def action_read_again(self) -> None:
-        """Ask for a call that reads the displayed text again."""
+        """Request a call that reads the displayed text again."""
         if self._shown is not None:
             self._ask_to_read(self._shown.path, self._shown.function.partition("::")[2])
 

@@ -58,7 +58,7 @@ class ResultsPane(StatePane):
         """`start_of` returns the initial code of a function.
 
         `judgement_of` returns the test run of a call in this process, None if there is none. With
-        `read_only`, nobody here can make a call, so the pane names no price.
+        `read_only`, nobody can make a call here, so the pane shows no price.
         """
         super().__init__(id="results")
         pane_frame(self, "results", note="no calls yet")
@@ -68,7 +68,7 @@ class ResultsPane(StatePane):
         self._drawn: tuple[AttemptCall, ...] = ()
         self._chosen: AttemptCall | None = None
         self._unfolded = False
-        """Whether an answer that the code pane shows is shown here as well."""
+        """Whether an answer in the code pane is shown here as well."""
         self.page = "answer"
         """The displayed page of the chosen call."""
 
@@ -87,7 +87,7 @@ class ResultsPane(StatePane):
         self.set_room(event.size.width)
 
     def set_room(self, width: int) -> None:
-        """Put the answer next to the list if there is room, or else below it."""
+        """Put the answer next to the list if there is room, otherwise below it."""
         self.set_class(width >= SIDE_BY_SIDE, "-side-by-side", update=self.is_mounted)
 
     def update_from(self, state: AttemptState) -> None:
@@ -137,7 +137,7 @@ class ResultsPane(StatePane):
             self.read_hits()
 
     def read_hits(self) -> None:
-        """Move to the first line of the answer that names a line of a file, or else any place, and focus it.
+        """Move to the first line of the answer that names a line of a file, or any place, and focus it.
 
         Does nothing if the answer names no place.
         """
@@ -167,7 +167,7 @@ class ResultsPane(StatePane):
         self.set_class(self.folded, "-folded")
         self.answer.display = self.page == "answer" and not self.folded
         if had_focus and not self.answer.display:
-            # at once: `focus` would act later, and take the focus back from the pane that is shown next
+            # set at once: `focus` would act later, and take the focus from the pane that is shown next
             self.screen.set_focus(self.calls)
 
     async def _show(self, call: AttemptCall) -> None:

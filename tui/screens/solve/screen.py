@@ -176,12 +176,12 @@ class SolveScreen(BaseScreen[How]):
         if state.pending is not None:
             self.controller.finish_pending()
         if self._play is not None:
-            self.area.at_side = True  # what is submitted stays visible next to its answer
+            self.area.at_side = True  # the submitted code stays visible next to the answer
             self.controller.play(*self._play)
             self.console.say(_PLAYING)
 
     def _made(self, pane: Widget) -> None:
-        """Show the attempt so far in a pane that was just mounted."""
+        """Show the attempt so far in a newly mounted pane."""
         switch_off(pane, self._attempt.state)
         if isinstance(pane, StatePane | EditorPane):
             pane.update_from(self._attempt.state)
@@ -202,7 +202,7 @@ class SolveScreen(BaseScreen[How]):
     def _draw(self) -> None:
         state = self._attempt.state
         for pane in (*self.query(StatePane), self.editor):
-            if pane.is_mounted:  # the others are still being mounted and get the state from `_made`
+            if pane.is_mounted:  # the others are still being mounted, and get the state from `_made`
                 pane.update_from(state)
         self.area.editing = self.area.editing or bool(state.buffers)
         self._draw_clock()
@@ -232,7 +232,7 @@ class SolveScreen(BaseScreen[How]):
 
     @on(BriefRead)
     def brief_read(self) -> None:
-        """If the brief had to be read first, ask the study's questions on it, and show the other panes."""
+        """If the brief had to be read first, ask the study's questions about it, and show the other panes."""
         if self._brief_first:
             self._ask_after_brief()
 
@@ -300,7 +300,7 @@ class SolveScreen(BaseScreen[How]):
         await self.action_pane(message.target)
 
     def action_find(self) -> None:
-        """Search in the focused text, or else in the text being read, if the study allows it."""
+        """Search in the focused text, otherwise in the text being read, if the study allows it."""
         if not allowed(self._attempt.state, "search"):
             self.app.notify("Searching the visible text is disabled in this study.")
         elif (view := self.area.text_meant(self.focused)) is not None:
@@ -362,14 +362,14 @@ class SolveScreen(BaseScreen[How]):
         self.controller.pasted(message.text, outside=message.outside)
 
     async def action_insert_code(self) -> None:
-        """Insert the newest code in the assistant's answers into the editor."""
+        """Insert the latest code in the assistant's answers into the editor."""
         await insert_code(self.area)
 
     # Calls
 
     @on(CallAsked)
     def call_asked(self, message: CallAsked) -> None:
-        """Make the call that was typed or clicked, after a question if it spends the last of a budget."""
+        """Make the call that was typed or clicked, after a question if it would use up a budget."""
         self._asking.ask(message.tool, message.arguments, priced=message.priced)
 
     @on(SubmitAsked)
@@ -595,6 +595,6 @@ class SolveScreen(BaseScreen[How]):
                 if self.editor.changed:
                     self.controller.edited(self.editor.buffer, self.editor.code)
             self._places.keep(self.code, self.editor)
-            if self.notes_pane.is_mounted:  # whatever was posted: the message may not have arrived
+            if self.notes_pane.is_mounted:  # whether posted or not, because the message may not have arrived
                 self.controller.noted(self.notes.text)
             self.controller.close()

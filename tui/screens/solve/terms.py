@@ -30,11 +30,11 @@ class Terms:
     brief_first: bool = False
     """Whether only the brief is shown until the solver has read it."""
     after_brief: Callable[[Then], None] | None = None
-    """Asks the study's questions after the brief, resumes the clock, and then calls its argument."""
+    """A function that asks the questions after the brief, resumes the clock, and calls its argument."""
     paused: Then | None = None
     """Called after the solver has paused."""
     withdraw: Then | None = None
-    """Asks whether the solver wants to stop taking part in the study."""
+    """A function that asks whether the solver wants to leave the study."""
     assistant: Assistant | None = None
     """The assistant of an assisted condition; None under any other condition."""
     gist_help: str = ""

@@ -82,7 +82,7 @@ class NotesPane(Vertical):
 
 
 class GistHelpPane(StatePane):
-    """The pane with the gist of the first failing test, which a study's condition shows along with a repair.
+    """The pane with the first failing test's gist, which a study's condition shows with a repair.
 
     Reading it is free, and it can't be changed.
     """
@@ -106,7 +106,7 @@ class GistHelpPane(StatePane):
         self.query_one("#gist-help-view", CodeView).load(self._gist, language="python")
 
     def update_from(self, state: AttemptState) -> None:
-        """Do nothing, since the gist doesn't change."""
+        """Do nothing, because the gist doesn't change."""
 
 
 def add_aids(kind: SolvingKind, controller: AttemptController, terms: Terms) -> None:

@@ -99,5 +99,5 @@ class FormPage(StudyPage):
         self.app.push_screen(dialog, answered)
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Offer F9, although the page has no button."""
+        """Offer F9, although the page has no buttons."""
         return True if action == "next" else super().check_action(action, parameters)

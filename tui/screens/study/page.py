@@ -36,7 +36,7 @@ class StudyPage(BaseScreen[str]):
     CSS_PATH = "study.tcss"
     BINDINGS: ClassVar[list[BindingType]] = [
         *bindings_of(KeyScope.STUDY),
-        # with priority: Textual must move the focus before the next key arrives, which answers the next
+        # with priority, because Textual must move the focus before the next key, which answers the next
         # question
         Binding("tab", "app.focus_next", show=False, priority=True),
         Binding("shift+tab", "app.focus_previous", show=False, priority=True),
@@ -92,7 +92,7 @@ class StudyPage(BaseScreen[str]):
         return next(iter(self.query(Button)), None)
 
     def may_go_on(self) -> bool:
-        """Return whether the first answer is possible. If it is not, show what is missing."""
+        """Return whether the first answer is possible. If it is not, show the missing parts."""
         return True
 
     def answer(self, answer: str) -> None:
@@ -170,7 +170,7 @@ class StudyText(TextView):
         framed(self, self._titled, f"{plural(left, 'more line')} below: PgDn" if left else "")
 
     def _follow(self) -> None:
-        """Note whether the end is on the screen, and show how many lines are still below."""
+        """Record whether the end is on the screen, and show how many lines are still below."""
         self.was_read = self.was_read or self.is_at_end
         self._show_rest()
 

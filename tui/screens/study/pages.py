@@ -34,7 +34,7 @@ class ConsentPage(StudyPage):
         changed: str = "",
         save: Callable[[Sequence[bool]], str] | None = None,
     ) -> None:
-        """`changed` says what has changed since the participant agreed; empty if they have not yet.
+        """`changed` describes the changes since the participant agreed; empty if they have not agreed yet.
 
         `save` writes a copy for the participant and returns a sentence on where; None if it can't.
         """
@@ -93,7 +93,7 @@ class ConsentPage(StudyPage):
             super().answer(answer)
 
     def _ask_to_decline(self) -> None:
-        # The session ends with it, and one wrong key would otherwise end it.
+        # Declining ends the session, which one wrong key must not do.
         question = ConfirmDialog(
             "You don't want to take part?",
             "Your decision is recorded, and the study ends here for you.",
@@ -111,10 +111,10 @@ class ConsentPage(StudyPage):
     def may_go_on(self) -> bool:
         """Return whether the text was read to its end and all required items are ticked.
 
-        If not, show what is missing.
+        If not, show the missing parts.
         """
         text = self.query_one(StudyText)
-        # A key that is pressed right after the page was drawn comes before that is noted.
+        # A key pressed right after the page was drawn arrives before the drawing is recorded.
         if not (text.was_read or text.is_at_end):
             text.warn("Read the text to its end first")
             text.focus()
@@ -257,7 +257,7 @@ _CHOICES = (
 class WithdrawDialog(Dialog[Reasoned]):
     """The question about withdrawing. The answer is `keep` or `erase` for the data, with a reason.
 
-    Escape and the default button answer None: the person keeps taking part.
+    Escape and the default button answer None, and the person continues to take part.
     """
 
     CSS_PATH = "../dialogs/dialogs.tcss"
@@ -275,7 +275,7 @@ class WithdrawDialog(Dialog[Reasoned]):
         return [Plain(text), Choices([label for _, label in _CHOICES]), words]
 
     def buttons(self) -> list[Button]:
-        """Return the buttons; the default one keeps taking part."""
+        """Return the buttons; with the default one, the person continues to take part."""
         return [Button("Keep taking part", id="no", variant="primary"), Button("Leave the study", id="yes")]
 
     def on_mount(self) -> None:

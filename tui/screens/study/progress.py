@@ -1,4 +1,4 @@
-"""The screen with a study's progress for its organiser: people, tasks, and what is still needed."""
+"""The screen with a study's progress for its organiser: people, tasks, and remaining needs."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from gistpoint.tui.widgets.record_list import RecordList
 from gistpoint.tui.widgets.table import Table
 
 SHOWN, SHOWN_LOW = 5, 2
-"""The maximum number of people at work, and of alerts, that are listed; the second on a low screen."""
+"""The maximum number of people at work, and of alerts, that are listed: in general, and on a low screen."""
 _FRAME = 4
 """The width, in cells, of the frame and its padding."""
 _BARS = 50
@@ -68,7 +68,7 @@ class ProgressScreen(BaseScreen[None]):
     SCOPES: ClassVar[tuple[KeyScope, ...]] = (KeyScope.WATCH,)
 
     def __init__(self, study: Study, read: Callable[[], Found], command: str, *, hidden: bool) -> None:
-        """`read` reads the study's folder. `command` is that folder as typed in commands.
+        """`read` reads the study's folder. `command` is the folder as written in commands.
 
         `hidden` hides outcomes.
         """
@@ -78,7 +78,7 @@ class ProgressScreen(BaseScreen[None]):
         self._progress: StudyProgress | None = None
 
     def compose(self) -> ComposeResult:
-        """Lay out the people, the tasks, and what is needed."""
+        """Lay out the people, the tasks, and the needs."""
         yield HeaderBar("Progress", self._study.id)
         yield framed(Plain("", id="study-people"), "People")
         yield framed(
@@ -112,7 +112,7 @@ class ProgressScreen(BaseScreen[None]):
         self.query_one("#study-need", Plain).update(f"{words}\n{commands}")
 
     def _about_people(self, watched: MonitoredStudy) -> Content:
-        """Return the people, alerts and pace; on a low screen a line each, which is cut to the width."""
+        """Return the people, alerts and pace; on a low screen, one line each, cut to the width."""
         found, tall = watched.progress, self.size.height >= TALL
         most = SHOWN if tall else SHOWN_LOW
         alerts = alert_words(watched.alerts)

@@ -107,7 +107,7 @@ class BlindReadingScreen(BaseScreen[None]):
         return f"change {self._at}"
 
     def action_turn(self, step: int) -> None:
-        """Go to the change `step` places further on, but not beyond the first or the last one."""
+        """Move by `step` changes, but not beyond the first or the last one."""
         self._at = min(max(self._at + step, 0), len(self._changes) - 1)
         self._show()
 

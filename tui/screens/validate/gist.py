@@ -287,7 +287,7 @@ class GistValidating(ValidatingKind):
         return {GIST_BUFFER: texts[GIST_BUFFER]} if GIST_BUFFER in texts else {}
 
     def unwritten(self, dossier: Dossier) -> str:
-        """Return a sentence on where to begin a gist."""
+        """Return a sentence on how to begin a gist."""
         return "You have not written a gist yet: Alt+E on F8 starts one."
 
     def result(self, trial: Trial) -> str:

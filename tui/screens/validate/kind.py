@@ -37,7 +37,7 @@ class ValidatingKind:
         }
 
     def unwritten(self, dossier: Dossier) -> str:
-        """Return a sentence for a validator who has written no solution."""
+        """Return a sentence for a validator who has not written a solution."""
         if not dossier.answer.targets:
             return "There is no corrupted function in this task, so there is no fix to try."
         return "You have not written a fix yet: F8 opens the corrupted function."

@@ -1,4 +1,4 @@
-"""The overview of a task under validation: a summary, as lines, of the evidence for and against it."""
+"""The overview of a task under validation: lines that summarise the evidence for and against it."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ class Known:
     dossier: Dossier
     validation: Validation
     steadiness: Steadiness | None
-    """How often each test passed on both trees; None without a baseline."""
+    """How often each test passed on both trees; None if there is no baseline."""
     standings: Mapping[str, Sequence[MetricRank]]
     """The ranks of each target among the functions of its library."""
     trials: Sequence[TrialMade]
@@ -191,7 +191,7 @@ def about_verdict(validation: Validation, width: int) -> list[Line]:
 
 
 def side_by_side(left: Sequence[Line], right: Sequence[Line], width: int) -> list[Line]:
-    """Return two blocks side by side if both fit into `width` cells, or else one below the other.
+    """Return two blocks side by side if both fit into `width` cells, otherwise one below the other.
 
     Side by side, a line has the link of its left part.
     """
@@ -288,7 +288,7 @@ def _metrics(standings: Mapping[str, Sequence[MetricRank]], width: int) -> list[
 
 
 def _in_columns(main: Sequence[MetricRank], others: Sequence[MetricRank], width: int) -> list[Line]:
-    """Return a line for each metric, in two columns if both fit, or else with all bars below each other."""
+    """Return a line for each metric, in two columns if both fit, otherwise with all bars below each other."""
     columns = side_by_side(_metric_lines(main), _metric_lines(others), width)
     if len(columns) < len(main) + len(others):
         return columns

@@ -90,7 +90,7 @@ class FixPage(TaskPage, EditingPane):
         self._kept: dict[str, str] = {}
 
     def fill(self, showing: Showing) -> None:
-        """Open the first corrupted function of a task, with the fix saved last if there is one."""
+        """Open the first corrupted function of a task, with the last saved fix if there is one."""
         dossier, session = showing.dossier, showing.session
         task = dossier.task.id
         self.keep = session.draft_buffer
@@ -184,9 +184,9 @@ class PageEntry:
     focus: str = ""
     """The selector of the widget to focus; empty for the page itself."""
     applies: Callable[[Dossier], bool] = lambda dossier: True
-    """Returns whether a task has content for the page."""
+    """A function that returns whether a task has content for the page."""
     instead: str = "overview"
-    """The page shown for tasks that don't have this page. Tasks that have neither show the overview."""
+    """The page for tasks that don't have this one. For tasks that have neither, the overview is shown."""
     key: str = ""
     """The function key; empty if the page's position determines it."""
 

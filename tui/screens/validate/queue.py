@@ -20,7 +20,7 @@ from gistpoint.tui.widgets.record_list import Piece
 from gistpoint.tui.widgets.table import Table
 
 PAGE_WIDTH = 80
-"""The cells that the pages keep next to the queue, however long its titles are."""
+"""The minimum width, in cells, of the pages next to the queue, however long its titles are."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ class QueueRow:
     readers: tuple[str, ...] = ()
     """The other team members who are reading the task."""
     verdict: TaskVerdict | None = None
-    """The validator's verdict, or the decision in force if the validator adjudicates; None without one."""
+    """The validator's verdict, or the decision in force if the validator adjudicates; None if missing."""
 
     @property
     def mode(self) -> str:

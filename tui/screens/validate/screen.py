@@ -160,7 +160,7 @@ class ValidateScreen(BaseScreen[None]):
         self._folded = folds
 
     def _tries(self, act: Callable[[], object]) -> bool:
-        """Run an action that writes to disk, show any error, and return whether it succeeded."""
+        """Run an action that writes to disk, show any error, and return whether the action succeeded."""
         try:
             act()
         except UserError as error:
@@ -186,7 +186,7 @@ class ValidateScreen(BaseScreen[None]):
     def _shown(self, then: Callable[[], object]) -> Dossier | None:
         """Return the displayed task; None if the cursor is on another one.
 
-        While that one is being read, the action `then`, which asks for it, waits for it.
+        While that task is being read, the action `then`, which needs it, waits.
         """
         row, dossier = self.queue.chosen, self.dossier
         if row is not None and dossier is not None and row.task.id == dossier.task.id:
@@ -294,7 +294,7 @@ class ValidateScreen(BaseScreen[None]):
         self.queue.focus()
 
     def _take_others(self, others: Others) -> None:
-        """Show who else is reading which task, and how far the validators agree."""
+        """Show which tasks others are reading, and how far the validators agree."""
         self._others, self.session.readers = others, others.readers
         self._redraw_queue()
 
@@ -517,7 +517,7 @@ class ValidateScreen(BaseScreen[None]):
         await self.pages.go_to(page)
 
     async def action_source(self) -> None:
-        """Show the code of the test at the cursor, or else of the first corrupted function.
+        """Show the code of the test at the cursor, otherwise of the first corrupted function.
 
         If there is neither, the code page is shown.
         """
@@ -541,7 +541,7 @@ class ValidateScreen(BaseScreen[None]):
             await self.run_action(f"screen.{link}")
 
     def check_action(self, action: str, parameters: tuple[object, ...]) -> bool | None:
-        """Leave Escape to the editor, unless a run can be stopped; offer whichever of two pages exists."""
+        """Leave Escape to the editor, unless a run can be stopped; of two pages, offer the existing one."""
         if action == "page" and parameters and parameters[0] in ("fix", "gist"):
             return self.dossier is None or self.pages.applies(str(parameters[0]))
         if action == "back" and not self.trial_queue.busy:

@@ -181,7 +181,7 @@ class ValidationSession:
     # Evidence
 
     def standings(self, dossier: Dossier, function: str) -> tuple[MetricRank, ...]:
-        """Return the ranks of a function in its library, from the answer or else measured in this session."""
+        """Return the ranks of a function in its library, from the answer or as measured in this session."""
         known = standings_from_json(dossier.answer.metrics, function)
         study = self._studies.get(_library(dossier.task))
         if study is not None and not any(standing.percentile is not None for standing in known):
@@ -258,7 +258,7 @@ def _library(task: Task) -> tuple[str, str, str]:
 
 
 def advice_on(given: TaskVerdict, validation: Validation) -> str:
-    """Return what a verdict still needs; empty if nothing."""
+    """Return advice on what a verdict still needs; empty if it needs nothing."""
     if given is not TaskVerdict.ACCEPT:
         return "" if validation.comments else "  c says why."
     has_evidence = validation.check is not None or bool(validation.trials)
@@ -274,7 +274,7 @@ def independence_words(validation: Validation) -> str:
 
 
 def annotation_words(operation: ValidationOperation) -> str:
-    """Return what an annotation says, such as `the verdict accept`."""
+    """Return an annotation's content in words, such as `the verdict accept`."""
     verdict = operation.text("verdict")
     if not verdict:
         return f"the comment {operation.text('text')[:40]!r}"

@@ -49,4 +49,4 @@ class TaskPage:
         return None
 
     def note(self, buffer: str, code: str) -> None:
-        """Do nothing. Pages with an editor remember a buffer's text as the saved one."""
+        """Do nothing. Pages with an editor override this to remember a buffer's text as saved."""

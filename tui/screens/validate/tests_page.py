@@ -93,7 +93,7 @@ class TestList(RecordList):
         self.rows: Sequence[TestRow] = ()
 
     def row(self, index: int, width: int) -> list[Piece]:
-        """Return the outcomes on both trees, and the id of the test or, if it is too long, its end."""
+        """Return the outcomes on both trees, and the id of the test, or its end if the id is too long."""
         shown = self.rows[index].shown
         before = GOOD if shown.original == shown.original_runs else BAD
         after = BAD if not shown.corrupted else GOOD if shown.corrupted == shown.corrupted_runs else ODD

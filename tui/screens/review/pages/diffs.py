@@ -32,7 +32,7 @@ class DiffContent:
     files: tuple[FileDiff, ...]
     note: str
     nothing: str = ""
-    """The words that are shown in place of an empty diff; empty for the note."""
+    """The text that replaces an empty diff; if it is empty, the note does."""
 
 
 class _DiffPage(RunPage[DiffContent], DiffView):
@@ -57,7 +57,7 @@ class _DiffPage(RunPage[DiffContent], DiffView):
 
 
 class StepDiffPage(_DiffPage):
-    """The changes of a step, as recorded or else as computed from the repository."""
+    """The changes of a step, as recorded, otherwise as computed from the repository."""
 
     def read(self, context: PageContext, job: Job) -> DiffContent:
         """Return the changes of the step."""
@@ -71,7 +71,7 @@ class StepDiffPage(_DiffPage):
 
 
 class SoFarPage(_DiffPage):
-    """The changes of all steps up to the shown one, as recorded or else as computed from the repository."""
+    """The changes of all steps up to the shown one, as recorded or as computed from the repository."""
 
     def read(self, context: PageContext, job: Job) -> DiffContent:
         """Return the changes up to the step."""
@@ -93,13 +93,13 @@ def _nothing_so_far(state: RepositoryState) -> str:
 
 
 def state_note(state: RepositoryState) -> str:
-    """Return how a repository's state is known, its latest problem, and the number of earlier problems."""
+    """Return the source of a repository's state, its latest problem, and the number of earlier problems."""
     more = [f"(+{len(state.problems) - 1} more)"] if len(state.problems) > 1 else []
     return "  ".join([BADGES[state.badge], *state.problems[-1:], *more])
 
 
 def step_diff(step: Step, before: str | None) -> DiffContent:
-    """Return the changes of a step, as recorded or else as described by the arguments of its edits.
+    """Return the changes of a step, as recorded, otherwise as described by the arguments of its edits.
 
     `before` is the recorded diff of all earlier steps; None if there is none.
     """

@@ -1,4 +1,4 @@
-"""The page with the repository at a step: its files, the changes, and how they are known."""
+"""The page with the repository at a step: its files, the changes, and their source."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ class FilesPage(RunPage[RepositoryState], Horizontal):
         return context.repository(job)
 
     def fill(self, content: RepositoryState) -> str:
-        """Show the repository, and return how it is known."""
+        """Show the repository, and return a note on its source."""
         self.show(content)
         return state_note(content)
 

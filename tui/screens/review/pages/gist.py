@@ -54,7 +54,7 @@ class StepGistPage(RunPage[GistContent], ScoredGist):
         """The displayed gist; empty if there is none."""
 
     def read(self, context: PageContext, job: Job) -> GistContent:
-        """Return the gist after the step, with its evidence, or a note on why there is none to show."""
+        """Return the gist after the step, with its evidence, or a note on why there is none."""
         document, index, loader, scoring = context.document, context.index, context.loader, context.gist
         if not writes_gist(loader):
             return GistContent(note=_NO_GIST)
@@ -97,7 +97,7 @@ def score_of(step: int, data: object) -> StepScore | None:
 def gist_files(task: Task | None) -> frozenset[str]:
     """Return the file names that the gist of a run may have.
 
-    Without a task whose entrypoint can be parsed, only gistpoint's own name.
+    Without a task whose entrypoint can be parsed, only gistpoint's own name is returned.
     """
     try:
         return frozenset(

@@ -34,7 +34,7 @@ class ProfileContent:
 
 
 class DrawnProfile(LineView):
-    """A view of styled lines, which draw one or several profiles."""
+    """A view of styled lines that draw one or several profiles."""
 
     DEFAULT_CSS = """
     DrawnProfile { scrollbar-size-vertical: 1; }

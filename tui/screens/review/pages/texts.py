@@ -67,7 +67,7 @@ class RunInfoPage(TextPage):
     """The page with the facts about the run."""
 
     sought: tuple[Wanted | None, Hit] | None = None
-    """A search and its hit in the header, which the page shows when it is filled next."""
+    """A search and its hit in the header, which the page shows the next time it is filled."""
 
     def read(self, context: PageContext, job: Job) -> PageText:
         """Return the facts in the header. If there is a hit to show, read all records first."""

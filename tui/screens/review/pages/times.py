@@ -48,7 +48,7 @@ _MOST_LONGEST = 10_000
 _TOOL, _SECONDS, _APART = 16, 7, 16
 """The widths of a tool's name, of a time, and of the times of neither the model nor tools, in cells."""
 _WORTH = 0.1
-"""The seconds from which on a time that is neither the model's nor a tool's is written next to a step."""
+"""The minimum time, in seconds, neither the model's nor a tool's, that is written next to a step."""
 _WIDEST = 30
 """The maximum width of a column of sums, in cells."""
 IN_ORDER, LONGEST, BY_TOOL, BY_WORK = "steps in order", "longest steps first", "by tool", "by kind of work"
@@ -99,13 +99,13 @@ class TimesPage(RunPage[TimesContent], RecordList):
     # In the loader's thread
 
     def read(self, context: PageContext, job: Job) -> TimesContent:
-        """Return the times of all steps. The first call reads them, and shows how far it is."""
+        """Return the times of all steps. The first call reads them, and shows its progress."""
         document = context.document
         while not document.summed_up:
             document.advance()
             job.give_way()
         if self._made is None or self._made[0] is not document or self._made[1].fed > document.step_count:
-            # A header sums up the whole run: it is asked for once.
+            # A header sums up the whole run, so it is requested only once.
             self._made = document, Timekeeper(), document.header.actor is Actor.PERSON
         _, keeper, is_person = self._made
         while keeper.fed < document.step_count:
@@ -164,7 +164,7 @@ class TimesPage(RunPage[TimesContent], RecordList):
 
     @on(RecordList.Moved)
     def moved(self, message: RecordList.Moved) -> None:
-        """Keep the message from the screen, which would take the row for a step."""
+        """Keep the message from the screen, which would mistake the row for a step."""
         message.stop()
 
     @on(RecordList.Chosen)
