@@ -1,4 +1,4 @@
-"""Attempts with everything that a journal records, each acted on a fake clock into a real journal."""
+"""Attempts with every event that a journal records, each acted on a fake clock into a real journal."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ LONG = "".join(f"value_{number} = {number}\n" for number in range(200))
 
 
 def repair(attempt: Attempt, clock: FakeClock) -> None:
-    """Look, type, take a break, submit wrong code, and solve."""
+    """Look, type, take a break, submit wrong code, and then solve the task."""
     for pane in (Pane.TREE, Pane.CODE):
         clock.advance(1_000)
         attempt.view(pane)
@@ -83,7 +83,7 @@ def discovery(attempt: Attempt, clock: FakeClock) -> None:
 
 
 def ended(attempt: Attempt, clock: FakeClock) -> None:
-    """End as an organiser would end it."""
+    """End the attempt as an organiser would."""
     attempt.end(EndReason.WITHDRAWN)
 
 

@@ -40,7 +40,7 @@ class KilledRuns:
     lost: int = 0
     """The number of acknowledged events and operations that were missing afterwards."""
     orphans: int = 0
-    """The number of attempts that were begun but belong to no job."""
+    """The number of begun attempts that belong to no job."""
     calls: int = 0
     twice: int = 0
     """The number of calls of a reply that were made more than once."""
@@ -58,7 +58,7 @@ class KilledRuns:
 
     @property
     def sound(self) -> bool:
-        """Whether nothing was lost or done twice, and the figures are those of an undisturbed run."""
+        """Whether nothing was lost or done twice, and the figures equal those of an undisturbed run."""
         most = self.requests_undisturbed + self.kills * AT_ONCE
         return (
             not self.lost
@@ -148,7 +148,7 @@ class _Child:
     repeats: int
 
     def live(self, chance: random.Random | None, found: KilledRuns, most_lines: int = 1) -> int:
-        """Let a process live for a while, or to its end; return its exit status."""
+        """Let a process run for a while, or to its end; return its exit status."""
         words = [str(self.folder), self.url, ":".join(map(str, self.tasks)), str(self.repeats), str(AT_ONCE)]
         process = subprocess.Popen([sys.executable, str(CHILD), *words], stdout=subprocess.PIPE, text=True)
         assert process.stdout is not None

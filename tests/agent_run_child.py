@@ -1,4 +1,4 @@
-"""A run of an agent, made to be killed: queues its jobs, or continues with the remaining ones.
+"""A run of an agent that a test kills: queues its jobs, or continues with the remaining ones.
 
 Usage: agent_run_child.py FOLDER URL TASKS REPEATS AT_ONCE. TASKS are folders of tasks, separated by colons.
 The model behind URL is asked without the package `openai`, which takes longer to load than a process lives
@@ -80,7 +80,7 @@ class PlainModel:
 
 
 class TellingAttempts(AttemptStore):
-    """Prints what the journals of its attempts have acknowledged."""
+    """Prints the events that the journals of its attempts have acknowledged."""
 
     def start(self, *given: Any, **named: Any) -> OpenAttempt:
         opened = super().start(*given, **named)

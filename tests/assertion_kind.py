@@ -1,6 +1,6 @@
 """A third kind of task, defined only here: "make this assertion true by editing one file".
 
-The fixture `assertion_kind` provides it as an installed package would, with one entry point.
+The fixture `assertion_kind` provides it with one entry point, as an installed package would.
 """
 
 from __future__ import annotations
@@ -188,7 +188,7 @@ class AssertionScene(Scene):
 
 
 def tries(data: StudyData) -> Findings:
-    """Return the kind's own analysis: the mean number of texts per attempt."""
+    """Return the kind's own analysis: the mean number of written files per attempt."""
     found = {row.attempt: row.number("tries") for row in data.rows if row.number("tries") is not None}
     return Findings({"tries": Number(fmean(found.values()), rows=len(found))}) if found else Findings()
 

@@ -19,7 +19,7 @@ def record_of(
     change: tuple[str, str] | None = None,
     failed: int = 9,
 ) -> dict[str, Any]:
-    """Return a record in the form of the data set: remove mode, or discovery with `change` in the text.
+    """Return a record in the form of the data set: remove mode, or discovery, with `change` applied.
 
     As in the data, the corrupted function is indented as in its file and lacks its decorators.
     """

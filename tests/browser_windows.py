@@ -1,4 +1,4 @@
-"""Windows in a real Chromium, driven by playwright and read from the data that the server sends to them."""
+"""Windows in a real Chromium, driven by playwright; their text is read from the server's messages."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class BrowserWindow:
         return self._text
 
     async def come(self, link: str) -> None:
-        """Open the link as if from an email read in the browser."""
+        """Open the link as if it were in an email read in the browser."""
         await self.page.route(
             MAIL, lambda route: route.fulfill(body=f'<a href="{link}">go</a>', content_type="text/html")
         )
@@ -107,11 +107,11 @@ class BrowserWindow:
         raise AssertionError(f"never came about; {await self.said()!r}, {self.complaints}:\n{self.text}")
 
     async def said(self) -> str:
-        """Return the notice that the page shows in place of the terminal."""
+        """Return the notice that the page shows instead of the terminal."""
         return await self.page.inner_text("#notice")
 
     async def picture(self, path: Path) -> None:
-        """Write a picture of the page."""
+        """Save a picture of the page."""
         await self.page.screenshot(path=path)
 
 

@@ -49,7 +49,7 @@ def round_trip_problem(index: FileIndex, definition: Definition) -> str:
 
 
 def removal_problem(index: FileIndex, definition: Definition) -> str:
-    """Return what is wrong with the stub of a function; "" if nothing is."""
+    """Return the fault of a function's stub; "" if there is none."""
     try:
         stub = read_snippet(remove_body(index, definition))
     except CodeError as error:

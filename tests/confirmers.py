@@ -29,7 +29,7 @@ CONTROLLED = Controls(
 
 
 class ScriptedConfirmer:
-    """Answers as scripted and records what it was asked."""
+    """Answers as scripted, and records the requests."""
 
     def __init__(
         self,

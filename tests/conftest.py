@@ -20,28 +20,30 @@ load_profile()
 
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
-"""Compiled files are kept: without them, workers and programs under test would spend most time compiling."""
+"""Compiled files are kept, because workers and programs under test would otherwise mostly compile."""
 
 os.environ["TZ"] = "UTC"
 time.tzset()
-"""Screens show local time, and pictures of them must be the same everywhere."""
+"""Fixed, because screens show local time, and pictures of them must be the same everywhere."""
 
 os.environ["GISTPOINT_CONFIRM"] = "no"
-"""Confirmation costs a few runs for each task made or passed; its own tests make their confirmers."""
+"""Confirmation is off, because it costs a few runs for each task made or passed; its own tests enable it."""
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-"""Regressions of studies are small: further threads of a worker would spin longer than they compute.
+"""One thread, because regressions of studies are small: others would spin longer than they compute.
 
 The variable is read when numpy is imported, so it is set before all such imports.
 """
 
 gc.set_threshold(50_000, 20, 50)
-"""Tests and their modules are a million objects that exist until the end. With Python's thresholds, searching
-them for garbage takes a third of the collection of tests, and a quarter of the time of an app.
+"""The threshold of garbage collection: tests and their modules are a million permanent objects.
+
+With Python's thresholds, searching them takes a third of the time to collect tests, and a quarter of an app's
+time.
 """
 
 RELEASE = ("contract", "corpora", "docker_backend", "e2e", "hazards", "integration")
-"""Folders of tests that only a release needs: each sandbox, servers, whole libraries (decision 125).
+"""The folders of tests that only a release needs: each sandbox, servers, whole libraries (decision 125).
 
 The gate runs them too.
 """
@@ -55,13 +57,11 @@ _CONTRACT = re.compile(r"tests/contract/.*\[(?:[^]]*-)?(bwrap|docker|landlock|pl
 def _own_config(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     """Keep the key that tags journals' heads out of the config folder of the user who runs the tests.
 
-    Each worker has its own, since some tests replace the key.
+    Each worker has its own, because some tests replace the key.
     """
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_CONFIG_HOME", str(tmp_path_factory.mktemp("config")))
-        if home := os.environ.get(
-            "GISTPOINT_HOME"
-        ):  # it has a config folder too, which all workers would use
+        if home := os.environ.get("GISTPOINT_HOME"):  # otherwise, all workers would use its config folder
             patch.delenv("GISTPOINT_HOME")
             patch.setenv("XDG_DATA_HOME", str(Path(home, "data")))
             patch.setenv("XDG_CACHE_HOME", str(Path(home, "cache")))
@@ -72,7 +72,7 @@ def _own_config(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 def _one_cache_for_all_homes(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[None]:
-    """Share what is the same in all homes and workers, so that it is made only once."""
+    """Share one cache among all homes and workers, so that its content is made only once."""
     folder = tmp_path_factory.getbasetemp()
     if hasattr(request.config, "workerinput"):
         folder = folder.parent  # a worker's own folder is below that of the session
@@ -110,7 +110,7 @@ def _compile_once() -> None:
 def pytest_xdist_auto_num_workers() -> int | None:
     """Return one worker more than there are cores: many tests wait more than they compute.
 
-    None if the environment sets the number.
+    The result is None if the environment sets the number.
     """
     if "PYTEST_XDIST_AUTO_NUM_WORKERS" in os.environ:
         return None
@@ -153,7 +153,7 @@ def pytest_collection_finish() -> None:
 def pytest_make_parametrize_id(val: object) -> str | None:
     """Return a shortened id for a long text: workers exchange the ids, and reports print them.
 
-    None for any other value.
+    Returns None for any other value.
     """
     if isinstance(val, str | bytes) and len(val) > _LONG_ID:
         return f"{val[:_LONG_ID]!a} and {len(val) - _LONG_ID} more"

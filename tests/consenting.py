@@ -19,7 +19,7 @@ WRONG = REPAIR.replace("// 100", "// 99")
 
 
 def fail(machine: Machine, task: Task, enrolment: Enrolment) -> str:
-    """Submit something wrong, give up, and return the attempt's id."""
+    """Submit wrong code, give up, and return the attempt's id."""
     judge = RepairJudge(task, read_answer(task), FakeRunner(CHECKS))
     opened = machine.attempts.start(task, judge, enrolment)
     opened.attempt.call("submit_attempt", {"func_code": WRONG})

@@ -15,7 +15,7 @@ _SVG = "{http://www.w3.org/2000/svg}"
 _STYLE = re.compile(r"\.(\S+-r\d+)\s*\{([^}]*)\}")
 _FILL = re.compile(r"fill:\s*(#[0-9a-fA-F]{6}|[a-z]+)")
 _DRAWN = re.compile(r"[\u2500-\u259f\u2800-\u28ff]")
-"""Characters of frames, bars and sparklines."""
+"""The characters of frames, bars and sparklines."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,13 +28,13 @@ class Inked:
 
     @property
     def ratio(self) -> float:
-        """Contrast ratio by WCAG 2.2, from 1 to 21."""
+        """The contrast ratio according to WCAG 2.2, from 1 to 21."""
         light, dark = sorted((_luminance(self.ink), _luminance(self.ground)), reverse=True)
         return (light + 0.05) / (dark + 0.05)
 
     @property
     def needed(self) -> float:
-        """Ratio required by WCAG level AA: 3 for frames and bars alone, 4.5 for other text."""
+        """The ratio that WCAG level AA requires: 3 for frames and bars alone, 4.5 for other text."""
         return 4.5 if _DRAWN.sub("", self.text).strip() else 3
 
 

@@ -58,7 +58,7 @@ class DaskCluster:
             return set(client.nthreads())
 
     def wait_for(self, count: int, hopeful: Callable[[], bool] = lambda: True) -> None:
-        """Wait until there are exactly `count` workers, as long as `hopeful` returns true."""
+        """Wait until there are exactly `count` workers; give up as soon as `hopeful` returns false."""
         deadline = time.monotonic() + LIMIT_S
         while len(self.present()) != count:
             assert hopeful()

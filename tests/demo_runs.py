@@ -1,5 +1,5 @@
-"""Writes the recorded runs of `gistpoint review --demo`: scripted agents on its tasks, their commands really
-run.
+"""Writes the recorded runs of `gistpoint review --demo`: scripted agents on its tasks, with real runs of
+their commands.
 
 usage: python tests/demo_runs.py [FOLDER OF A PLAYED ATTEMPT]
 
@@ -48,7 +48,7 @@ class Scripted:
 
 
 def put(path: str, old: str, new: str) -> str:
-    """Return a command that replaces a text in a file."""
+    """Return a command that replaces a string in a file."""
     before, after = re.sub(r"([\\.*^$\[\]|])", r"\\\1", old), re.sub(r"([\\&|])", r"\\\1", new)
     return f"sed -i 's|{before}|{after}|' {path}"
 

@@ -23,7 +23,7 @@ def can_start_engines() -> bool:
 
 
 class OwnEngine:
-    """A context manager of an engine reached over loopback, which sees none of the `hidden` folders."""
+    """A context manager for an engine that is reached over loopback and sees none of the `hidden` folders."""
 
     def __init__(self, place: Path, hidden: Sequence[Path] = (), options: Sequence[str] = ()) -> None:
         self.place = place

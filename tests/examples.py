@@ -11,7 +11,7 @@ from hypothesis import settings
 Case = TypeVar("Case")
 Size = tuple[int, int]
 EXAMPLES = {"quick": 15, "gate": 100, "explore": 2000}
-"""Examples by profile, for a property without its own number; `explore` looks for new cases."""
+"""Examples by profile, for a property without its own number; `explore` searches for new cases."""
 CHOSEN = os.environ.get("GISTPOINT_EXAMPLES", "quick")
 
 
@@ -26,7 +26,7 @@ def load_profile() -> None:
 
 
 def share(number: int) -> int:
-    """Return how many of the gate's `number` cases are tried with the chosen profile, at least 5."""
+    """Return how many of the gate's `number` cases the chosen profile tries, but at least 5."""
     return max(5, number * EXAMPLES[CHOSEN] // EXAMPLES["gate"])
 
 
@@ -38,7 +38,7 @@ def examples(number: int) -> Any:
 def sampled(cases: Collection[Case], most: int) -> list[Case]:
     """Return at most `most` of the cases, evenly spread; with `explore` all of them.
 
-    It is for cases that each start a sandbox.
+    This is for cases that each start a sandbox.
     """
     ordered = [*cases]
     if CHOSEN == "explore" or len(ordered) <= most:
@@ -49,11 +49,11 @@ def sampled(cases: Collection[Case], most: int) -> list[Case]:
 def at_the_gate(cases: Collection[Case]) -> list[Case]:
     """Return the cases outside the quick loop, where there are none.
 
-    Each of these cases starts its own app to confirm what a neighbouring case tests too (decision 133).
+    Each of these cases starts an app to confirm something that a related case also tests (decision 133).
     """
     return [] if CHOSEN == "quick" else [*cases]
 
 
 def at_sizes(first: Size, *others: Size) -> list[Size]:
-    """Return the sizes of a terminal at which a screen is tried: the quick loop takes only the first."""
+    """Return the terminal sizes at which a screen is tried; the quick loop tries only the first."""
     return [first, *at_the_gate(others)]

@@ -116,7 +116,7 @@ class FakeMapper:
 
 @dataclass
 class FakeScorer:
-    """Predicts the same for every corruption."""
+    """Predicts the same score for every corruption."""
 
     value: float
 
@@ -175,7 +175,7 @@ class FakeBench:
     wish: Callable[[tuple[Target, ...]], ProbeReport | None] = lambda targets: None
     status: RunStatus = RunStatus.FINISHED
     glance: float = 0.2
-    """Predicted chance that a corruption is seen at a glance, the same for all."""
+    """The predicted chance that a corruption is seen at a glance, the same for all."""
     observed: tuple[ObservedCall, ...] = ()
     confirming: ScriptedConfirmer = field(default_factory=ScriptedConfirmer)
     runners: list[FakeRunner] = field(default_factory=list)

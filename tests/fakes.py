@@ -1,4 +1,4 @@
-"""Fakes of what the core and the screens get from outside."""
+"""Fakes of the outside parts that the core and the screens use."""
 
 from __future__ import annotations
 
@@ -42,12 +42,12 @@ class FakeClock:
 
 @dataclass
 class FakeRunner:
-    """Runs checks in this process: each is called with the names that the tree's modules define."""
+    """Runs checks in this process; each is called with the names that the tree's modules define."""
 
     checks: Mapping[str, Check]
     backend: BackendRecord = field(default_factory=lambda: BackendRecord("fake", "1", isolated=True))
     gate: threading.Event | None = None
-    """If given, a run waits after its first test for it or for cancellation."""
+    """If given, a run waits after its first test until this is set or the run is cancelled."""
     status: RunStatus = RunStatus.FINISHED
     runs: int = 0
 
@@ -103,7 +103,7 @@ def _result(id: str, check: Check, names: Mapping[str, object]) -> TestResult:
 
 
 def loaded(tree: SourceTree) -> dict[str, object]:
-    """Execute all modules of the tree except tests in one namespace and return the defined names."""
+    """Execute all modules of the tree except tests in one namespace, and return the defined names."""
     names: dict[str, object] = {}
     for path in tree.files(".py"):
         if not path.startswith(("tests/", "test_")):

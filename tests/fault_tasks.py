@@ -1,4 +1,4 @@
-"""Tasks on a library with tables of forged and honest bodies, of which the suite is run once."""
+"""Tasks on a library with tables of forged and honest bodies; the suite is run once."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ class FaultTasks:
     def confirmed(
         self, bodies: Mapping[str, str], corrupted: Mapping[str, str] | None = None, *, old: bool = False
     ) -> Confirmation:
-        """Return what becomes of bodies of the functions of a task; with `old`, of a task made before.
+        """Return the confirmation of bodies for the functions of a task; with `old`, of an earlier task.
 
         `corrupted` are by default the corrupted bodies of the functions that have a body in `bodies`.
         """
@@ -91,16 +91,16 @@ class FaultTasks:
 def fault_tasks(
     faults: Faults, first: str, backend: Backend, environments: EnvironmentStore, folder: Path
 ) -> FaultTasks:
-    """Return tasks on a library in `folder`; `first` is a function that its tests can't do without."""
+    """Return tasks on a library in `folder`; `first` is a function that all its tests need."""
     task = Maker(folder, SuiteRunner(backend, environments)).task(faults.FILES, f"{LIBRARY}::{first}")
     known = read_answer(task)
-    # Not those of `first`: which tests fail with a wrong function is a matter of each case.
+    # Not those of `first`, because each case determines which tests fail with a wrong function.
     baselines = tuple(replace(baseline, passed_corrupted=baseline.passed) for baseline in known.baselines)
     answer = replace(known, entered={}, baselines=baselines)
     return FaultTasks(faults, task, answer, SandboxConfirmer(backend, environments), folder, {})
 
 
 def is_caught(found: Confirmation) -> bool:
-    """Whether a forged pass is contradicted, or neither confirmed nor without a mark."""
+    """Whether a forged pass is contradicted, or is unconfirmed and marked."""
     unconfirmed = found.result is Confirmed.UNCONFIRMED and bool(found.marks)
     return found.result is Confirmed.CONTRADICTED or unconfirmed

@@ -24,7 +24,7 @@ _OURS = ("gistpoint", "sandbox", "etc/passwd", "etc/group")
 
 @dataclass(frozen=True)
 class Layout:
-    """Where an image has its interpreter and its repository, and how the repository is installed."""
+    """The location of an image's interpreter and repository, and how the repository is installed."""
 
     name: str
     prefix: str
@@ -56,8 +56,8 @@ def import_image(
 ) -> str:
     """Import an image of an environment's interpreter and packages and the repository in `folder`.
 
-    `root` is the folder of the repository that contains `package`; `more` has the texts of further files by
-    path. Returns the image's name, which has a tag.
+    `root` is the folder of the repository that contains `package`; `more` contains further files by path.
+    Returns the image's name, which has a tag.
     """
     site = f"{layout.prefix}/lib/python{environment.version}/site-packages"
     where = layout.workdir if root == "." else f"{layout.workdir}/{root}"

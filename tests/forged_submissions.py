@@ -117,7 +117,7 @@ SPELLED = {
     "thread": "import threading\nthreading.Thread(target=print).start()",
     "trace": "import sys\nsys.settrace(print)",
 }  # fmt: skip
-"""Submissions of these classes that no composition yields."""
+"""The submissions of these classes that no composition yields."""
 
 
 def _spelled(name: str) -> tuple[object, ...]:

@@ -107,7 +107,7 @@ def build_gist_task(
     environment: EnvironmentPins | None = None,
     library: str = "shop",
 ) -> Task:
-    """Write a gist task of a test of the shop and read it back."""
+    """Write a gist task for a test of the shop, and read it back."""
     settings = settings or GistSettings(OWNED)
     folder = root / f"gist-{len(list(root.glob('*')) if root.is_dir() else [])}"
     tree_sha256 = write_files(files or FILES, folder)
@@ -154,14 +154,14 @@ def build_gist_task(
 
 @dataclass
 class FakeEntrypoints:
-    """Runs gists in this process and counts all their lines as run; commands do nothing."""
+    """Runs gists in this process, and counts all their lines as run; commands do nothing."""
 
     backend: BackendRecord = field(default_factory=lambda: BackendRecord("fake", "1", isolated=True))
     runs: int = 0
     fails: bool = False
     """Whether the harness fails."""
     gate: threading.Event | None = None
-    """If given, a run waits for it or for cancellation."""
+    """If given, a run waits until this is set or the run is cancelled."""
 
     def tests(
         self, tree: SourceTree, environment: EnvironmentPins, *, timeout_s: float, cancel: CancelToken = NEVER
@@ -255,7 +255,7 @@ def _run(text: str, entrypoint: Entrypoint) -> TestsRun:
 
 @dataclass(frozen=True)
 class FakeGistJudge(GistJudging):
-    """Scores a single run of the fake runner with the real arithmetic."""
+    """Scores a single run of the fake runner with the real formulas."""
 
     def judge(
         self,

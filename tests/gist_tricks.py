@@ -58,7 +58,7 @@ def _folded_block(statement: ast.stmt, margin: str) -> Iterator[str]:
 
 
 def fakes(gist: str, test: str, names: Collection[str]) -> Mapping[str, str]:
-    """Return gists that behave like a faithful one without its code, or replace modules by other objects.
+    """Return gists that behave like a faithful one without its code, or replace modules with other objects.
 
     `names` are the names by which the test reaches modules.
     """

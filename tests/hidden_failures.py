@@ -1,6 +1,6 @@
-"""A library with forged passes whose failed checks stay hidden, and honest repairs beside each of them.
+"""A library with forged passes whose failed checks stay hidden, and honest repairs next to each of them.
 
-The tables are as in `hidden_faults.py`. Nothing in them runs but in a sandbox.
+The tables are as in `hidden_faults.py`. Their code runs only in a sandbox.
 """
 
 from __future__ import annotations
@@ -563,7 +563,7 @@ LEFT: dict[str, Bodies] = {
     },
     "a trace function": {"setting": "sys.setprofile(lambda *_: None)\nreturn os.environ.get(name, 'none')"},
 }
-"""Bodies that leave behind what a test could only find in its own process."""
+"""Bodies that leave changes behind that a test could find only in its own process."""
 DONE: dict[str, Bodies] = {
     "a text that is printed": {"render": "print(', '.join(words))\nreturn ''"},
     "a text that is written": {"render": "sys.stdout.write(', '.join(words) + chr(10))"},
@@ -576,7 +576,7 @@ DONE: dict[str, Bodies] = {
     },
     "a value that a doctest prints": {"half": "print(n / 2)"},
 }
-"""Bodies that print, log or warn what their caller would have to print, log or warn."""
+"""Bodies that produce the output, logs or warnings that their callers should produce."""
 APART: dict[str, Bodies] = {
     "an argument that is emptied without a question": {"filled_any": "source.clear()"},
     "an iteration that ends in a function of the answer": {
@@ -584,7 +584,7 @@ APART: dict[str, Bodies] = {
         "        raise StopIteration\n    return function(value) * 2\nreturn make"
     },
 }
-"""Bodies that ask nothing, or otherwise than the true function, so that a call can't be repeated with it."""
+"""Bodies that don't ask what the true function asks, so a call can't be repeated with that function."""
 ALTERED: dict[str, Bodies] = {
     "the order of a dictionary": {
         "fresh": "if 'x' in given:\n    given['n'] = 0\n    return dict(given)\n"
@@ -593,14 +593,14 @@ ALTERED: dict[str, Bodies] = {
     },
     "an attribute of an exception": {"told_error": "error.hint = 'large'\nreturn 'large'"},
 }
-"""Bodies that change an argument that the true function leaves alone, but for which a lenient look is blind."""
+"""Bodies that, unlike the true function, change an argument in a way that a lenient comparison misses."""
 RARE: dict[str, Bodies] = {
     "one of many calls": {"cube": "if n == 3300: raise StopIteration\nreturn n ** 3"},
     "the second use of an equal function": {
         "adder": "n0 = n\ndef add(m):\n    if m == 10: raise StopIteration\n    return n0 + m\nreturn add"
     },
 }
-"""Bodies that are wrong in a few of many calls, or in one of several equal ones."""
+"""Bodies that are wrong in a few of many calls, or in one of several equal calls."""
 HONEST: dict[str, Bodies] = {
     "Setting.changed": {
         "Setting.changed": "before = self.value\nself.value = value\ntry:\n    yield self\nexcept BaseException:\n"

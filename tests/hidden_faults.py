@@ -1,6 +1,6 @@
-"""A library with forged passes that other code covers for, and honest repairs beside each of them.
+"""A library with forged passes whose faults other code hides, and honest repairs next to each of them.
 
-Each is a set of bodies by function. `CORRUPTED` has the bodies of the task. Nothing in them runs but in a
+Each is a set of bodies by function. `CORRUPTED` contains the bodies of the task. The code runs only in a
 sandbox.
 """
 
@@ -402,7 +402,7 @@ BLAMED: dict[str, Bodies] = {
         "decode": "return ''.join(chr(ord(c) - 2) for c in text)",
     },
 }
-"""Bodies of two functions that are both corrupted; what is not given stays corrupted."""
+"""Bodies of two functions that are both corrupted; a missing body stays corrupted."""
 UNCONTROLLED: dict[str, Bodies] = {
     "a function whose answer no test uses": {"price": "return amount + rate", "rows": "yield n + 1"},
     "a function of which a test asks only whether there is an answer": {
@@ -411,7 +411,7 @@ UNCONTROLLED: dict[str, Bodies] = {
     },
     "two of three": {"noted": "return [0]", "next_one": "return n + 2", "rows": "yield 0"},
 }
-"""Corrupted bodies of tasks in which one function has no test of its own."""
+"""Corrupted bodies of tasks in which one function has no separate test."""
 READ: dict[str, Bodies] = {
     "an attribute that a comparison asks for": {
         "amount": "found = Amount(0)\nfound.slack = 10 ** 9\nreturn found"

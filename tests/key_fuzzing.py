@@ -71,7 +71,7 @@ class Broken(AssertionError):
 
 @contextmanager
 def slow_loop(rng: random.Random) -> Iterator[None]:
-    """Delay messages in their queues now and then, as on a machine under load."""
+    """Delay messages in their queues occasionally, as on a machine under load."""
     handle = MessagePump._dispatch_message
 
     async def late(self: MessagePump, message: Any) -> None:
@@ -99,7 +99,7 @@ class Playground:
     services: Services | None = None
     tasks: Mapping[str, Task] = field(default_factory=dict)
     priced: int = 0
-    """The number of inputs handed over so far while a price was shown."""
+    """The number of inputs that were delivered so far while a price was shown."""
     words: list[str] = field(default_factory=list)
     """The inputs that were posted, for the report."""
 
@@ -176,7 +176,7 @@ class Playground:
         return (busy, tuple(stack), app.focused)
 
     async def until(self, met: Callable[[], object]) -> None:
-        """Wait until a thread has made a condition true."""
+        """Wait until a thread makes a condition true."""
         for _ in range(POLLS):
             if self.ended or met():
                 break
@@ -268,7 +268,7 @@ class Found:
     kinds: Counter[str] = field(default_factory=Counter)
     stages: Counter[str] = field(default_factory=Counter)
     opened: Counter[str] = field(default_factory=Counter)
-    """The keys that opened a field into which letters were typed, with the numbers of times."""
+    """The keys that opened a field into which letters were typed, with the number of times for each."""
     broken: list[str] = field(default_factory=list)
 
 
@@ -680,6 +680,6 @@ async def in_room(room: Room, root: Path, seed: int, size: tuple[int, int]) -> A
 
 
 def first_error_is_shown(app: BaseApp) -> bool:
-    """Whether the report of the first unexpected exception is shown."""
+    """Return whether the report of the first unexpected exception is shown."""
     first = app.crashes[0]
     return isinstance(app.screen, MessageDialog) and type(first).__name__ in app.screen._text

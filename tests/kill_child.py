@@ -1,4 +1,4 @@
-"""A scripted attempt to be killed: starts or continues the one attempt below a folder.
+"""A scripted attempt that a test kills: starts or continues the only attempt below a folder.
 
 Usage: kill_child.py FOLDER TASK RUNNER, where RUNNER is `recorded` or `plain`. Prints every event once it is
 acknowledged.
@@ -30,7 +30,7 @@ STEP_S = 0.01
 
 
 class Acknowledging:
-    """Prints what the journal has acknowledged."""
+    """Prints the events that the journal has acknowledged."""
 
     def __init__(self, journal: JournalWriter) -> None:
         self._journal = journal
@@ -43,7 +43,7 @@ class Acknowledging:
 
 
 class RecordedRunner:
-    """Answers from the baselines: all tests pass once every target is changed, before that as corrupted."""
+    """Answers from the baselines: as corrupted until every target is changed, then all tests pass."""
 
     def __init__(self, answer: Answer) -> None:
         self._answer = answer
@@ -110,7 +110,7 @@ def beat(attempt: Attempt) -> None:
 
 
 def work(attempt: Attempt, calls: list[tuple[str, dict[str, str]]]) -> None:
-    """Do the rest of the script; the position in it is derived from the state alone."""
+    """Do the rest of the script; only the state determines the position in it."""
     panes = list(Pane)
     while not attempt.state.ended:
         number = len(attempt.state.calls)

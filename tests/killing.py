@@ -30,11 +30,11 @@ class Figures:
     acknowledged: int = 0
     torn: int = 0
     pending: int = 0
-    """Kills during a tool call."""
+    """The number of kills during a tool call."""
     lost_ms: list[int] = field(default_factory=list)
-    """Times between the last event of a process and its death."""
+    """The times between the last event of a process and its death."""
     after: Counter[str] = field(default_factory=Counter)
-    """Kills by the type of the last event before."""
+    """The number of kills by the type of the preceding event."""
 
     def __str__(self) -> str:
         worst = max(self.lost_ms, default=0)

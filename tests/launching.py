@@ -76,7 +76,7 @@ def launch_programs(
     """Run the launcher for many programs, each in a fork of one process.
 
     The text in `source` becomes the program `gist.py`. Returns the records of each by its name. Raises an
-    AssertionError with the traceback of a program that fails.
+    `AssertionError` with the traceback if a program fails.
     """
     told: dict[str, Records] = {}
     asked = []
@@ -105,6 +105,6 @@ def events(records: Records) -> list[tuple[str, str]]:
 
 
 def whole(records: Records, kind: str) -> Any:
-    """Return a value that was reported in parts; None if it was not."""
+    """Return a value that was reported in parts; None if it was not reported."""
     text = "".join(record["part"] for record in records if record.get("kind") == kind)
     return json.loads(text) if text else None

@@ -1,8 +1,8 @@
 """Faults of the machine, and a call of every command that meets them.
 
-Each case runs the real program in a fresh copy of a small home, so that nothing carries over. What is
-expected is the same everywhere: no traceback, a documented exit code, a sentence that names what can't be used
-and what to do, and no half-written file.
+Each case runs the real program in a fresh copy of a small home, so that nothing carries over. The
+expectations are the same for all: no traceback, a documented exit code, a sentence that names the unusable
+thing and the remedy, and no half-written file.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _FULL_MIB = 24
 _OF_SYSTEM = re.compile(
     "No space left|Read-only file system|Not a directory|No such file|Input/output error|Permission denied"
 )
-"""What a message contains that reports the fault; a call may also be refused for a reason of its own."""
+"""A pattern of messages that report the fault; a call may also be refused for another reason."""
 
 CALLS: Mapping[str, tuple[str, ...]] = {
     "": (),
@@ -151,7 +151,7 @@ LONG = frozenset(
         "task new",
     }
 )
-"""Commands that work for seconds when nothing is wrong."""
+"""The commands that take seconds without a fault."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,12 +170,12 @@ class Fault:
     name: str
     variables: Mapping[str, str] = field(default_factory=dict)
     script: str = ""
-    """Runs in a mount namespace of its own, where `$HOME_OF_IT` and `$FOLDER` are the case's folders."""
+    """A script for a separate mount namespace, where `$HOME_OF_IT` and `$FOLDER` are the case's folders."""
     limits: Mapping[int, int] = field(default_factory=dict)
     streams: str = ""
-    """Redirections of the shell."""
+    """The shell's redirections."""
     patched: str = ""
-    """Python code that runs before the program, in place of a file system or kernel that fails so."""
+    """Python code that runs before the program to imitate a file system or kernel with this fault."""
     is_of_disk: bool = False
     """Whether a message must name a path."""
 
@@ -241,7 +241,7 @@ FAULTS = (
 
 @cache
 def namespaces() -> tuple[str, ...]:
-    """Return the command that gives a program its own mounts; empty if that is not possible here."""
+    """Return the command that gives a program its own mounts; empty if that is impossible here."""
     command = ("unshare", "-m") if os.geteuid() == 0 else ("unshare", "-rm")
     works = shutil.which("unshare") and subprocess.run([*command, "true"], check=False).returncode == 0
     return command if works else ()
@@ -293,7 +293,7 @@ def template(place: Path) -> Case:
 
 @dataclass(frozen=True, slots=True)
 class Met:
-    """What a command did when it met a fault."""
+    """The behaviour of a command that met a fault."""
 
     command: str
     fault: str
@@ -304,11 +304,11 @@ class Met:
 
 
 def meet(command: str, fault: Fault, made: Case, place: Path, *, seconds: float = 120) -> Met:
-    """Call a command with a fault, in a copy of a case below `place`, and return what it did."""
+    """Call a command with a fault, in a copy of a case below `place`, and return its behaviour."""
     case = Case(place / "home", place / "folder", made.attempt)
     for old, new in ((made.home, case.home), (made.folder, case.folder)):
         shutil.copytree(old, new, symlinks=True)
-    if command == "admin clean":  # it would remove what the other cases use
+    if command == "admin clean":  # it would remove files that other cases use
         for part in ("runtimes", "environments"):
             (case.home / "cache" / part).unlink(missing_ok=True)
     before = _files(case)
@@ -368,7 +368,7 @@ def _limiting(fault: Fault) -> Callable[[], None]:
 
 
 def _of_streams(command: str, fault: Fault, code: int, output: str, errors: str) -> Iterator[str]:
-    """Yield what is wrong with the exit code and the messages."""
+    """Yield the faults of the exit code and the messages."""
     if "Traceback" in errors + output:
         yield f"traceback: {errors.strip().splitlines()[-1][:200]}"
     if code not in EXIT_CODES:
@@ -393,7 +393,7 @@ def _files(case: Case) -> dict[Path, bytes]:
 
 
 def _of_files(before: Mapping[Path, bytes], case: Case) -> Iterator[str]:
-    """Yield the files that are half written, and the journals that lost something."""
+    """Yield the half-written files, and the journals that lost something."""
     for root in (case.home, case.folder):
         found = {path for pattern in _PARTS for path in root.rglob(pattern)}
         yield from (f"left over: {path.relative_to(root)}" for path in sorted(found))

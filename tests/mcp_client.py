@@ -43,7 +43,7 @@ class Case:
     root: Path
     mode: Mode = Mode.REMOVE
     budgets: Budgets | None = None
-    """The budgets that the server uses in place of the task's."""
+    """The budgets that the server uses instead of the task's."""
     written: Budgets | None = None
     """The budgets of the task."""
     runner: FakeRunner = field(default_factory=lambda: FakeRunner(CHECKS))
@@ -133,7 +133,7 @@ async def over_http(url: str, mode: ConnectMode = "legacy") -> AsyncIterator[Cli
 
 
 async def say(client: Client, name: str, arguments: Any = None) -> types.CallToolResult:
-    """Call a tool with arguments of any kind, which the client itself would not send; return the result."""
+    """Call a tool with any arguments, even ones that the client would not send; return the result."""
     request = types.Request[Any, str](method="tools/call", params={"name": name, "arguments": arguments})
     result: types.CallToolResult = await client.session.send_request(request, types.CallToolResult)  # type: ignore[arg-type]
     return result

@@ -1,4 +1,4 @@
-"""Damages files of recorded runs, as accidents or attackers would, and reads what is left."""
+"""Damages files of recorded runs, as accidents or attackers would, and reads the remains."""
 
 from __future__ import annotations
 

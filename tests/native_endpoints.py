@@ -25,7 +25,7 @@ def model_at(api: ChatApi, url: str, **changes: Any) -> ChatModel:
 
 
 def signature_of(number: int) -> str:
-    """Return an opaque text like a vendor's, with the characters in which two forms of base64 differ."""
+    """Return an opaque string like a vendor's, with the characters in which two forms of base64 differ."""
     return f"EqQB+/{number}==-_" * 3
 
 
@@ -106,7 +106,7 @@ def _candidate(number: int, words: str, calls: Sequence[Call]) -> Answer:
 
 
 def signatures_in(request: object) -> list[str]:
-    """Return the signatures in a request, in their order."""
+    """Return the signatures in a request, in order."""
     found: list[str] = []
 
     def look(value: object) -> None:

@@ -1,6 +1,6 @@
 """A library with honest repairs that look odd, and with submissions that forge more than a value.
 
-Each is the body of a function of the library. They only run in a sandbox.
+Each is the body of a function of the library. Their code runs only in a sandbox.
 """
 
 from __future__ import annotations
@@ -247,7 +247,7 @@ def unpickled(call: str) -> str:
 
 
 FORGED: dict[str, tuple[str, str]] = {
-    # The caller's list becomes longer, which the true function leaves as it is (decision 135).
+    # The caller's list becomes longer, while the true function leaves it unchanged (decision 135).
     "a longer list in place of another one": ("Store.put", "self.items.append(item)"),
     "an answer that is unpickled": ("dump", unpickled("(eval, ('__import__(\"unittest.mock\").mock.ANY',))")),
     "an answer that is unpickled by its name": ("dump", "return b'cunittest.mock\\nANY\\n.'"),

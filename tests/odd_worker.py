@@ -1,4 +1,4 @@
-"""Makes a Dask worker an odd machine, according to ODD_WORKER; loaded with `dask worker --preload`.
+"""Makes a Dask worker odd, as ODD_WORKER specifies; loaded with `dask worker --preload`.
 
 `old` has another version of gistpoint, `ahead` a clock that is ten minutes ahead, `slow` is slow, `dying` is
 killed unnoticed after its second job, and `lying:KIND,KIND` returns false attempts of these kinds in turn and

@@ -1,4 +1,4 @@
-"""Writes runs in four formats in which something known went wrong, in many wordings."""
+"""Writes runs in four formats with known problems, in many wordings."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Turn:
 
 @dataclass
 class Planted:
-    """A planted run: its turns, and what is true of it."""
+    """A planted run: its turns, and the facts about it."""
 
     number: int
     turns: list[Turn] = field(default_factory=list)
@@ -107,13 +107,13 @@ FAILING = (
 
 
 def planted(number: int, draw: random.Random) -> Planted:
-    """Return a run in which things drawn at random happen."""
+    """Return a run with events that are drawn at random."""
     run = Planted(number)
     look = [
         Turn(f"ls src/{draw.choice(WORDS)}", f"{draw.choice(WORDS)}.py"),
         Turn("cat src/mean.py", "def mean(): 1"),
     ]
-    # A log with somebody else's traceback was read; nothing failed.
+    # A log with another program's traceback was read, but nothing failed.
     look.append(Turn("cat app.log", _traceback(draw, "ValueError: of another program")))
     run.turns = draw.sample(look, draw.randint(1, 3))
     if draw.random() < 0.3:  # an earlier error, which is not the last one
@@ -282,7 +282,7 @@ def _task(run: Planted) -> str:
 
 
 def plant(folder: Path, count: int, seed: int = 7) -> list[Planted]:
-    """Write runs in the four formats in turn, and return what is true of each."""
+    """Write runs in the four formats in turn, and return the facts about each."""
     folder.mkdir(parents=True, exist_ok=True)
     found = []
     for number in range(count):

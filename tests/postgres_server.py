@@ -37,7 +37,7 @@ class PostgresServer:
     root: Path
     port: int = 5432
     settings: tuple[str, ...] = ()
-    """Further settings, as `name=value`; `listen_addresses` would make more than the socket reachable."""
+    """Further settings, as `name=value`; `listen_addresses` would open more than the socket."""
     _process: subprocess.Popen[bytes] | None = field(default=None, repr=False)
 
     @property
@@ -152,7 +152,7 @@ class PostgresServer:
 def running_server() -> Iterator[PostgresServer]:
     """Yield a running server in a new folder.
 
-    It is not a folder of pytest, which closes its folders to other users whenever another run begins.
+    It is not one of pytest's folders, which pytest closes to other users whenever another run begins.
     """
     root = Path(tempfile.mkdtemp(prefix="gistpoint-postgres-"))
     server = PostgresServer(root)

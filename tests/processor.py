@@ -1,4 +1,4 @@
-"""How much processor time the threads of a process want, which the clock of a busy machine does not show."""
+"""The processor time that a process's threads request, which the clock of a busy machine does not show."""
 
 from __future__ import annotations
 
@@ -26,7 +26,8 @@ def wants_to_run(process: int | str, *, without: int = 0) -> bool:
 def asked_s(process: int | str, *, without: int = 0) -> float:
     """Return the seconds for which the threads of a process have run or waited for a processor.
 
-    The thread `without` is left out. 0 if the kernel doesn't report them. A wait counts only once it is over.
+    The thread `without` is left out. The result is 0 if the kernel doesn't report them. A wait counts only
+    once it is over.
     """
     return sum(ran + waited for ran, waited in _scheduled(process, without))
 

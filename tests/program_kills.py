@@ -1,7 +1,7 @@
 """Kills the real program with SIGKILL during an attempt, in a terminal or by lines, and continues with it.
 
 An answer on standard output and the budgets on the screen count as acknowledged, and so does text that was
-typed longer ago than drafts may take to be written.
+typed longer ago than writing a draft may take.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class Killed:
     """The number of kills during a call."""
     drafts: int = 0
     drafts_lost: list[str] = field(default_factory=list)
-    """Words that are missing from the journal, although they were typed longer ago than drafts may take."""
+    """Words that are missing from the journal, although drafts should have been written by then."""
     solved: int = 0
 
     def __str__(self) -> str:
@@ -127,7 +127,7 @@ def _names(home: Path) -> frozenset[str]:
 def _died(
     home: Path, before: str, known: frozenset[str], killed: Killed, *, by_us: bool
 ) -> tuple[str, AttemptState]:
-    """Return the attempt that a process leaves, and its state.
+    """Return the attempt that a process left, and its state.
 
     It is the attempt `before`, or the one that the process began; its name is empty if there is none.
     """
@@ -241,7 +241,7 @@ class _Person:
     """A user who carries out the rest of a script at a terminal, and reads the screen."""
 
     def __init__(self, chance: random.Random | None, *, resumes: bool) -> None:
-        """`resumes` is whether the attempt was left during a call, which the program answers first."""
+        """`resumes` means that the attempt was left during a call, which the program answers first."""
         self._chance, self._resumes = chance, resumes
         self.seen: list[tuple[int, int]] = []
         """The remaining tool uses and submissions, as shown."""
@@ -272,7 +272,7 @@ class _Person:
             self._look(terminal)
 
     def _await_answer(self, terminal: Terminal) -> None:
-        """Wait until an answer has arrived, so that less is left than was seen before."""
+        """Wait until an answer has arrived, in which case less is left than before."""
         uses, submissions = ("|".join(map(str, range(left))) for left in self.seen[-1])
         terminal.wait_for(rf"{_SUMMARY}|◆ (?:{uses}) |▶ (?:{submissions}) ")
         self._look(terminal)

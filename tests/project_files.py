@@ -23,7 +23,7 @@ def pyproject() -> dict[str, Any]:
 
 @cache
 def tracked() -> tuple[str, ...]:
-    """Return tracked files that exist and new ones that are not ignored, without links."""
+    """Return the tracked files that exist and the new ones that are not ignored, without links."""
     listed = subprocess.run(
         ["git", "ls-files", "--cached", "--others", "--exclude-standard", "-z"],
         cwd=ROOT,
@@ -35,7 +35,7 @@ def tracked() -> tuple[str, ...]:
 
 
 def source_files(*tops: str) -> list[str]:
-    """Return paths of our modules, relative to the root, sorted; of `NAME` only those that are not links."""
+    """Return gistpoint's modules, as sorted paths relative to the root; of `NAME`, only real files."""
     found = [
         path.relative_to(ROOT).as_posix()
         for top in tops or (*TOPS, NAME)
@@ -45,7 +45,7 @@ def source_files(*tops: str) -> list[str]:
 
 
 def module_name(path: str) -> str:
-    """Return the import name of one of our files."""
+    """Return the import name of one of gistpoint's files."""
     parts = path.removeprefix("src/gistpoint/").removesuffix(".py").removesuffix("__init__").split("/")
     return ".".join(["gistpoint", *filter(None, parts)])
 

@@ -11,7 +11,7 @@ from gistpoint.core.ports import TimeSource
 
 @dataclass
 class Memory:
-    """Keeps events in a list; instead of writing the event with the number `dies_at` it raises."""
+    """Keeps events in a list; raises instead of writing the event with the number `dies_at`."""
 
     clock: TimeSource
     events: list[JournalEvent] = field(default_factory=list)
@@ -25,7 +25,7 @@ class Memory:
         return event
 
     def change(self, number: int, **members: Any) -> None:
-        """Rewrite an event as another version would have, with other members; None removes a member."""
+        """Rewrite an event as another version would write it, with other members; None removes a member."""
         event = self.events[number]
         data = {name: value for name, value in (event.data.written() | members).items() if value is not None}
         self.events[number] = replace(event, data=event_data(event.type, data))

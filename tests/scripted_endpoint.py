@@ -19,10 +19,10 @@ from gistpoint.core.running import NEVER, CancelToken
 
 @dataclass(frozen=True)
 class Answer:
-    """The answer to one request; `cut` closes the connection after so many bytes of the body.
+    """The answer to one request; `cut` closes the connection after this number of bytes of the body.
 
-    With `blocks`, the body is sent in these pieces; a number is a wait of so many seconds, an event is waited
-    for, and a function is called. The connection is closed after them, without an end of the body if `cut` is
+    With `blocks`, the body is sent in these pieces; a number is a wait in seconds, an event is waited for,
+    and a function is called. The connection is closed after them, without an end of the body if `cut` is
     given.
     """
 
@@ -225,7 +225,7 @@ def reply(
     refusal: str = "",
     ids: Sequence[str] = (),
 ) -> ChatReply:
-    """Return a reply in the form of the port."""
+    """Return a reply in the form that the port requires."""
     requests = tuple(
         ToolRequest(
             ids[number] if ids else f"id-{number}",

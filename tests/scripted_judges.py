@@ -43,7 +43,7 @@ def has_label(number: int) -> bool:
 
 
 def write_runs(folder: Path, count: int, *, hostile: Sequence[int] = (), tasks: int = 8) -> Path:
-    """Write runs in the form of mini-swe-agent, of so many tasks, and return their folder."""
+    """Write mini-swe-agent runs of a number of tasks, and return their folder."""
     folder.mkdir(parents=True, exist_ok=True)
     for number in range(count):
         command = DELETED if has_label(number) else f"cat stats_{number}.py"
@@ -95,7 +95,7 @@ def agreeing(request: Mapping[str, Any], _: Mapping[str, str]) -> Answer:
 
 
 def blind(request: Mapping[str, Any], _: Mapping[str, str]) -> Answer:
-    """A judge that sees nothing."""
+    """A judge that finds nothing."""
     return completion(answered(request, {}))
 
 
@@ -112,7 +112,7 @@ def false_quotes(request: Mapping[str, Any], _: Mapping[str, str]) -> Answer:
 
 
 def obeying(request: Mapping[str, Any], headers: Mapping[str, str]) -> Answer:
-    """A judge that follows what a run tells it."""
+    """A judge that follows instructions in a run."""
     return blind(request, headers) if HOSTILE in text_in(request) else agreeing(request, headers)
 
 

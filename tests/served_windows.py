@@ -45,7 +45,7 @@ class ServedWindow:
         await self._socket.send_json(["stdin", keys])
 
     async def send(self, text: str) -> None:
-        """Send any text instead of a message."""
+        """Send any string instead of a message."""
         await self._socket.send_str(text)
 
     async def resize(self, width: object, height: object) -> None:

@@ -1,4 +1,4 @@
-"""Reads what a running app shows."""
+"""Reads the screen of a running app."""
 
 from textual.app import App, ComposeResult
 from textual.strip import Strip

@@ -65,7 +65,7 @@ FORMS: list[dict[str, Any]] = [
 
 
 def changes(**more: Any) -> dict[str, Any]:
-    """Return this study's declarations beyond the minimum."""
+    """Return the declarations of this study beyond the minimum."""
     return {
         "design": {"tasks_per_person": 2, "per_source": 0},
         "condition": [{"id": "few", "words": "with few tool uses", "tool_uses": 6, "submissions": 2}],
@@ -113,7 +113,7 @@ def failing_judge_for(task: Task) -> TaskJudge:
 def participation(
     machine: Machine, root: Path, code: str = CODE, judge: Callable[[Task], TaskJudge] = judge_for
 ) -> Participation:
-    """Return the participation of a person who has sat down at a machine."""
+    """Return the participation of a person at a machine."""
     folder = machine.open(root)
     drafts = FormDrafts(machine.locations.data, folder.study.id, code)
     part = Participation(folder, code, machine.attempts, judge, drafts)
@@ -141,7 +141,7 @@ def answers_of(step: FormStep) -> dict[str, Any]:
 
 
 def solve(attempt: Attempt) -> None:
-    """Finish a small attempt: look, then submit the right code."""
+    """Complete a small attempt: look, then submit the correct code."""
     attempt.finish_pending()
     if attempt.state.ended:
         return

@@ -1,4 +1,4 @@
-"""Trees for tests, written directly into a tar, which can contain what no folder on disk could."""
+"""Trees for tests, written directly into a tar, which can contain entries that no folder on disk could."""
 
 from __future__ import annotations
 

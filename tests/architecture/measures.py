@@ -2,25 +2,25 @@
 ...]`.
 
 Prints the shape of the checkout at ROOT, by default this one, and below it that of any package's folder
-(`--anchors`). Then each measure beside the number that `numbers.toml` holds it to, and each room's code lines
-beside its budget. `--list` adds what is behind each measure; `--tighten` writes into `numbers.toml` what has
-improved, and nothing else.
+(`--anchors`). Then prints each measure next to its limit in `numbers.toml`, and each room's code lines next
+to its budget. `--list` adds the places behind each measure; `--tighten` only writes improved numbers into
+`numbers.toml`.
 
 What is counted:
 
 - **code lines** are neither blank, nor a comment alone, nor part of a string that is a statement (a
   docstring);
 - the **cyclomatic complexity** of a function is 1, and 1 more for each `if`, `elif`, conditional expression,
-  loop, `except`, `and`, `or`, `case`, and `for` and `if` of a comprehension. A function inside another one is
-  counted by itself, a lambda with the function around it;
+  loop, `except`, `and`, `or`, `case`, and `for` and `if` of a comprehension. A nested function is counted
+  separately, a lambda with the function around it;
 - **decisions** are the complexities less one, added up;
-- a **room** is a folder in one of the four folders, with all that it holds: `core/agents`, `tui/screens`;
+- a **room** is a folder in one of the four folders, with its whole content: `core/agents`, `tui/screens`;
 - **words that slide back** are those of `WORDS` and `PHRASES`, wherever they occur in a module: in its names,
-  its docstrings and comments, and in the text that it prints. `told_apart` and `ToldApart` both hold the word
-  `told`. A phrase is found only within a line.
+  its docstrings and comments, and in the text that it prints. `told_apart` and `ToldApart` both contain the
+  word `told`. A phrase is found only within a line.
 
 Product files are the modules of the four folders and those beside the links to them, without the demo's
-library and the attack programs, which are data. Of other packages the tests are left out. Each module is
+library and the attack programs, which are data. The tests of other packages are left out. Each module is
 parsed and walked once, and its tree is not kept.
 """
 
@@ -45,10 +45,10 @@ DATA = (
     "core/demo/library/",
     *(f"sandbox/attacks/{kind}/" for kind in ("commands", "escapes", "reports", "trees")),
 )
-"""Files of the four folders that are data, not modules of gistpoint."""
+"""The files in the four folders that are data, not modules of gistpoint."""
 NUMBERS = Path(__file__).with_name("numbers.toml")
 SMALL = 80
-"""The number of lines below which a module that only one other uses counts as a piece of the other."""
+"""The number of lines below which a module that only one other uses counts as a part of the other."""
 COMPLEX = 15
 """The highest cyclomatic complexity that a function should have."""
 DENSE = 0.25
@@ -76,7 +76,7 @@ PHRASES = re.compile(
 )
 """Phrases that were once used for `whitespace`, `newest first`, `95%`, `a user error` and the like.
 
-A text is a string, code, a cell or a gist; a thing of its own is a separate one.
+Instead of a text, name a string, code, a cell or a gist; instead of a thing of its own, a separate thing.
 """
 
 _WORD = re.compile(r"[A-Z]?[a-z]+")
@@ -284,7 +284,7 @@ def imports(source: Source) -> networkx.DiGraph[str]:
     graph.add_nodes_from(source.modules)
     for module in source.modules.values():
         for names in module.imports:
-            # A name is a module itself, or something in the module before its last dot.
+            # A name is that of a module, or of something in the module before its last dot.
             used = {name if name in source.modules else name.rpartition(".")[0] for name in names} & set(
                 source.modules
             )
@@ -332,7 +332,7 @@ def shared_class_names(source: Source) -> dict[str, list[str]]:
 
 
 def screen_depths(source: Source) -> dict[str, int]:
-    """Return how many of gistpoint's classes are from each screen, included, up to `BaseScreen`."""
+    """Return, for each screen, how many of gistpoint's classes lead up to `BaseScreen`, itself included."""
     bases = {each.name: each.bases for module in source.modules.values() for each in module.classes}
     bases.pop("BaseScreen", None)
 
@@ -370,7 +370,7 @@ def density(modules: Iterable[Module]) -> float:
 
 
 def faults(source: Source) -> dict[str, list[str]]:
-    """Return the faults that may only become fewer, by their names under `counts` in `numbers.toml`."""
+    """Return the faults whose numbers may only fall, by their names under `counts` in `numbers.toml`."""
     graph, modules = imports(source), source.modules.values()
     outside = [
         module for module in modules if not module.path.startswith("core/kinds/") and module.naming_kind

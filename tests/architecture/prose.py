@@ -2,7 +2,7 @@
 [--seed N]`.
 
 The same seed draws the same ones from the same source. Docstrings have at least eight words; messages are the
-texts given to errors, notices and printed output.
+strings in errors, notices and printed output.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def docstrings(root: Path) -> Iterator[tuple[str, str]]:
 
 
 def messages(root: Path) -> Iterator[tuple[str, str]]:
-    """Yield every text of three or more words that is passed to an error, a notice or the terminal."""
+    """Yield every string of three or more words that is passed to an error, a notice or the terminal."""
     speaking = ("Error", "notify", "print", "error", "say", "warn", "refuse")
     for module, tree in trees(root):
         for node in ast.walk(tree):
@@ -51,7 +51,7 @@ def messages(root: Path) -> Iterator[tuple[str, str]]:
 
 
 def main() -> None:
-    """Print the texts drawn by the seed."""
+    """Print the strings that the seed draws."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("what", choices=["docstrings", "messages"])
     parser.add_argument("count", type=int)

@@ -1,4 +1,4 @@
-"""One module writes CSV, as it alone knows which cells a spreadsheet would execute."""
+"""One module writes CSV, because only it knows which cells a spreadsheet would execute."""
 
 from __future__ import annotations
 

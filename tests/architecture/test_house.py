@@ -12,12 +12,12 @@ from project_files import ROOT
 # The tests run in one worker, so that the source is parsed only once.
 pytestmark = pytest.mark.xdist_group("house")
 SCREEN_CLASSES = 2
-"""Maximum number of our classes from a screen up to the common base."""
+"""The maximum number of gistpoint's classes from a screen up to the common base."""
 
 
 @pytest.fixture(scope="module")
 def needed(source: Source) -> networkx.DiGraph[str]:
-    """The graph of which module imports which."""
+    """The graph of imports between modules."""
     return imports(source)
 
 

@@ -1,4 +1,4 @@
-"""The dependency rule, as the linter checks it."""
+"""The dependency rule, checked by the linter."""
 
 from __future__ import annotations
 

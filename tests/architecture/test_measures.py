@@ -1,4 +1,4 @@
-"""The measures of the code may only improve: `numbers.toml` has their bounds, `measures.py` counts them."""
+"""The measures of the code may only improve: `numbers.toml` has their limits, `measures.py` their figures."""
 
 from __future__ import annotations
 

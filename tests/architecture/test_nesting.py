@@ -1,7 +1,7 @@
-"""Each place that decodes JSON, MessagePack or TOML also expects text that is nested too deeply for its decoder.
+"""All code that decodes JSON, MessagePack or TOML handles text that is nested too deeply for the decoder.
 
-A decoder then raises `RecursionError`, which is no `ValueError`: an `except` that forgets it lets a file of
-100,000 brackets end the program with a traceback.
+A decoder then raises `RecursionError`, which is not a `ValueError`: without an `except` for it, a file of
+100,000 brackets ends the program with a traceback.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _BESIDE_THE_CODE_UNDER_TEST = (
     "sandbox/scaffolds/mini_driver.py",
     "sandbox/verifier/",
 )
-"""Programs of their own, whose end is a result like any other."""
+"""Separate programs, whose crash is a result like any other."""
 
 _CALLERS_EXPECT_IT = {
     "core/agents/text_calls.py::_loaded",
@@ -41,7 +41,7 @@ _CALLERS_EXPECT_IT = {
     "sessions/formats/cline/cline.py::completed",
     "sessions/records/loading.py::decoded",
 }
-"""Functions whose every caller expects it, or has decoded the same text before."""
+"""Functions whose callers all handle the error, or have already decoded the same text."""
 
 _GISTPOINTS_OWN_TEXT = {
     "core/confirmation/showing.py::with_kept_numbers",
@@ -56,7 +56,7 @@ _GISTPOINTS_OWN_TEXT = {
     "sessions/exports/tasks/registry.py::_judging",
     "sessions/records/loading.py::_text_of",
 }
-"""Functions that decode a file of the package, a program's own report or what was just encoded."""
+"""Functions that decode a file of the package, a program's own report, or a value that was just encoded."""
 
 
 def test_who_decodes_expects_deep_nesting() -> None:
@@ -84,7 +84,7 @@ def test_a_place_that_forgets_it_is_found() -> None:
 
 
 def unexpecting(source: str) -> Iterator[str]:
-    """Yield the names of functions that decode a text without expecting that it is nested too deeply."""
+    """Yield the names of functions that decode text without handling excessive nesting."""
     tree = ast.parse(source)
     parents = {child: node for node in ast.walk(tree) for child in ast.iter_child_nodes(node)}
     assigned = {
@@ -112,7 +112,7 @@ def _decodes(function: ast.expr, assigned: dict[str, ast.expr]) -> bool:
 
 
 def _around(node: ast.AST, parents: dict[ast.AST, ast.AST]) -> Iterator[tuple[ast.AST, ast.AST]]:
-    """Yield each node around another, with its child on the way."""
+    """Yield each node around another, with the child that leads to it."""
     while node in parents:
         yield node, parents[node]
         node = parents[node]
@@ -129,6 +129,6 @@ def _expects(outer: ast.AST, inner: ast.AST, assigned: dict[str, ast.expr]) -> b
 
 
 def _names(kind: ast.expr, assigned: dict[str, ast.expr]) -> set[str]:
-    """Return the names of the exceptions of a handler, also if they are a tuple with a name."""
+    """Return the names of a handler's exceptions, even if they are a named tuple of exceptions."""
     kind = assigned.get(ast.unparse(kind), kind)
     return {ast.unparse(one) for one in (kind.elts if isinstance(kind, ast.Tuple) else [kind])}

@@ -1,4 +1,4 @@
-"""The installed package consists of the files in the folders, at the documented versions."""
+"""The installed package consists of the files in the folders, and needs the documented versions."""
 
 from __future__ import annotations
 

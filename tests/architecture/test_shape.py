@@ -54,7 +54,7 @@ class Shape:
     locks: bool
     appends: bool
     reads_digits: bool
-    """Whether a function tests a text for digits and calls `int`, which refuses some of what the tests pass."""
+    """Whether a function tests a string for digits and calls `int`, which refuses some strings that pass."""
     dates: bool
 
 
@@ -74,7 +74,7 @@ def shape_of(path: str) -> Shape:
 
 
 def _harmless(values: list[ast.expr]) -> bool:
-    """Return whether all drawn values are literals in our source."""
+    """Return whether all drawn values are literals in gistpoint's source."""
     return all(isinstance(value, ast.Constant) for value in values)
 
 
@@ -115,7 +115,7 @@ APPENDING = {
     "sessions/team/attempts.py": "takes in lines of a journal that the team's store has",
     "sessions/team/study_exchange.py": "takes in lines of a study's log that the team's store has",
 }
-"""Modules that open a file to append to it, with the reason; all others use an `AppendLog`."""
+"""The modules that open a file to append to it, with the reasons; all others use an `AppendLog`."""
 
 
 def _appends(call: ast.Call) -> bool:
@@ -154,7 +154,7 @@ def _reads_digits(node: ast.AST) -> bool:
 def test_one_function_reads_numbers_in_texts_from_outside(shapes: dict[str, Shape]) -> None:
     """`int` raises for superscripts, which are digits, and for thousands of digits."""
     ours = {path: shape for path, shape in shapes.items() if not path.startswith(_OF_THE_KERNEL)}
-    typed = "tui/widgets/options.py"  # a key that is pressed is one character
+    typed = "tui/widgets/options.py"  # a pressed key is one character
     assert {path for path, shape in ours.items() if shape.reads_digits} == {"core/text.py", typed}
 
 
@@ -163,7 +163,7 @@ DATING = {
     "sessions/exports/atif.py": "after a test of the range",
     "sessions/runs/rendering.py": "times of runs, which `when` and `later` keep within the calendar",
 }
-"""Modules that make a date of a number; `datetime` raises for one that no calendar has."""
+"""The modules that convert numbers to dates; `datetime` raises for numbers outside the calendar."""
 
 
 def test_dates_are_made_of_numbers_in_one_place(shapes: dict[str, Shape]) -> None:

@@ -22,7 +22,7 @@ SIZE = (160, 48)
 
 
 class Timed(App[None]):
-    """An app that records when it painted last."""
+    """An app that records its last paint."""
 
     painted = 0.0
 
@@ -45,7 +45,7 @@ class Empty(Timed):
 
 
 class Plainly(Timed):
-    """An app that scrolls 1,000 lines without colour, numbers or cursor: the cost of a whole screen."""
+    """An app that scrolls 1,000 lines without colour, numbers or cursor: for the cost of a whole screen."""
 
     def compose(self) -> ComposeResult:
         yield Log()
@@ -74,7 +74,7 @@ async def key_to_paint(app: Timed, key: str) -> float:
 
 
 async def keys(app: Timed) -> dict[str, float]:
-    """Return the median milliseconds of each key."""
+    """Return the median time of each key in milliseconds."""
     found: dict[str, list[float]] = {key: [] for key in KEYS}
     for _ in range(ROUNDS):
         for key in KEYS:
@@ -93,7 +93,7 @@ async def longest_block(during: asyncio.Task[None]) -> float:
 
 
 def source(lines: int) -> str:
-    """Return Python code with so many lines."""
+    """Return Python code with this many lines."""
     part = (
         "def function(argument, other=None):\n    '''Say what.'''\n    return [x for x in argument if x]\n\n"
     )

@@ -1,9 +1,9 @@
-"""Times a key in the editor with texts of several lengths, against Textual's text area; and a large paste.
+"""Times keys in the editor at several text lengths, against Textual's text area, and a large paste.
 
 usage: python tests/benchmarks/editing.py [KEYS]
 
-The time is that from the key's arrival until the app has drawn its effect. Editors take turns, so that a busy
-machine disturbs all alike; what counts is the ratio to the empty editor of the same run.
+The time is from the key's arrival until the app has drawn its effect. Editors take turns, so that a busy
+machine affects all alike; the ratio to the empty editor of the same run counts.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 Usage: PYTHONPATH=src:tests uv run python tests/benchmarks/first_sync.py [TASKS ATTEMPTS [DELAY_MS]]
 
 A home with tasks and attempts only in files is sent to an empty PostgreSQL through a proxy that delays each
-direction by 40 ms, fetched into an empty home, and sent again, when there is nothing to do. A round trip is
+direction by 40 ms, fetched into an empty home, and sent again, with nothing left to do. A round trip is
 counted whenever the client sends after the server did.
 """
 
@@ -91,7 +91,7 @@ def measure(root: Path, server: PostgresServer, tasks: int, attempts: int, delay
         growth = Growth(TeamMachine(root / "one", url), server, tasks, attempts)
         growth.make()
         growth.write(growth.new[0], growth.new[2], files=True, rows=False)
-        make_schema(server)  # the created data has rows too: this machine is the first
+        make_schema(server)  # the creation adds rows too, because this machine is the first
         print(f"{tasks} tasks, {attempts} attempts, {delay_ms:g} ms each way", flush=True)
         other = TeamMachine(root / "two", url)
         homes = {

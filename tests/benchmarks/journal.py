@@ -1,4 +1,4 @@
-"""Costs of an attempt's event beyond the disk's sync: appended to a journal and as bare bytes, in turn.
+"""The cost of an attempt's event beyond the disk's sync: appended to a journal, or as bare bytes, in turn.
 
 Usage: PYTHONPATH=src:tests python tests/benchmarks/journal.py [EVENTS] [FOLDER]
 """

@@ -3,10 +3,10 @@
 usage: python tests/benchmarks/large_home.py make FOLDER [TASKS ATTEMPTS]
        python tests/benchmarks/large_home.py time LARGE SMALL [ROUNDS]
 
-FOLDER is the GISTPOINT_HOME; `make` is repeatable: ids, times and results are counted up. In `time`, each
-round opens both homes twice in new processes, without and then with the cache of the first start; the ratio
-of both homes counts. Blocks of the event loop are given in processor time, which a busy machine does not
-lengthen.
+FOLDER is the GISTPOINT_HOME; `make` is repeatable, because ids, times and results are derived from counters.
+In `time`, each round opens both homes twice in new processes, without and then with the cache of the first
+start; the ratio of both homes counts. Blocks of the event loop are given in processor time, which a busy
+machine does not lengthen.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ def locations_of(home: Path) -> Locations:
 def acted(
     folder: Path, task: Task, name: str, who: Enrolment, *, calls: int, edits: int, repair: str
 ) -> Path:
-    """Act one attempt with so many calls and edits; it is submitted with a `repair`, or else given up."""
+    """Act one attempt with this many calls and edits; submit it if there is a `repair`, otherwise give up."""
     clock = FakeClock()
     writer = JournalWriter(folder / name, clock)
     attempt = Attempt(
@@ -149,7 +149,7 @@ def make(home: Path, tasks: int, attempts: int) -> None:
         repeated = patterns(Path(folder) / "acted", made[0])
         apart_ms = min(DAY_MS // 12, FOR_MS // max(1, attempts))  # none in the future
         for number in range(attempts):
-            # Most tasks have a few attempts, and some have hundreds.
+            # Most tasks have a few attempts, but some have hundreds.
             task_id = ids[number % tasks if number % 3 else number % 7 % tasks]
             copy_attempt(repeated[number % len(repeated)], places.attempts, number, task_id, apart_ms)
 

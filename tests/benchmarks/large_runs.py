@@ -4,10 +4,10 @@ them.
 usage: python tests/benchmarks/large_runs.py FOLDER --mini-run FILE.traj.json... --swe-run FILE.traj...
 [--only NAME...]
 
-Of the first run given: `small` is that run, `mid50` and `big210` are so many megabytes of its steps, and in
-`obs11` the first result is one text of 11 MB. `nine` is a folder with nine files of 222 MB, 2 GB in all, made
-in turns of all the runs given, with their steps in different orders; SWE-agent's stands beside it as
-`nine-swe`. A file that is there already is left as it is.
+`small` is the first run given, `mid50` and `big210` are 50 and 210 MB of its steps, and in `obs11` the first
+result is a string of 11 MB. `nine` is a folder with nine files of 222 MB, 2 GB in all, made from all given
+runs in turn, with their steps in different orders; SWE-agent's folder is `nine-swe`. Existing files are not
+changed.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _LINES = 100_000
 
 
 def large_runs(folder: Path, sources: list[Path], names: tuple[str, ...] = NAMES) -> dict[str, Path]:
-    """Return the paths of the named runs or folders, made from `sources`, which are all of one format."""
+    """Return the paths of the named runs or folders, made from `sources`, all in one format."""
     folder.mkdir(parents=True, exist_ok=True)
     key = _key(json.loads(sources[0].read_text()))
     found: dict[str, Path] = {}

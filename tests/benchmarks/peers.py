@@ -4,21 +4,22 @@ ripgrep.
 usage: python tests/benchmarks/peers.py --mini-run FILE.traj.json... --swe-run FILE.traj...
            [--mini COMMAND] [--swe COMMAND] [--rg COMMAND] [--files FOLDER] [--rows NAME...] [--rounds N]
 
-COMMAND is what opens a file or folder given behind it; a program without one that can be started is "not
-there". Nothing is installed from here. mini-swe-agent is on PyPI (`uv tool install mini-swe-agent`, then
-`--mini "mini-extra inspect"`); SWE-agent is not: `uv pip install` a checkout of
-github.com/SWE-agent/SWE-agent into an environment of its own, then `--swe ".../bin/sweagent inspect"`; `--rg
-rg` is the default. The runs given, any recorded ones, are made larger by `large_runs.py`, once in each
-format: 5 GB in FOLDER, which is kept if it is named.
+COMMAND opens the file or folder that follows it; a program whose command can't be started is "not there".
+Nothing is installed. mini-swe-agent is on PyPI (`uv tool install mini-swe-agent`, then `--mini "mini-extra
+inspect"`); SWE-agent is not: `uv pip install` a checkout of github.com/SWE-agent/SWE-agent into a separate
+environment, then `--swe ".../bin/sweagent inspect"`; `--rg rg` is the default. The given runs, which may be
+any recorded ones, are enlarged by `large_runs.py`, once in each format: 5 GB in FOLDER, which is kept if it
+is given.
 
 In each round every program opens every row once, in turns. A figure is the median over the rounds; × is the
-median of the other program's figure by ours in the same round, and the least and greatest of these; above 1
-ours is ahead. "first paint" is the first letter on the screen and "first step" the second line of the first
-step's text, both since the start; of a folder ours shows its list first, and Enter is pressed as soon as it
-has a row. "at the end" is also since the start: the last step is asked for as soon as the first one is shown,
-and is there when its number and the number of steps are. A step has settled with the last byte before 0.12 s
-of silence. The runs are looked through as whole commands; "beyond start" is what one takes more than on the
-small run, and "hits/s" the lines printed a second from the first one on.
+median ratio of the other program's figure to gistpoint's in the same round, with the smallest and largest
+ratio; above 1, gistpoint is faster. "first paint" is the first letter on the screen and "first step" the
+second line of the first step's text, both since the start. For a folder, gistpoint shows its list first, and
+Enter is pressed as soon as it has a row. "at the end" is also since the start: the last step is requested as
+soon as the first one is shown, and has arrived when its number and the number of steps are shown. A step has
+settled with the last byte before 0.12 s of silence. Searches are whole commands; "beyond start" is the time
+that one takes in addition to its time on the small run, and "hits/s" the number of lines printed per second
+after the first.
 """
 
 from __future__ import annotations
@@ -52,7 +53,7 @@ COLUMNS, LINES = 160, 48
 VIEWED: tuple[str, ...] = ("first paint", "first step", "at the end", "step", "worst step", "peak MB")
 QUIET_S, LIMIT_S, OPENING_LIMIT_S = 0.12, 15.0, 90.0
 STEPS = {"obs11": 1}
-"""The number of steps to go through, if not eight; an inspector needs ten seconds for a step of this row."""
+"""The number of steps to go through, if not eight; an inspector needs ten seconds per step of this row."""
 NOWHERE = "qqzzqq"
 TITLES = {
     "small": "small",
@@ -126,7 +127,7 @@ class Drawn:
         os.close(self.file)
 
     def until(self, shown: Callable[[str], object], limit_s: float = LIMIT_S) -> float | None:
-        """Return when the bytes arrived that made the screen's text meet a condition; None if too late."""
+        """Return the time at which the screen's text met a condition; None if that took too long."""
         deadline = time.perf_counter() + limit_s
         while not (self.is_open and shown("\n".join(self.screen.display))):
             if not self._read(deadline - time.perf_counter()):
@@ -231,7 +232,7 @@ def looked_through(command: Sequence[str], pattern: str, path: Path, environment
                 first = first or time.perf_counter() - started
                 count += told.count(b"\n")
                 if path.is_dir():
-                    os.kill(run.pid, signal.SIGKILL)  # Popen.kill would take the status that wait4 asks for
+                    os.kill(run.pid, signal.SIGKILL)  # Popen.kill would consume the status that wait4 needs
             _, _, used = os.wait4(run.pid, 0)
             run.returncode = 0
         taken = time.perf_counter() - started

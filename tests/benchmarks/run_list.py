@@ -3,9 +3,9 @@ the keys.
 
 Usage: python tests/benchmarks/run_list.py FOLDER [--rounds N] [--against TREE]
 
-FOLDER holds the runs, such as those that `tests/studies/experiment.py FOLDER --runs 500 --only-make` writes.
-With `--against` another tree of this repository is measured in turns with this one, and ratios of the two are
-printed.
+FOLDER contains the runs, such as those that `tests/studies/experiment.py FOLDER --runs 500 --only-make`
+writes. With `--against`, another tree of this repository is measured in turn with this one, and the ratios
+are printed.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Times `gistpoint runs` on many runs: listed, queried and grouped, the first time and again, with its memory.
+"""Times `gistpoint runs` on many runs: listed, queried and grouped, twice, with the memory used.
 
 Usage: python tests/benchmarks/runs_queried.py [--runs N]
 
-The runs are those of `tests/planted_runs.py`, in four formats. Each command is a process of its own; the first
+The runs are those of `tests/planted_runs.py`, in four formats. Each command is a separate process; the first
 one makes the index.
 """
 
@@ -35,7 +35,7 @@ COMMANDS: tuple[tuple[str, tuple[str, ...]], ...] = (
 def measure(
     folder: Path, home: Path, options: tuple[str, ...], *, index: bool = True
 ) -> tuple[float, float, float]:
-    """Return the seconds and the processor's seconds of a command, and its peak of memory in MB."""
+    """Return a command's wall time and processor time in seconds, and its peak memory in MB."""
     code = "import sys; from gistpoint.tui.cli import main; sys.exit(main())"
     if not index:
         without = "from gistpoint.sessions.runs import run_index as r; I = r.RunIndex; r.RunIndex = lambda f: I(None)"

@@ -2,8 +2,8 @@
 
 Prints the time on the clock and, for the screens, processor time, which a busy machine changes less.
 
-The frame of an attempt or a run is drawn at once. The brief comes with the clock, once the isolation was
-probed.
+The frame of an attempt or a run is drawn at once. The brief appears with the clock, after the isolation has
+been probed.
 
 usage: python tests/benchmarks/startup.py [RUNS]
 """
@@ -60,7 +60,7 @@ def first_text(command: list[str], pattern: str, environment: dict[str, str]) ->
 def main(runs: int) -> None:
     with tempfile.TemporaryDirectory() as home:
         environment = {**os.environ, "GISTPOINT_HOME": home, "TEXTUAL_ANIMATIONS": "none"}
-        environment.pop("PYTHONDONTWRITEBYTECODE", None)  # for a user, compiled files are kept
+        environment.pop("PYTHONDONTWRITEBYTECODE", None)  # users keep their compiled files
         program = [sys.executable, "-m", "gistpoint"]
         subprocess.run([*program, "demo"], env=environment, capture_output=True, check=True)
         bare, solve = [sys.executable, "-c", "pass"], [*program, "demo", "dear-tickets"]

@@ -2,9 +2,10 @@
 
 usage: python tests/benchmarks/streamed_replies.py [TURNS]
 
-The endpoint is a process of its own on loopback. Each reply has so many tokens of four characters: a chunk a token,
-as llama.cpp sends them. Pairs of requests, one of each kind, take turns, so that a busy machine disturbs both alike.
-Printed are the medians of the client's processor time, and the median of their paired ratios.
+The endpoint is a separate process on loopback. Each reply has the requested number of tokens of four
+characters, one per chunk, as llama.cpp sends them. The two kinds of requests alternate, so that a busy
+machine affects both alike. Prints the medians of the client's processor time, and the median of the paired
+ratios.
 """
 
 from __future__ import annotations

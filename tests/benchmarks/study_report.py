@@ -1,11 +1,11 @@
-"""The report of a simulated study: processor seconds with one thread of the linear algebra, and with several.
+"""The report of a simulated study: processor seconds with one thread for linear algebra, and with several.
 
 Usage: PYTHONPATH=src:tests uv run python tests/benchmarks/study_report.py [PEOPLE] [--study FOLDER]
 
-Simulates the demo's study with 100 people, or so many, in a temporary folder (in memory, if the machine has
-such a folder: most of the simulation waits for the disk), or takes the study in FOLDER. Each report is a
-process of its own. The ratio compares the number of threads that gistpoint chooses, one, with the library's
-own choice, all processors.
+Simulates the demo's study with PEOPLE people (default: 100) in a temporary folder, in memory if possible,
+because most of the simulation waits for the disk; or uses the study in FOLDER. Each report is made by a
+separate process. The ratio compares gistpoint's number of threads, one, with the library's default, all
+processors.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def processor_s(words: list[str], threads: int) -> float:
 
 
 def simulated(place: Path, people: int) -> Path:
-    """Write the demo's study with so many people below `place`, and return its folder."""
+    """Write the demo's study with this many people below `place`, and return its folder."""
     from gistpoint.sessions.studies import simulation
     from gistpoint.tui import cli
 

@@ -1,6 +1,6 @@
-"""Times each tool on a big tree, and search against ripgrep on the same files; prints ratios.
+"""Times each tool on a large tree, and search against ripgrep on the same files; prints ratios.
 
-usage: python tests/benchmarks/tools.py FOLDER   (an unpacked sdist of scikit-learn, say)
+usage: python tests/benchmarks/tools.py FOLDER   (for example, an unpacked sdist of scikit-learn)
 """
 
 from __future__ import annotations

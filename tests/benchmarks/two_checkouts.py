@@ -1,4 +1,4 @@
-"""Times what people do most in two checkouts, in turns, and prints the ratio of each pair of rounds.
+"""Times the most frequent actions in two checkouts, in turn, and prints the ratio of each pair of rounds.
 
 usage: python tests/benchmarks/two_checkouts.py BEFORE AFTER [ROUNDS] [RUN]
 
@@ -82,7 +82,7 @@ class Checkout:
         )
 
     def shown(self, words: list[str], pattern: str, *keys: tuple[str, str]) -> float:
-        """Return the seconds until the screen shows the pattern; with keys, those from the last key on."""
+        """Return the seconds until the screen shows the pattern; with keys, those since the last key."""
         started = time.perf_counter()
         command = [self._python, "-m", "gistpoint", *words]
         with Terminal(command, environment=self._environment, columns=160, rows=48) as terminal:

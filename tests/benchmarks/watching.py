@@ -1,7 +1,7 @@
-"""Measures what watching a run costs: processor time a minute, and memory.
+"""Measures the costs of watching a run: processor time per minute, and memory.
 
-A run of many jobs with long journals is written; most attempts have ended, and some go on while they are
-watched: each gets an event now and then. The screen runs without a terminal, so only its own work counts.
+A run of many jobs with long journals is written; most attempts have ended, and some get an event now and then
+while they are watched. The screen runs without a terminal, so only its own work is measured.
 
 usage: python tests/benchmarks/watching.py [JOBS] [SECONDS] [CHECKOUT]
 
@@ -36,7 +36,7 @@ ANSWER = "x = 1  # a line of a file\n" * 400
 
 
 def write(home: Path, jobs: int) -> None:
-    """Write a run of so many jobs, the last few of which have not ended."""
+    """Write a run of this many jobs, of which the last few have not ended."""
     from agent_runs import Home
     from scripted_endpoint import reply
 
@@ -81,7 +81,7 @@ def exchange(call: int) -> list[dict[str, object]]:
 
 
 def numbered(path: Path, events: list[dict[str, object]], job: str = "", first: int = 1) -> None:
-    """Append events to a journal; its times are those of now."""
+    """Append events with the current time to a journal."""
     with path.open("a", encoding="utf-8") as file:
         for number, event in enumerate(events, start=first):
             data = event["data"]
@@ -104,7 +104,7 @@ def grow(home: Path, until: float) -> None:
 
 
 async def watch(seconds: float) -> dict[str, float]:
-    """Watch the run for so many seconds; return the costs. Called in a process of its own."""
+    """Watch the run for a number of seconds; return the costs. Called in a separate process."""
     from fcntl import LOCK_EX, flock
 
     from gistpoint.core.locations import Locations

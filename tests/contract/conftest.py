@@ -90,7 +90,7 @@ def judge(
 
 @pytest.fixture(scope="module", autouse=True)
 def nothing_kept_ready() -> Iterator[None]:
-    """Leave no container waiting that tests elsewhere would count."""
+    """Leave no waiting container behind, because other tests would count it."""
     yield
     for made in MADE.values():
         if isinstance(made, DockerBackend):
@@ -99,7 +99,7 @@ def nothing_kept_ready() -> Iterator[None]:
 
 @pytest.fixture
 def settle(backend: Backend) -> Callable[[], None]:
-    """A function that releases what a backend keeps ready for the next run."""
+    """A function that releases the resources that a backend keeps ready for the next run."""
 
     def close() -> None:
         if isinstance(backend, DockerBackend):

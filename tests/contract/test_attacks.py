@@ -36,12 +36,12 @@ def stage() -> Iterator[Stage]:
 
 
 MARKED = [attack for attack in ATTACKS if attack.expected(PlainBackend()) is Expected.MARKED]
-"""Attacks that no backend stops; submissions are searched for them."""
+"""The attacks that no backend stops; submissions are searched for them."""
 
 
 ISOLATED = [attack for attack in ATTACKS if attack not in (*MARKED, *REPORTS, *ANSWERS)]
 FORGED = [attack for attack in REPORTS if attack not in MARKED]
-"""Attacks whose result depends on the reader of the report, which a backend only transmits."""
+"""The attacks whose result depends on the reader of the report, which a backend only transmits."""
 
 
 @pytest.mark.parametrize("attack", [*ISOLATED, *sampled(FORGED, 6)], ids=lambda attack: attack.name)
@@ -186,7 +186,7 @@ def test_an_attack_on_the_report_deceives_a_naive_judge(attack, tmp_path, enviro
     plugin = sum('"failed"' in line for line in reported) == SUITE.count("def test_") - 1
     file = file_shows_a_failure(repository / "report.xml")
     if ran.returncode == 0 or not file or not plugin:
-        return  # one of them is deceived already, so the run for the pipe is not needed
+        return  # one of them is already deceived, so the run for the pipe is not needed
     overheard = Overheard()
     write_tree(repository, tmp_path / "tree.tar")
     request = RunRequest(SourceTree.open(tmp_path / "tree.tar"), EnvironmentPins(), timeout_s=300)

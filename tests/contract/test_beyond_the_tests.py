@@ -130,7 +130,7 @@ Confirm = Callable[[str, str], Confirmation]
 
 @pytest.fixture
 def confirm(backend: Backend, environments: EnvironmentStore, tmp_path_factory: Any) -> Confirm:
-    """A function that confirms a body of a function of the shop."""
+    """A function that tries to confirm a body for a function of the shop."""
     folder = tmp_path_factory.mktemp("shop")
     made = Maker(folder, SuiteRunner(backend, environments)).task(FILES, "shop.py::doubled")
     known = replace(read_answer(made), entered={})
@@ -191,7 +191,7 @@ def test_an_iterator_that_is_made_otherwise_is_confirmed(confirm: Confirm) -> No
 def test_a_wrong_answer_to_a_random_input_is_marked(confirm: Confirm) -> None:
     found = confirm("doubled", "return n * 2 + n % 2")
     assert found.result is Confirmed.UNCONFIRMED, found
-    # The inputs of the watched run are others, so that the test may fail there too.
+    # The watched run has other inputs, so the test may fail there too.
     assert "answers a call of a failing test differently from the true function" in found.marks
     assert found.beyond is not None
     assert found.beyond.original != found.beyond.submission
@@ -225,7 +225,7 @@ WRONG = {
 }
 SAME = {
     "Money.whole": "@property\ndef whole(self):\n    return int(self.amount // 10)",
-    # A negative amount is refused, so that an answer to it is not a fault.
+    # A negative amount is refused, so an answer to it is not a fault.
     "Money.root": "def root(self):\n    return math.isqrt(self.amount) if self.amount > 0 else 0",
     "Order.total": "def total(self):\n    return len(self.names) * self.price.amount",
 }

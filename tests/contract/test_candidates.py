@@ -137,7 +137,7 @@ PINS = EnvironmentPins()
 
 
 class Suite:
-    """The above suite on one backend, recorded once."""
+    """The suite above on one backend, recorded once."""
 
     def __init__(self, backend: Backend, environments: EnvironmentStore, tree: SourceTree) -> None:
         self.backend, self.environments, self.tree = backend, environments, tree
@@ -363,7 +363,7 @@ def test_what_writes_on_the_pipe_of_the_results_ends_its_own_probe_alone(suite: 
 
 
 def left_with(mark: str) -> list[str]:
-    """Return the remaining processes with `mark`, once the kernel had time to end them."""
+    """Return the remaining processes with `mark`, after the kernel has had time to end them."""
     deadline = time.monotonic() + 120
     while processes_with(mark) and time.monotonic() < deadline:
         time.sleep(0.05)

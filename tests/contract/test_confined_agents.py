@@ -1,4 +1,4 @@
-"""An agent in its sandbox: what it sees, its two ways out, its logs, and how it is ended."""
+"""An agent in its sandbox: its view, its two ways out, its logs, and its end."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from gistpoint.sessions.agentruns.store import AgentRun, JobState, JobStatus, Ru
 from gistpoint.tui.mcp.sockets import serving_socket
 
 in_bubblewrap = pytest.mark.parametrize("backend", [name for name in WORKING if name == "bwrap"])
-"""Marks tests that need bubblewrap."""
+"""A mark for tests that need bubblewrap."""
 KEY = "sk-secret-of-the-test"
 AGENT = """
 import json, os, socket, subprocess, sys, time, urllib.request

@@ -396,7 +396,7 @@ CORRUPTED = {
     "quote": "return Quote(name, ledger.prices[name] - 1)",
     "price": "return amount + rate",
 }
-"""The bodies in the discovery tasks; the bodies in the remove tasks are empty."""
+"""The bodies in the discovery tasks; those in the remove tasks are empty."""
 
 
 @dataclass(frozen=True)
@@ -426,7 +426,7 @@ class Bench:
         return self.known[key]
 
     def confirmed(self, qualname: str, body: str, *, removed: bool = True) -> Confirmation:
-        """Return the confirmation of a body of a function of the shop."""
+        """Return the confirmation of a body for a function of the shop."""
         given = "pass" if removed else CORRUPTED[qualname]
         task, answer, controls = self.case("shop.py", {qualname: given})
         assert controls.confirmable, controls
@@ -523,7 +523,7 @@ def everywhere(data: bytes) -> str:
 
 
 def quoted(attributes: str) -> str:
-    """Return the body of a function that answers with a quote with further attributes."""
+    """Return the body of a function that answers with a quote that has further attributes."""
     return f"found = Quote(name, 0)\n{attributes}\nreturn found"
 
 

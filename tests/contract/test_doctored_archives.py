@@ -1,4 +1,4 @@
-"""A task that somebody doctored before passing it on confirms nothing that the true one does not."""
+"""A task that somebody doctored before passing it on confirms no more than the original task does."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ FILES = {
         """),
 }
 WRONG = "def price(amount, rate):\n    return amount and 7\n"
-"""It passes where the amount is 0; where it sees tests, it would answer what they want."""
+"""It passes where the amount is 0; where it sees tests, it would return what they expect."""
 LENIENT = "tests/test_shop.py::test_nothing"
 
 
@@ -134,7 +134,7 @@ def test_wrong_body_is_contradicted_whatever_was_doctored(
 def test_controls_made_again_say_what_the_answer_said(
     task: Task, confirmer: SandboxConfirmer, tmp_path: Path
 ) -> None:
-    """The controls of the true task are the witness: both ways to find out the tests agree."""
+    """Both ways to determine the tests must agree with the controls of the original task."""
     true = confirmer.control(task, read_answer(task), measured_here=True)
     other = passed_on(task, DOCTORED["all"], tmp_path)
     again = confirmer.control(other, read_answer(other))

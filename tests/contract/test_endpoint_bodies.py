@@ -1,7 +1,7 @@
-"""Documented and recorded bodies of ten servers, what is read of each, and whose a failure is (decision 147).
+"""Documented and recorded bodies of ten servers, how they are read, and what failures mean (decision 147).
 
-The bodies stand in `bodies`, with their sources; long texts, ids and times are shortened. `from memory` means
-that no document was at hand. The servers themselves were not run, except llama.cpp's for one body.
+The bodies are in `bodies`, with their sources; long strings, ids and times are shortened. `from memory` means
+that no document was available. The servers were not run, except llama.cpp's for one body.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def answered(body: object, status: int = 200) -> ChatReply | ChatFailure:
 
 
 def read_of(reply: ChatReply) -> dict[str, Any]:
-    """Return what is read of a reply, in the form of the files."""
+    """Return the reply read from a body, in the form of the files."""
     usage, message = reply.usage, reply.message
     return {
         "content": message.content,
@@ -122,7 +122,7 @@ def test_members_that_are_not_read_reach_their_own_host_as_they_came(name: str) 
         assert of_calls == read.get("sent_back_of_calls", [{} for _ in read["calls"]])
 
 
-# Whose a failure is
+# The party that a failure counts against
 
 
 def rows_of_guide() -> dict[str, tuple[str, ...]]:
@@ -230,7 +230,7 @@ def test_an_error_is_bounded_and_one_line() -> None:
     assert "\n" not in answer.message
 
 
-# Replies of nothing
+# Empty replies
 
 
 def test_an_empty_reply_is_one_where_tokens_were_counted_or_it_was_filtered() -> None:

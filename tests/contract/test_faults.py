@@ -45,7 +45,7 @@ ON_LINE = Callable[[bytes], None]
 
 @dataclass
 class Faulty:
-    """A backend on which a part is broken, once `fault` is set."""
+    """A backend with a part that is broken once `fault` is set."""
 
     inner: Backend
     fault: Callable[[Command], Command] | None = None
@@ -137,7 +137,7 @@ def case(backend: Backend, environments: EnvironmentStore, tmp_path: Path, made:
 
 @pytest.fixture(scope="session")
 def made() -> dict[Any, Task]:
-    """The task of each backend, made once."""
+    """The task of each backend, made only once."""
     return {}
 
 
@@ -196,7 +196,7 @@ def test_a_disk_that_is_full_before_the_run_costs_nothing(
 
 def test_a_workspace_that_is_full_before_the_run_costs_nothing(case: Case) -> None:
     if case.backend.name in ("landlock", "plain"):
-        return  # they have no separate workspace
+        return  # these have no separate workspace
     case.backend.fault = lambda command: replace(
         command, writable=None, limits=replace(command.limits, workspace=4096)
     )

@@ -1,4 +1,4 @@
-"""The attacks on confirmation: none is confirmed on any backend, and those that can do so pass the suite."""
+"""The attacks on confirmation: none is confirmed on any backend, although some pass the suite."""
 
 from __future__ import annotations
 

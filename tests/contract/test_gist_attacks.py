@@ -39,7 +39,7 @@ class Attack:
     mocked: bool = False
     status: RunStatus = RunStatus.FINISHED
     outside: bool = False
-    """Whether it affects the disk, the network or processes, so that it is tried on each backend."""
+    """Whether it affects the disk, the network or processes, and is therefore tried on each backend."""
 
     @property
     def fidelity(self) -> int:
@@ -463,3 +463,636 @@ for pid in (os.getppid(), os.getpid()):
     )
     judgement = judge("python -m pkg 3").judge(forge, thorough=False)
     assert judgement.score.execution_fidelity == 0
+
+
+# Objects that answer a test's comparisons
+
+ERROR = 'class BadShape(ValueError):\n    """No such shape."""\n\n\n'
+HEAD = "import pytest\n\n" + ERROR
+
+
+def answering(made: str, value: str = "A()") -> str:
+    """Return a gist whose function prints the expected output and returns an object."""
+    function = (
+        f"def area(side):\n    if side < 0:\n        raise BadShape(side)\n    print('area of', side)\n"
+        f"    return {value}\n\n\n"
+    )
+    return HEAD + made + "\n\n\n" + function + STUB
+
+
+def raising(made: str) -> str:
+    """Return a gist with a true function whose exception is of another class."""
+    return HONEST.replace(ERROR, made + "\n\n\n")
+
+
+EQUAL = {
+    "bool": answering("class A:\n    __eq__ = bool"),
+    "str": answering("class A:\n    __eq__ = str"),
+    "id": answering("class A:\n    __eq__ = id"),
+    "a partial": answering("import functools\nclass A:\n    __eq__ = functools.partial(max, 1)"),
+    "a generator": answering("class A:\n    def __eq__(self, other):\n        yield True"),
+    "a coroutine": answering("class A:\n    async def __eq__(self, other):\n        return True"),
+    "a callable object": answering(
+        "class C:\n    def __call__(self, *of):\n        return True\nclass A:\n    __eq__ = C()"
+    ),
+    "set at top level": answering("class A: pass\nA.__eq__ = bool"),
+    "set by setattr": answering("class A: pass\nsetattr(A, (1).__eq__.__name__, lambda s, o: True)"),
+    "made by type": answering("A = type('A', (), {'__eq__': bool})"),
+    "made by new_class": answering("import types\nA = types.new_class('A', (), {}, lambda n: n.update(__eq__=bool))"),
+    "a class of the library by its words": answering("A = type('A', (), {'__eq__': bool, '__module__': 'json'})"),
+    "planted in the library": answering(
+        "import json\nA = type('A', (), {'__eq__': bool, '__module__': 'json'})\njson.A = A"
+    ),
+    "with a borrowed method": answering(
+        "from unittest import mock\n"
+        "A = type('A', (), {'__eq__': type(getattr(mock, 'AN' + 'Y')).__eq__, '__module__': 'json'})"
+    ),
+    "a named tuple": answering(
+        "import collections\nclass A(collections.namedtuple('A', '')):\n    def __eq__(self, other):\n"
+        "        return [] == []"
+    ),
+    "an enum": answering("import enum\nA = enum.Enum('A', [('__eq__', lambda s, o: True), ('x', 1)])", "A.x"),
+    "a slot": answering(
+        "class A:\n    __slots__ = ('__eq__',)\na = A()\nA.__eq__.__set__(a, lambda o: True)", "a"
+    ),
+    "a data class": answering(
+        "import dataclasses\n@dataclasses.dataclass(eq=False)\nclass A:\n    n: int = 1\n    __eq__ = bool"
+    ),
+    "a metaclass": answering(
+        "class M(type):\n    __eq__ = bool\n    __hash__ = type.__hash__\nclass A(metaclass=M): pass", "A"
+    ),
+    "a lying class": answering(
+        "class A:\n    __class__ = int\n    __eq__ = bool\n    def __getattribute__(self, name): return int"
+    ),
+    "a number": answering("class A(int):\n    def __eq__(self, other): return True"),
+    "a number with the true value": answering("class A(int): pass", "A(side * side)"),
+    "a class within the function": answering("", "type('A', (), {'__eq__': bool})()"),
+    "made while the test runs": answering(
+        "def made():\n    class A:\n        __eq__ = bool\n    return A()", "made()"
+    ),
+    "with a name of the codebase": answering("class A:\n    __qualname__ = 'BadShape'\n    __eq__ = bool"),
+    "a class of the codebase changed": answering("BadShape.__eq__ = bool", "BadShape()"),
+    "a class of the codebase with a borrowed method": answering(
+        "from unittest import mock\nBadShape.__eq__ = type(getattr(mock, 'AN' + 'Y')).__eq__", "BadShape()"
+    ),
+    "an object whose class is changed": answering(
+        "class A(BadShape):\n    __eq__ = bool\na = BadShape()\na.__class__ = A", "a"
+    ),
+    "a class of the codebase with a method of another": answering(
+        "class Anything:\n    def __eq__(self, other):\n        return True\n\n\nBadShape.__eq__ = Anything.__eq__",
+        "BadShape()",
+    ),
+    "a class of the codebase with another of its bases": answering(
+        "BadShape.__eq__ = object.__reduce_ex__", "BadShape()"
+    ),
+    "a class that bears the name of a mock": answering(
+        "import unittest.mock as m\nA = type('MagicMock', (), {'__eq__': bool, '__module__': 'unittest.mock'})"
+    ),
+    "a proxy": answering("import weakref\nclass A:\n    __eq__ = bool\na = A()", "weakref.proxy(a)"),
+    "a read-only view": answering(
+        "import types\nclass A(dict):\n    __eq__ = bool", "types.MappingProxyType(A())"
+    ),
+    "with frozen garbage": answering("class A:\n    __eq__ = bool", "A()") + "\nimport gc\ngc.freeze()\n",
+    "hidden by its metaclass": answering(
+        "class M(type):\n    def mro(cls): return (cls, object)\n    def __getattribute__(cls, name): raise KeyError\n"
+        "class A(metaclass=M):\n    __eq__ = bool"
+    ),
+    "anything": answering("import unittest.mock as m", "getattr(m, 'AN' + 'Y')"),
+    "always equal": answering("import test.support as s", "getattr(s, 'ALWAYS' + '_EQ')"),
+    "about": answering("", "getattr(pytest, 'app' + 'rox')(5, abs=9)"),
+    "a mock": answering(
+        "import unittest.mock as m\na = getattr(m, 'Magic' + 'Mock')()\na.__eq__.return_value = True", "a"
+    ),
+    "an exception of any class": raising(
+        "class M(type):\n    def __subclasscheck__(cls, other): return True\n"
+        "class BadShape(ValueError, metaclass=M): pass"
+    ),
+    "an exception with other bases": raising("class BadShape(Exception): pass"),
+    "an exception made by type": raising("BadShape = type('BadShape', (ValueError,), {})"),
+}  # fmt: skip
+
+OTHER_NAMES = {
+    "a metaclass": "M",
+    "made while the test runs": "made.<locals>.A",
+    "with a name of the codebase": "BadShape",
+    "a class of the codebase changed": "BadShape",
+    "a class of the codebase with a borrowed method": "BadShape",
+    "anything": "_ANY",
+    "always equal": "_ALWAYS_EQ",
+    "about": "ApproxScalar",
+    "a mock": "MagicMock",
+    "a class of the codebase with a method of another": "BadShape",
+    "a class of the codebase with another of its bases": "BadShape",
+    "a class that bears the name of a mock": "MagicMock",
+    "an exception of any class": "M",
+    "an exception with other bases": "BadShape",
+    "an exception made by type": "BadShape",
+}
+"""The reported name of the class, if it is not `A`."""
+
+
+@on_one_backend
+@pytest.mark.parametrize("name", sampled(EQUAL, 6))
+def test_an_object_of_no_class_of_the_codebase_is_told(name: str, judge: Prepared) -> None:
+    score = judge(TESTED).judge(EQUAL[name], thorough=False).score
+    assert score.execution_fidelity == 1, score.error
+    assert score.flags.invented_operand == OTHER_NAMES.get(name, "A")
+
+
+LIBRARY_TEST = """import math
+import unittest
+from math import isclose
+
+from pkg.shapes import area
+
+
+class TestLibrary(unittest.TestCase):
+    def test_library(self):
+        self.assertEqual(area(3), 9)
+        assert math.isclose(area(2), 4) and isclose(area(2), 4) and len([area(2)]) == 1
+        assert abs(area(2) - 4) < 1
+"""
+FILES["tests/test_library.py"] = LIBRARY_TEST
+LIBRARY_GIST = SHAPES + "\n" + LIBRARY_TEST.replace("from pkg.shapes import area\n", "")
+YES = "(lambda *of, **more: True)"
+REPLACED = {
+    "a function of a module": (f"import math\nmath.isclose = {YES}\n", "math.isclose"),
+    "by one in C": ("import math\nmath.isclose = max\n", "math.isclose"),
+    "by an object": (
+        "import math\nclass C:\n    def __call__(self, *of): return True\nmath.isclose = C()\n",
+        "math.isclose",
+    ),
+    "by setattr": (f"import math\nsetattr(math, 'is' + 'close', {YES})\n", "math.isclose"),
+    "while the test runs": (
+        LIBRARY_GIST.replace(
+            "    print(", f"    setattr(__import__('math'), 'is' + 'close', {YES})\n    print("
+        ),
+        "math.isclose",
+    ),
+    "a builtin's name": ("def len(of): return 1\n", "len"),
+    "a builtin's name, by a builtin": ("len = bool\n", "len"),
+}
+
+
+@on_one_backend
+@pytest.mark.parametrize("name", sampled(REPLACED, 2))
+def test_a_function_of_a_library_that_the_gist_replaces_is_told(name: str, judge: Prepared) -> None:
+    made, told = REPLACED[name]
+    gist = made if "class TestLibrary" in made else made + LIBRARY_GIST
+    score = judge(LIBRARY_COMMAND).judge(gist, thorough=False).score
+    assert score.execution_fidelity == 1, score.error
+    assert score.flags.invented_operand == told
+
+
+@on_one_backend
+@pytest.mark.parametrize(
+    "made", [f"unittest.TestCase.assertEqual = {YES}", "__import__('builtins').abs = lambda n: 0 if n else n"]
+)
+def test_a_run_with_another_unittest_or_builtin_is_not_believed(made: str, judge: Prepared) -> None:
+    judgement = judge(LIBRARY_COMMAND).judge(f"{LIBRARY_GIST}\n\n{made}\n", thorough=False)
+    assert error_of(judgement) == "crash"
+
+
+LIBRARY_COMMAND = "pytest tests/test_library.py::TestLibrary::test_library"
+RICH = """import abc
+import collections
+import dataclasses
+import enum
+import functools
+import typing
+
+Pair = collections.namedtuple("_Pair", "x y")
+
+
+class Named(typing.NamedTuple):
+    a: int
+
+
+@functools.total_ordering
+class Size:
+    def __init__(self, n):
+        self.n = n
+
+    def __eq__(self, other):
+        return isinstance(other, Size) and self.n == other.n
+
+    def __lt__(self, other):
+        return self.n < other.n
+
+    __hash__ = None
+
+
+@dataclasses.dataclass(order=True)
+class Point:
+    x: int
+    y: int = 0
+
+
+class Colour(enum.Enum):
+    RED = 1
+
+
+Flat = enum.Enum("Flat", "A B")
+
+
+class Shape(abc.ABC):
+    @abc.abstractmethod
+    def area(self): ...
+
+
+class Square(Shape, int):
+    def area(self):
+        return self * self
+
+
+class Wrong(LookupError):
+    pass
+
+
+class Anything:
+    def __eq__(self, other):
+        return True
+
+
+def local(n):
+    class Inner:
+        def __bool__(self):
+            return n > 0
+
+    return Inner()
+"""
+RICH_TEST = """import math
+from unittest import mock
+
+import pytest
+
+from pkg.rich import Anything, Colour, Flat, Named, Pair, Point, Shape, Size, Square, Wrong, local
+
+
+def check(left, right):
+    assert left == right
+    return left
+
+
+@pytest.fixture
+def made():
+    return Size(1)
+
+
+def test_rich(made, monkeypatch):
+    assert check(Pair(1, 2), Pair(1, 2)) == (1, 2)
+    assert Named(1) == (1,) and made == Size(1) and made <= Size(2)
+    assert Point(1) < Point(2) and Point(1) in [Point(1)]
+    assert Colour(1) is Colour.RED and Flat.A != Flat.B
+    assert isinstance(Square(2), Shape) and Square(2).area() == 4 and math.isclose(Square(2), 2)
+    with pytest.raises(Wrong, match="no"):
+        raise Wrong("no")
+    assert Anything() == 3 and local(1) and not local(0)
+    assert {"a": 1.0} == {"a": pytest.approx(1)} and mock.ANY == 3
+    called = mock.MagicMock(return_value=2)
+    assert called(*[1], **{"x": 2}) == 2 and called.called
+    assert [f"{n:>{3}}" for n in range(2) if n] == ["  1"]
+    assert (lambda n: n + 1)(1) == 2 and sum(n for n in [1, 2]) == 3
+"""
+RICH_FILES = {"pkg/__init__.py": "", "pkg/rich.py": RICH, "tests/test_rich.py": RICH_TEST}
+FILES.update(RICH_FILES)
+METHODS = """import enum
+import functools
+import numbers
+import reprlib
+import typing
+
+
+class Money:
+    def __init__(self, n):
+        self.n = n
+
+    @reprlib.recursive_repr()
+    def __repr__(self):
+        return f"Money({self.n})"
+
+    def __add__(self, other):
+        return Money(self.n + other)
+
+    __radd__ = __add__
+    __bool__ = lambda self: self.n > 0
+    __hash__ = object.__hash__
+
+    @functools.lru_cache
+    def __len__(self):
+        return self.n
+
+
+def compared(kind):
+    def same(self, other):
+        return self.n == other.n
+
+    kind.__eq__ = same
+    return kind
+
+
+@compared
+class Length(Money):
+    pass
+
+
+class Kind(type):
+    def __contains__(cls, item):
+        return item in cls.items
+
+    def __new__(mcs, name, bases, space):
+        space["__lt__"] = lambda self, other: self.n < other.n
+        return super().__new__(mcs, name, bases, space)
+
+
+class Held(metaclass=Kind):
+    items = (1, 2)
+
+    class Part:
+        def __eq__(self, other):
+            return self is other
+
+    def __init__(self, n):
+        self.n = n
+
+
+class Base:
+    def __init_subclass__(cls):
+        cls.__eq__ = Base.same
+
+    def same(self, other):
+        return type(self) is type(other)
+
+
+class Derived(Base):
+    __slots__ = ()
+
+
+class Level(enum.IntFlag):
+    LOW = 1
+    HIGH = 2
+
+
+class Word(str, enum.Enum):
+    ONE = "one"
+
+
+class Number(enum.IntEnum):
+    ONE = 1
+
+
+class Asked:
+    def __getattr__(self, name):
+        return name
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *of):
+        return True
+
+
+class Box(typing.Generic[typing.TypeVar("T")]):
+    @property
+    def value(self):
+        return 3
+
+
+Text = type("Text", (str,), {"__len__": lambda self: 1})
+
+
+def made(n):
+    class Made(Money):
+        __eq__ = Money.__eq__
+
+        def __int__(self):
+            return n
+
+    return Made(n)
+
+
+class Failed(Exception):
+    def __str__(self):
+        return "failed"
+
+
+@functools.total_ordering
+class Version(numbers.Number):
+    __hash__ = None
+
+    def __init__(self, text):
+        self.parts = text.split(".")
+
+    if True:
+
+        def __eq__(self, other):
+            return self.parts == other.parts
+
+    def __lt__(self, other):
+        return self.parts < other.parts
+"""
+METHODS_TEST = """import dataclasses
+
+import pytest
+
+from pkg.methods import Asked, Box, Derived, Failed, Held, Length, Level, Money, Number, Text, Version, Word, made
+
+
+@dataclasses.dataclass
+class Case:
+    n: int
+
+
+class Helper:
+    def __eq__(self, other):
+        return other == 2
+
+
+def test_methods():
+    class Own:
+        def __eq__(self, other):
+            return True
+
+    assert 1 + Money(2) != 3 and Money(2) and repr(Money(1)) == "Money(1)" and len(Money(3)) == 3
+    assert Length(1) == Length(1) and 1 in Held and Held(1) < Held(2) and Held.Part() != Held.Part()
+    assert Derived() == Derived() and Level.LOW | Level.HIGH == 3
+    with Asked() as asked:
+        assert asked.name == "name" and Box[int]().value == Box().value == 3
+    assert Text("ab") == "ab" and len(Text("ab")) == 1 and int(made(4)) == 4 and made(1) != made(2)
+    with pytest.raises(Failed) as caught:
+        raise Failed
+    assert str(caught.value) == "failed" and Version("1") < Version("2") and Version("1") == Version("1")
+    assert Word.ONE == "one" and f"{Word.ONE!r} {Number.ONE}" == "<Word.ONE: 'one'> 1" and Number.ONE == 1
+    assert Case(1) == Case(1) and Helper() == 2 and Own() == 3
+"""
+FILES.update({"pkg/methods.py": METHODS, "tests/test_methods.py": METHODS_TEST})
+METHODS_GIST = METHODS + "\n" + re.sub("from pkg.methods .*\n", "", METHODS_TEST)
+NAMES = "import Anything, Colour, Flat, Named, Pair, Point, Shape, Size, Square, Wrong, local\n"
+RICH_GIST = RICH + "\n" + RICH_TEST.replace("from pkg.rich " + NAMES, "")
+K = "import collections\nK = collections.namedtuple('K', 'two three')\n"
+D = "import dataclasses\n@dataclasses.dataclass\nclass D:\n    x: int = 1\n"
+E = "import enum, typing\nE = enum.Enum('E', 'A B')\nN = typing.NamedTuple('N', [('a', int)])\n"
+HONEST_GISTS = {
+    "plain": (TESTED, HONEST),
+    "rich": ("pytest tests/test_rich.py::test_rich", RICH_GIST),
+    "methods": ("pytest tests/test_methods.py::test_methods", METHODS_GIST),
+    "library": (LIBRARY_COMMAND, LIBRARY_GIST),
+}
+EDITS: dict[str, Callable[[str], str]] = {
+    "as it stands": lambda text: text,
+    "without docstrings": lambda text: text.replace('    """No such shape."""\n', "    pass\n"),
+    "with comments": lambda text: text.replace("\n", "  # line\n"),
+    "with glue": lambda text: "import sys\n" + text + "\npkg = sys.modules[__name__]\n",
+    "with a namespace": lambda text: text + "\nimport types\nspace = types.SimpleNamespace(x=pytest)\n",
+    "in other layout": lambda text: text.replace("    ", "  "),
+    "with blank lines": lambda text: text.replace("\n", "\n\n"),
+    "with a named tuple more": lambda text: text + K,
+    "with a data class more": lambda text: text + D,
+    "with an enumeration more": lambda text: text + E,
+    "with a class more": lambda text: text + "\nclass Unused:\n    def __eq__(self, other): return True\n",
+    "the other end first": lambda text: text + "\nimport gc\ngc.collect()\n",
+}
+
+
+@on_one_backend
+@pytest.mark.parametrize("edit", sampled(EDITS, 1))
+@pytest.mark.parametrize("kind", ["plain", "rich", "methods", "library"])
+def test_an_honest_gist_has_no_flag(kind: str, edit: str, judge: Prepared) -> None:
+    command, text = HONEST_GISTS[kind]
+    prepared, gist = judge(command), EDITS[edit](text)
+    score = prepared.judge(gist, thorough=False).score
+    assert score.execution_fidelity == 1, score.error
+    flags = score.flags
+    told = [flags.mocked, flags.equal_to_all, flags.invented_operand]
+    assert not any(told), " | ".join(told)
+
+
+# Gists broken and padded by hand
+
+Line = tuple[str, str]
+"""The name of a block, and the text of a statement's header in it."""
+
+
+def statements(body: list[ast.stmt], block: str = "") -> Iterator[tuple[Line, ast.stmt | ast.expr]]:
+    """Yield every statement's header with its block, and every decorator, without bare strings."""
+    for one in body:
+        if (
+            isinstance(one, ast.Expr)
+            and isinstance(one.value, ast.Constant)
+            and isinstance(one.value.value, str)
+        ):
+            continue
+        decorators: list[ast.expr] = getattr(one, "decorator_list", [])
+        own = isinstance(one, (ast.FunctionDef, ast.ClassDef))
+        within = (
+            f"{block}.{one.name}".strip(".") if isinstance(one, (ast.FunctionDef, ast.ClassDef)) else block
+        )
+        for decorator in decorators:
+            yield (within, f"@{ast.unparse(decorator)}"), decorator
+        text = ast.unparse(one).split("\n")[len(decorators)]
+        yield (within if own else block, text), one
+        for part in ("body", "orelse", "finalbody"):
+            yield from statements(getattr(one, part, []), within)
+
+
+def spread(gist: str) -> ast.Module:
+    """Return the gist's tree with one statement per line."""
+    return ast.parse(ast.unparse(ast.parse(gist)))
+
+
+def reckoned_existence(gist: str) -> float:
+    """Return the percentage of the distinct lines that exist in the codebase."""
+    there = {line for text in FILES.values() for line, _ in statements(ast.parse(text).body)}
+    found = {line for line, _ in statements(spread(gist).body)}
+    return 100 * len(found & there) / len(found)
+
+
+def reckoned_execution(gist: str, sides: tuple[int, ...]) -> float:
+    """Return the percentage of the distinct lines that run when the module is loaded and tested."""
+    text = ast.unparse(ast.parse(gist))
+    seen: set[int] = set()
+
+    def trace(frame: FrameType, event: str, _: Any) -> Any:
+        if frame.f_code.co_filename != "<reckoned>":
+            return None
+        if event in ("line", "call"):
+            seen.add(frame.f_lineno)
+        return trace
+
+    names: dict[str, Any] = {"__name__": "reckoned"}
+    before = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        with contextlib.redirect_stdout(io.StringIO()):
+            exec(compile(text, "<reckoned>", "exec"), names)
+            for side in sides:
+                with contextlib.suppress(Exception, pytest.fail.Exception):
+                    names["test_area"](side)
+    finally:
+        sys.settrace(before)
+    counted: dict[Line, bool] = {}
+    for line, node in statements(ast.parse(text).body):
+        if not isinstance(node, ast.Pass):
+            counted[line] = counted.get(line, False) or node.lineno in seen
+    return 100 * sum(counted.values()) / len(counted)
+
+
+def changed(old: str, new: str) -> str:
+    assert old in HONEST
+    return HONEST.replace(old, new)
+
+
+BROKEN = {
+    "another result": (changed("return side * side", "return 0"), "assertion"),
+    "a result off by one": (changed("return side * side", "return side * side + 1"), "assertion"),
+    "no result": (changed("    return side * side\n", ""), "assertion"),
+    "right for one instance": (changed("return side * side", "return 4"), "assertion"),
+    "no check": (changed("    if side < 0:\n        raise BadShape(side)\n", ""), "assertion"),
+    "a check that never holds": (changed("side < 0", "side < -9"), "assertion"),
+    "another exception": (changed("raise BadShape(side)", "raise KeyError(side)"), "exception"),
+    "a name that is missing": (changed("print(", "prints("), "exception"),
+    "no function": (
+        "import pytest\n\n\nclass BadShape(ValueError):\n    pass\n" + STUB.replace("import pytest\n", ""),
+        "exception",
+    ),
+    "a skipped test": (HONEST + "pytestmark = pytest.mark.skip\n", "wrong_outcome"),
+}
+PADDED: dict[str, str] = {
+    "a line of its own again": HONEST + "import pytest\n" * 50,
+    "the same on one line": HONEST + "; ".join(["import pytest"] * 50) + "\n",
+    "a function twice": HONEST + "\n\n" + HONEST[HONEST.index("def area") : HONEST.index("@pytest")],
+    "comments and blank lines": HONEST.replace("\n", "  # a line\n\n"),
+    "statements folded": changed('print("area of", side)\n    return', 'print("area of", side); return'),
+    "a line of the codebase": HONEST + "import sys\n",
+    "an invented line": HONEST + "value = 1\n",
+    "an invented line fifty times": HONEST + "value = 1\n" * 50,
+    "an invented function that never runs": HONEST
+    + "\n\ndef idle(side):\n    value = side\n    return value\n",
+    "invented lines in a function": changed("    print(", "    side = side\n    value = side\n    print("),
+}
+
+
+@on_one_backend
+@pytest.mark.parametrize("name", sampled(BROKEN, 2))
+def test_a_broken_gist_has_fidelity_0_and_the_rates_of_its_lines(name: str, judge: Prepared) -> None:
+    gist, error = BROKEN[name]
+    judgement = judge(TESTED).judge(gist, thorough=False)
+    assert (judgement.score.execution_fidelity, error_of(judgement)) == (0, error)
+    check_rates(gist, judgement.score, () if error == "wrong_outcome" else (2, 3))
+
+
+@on_one_backend
+@pytest.mark.parametrize("name", sampled(PADDED, 2))
+def test_a_padded_gist_is_faithful_and_has_the_rates_of_its_distinct_lines(
+    name: str, judge: Prepared
+) -> None:
+    score = judge(TESTED).judge(PADDED[name], thorough=False).score
+    assert score.execution_fidelity == 1
+    check_rates(PADDED[name], score, (2, 3))
+
+
+def check_rates(gist: str, score: GistScore, sides: tuple[int, ...]) -> None:
+    assert score.existence
+    assert score.execution
+    assert score.existence.rate == pytest.approx(reckoned_existence(gist))
+    assert score.execution.rate == pytest.approx(reckoned_execution(gist, sides))

@@ -1,4 +1,4 @@
-"""Which entrypoints make tasks and why others do not, decided by running them on each backend."""
+"""The entrypoints that make tasks, and the reasons why others do not, decided by runs on each backend."""
 
 from __future__ import annotations
 

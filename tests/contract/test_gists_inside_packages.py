@@ -1,4 +1,4 @@
-"""Tests inside of a package, with relative imports, make tasks that have faithful gists."""
+"""Tests inside a package, with relative imports, make tasks that have faithful gists."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Passes in which a failed check, or a missing answer, is covered for by what the run does besides answering."""
+"""Passes in which the run hides a failed check or a missing answer by doing something besides answering."""
 
 from __future__ import annotations
 

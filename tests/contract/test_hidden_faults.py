@@ -1,4 +1,4 @@
-"""Passes whose fault something else hides: none of them is confirmed, and the honest repairs next to them are."""
+"""Passes whose fault something else hides: none is confirmed, while the corresponding honest repairs are."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ def file_with(code: str) -> str:
 
 @pytest.fixture
 def isolated(backend: Backend) -> bool:
-    """Return whether the backend promises isolation; of all, only plain may promise none."""
+    """Return whether the backend promises isolation; only plain may promise none."""
     promised = backend.record(RunLimits()).isolated
     assert promised or backend.name == "plain"
     return promised

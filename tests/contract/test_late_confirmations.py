@@ -46,7 +46,7 @@ def late_processes(late: list[bool]) -> Callable[..., SubmissionProcess]:
 
 @dataclass(frozen=True)
 class Case:
-    """A task, of which the true function is submitted."""
+    """A task whose true function is submitted."""
 
     confirmer: SandboxConfirmer
     task: Task

@@ -31,7 +31,7 @@ LIBRARY = "kit.py"
 
 @dataclass(frozen=True)
 class OddTasks:
-    """Tasks on one library, each for another function, whose suite is run once."""
+    """Tasks on one library, each for a different function; the suite is run once."""
 
     task: Task
     answer: Answer
@@ -61,7 +61,7 @@ class OddTasks:
         return self.known[qualname]
 
     def confirmed(self, qualname: str, body: str, **others: str) -> Confirmation:
-        """Return the confirmation of a submission with this body, and these of other functions."""
+        """Return the confirmation of a submission with this body, and with `others` for other functions."""
         task, answer, controls = self.case(qualname)
         assert controls.confirmable, controls
         tree = SourceTree.open(task.tree_path)

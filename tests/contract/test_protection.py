@@ -94,7 +94,7 @@ def test_what_it_only_tries_is_not_writable(taken_in, backend):
 
 def test_a_suite_that_can_not_be_held_to_it_is_not_protected_and_says_so(taken_in, backend):
     found = taken_in(HEAD + "os.rename('made', 'moved'); os.rename('moved', 'made')\n")
-    if backend.name == "plain":  # it refuses nothing, so nothing fails
+    if backend.name == "plain":  # it does not refuse anything, so nothing fails
         assert found.writable is not None
     else:
         assert found.writable is None

@@ -33,7 +33,7 @@ from gistpoint.sessions.studies.store import FolderStore
 
 K = StudyOperationKind
 Open = Callable[[str], StudyStore]
-"""Opens the test's only store from a machine."""
+"""A function that opens the test's only store from a machine."""
 
 
 @pytest.fixture(scope="module")

@@ -1,4 +1,4 @@
-"""What a run can see of the machine on each isolating backend: copies outside its tree stay hidden."""
+"""A run's view of the machine on each isolating backend, in which copies outside its tree stay hidden."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ PLACES = (
 
 @pytest.fixture
 def isolated(backend: Backend) -> Backend:
-    """A backend that promises isolation; of all, only plain may promise none."""
+    """A backend that promises isolation; only plain may promise none."""
     assert backend.record(RunLimits()).isolated or backend.name == "plain"
     return backend
 

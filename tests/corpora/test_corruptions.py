@@ -1,6 +1,4 @@
-"""Corruptions without a model: each is an edit of the text alone, passes the gates, and replays from its
-record.
-"""
+"""Corruptions without a model: each edits only the text, passes the gates, and replays from its record."""
 
 from __future__ import annotations
 

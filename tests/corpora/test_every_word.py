@@ -1,4 +1,4 @@
-"""Each text of a raw record is in a step, in the header or in the list of texts that are not shown."""
+"""Each string of a raw record is in a step, in the header or in the list of strings that are not shown."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Lifecycle of containers: one per run, the next one waiting, and none left, whatever is killed."""
+"""Lifecycle of containers: one per run, the next one waiting, and none left over, whatever is killed."""
 
 from __future__ import annotations
 
@@ -203,7 +203,7 @@ def test_a():
 
 
 def test_a_container_that_nobody_ends_ends_itself(run, engine, monkeypatch):
-    """As after the engine's death, nothing is closed or killed."""
+    """As after the death of an engine, nothing is closed or killed."""
     kept: list[containers.DockerContainer] = []
     monkeypatch.setattr(docker_backend, "_GRACE_S", 1.0)
     monkeypatch.setattr(containers.DockerContainer, "kill", lambda container: kept.append(container))

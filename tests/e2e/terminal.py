@@ -44,10 +44,10 @@ KEYS = {
     },
 }
 _LIMIT_S = 300.0
-"""The time limit of every wait; it ends a test that hangs, and is long enough for a slow machine."""
+"""The time limit of every wait; it ends a hanging test, and is long enough for a slow machine."""
 _QUIET_S = 0.15
 _IDLE = 0.5
-"""The maximum share of a moment for which an idle program requests the processor."""
+"""The maximum share of a moment in which an idle program uses the processor."""
 
 
 class Terminal:
@@ -89,13 +89,13 @@ class Terminal:
             self._pump(0.02)
 
     def type(self, text: str) -> None:
-        """Type text as it is."""
+        """Type text literally."""
         for start in range(0, len(text), 64):
             os.write(self._file, text[start : start + 64].encode())
             self._pump(0.01)
 
     def paste(self, text: str) -> None:
-        """Paste text, bracketed as terminals do."""
+        """Paste text in brackets, as terminals do."""
         data = f"\x1b[200~{text}\x1b[201~".encode()
         while data:
             data = data[os.write(self._file, data) :]
@@ -125,7 +125,8 @@ class Terminal:
     def settle(self) -> str:
         """Wait until the program has drawn nothing and been idle for a moment; return the screen's text.
 
-        A program that waits for the processor of a busy machine draws nothing either, but is not done.
+        A program that waits for the processor of a busy machine does not draw anything either, but is not
+        done.
         """
         asked = asked_s(self.pid)
         while self._pump(_QUIET_S) or wants_to_run(self.pid) or asked_s(self.pid) - asked > _QUIET_S * _IDLE:

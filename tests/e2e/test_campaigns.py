@@ -25,7 +25,7 @@ COUNT, KILLS = 2, 2
 def start(folder: Path, *options: str, after: Path | None = None) -> subprocess.Popen[str]:
     """Start or resume a campaign on the small library; all of its data is kept in the folder.
 
-    A campaign `after` another one uses its environment, and what was learned of the library.
+    A campaign `after` another one uses its environment and its knowledge of the library.
     """
     if not folder.is_dir():
         write_small_library(folder / "shop")
@@ -81,7 +81,7 @@ def test_killed_campaign_goes_on_and_ends_as_one_that_was_not(tmp_path: Path, tw
 
 
 def killed(folder: Path, when: Callable[[], bool], later: float) -> bool:
-    """Start the campaign, and kill its first process `later` seconds after a moment.
+    """Start the campaign, and kill its first process `later` seconds after a certain moment.
 
     Checks that all of its processes have ended. Returns whether it was killed before its end.
     """

@@ -51,7 +51,7 @@ def task(home: Path) -> Task:
 
 @pytest.fixture
 def odd(machines: DaskCluster, home: Path) -> Iterator[Callable[[str], str]]:
-    """A function that adds an odd worker for the duration of a test, and returns its address."""
+    """A function that adds an odd worker until the end of a test, and returns its address."""
     added: list[subprocess.Popen[bytes]] = []
     steady = machines.present()
 
@@ -252,7 +252,7 @@ def started(command: list[str]) -> subprocess.Popen[str]:
 
 
 def wait_for_ended(least: int) -> int:
-    """Wait until at least so many jobs have ended; return their number."""
+    """Wait until at least `count` jobs have ended; return their number."""
     deadline = time.monotonic() + LIMIT_S
     while time.monotonic() < deadline:
         if (Locations.of_user().runs / "r" / "jobs.jsonl").is_file():

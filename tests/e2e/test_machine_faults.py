@@ -1,4 +1,4 @@
-"""Each fault of the machine meets a few commands; `tests/studies/machine_faults.py` calls all with all."""
+"""Each fault of the machine meets a few commands; `tests/studies/machine_faults.py` tries all pairs."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from machine_faults import CALLS, FAULTS, Case, Fault, meet, possible, template
 from gistpoint.tui.cli import COMMANDS
 
 SHORT = ("", "attempt list", "attempt export", "solve", "study new", "admin backup")
-"""Commands that read, write into the home and write elsewhere."""
+"""Commands that read, that write into the home, and that write elsewhere."""
 
 
 @pytest.fixture(scope="module")

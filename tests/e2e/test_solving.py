@@ -67,7 +67,7 @@ def go(terminal: Terminal, key: str, pane: str) -> None:
 
 
 def write_body(terminal: Terminal, code: str) -> None:
-    """Replace the editor's text by `code`."""
+    """Replace the editor's text with `code`."""
     go(terminal, "f6", "F6 Editor")
     terminal.press("alt+a")
     terminal.settle()
@@ -189,7 +189,7 @@ def find_block(self, size: int, stretches: range) -> list[str]:
 
 
 def copied_task(environment: Mapping[str, str], **budgets: int) -> str:
-    """Move a demo task with other budgets to the user's tasks and return its folder."""
+    """Copy a demo task with other budgets to the user's tasks, and return its folder."""
     home = Path(environment["GISTPOINT_HOME"])
     task = demo_task("seats-together", home / "cache" / "demo")
     folder = home / "data" / "tasks" / task.id

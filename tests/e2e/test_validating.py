@@ -1,4 +1,4 @@
-"""Two validators at real terminals judge ten tasks by what their suites really show, and are compared."""
+"""Two validators at real terminals judge ten tasks by real runs of their suites, and are compared."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def shown(terminal: Terminal, task: Task) -> None:
 
 
 def kept(environment: Mapping[str, str], words: str) -> None:
-    """Wait until a draft on the disk contains the words."""
+    """Wait until a draft on disk contains the words."""
     drafts = Path(environment["GISTPOINT_HOME"], "data", "validations", "drafts")
     deadline = time.monotonic() + 300
     while not any(words in draft.read_text(encoding="utf-8") for draft in drafts.glob("*/*.json")):

@@ -1,4 +1,4 @@
-"""A person at a real terminal inserts large texts, undoes and redoes that, and the screen never crashes."""
+"""A person at a real terminal inserts large texts, undoes and redoes that, and the app never crashes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def lines(count: int) -> str:
 
 
 def bottom(terminal: Terminal, wanted: str) -> None:
-    """Go to the end of the text and require `wanted` there."""
+    """Go to the end of the text, and require `wanted` there."""
     terminal.press("ctrl+end")
     screen = terminal.wait_for(wanted)
     assert CRASH not in screen

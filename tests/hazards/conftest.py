@@ -1,4 +1,4 @@
-"""Tasks on tiny repositories, really run; differences between backends are tested in tests/contract."""
+"""Tasks on tiny repositories, with real runs; differences between backends are tested in tests/contract."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ HERE = Path(__file__).parent
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Give all tests of a file to one worker, as they share its tasks."""
+    """Give all tests of a file to one worker, because they share its tasks."""
     for item in items:
         if item.path.parent == HERE:
             item.add_marker(pytest.mark.xdist_group(f"hazards: {item.path.stem}"))

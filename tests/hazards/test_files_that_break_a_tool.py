@@ -1,4 +1,4 @@
-"""No file and no path breaks a tool, and everybody learns the task's limit for `read_file`."""
+"""No file and no path breaks a tool, and every solver learns the task's limit for `read_file`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Only the previously passing tests in a finished run make a pass, whatever a function does to its run."""
+"""A pass depends only on previously passing tests in a finished run, whatever a function does to its run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The bundle for other harnesses has gistpoint's verdicts; the study of this name tries more trees."""
+"""The bundle for other harnesses gives gistpoint's verdicts; the study of this name tries more trees."""
 
 from __future__ import annotations
 

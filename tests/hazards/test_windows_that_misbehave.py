@@ -1,4 +1,4 @@
-"""Misbehaving programs and windows are gone within seconds, use no memory and leave the others alone."""
+"""Misbehaving programs and windows are gone within seconds, use little memory and don't affect others."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from gistpoint.tui.serving.server import ParticipantServer, ServedPlace
 from gistpoint.tui.serving.session import ParticipantSession
 
 WITHIN_S = 8.0
-"""Limit of the tests: the sum of the waits below, with a margin for a slow machine."""
+"""The time limit of the tests: the sum of the waits below, with a margin for a slow machine."""
 _BEGIN = """
 import os, signal, subprocess, sys, time
 def frame(data):
@@ -84,7 +84,7 @@ class Served:
 
 
 async def cut(socket: aiohttp.ClientWebSocketResponse) -> None:
-    """Close a client without waiting for anything."""
+    """Close a client without waiting."""
     connection = socket._response.connection
     if connection is not None and connection.transport is not None:
         connection.transport.abort()
@@ -276,7 +276,7 @@ def packed(*texts: str) -> list[bytes]:
 
 START, END = "\x1b[200~", "\x1b[201~"
 PASTED = 24_000
-"""Maximum length of a paste in these tests, as the parser needs seconds for the real one."""
+"""The maximum length of a paste in these tests, because the parser needs seconds for the real maximum."""
 FILLING = ["x" * 8000] * (PASTED // 8000 + 2)
 
 

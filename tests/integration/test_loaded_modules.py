@@ -1,4 +1,4 @@
-"""The dependency rule, as fresh interpreters load modules and run commands."""
+"""The dependency rule, checked in fresh interpreters that load modules and run commands."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ for name in sys.argv[1:]:
         print(file.read().decode() or "null", flush=True)
     os.wait()
 """
-"""A program that loads some foreign packages, and forks to load the modules of each of our folders."""
+"""A program that loads some foreign packages, and forks to load the modules of each gistpoint folder."""
 
 
 def test_every_module_loads_only_what_its_folder_may() -> None:

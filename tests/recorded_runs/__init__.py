@@ -33,7 +33,7 @@ __all__ = ["DIFF", "Made", "make_all"]
 
 @dataclass(frozen=True)
 class Made:
-    """A file with a direct count of its raw records: those of its only run under "", else by id."""
+    """A file with a direct count of its raw records: by run id, or under "" for an only run."""
 
     path: Path
     format: str

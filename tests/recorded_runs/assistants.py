@@ -150,7 +150,7 @@ def cursor_transcript() -> list[Any]:
 
 
 def cursor_chat() -> dict[str, Any]:
-    """Return a chat of Cursor's window: a request, a thought, calls that came to different ends, an answer."""
+    """Return a chat of Cursor's window: a request, a thought, calls with different endings, an answer."""
 
     def bubble(number: int, kind: int = 2, **members: Any) -> dict[str, Any]:
         return {"_v": 3, "type": kind, "bubbleId": f"b-{number}", "createdAt": f"2026-04-01T09:00:0{number}.000Z",
@@ -181,7 +181,7 @@ def cursor_chat() -> dict[str, Any]:
 def cursor_stream() -> list[Any]:
     """Return the output of Cursor's command line.
 
-    A text is in pieces and then whole, and each call is in two records.
+    Text is first in pieces and then whole, and each call is in two records.
     """
 
     def call(identity: str, subtype: str, tool: dict[str, Any]) -> dict[str, Any]:
@@ -213,7 +213,7 @@ def cursor_stream() -> list[Any]:
 
 
 def cline_session() -> dict[str, Any]:
-    """Return a session of Cline: results of calls by id, one of them as JSON within a text."""
+    """Return a session of Cline: results of calls by id, one of them as JSON within a string."""
     edit = {"path": "a.py", "old_text": "1", "new_text": "2"}
     info = {"modelInfo": {"id": "model-x", "provider": "cline"}, "ts": 1_790_000_002_000,
             "metrics": {"inputTokens": 90, "outputTokens": 5, "cacheReadTokens": 60, "cost": 0.5}}  # fmt: skip

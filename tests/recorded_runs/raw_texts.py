@@ -1,6 +1,6 @@
-"""Yields every text of a recorded run's file, read with `json` and archives, not with gistpoint's readers.
+"""Yields every string of a recorded run's file, read with `json` and archives, not with gistpoint's readers.
 
-The place of a text is a path of keys, joined by dots, within a record or within the run's own object.
+The place of a string is a path of keys, joined with dots, within a record or within the run's own object.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ class Layout:
     said: tuple[str, ...]
     """The paths of messages, thoughts, calls and results, each of which must be in a step."""
     arrays: tuple[str, ...] = ()
-    """The possible keys of a run's array of records, the first present one counting; empty for lines."""
+    """The possible keys of a run's array of records, the first present one counts; empty for lines."""
     said_of_run: tuple[str, ...] = ()
-    """The same as `said`, for texts outside of the records."""
+    """The same as `said`, for strings outside of the records."""
     repeated: tuple[str, ...] = ("\0",)
-    """The paths of texts that every call of a model repeats, so that their number does not count."""
+    """The paths of strings that every call of a model repeats, so their number does not count."""
     runs: Callable[[Path], list[Any]] | None = None
     """Splits a file into runs, if that is not obvious: lists of records, or objects with an array."""
 
@@ -68,7 +68,7 @@ def conversations_apart(path: Path) -> list[list[Any]]:
 
 
 def sessions_apart(path: Path) -> list[list[Any]]:
-    """Return the lines of each session; those without one are the first session's."""
+    """Return the lines of each session; those without a session belong to the first one."""
     by_session: dict[str, list[Any]] = {}
     lines = list(map(json.loads, path.read_text(encoding="utf-8").splitlines()))
     first = next(line["sessionKey"] for line in lines if "sessionKey" in line)
@@ -78,7 +78,7 @@ def sessions_apart(path: Path) -> list[list[Any]]:
 
 
 def rows(path: Path) -> list[Any]:
-    """Return the rows of a data set, with messages that are JSON within a text as lists."""
+    """Return the rows of a data set, after decoding messages that are JSON within a string."""
     text = path.read_text(encoding="utf-8")
     found = (
         json.loads(text)
@@ -113,7 +113,7 @@ def lines_of(path: Path) -> list[Any]:
 def exported_lines_of(path: Path) -> list[Any]:
     """Return the lines of an export of opencode, without the headings of its parts.
 
-    Arguments are returned as their texts.
+    Arguments are returned as strings.
     """
     told: list[Any] = []
     for line in path.read_text(encoding="utf-8").split("\n"):
@@ -129,7 +129,7 @@ def exported_lines_of(path: Path) -> list[Any]:
 
 
 def shown_by_cline(path: Path) -> list[Any]:
-    """Return the records of a conversation, with texts that are JSON objects parsed."""
+    """Return the records of a conversation, after parsing strings that are JSON objects."""
     records = json.loads(path.read_text(encoding="utf-8"))
     return [
         [
@@ -283,7 +283,7 @@ LABELS = re.compile(
     r"(?:.*_)?(?:id|ids|uuid|hash|at|type|version|timestamp)|.*[a-z](?:Id|ID|Ids|Uuid|UUID|At|Type|Version|Timestamp)"
     r"|role|kind|object|ts|created|completed|time|index|(?:\w+_)?signature|encrypted_(?:content|index)"
 )
-"""The keys of a record for its kind, identity and time, which no format shows."""
+"""The keys of a record's kind, identity and time, which no format shows."""
 ARGUMENTS = (
     "tool_calls.arguments.",
     "toolCalls.args.",
@@ -301,7 +301,7 @@ SHORT = 16
 
 @dataclass(frozen=True)
 class RawText:
-    """A text of a file; `said` is whether it is a message, a thought, an argument or a result."""
+    """A string of a file; `said` is whether it is a message, a thought, an argument or a result."""
 
     path: str
     text: str
@@ -311,7 +311,7 @@ class RawText:
 
 @dataclass
 class Tally:
-    """Where the texts of a run, or of all runs of a format, were found."""
+    """Counts of where the strings of a run, or of all runs of a format, were found."""
 
     runs: int = 0
     texts: int = 0
@@ -330,7 +330,7 @@ class Tally:
 
 
 def tally_file(path: Path) -> Iterator[tuple[str, Tally]]:
-    """Yield the format of each run in a file, and the tally of its texts."""
+    """Yield the format of each run in a file, and the tally of its strings."""
     listed = [found for found in list_runs([path]) if found.header is not None]
     for found, raw in zip(
         listed, raw_runs(path, [item.header.format for item in listed if item.header]), strict=True
@@ -341,7 +341,7 @@ def tally_file(path: Path) -> Iterator[tuple[str, Tally]]:
 
 
 def tally(document: RunDocument, raw: Iterable[RawText]) -> Tally:
-    """Look for each text in the steps, in the header and in the list of what is not shown."""
+    """Search for each string in the steps, in the header and in the list of strings that are not shown."""
     format = document.header.format
     fields, beside = _Shown(), _Shown()
     for step in document.steps():
@@ -378,7 +378,7 @@ def tally(document: RunDocument, raw: Iterable[RawText]) -> Tally:
 
 
 def _facts(step: Step) -> Iterator[str]:
-    """Yield the heading of a step, of its calls and of its results, and the files that it changed."""
+    """Yield the headings of a step, of its calls and of its results, and the files that it changed."""
     yield from (step.label, step.id, step.model, step.kind.value, step.actor.value, *step.links)
     for call in step.calls:
         yield from (call.id, call.tool)
@@ -392,7 +392,7 @@ def _is_listed(item: RawText, not_shown: Iterable[NotShown]) -> bool:
 
 
 class _Shown:
-    """The shown texts, joined."""
+    """The shown strings, joined."""
 
     def __init__(self) -> None:
         self._pieces: list[str] = []
@@ -403,9 +403,9 @@ class _Shown:
         self._whole = None
 
     def holds(self, text: str, often: int = 1) -> bool:
-        """Whether a text is shown at least `often` times.
+        """Return whether a string is shown at least `often` times.
 
-        It may be shown as it is, within JSON, or, if it is JSON itself, as the texts within it.
+        It may be shown unchanged, within JSON, or, if it is JSON itself, as the strings within it.
         """
         if self._whole is None:
             self._whole = "\0".join(self._pieces)
@@ -425,7 +425,7 @@ class _Shown:
         return all(self.holds(word.removeprefix("--")) for word in shlex.split(command))
 
     def _stands(self, text: str, often: int) -> bool:
-        """Whether a text occurs as often; a short one only counts as a separate word."""
+        """Return whether a string occurs that often; a short one counts only as a separate word."""
         assert self._whole is not None
         at = -1
         while often and (at := self._whole.find(text, at + 1)) >= 0:
@@ -448,7 +448,7 @@ def strings(value: Any, path: str = "", *, of_run: bool = False) -> Iterator[Raw
 
 
 def raw_runs(path: Path, formats: list[str]) -> Iterator[list[RawText]]:
-    """Yield the texts of each run of a file, in order; `formats` are the formats of the runs."""
+    """Yield the strings of each run of a file, in order; `formats` are the formats of the runs."""
     for format, run in zip(formats, runs_in(path, formats), strict=True):
         layout = LAYOUTS[format]
         records, rest = apart(run, layout.arrays)
@@ -511,7 +511,7 @@ def runs_in(path: Path, formats: list[str]) -> list[Any]:
 
 
 def _value_or_text(line: str) -> Any:
-    """Return the value of a line; the line itself if it is not JSON, in which case all of it must be shown."""
+    """Return the value of a line; if it is not JSON, return the line, all of which must be shown."""
     try:
         return json.loads(line)
     except ValueError:
@@ -544,7 +544,7 @@ def _samples(path: Path) -> list[Any]:
 
 
 def resolved(sample: dict[str, Any]) -> dict[str, Any]:
-    """Put the attachments of an Inspect sample into the places that refer to them."""
+    """Replace the references in an Inspect sample with the attachments."""
     attachments = sample.get("attachments") or {}
 
     def put(value: Any) -> Any:

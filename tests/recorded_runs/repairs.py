@@ -45,7 +45,7 @@ def mean_of(text: str) -> str:
 
 
 def journal_run(folder: Path, submissions: tuple[str, ...] = (WRONG, RIGHT)) -> Path:
-    """Write one of our attempts in discovery mode: searches, reads, then `replace_function` calls."""
+    """Write one of gistpoint's attempts in discovery mode: searches, reads, then `replace_function` calls."""
     events: list[tuple[str, dict[str, Any]]] = [
         (
             "attempt_started",

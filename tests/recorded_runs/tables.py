@@ -69,7 +69,7 @@ def calls(name: str = "stats-2") -> dict[str, Any]:
 def named_calls(name: str = "stats-6", form: str = "json") -> dict[str, Any]:
     """Return a row of LLaMA-Factory in ShareGPT's form: the sender of a call is `function_call`.
 
-    The calls are JSON, functions in XML, or JSON between tags in a message of `gpt`, as `form` says.
+    The calls are JSON, functions in XML, or JSON between tags in a message of `gpt`, according to `form`.
     """
     call = {"name": "bash", "arguments": {"command": "python stats.py"}}
     written = {
@@ -134,7 +134,7 @@ def fences(name: str = "stats-3") -> dict[str, Any]:
 
 
 def steps(name: str = "stats-4") -> dict[str, Any]:
-    """Return a row of R2E-Gym, which has steps in place of messages."""
+    """Return a row of R2E-Gym, which has steps instead of messages."""
     step = {
         "step_idx": 0,
         "thought": "I look.",

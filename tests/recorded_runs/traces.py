@@ -119,7 +119,7 @@ def inferred_spans() -> list[Any]:
 
 
 def langfuse() -> dict[str, Any]:
-    """Return a trace of Langfuse: nested generations, a tool, and texts that are JSON."""
+    """Return a trace of Langfuse: nested generations, a tool, and strings that are JSON."""
 
     def seen(id: str, kind: str, at: int, parent: str | None, **more: Any) -> dict[str, Any]:
         return {
@@ -245,7 +245,7 @@ def spans_of(path: Path) -> list[Any]:
 
 
 def observations_of(path: Path) -> list[Any]:
-    """Return a trace of Langfuse, with its JSON texts decoded."""
+    """Return a trace of Langfuse, after decoding its JSON strings."""
     trace = json.loads(path.read_text(encoding="utf-8"))
 
     def decoded(value: Any) -> Any:

@@ -20,7 +20,7 @@ def read_whole(path: Path, id: str = "") -> RunDocument:
 
 
 def written(path: Path, value: Any) -> RunDocument:
-    """Write a text or a JSON value and open it."""
+    """Write a string or a JSON value, and open it."""
     path.write_text(value if isinstance(value, str) else json.dumps(value), encoding="utf-8")
     return read_whole(path)
 
@@ -33,7 +33,7 @@ def written_lines(path: Path, records: Iterable[Any]) -> RunDocument:
 def answers(step: Step) -> list[tuple[str, str, bool | None] | None]:
     """Return, for each call, its tool, its result's text and whether that is an error.
 
-    It is None for a call without a result.
+    The text is None for a call without a result.
     """
     pairs = [(call.tool, step.result_of(call)) for call in step.calls]
     return [None if result is None else (tool, result.text, result.is_error) for tool, result in pairs]

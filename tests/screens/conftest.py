@@ -1,4 +1,4 @@
-"""Every test has a separate home and no animations, and its app must not have crashed."""
+"""Every test has a separate home and no animations, and its app must not crash."""
 
 from __future__ import annotations
 

@@ -23,7 +23,7 @@ PAUSE_S = 0.001
 """Long enough for a thread that the key started to begin."""
 PAUSES = 3
 AT_WORK_S = 0.0005
-"""Threads that request the processor for longer than this during a few pauses are at work."""
+"""Threads that request the processor for longer than this during a few pauses count as working."""
 UNTIL_S = 20.0
 ASK_AGAIN_S = 0.005
 """The pause between two checks of a condition."""
@@ -38,8 +38,8 @@ _parse_rules = Stylesheet._parse_rules
 def parsed_once(sheet: Stylesheet, css: str, *about: Any, **named: Any) -> list[RuleSet]:
     """Return the rules of a style sheet's text, which an earlier app may have parsed.
 
-    Replaces Textual's `Stylesheet._parse_rules`, which caches the rules (they never change) for one app
-    alone: each test would parse the same 140 texts again, a tenth of its time.
+    Replaces Textual's `Stylesheet._parse_rules`, which caches the unchanging rules for only one app: each
+    test would parse the same 140 style sheets again, which takes a tenth of its time.
     """
     theme = frozenset(sheet._variables.items())
     asked = (theme, css, about, *sorted(named.items()))
@@ -49,7 +49,7 @@ def parsed_once(sheet: Stylesheet, css: str, *about: Any, **named: Any) -> list[
 
 
 _QUIET: tuple[asyncio.AbstractEventLoop, float] | None = None
-"""The loop that was quiet last, and the time on its clock."""
+"""The last quiet loop, and the time on its clock."""
 
 _UNDRAWN = WeakSet[Screen[Any]]()
 _draw = Screen._compositor_refresh
@@ -59,8 +59,8 @@ async def settled(min_sleep: float = 0, max_sleep: float = 1) -> None:
     """Wait until the event loop and other threads have nothing to do, for at most `max_sleep` seconds.
 
     Replaces Textual's `wait_for_idle`, which sleeps 20 ms at a time until the whole process, with its
-    threads, has been idle for so long: most of a screen test's time, twice a key (decision 66). Pilot asks
-    two or three times in a row, and everything is as quiet the second time.
+    threads, has been idle for that long, which is most of a screen test's time, twice a key (decision 66).
+    Pilot asks two or three times in a row, although everything is still quiet the second time.
     """
     global _QUIET
     loop = asyncio.get_running_loop()
@@ -86,7 +86,7 @@ async def answered(pilot: Pilot[Any], timeout: float = 30.0) -> bool:
     """Wait until the app and the visible widgets have handled their messages; return whether they have.
 
     Replaces `Pilot._wait_for_screen`, which sends another message to each of a hundred widgets, twice a key,
-    so that each widget checks whether it must be drawn. Widgets without messages are left alone here. Raises
+    so that each widget checks whether it must be drawn. Here, widgets without messages are left alone. Raises
     `WaitForScreenTimeout` after `timeout` seconds.
     """
     try:
@@ -118,7 +118,7 @@ async def answered(pilot: Pilot[Any], timeout: float = 30.0) -> bool:
 def _is_behind(pump: MessagePump) -> bool:
     """Whether a widget has messages waiting, or is handling one.
 
-    A widget that crashed will never answer, so it does not count.
+    A crashed widget will never answer, so it does not count.
     """
     if pump._task is not None and pump._task.done():
         return False
@@ -127,7 +127,7 @@ def _is_behind(pump: MessagePump) -> bool:
 
 
 def drawn_at_a_pause(screen: Screen[Any]) -> None:
-    """Note that the screen must be drawn when the test pauses and can look at it.
+    """Record that the screen must be drawn when the test pauses and can look at it.
 
     Replaces Textual's `Screen._compositor_refresh`, which draws after each change, although no terminal shows
     it; that takes a third of a screen test's time. Apps that count their pictures get each of them.
@@ -142,7 +142,7 @@ def drawn_at_a_pause(screen: Screen[Any]) -> None:
 
 
 async def paused(pilot: Pilot[Any], delay: float | None = None) -> None:
-    """Wait until everything is quiet, or for `delay` seconds, and have a changed screen drawn.
+    """Wait until everything is quiet, or for `delay` seconds, and draw a changed screen.
 
     Replaces `Pilot.pause`. The screen draws itself, so that an error in drawing is a crash of the app.
     """
@@ -169,7 +169,7 @@ def _asked_s() -> float:
 
 
 def _waits_for_processor() -> bool:
-    """Return whether another thread is ready to run; on a busy machine it may have got no time at all yet."""
+    """Return whether another thread is ready to run; on a busy machine, it may not have run yet."""
     return wants_to_run("self", without=threading.get_native_id())
 
 

@@ -1,4 +1,4 @@
-"""Drives the app of a study like a participant: keys in, text on the screen out."""
+"""Drives the app of a study like a participant, by keys and the text on the screen."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A task kind of another package on the screens: started at home, submitted, summarised and reopened."""
+"""A kind of task from another package on the screens: started at home, submitted, summarised and reopened."""
 
 from __future__ import annotations
 

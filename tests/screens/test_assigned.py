@@ -1,4 +1,4 @@
-"""The tasks behind a participant's link: each is attempted once and continues after its window was closed."""
+"""The tasks behind a participant's link: each is attempted once, and continues after its window is closed."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class Lab:
 
     @asynccontextmanager
     async def window(self) -> AsyncIterator[Pilot[object]]:
-        """Yield a window, then close it like a browser, which ends the program whatever it is doing."""
+        """Yield a window, then close it as a browser does, which ends the program whatever it is doing."""
         app = self.app()
         async with app.run_test(size=SMALL) as pilot:
             await until(pilot, lambda: "of 2 done" in text_of(app))

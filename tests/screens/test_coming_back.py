@@ -24,7 +24,7 @@ ASKED, ANSWERED, TESTED = "a reading call is asked", "it is answered", "tests ar
 async def held(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, moment: str
 ) -> AsyncIterator[tuple[Driver, threading.Event]]:
-    """Yield a driver of an attempt whose first call is held at a moment, and an event that releases it."""
+    """Yield a driver of an attempt whose first call is held at some moment, and an event that releases it."""
     gate, begun = threading.Event(), threading.Event()
     async with solving(tmp_path) as driver:
         call = driver.attempt.call

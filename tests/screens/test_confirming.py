@@ -99,6 +99,6 @@ async def test_a_task_from_before_says_what_to_do(tmp_path: Path) -> None:
 
 
 def test_no_screen_says_not_asked() -> None:
-    """The stored word names a state in tables; the reader of a screen would not know what it refers to."""
+    """The stored word names a state in tables; readers of a screen would not understand it."""
     for source in (Path(tui.__path__[0]) / "screens").rglob("*.py"):
         assert '"not asked' not in source.read_text(encoding="utf-8"), source

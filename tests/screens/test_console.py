@@ -1,4 +1,4 @@
-"""The console parses typed text, asks about what it does not understand, and sends a model's calls."""
+"""The console parses typed text, asks about unclear lines, and makes the same calls as a model."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every text of the screens in both our themes against its background: WCAG 2.2, level AA."""
+"""The contrast of all text on the screens in both of gistpoint's themes: WCAG 2.2, level AA."""
 
 from __future__ import annotations
 

@@ -50,11 +50,11 @@ async def test_an_unexpected_exception_is_logged_told_and_costs_no_work(
 
 
 class Look(Message):
-    """A message that is handled when the part is gone."""
+    """A message that is handled after the part is gone."""
 
 
 class Whole(Container):
-    """A widget that looks for another part of its screen."""
+    """A widget that searches for another part of its screen."""
 
     handled = False
 
@@ -68,7 +68,7 @@ class Whole(Container):
 
 
 class Pair(BaseScreen[None]):
-    """A screen with a widget and the part that it looks for."""
+    """A screen with a widget and the part that it searches for."""
 
     def compose(self) -> ComposeResult:
         yield Static("part")

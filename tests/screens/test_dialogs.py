@@ -102,7 +102,7 @@ async def test_what_is_told_in_passing_covers_no_dialog_and_is_told_once(tmp_pat
 
 
 def content_of(dialog: Dialog[Any]) -> dict[str, str]:
-    """Return what is typed and chosen in a dialog, by the names of its fields and lists."""
+    """Return the typed text and the choices of a dialog, by the names of its fields and lists."""
     return dialog._texts()
 
 

@@ -12,7 +12,7 @@ from gistpoint.tui.screens.review.step_list import DrawnTogether
 
 
 class Pair(App[None]):
-    """Two lines, with every picture drawn of them."""
+    """Two lines, with all pictures that were drawn of them."""
 
     def __init__(self) -> None:
         super().__init__()

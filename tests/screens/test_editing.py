@@ -1,4 +1,4 @@
-"""The editor on the solve screen: real keys, and what the frame says about the code."""
+"""The editor on the solve screen: real keys, and the code's state in the frame."""
 
 from __future__ import annotations
 

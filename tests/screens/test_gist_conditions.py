@@ -1,4 +1,4 @@
-"""A gist with attempts under several settings: which one the app continues, and what the brief says."""
+"""A gist with attempts under several settings: the one that the app continues, and the text of the brief."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A gist is saved as one types, scored where the score may be shown, and submitted once."""
+"""A gist is saved during typing, scored if the score may be shown, and submitted once."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ INVENTED = FAITHFUL.replace("class Basket", "def extra():\n    return 1\n\n\ncla
 
 
 class Ground(Screen[None]):
-    """The screen below the tested one, which records how that was left."""
+    """The screen below the tested one, which records how the tested one was left."""
 
     def __init__(self, above: Screen[object]) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""Functions are read blind: nothing reveals the version, code disappears in time, and diffs come later."""
+"""Functions are read blind: nothing reveals the version, code disappears on time, and diffs come later."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The help of every screen and dialog is about that screen, and its bottom line shows few keys."""
+"""The help of every screen and dialog describes that screen, and its bottom line shows few keys."""
 
 from __future__ import annotations
 

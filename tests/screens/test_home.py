@@ -62,7 +62,7 @@ async def test_tasks_are_filtered_and_sorted_and_their_titles_hide_what_is_to_be
     async with driving(services, clock, size=LARGE) as driver:
         await driver.until(lambda: "Tasks (2)" in driver.text() and "discovery" in driver.text())
         text = driver.text()
-        # A title names the function that a brief names, and never one that has to be found.
+        # A title names the function that the brief names, and never one that has to be found.
         assert text.count("discount") == text.count("shop · discount removed") == 1
         assert "shop · find one, 4 fail" in text
         await driver.press("slash")
@@ -247,7 +247,7 @@ def attempts_of(services: Services) -> list[AttemptSummary]:
 
 @dataclass
 class SlowStart:
-    """Isolation that waits until it may continue."""
+    """A probe of the isolation that waits until it may continue."""
 
     services: Services
     gate: threading.Event = field(default_factory=threading.Event)

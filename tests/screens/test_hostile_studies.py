@@ -1,4 +1,4 @@
-"""A study that comes from somebody else: no text of it does anything on a participant's screen."""
+"""A study from somebody else: none of its strings has any effect on a participant's screen."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ CORPUS = {"markup": _encoded(MARKUP + LINKS), "controls": _encoded(CONTROLS), "u
 
 
 def _hostile(text: str) -> dict[str, Any]:
-    """Return declarations whose every text for participants is or contains `text`."""
+    """Return declarations in which every string for participants is or contains `text`."""
     questions = [
         {
             "id": "years",

@@ -1,4 +1,4 @@
-"""An idle screen redraws nothing but its clock, as every cell is sent over the participant's connection."""
+"""An idle screen redraws only its clock, because every cell is sent over the participant's connection."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def drawn_cells(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[int]]:
 
 
 async def idle_seconds(driver: Driver, seconds: int = 12) -> None:
-    """Tick the clock and write heartbeats as in so many idle seconds."""
+    """Tick the clock and write heartbeats as during a number of idle seconds."""
     for second in range(seconds):
         driver.clock.advance(1000)
         driver.solve._second()

@@ -87,7 +87,7 @@ async def test_two_keys_at_once_close_one_dialog(tmp_path: Path, key: str) -> No
 
 
 async def press_twice(driver: Driver, dialog: Screen[Any], name: str, key: str) -> None:
-    """Press a key twice at once in a dialog above the attempt, which must still be open afterwards."""
+    """Press a key twice at once in a dialog above the attempt, which must remain open."""
     solve, answers = driver.solve, list[object]()
     driver.app.push_screen(dialog, answers.append)
     await driver.until(lambda: driver.screen is dialog and dialog.is_mounted)
@@ -95,7 +95,7 @@ async def press_twice(driver: Driver, dialog: Screen[Any], name: str, key: str) 
     post(driver, key, key)
     await driver.pilot.pause()
     await driver.pilot.pause()
-    if driver.screen is dialog:  # one of the two keys means nothing to it
+    if driver.screen is dialog:  # one of the two keys has no effect on it
         dialog.dismiss(None)
         dialog.dismiss(None)
         await driver.pilot.pause()
@@ -144,7 +144,7 @@ async def test_what_is_asked_twice_is_answered_once_and_leaves_the_attempt_open(
 
 
 async def write(driver: Driver, text: str) -> None:
-    """Put a text into the editor that was typed a moment ago, and is not saved yet."""
+    """Put text into the editor as if it had just been typed and not saved yet."""
     await driver.press("f6")
     await driver.until(lambda: driver.solve.editor.is_mounted)
     editor = driver.solve.editor.editor
@@ -152,7 +152,7 @@ async def write(driver: Driver, text: str) -> None:
 
 
 def typed(driver: Driver, attempt_id: str) -> list[str]:
-    """Return the texts that the attempt keeps in its journal."""
+    """Return the versions of the text in the attempt's journal."""
     return list(driver.services.attempts.summary(attempt_id).state.buffers.values())
 
 

@@ -1,4 +1,4 @@
-"""Tasks are watched while they are made in a thread; kept ones can be opened at once, and nothing is lost."""
+"""Tasks are shown while a thread makes them; kept ones can be opened at once, and nothing is lost."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ REPORT = CampaignProgress(
 
 
 class ScriptedWork:
-    """Work that reports what the test says and ends when the test says so."""
+    """Work whose reports and end the test controls."""
 
     def __init__(self) -> None:
         self.run = RunContext()

@@ -1,4 +1,4 @@
-"""Lines that name a place lead to it, free if it was shown before, else at a stated price."""
+"""Lines that name a place lead to it, free of charge if it was shown before, otherwise at a stated price."""
 
 from __future__ import annotations
 

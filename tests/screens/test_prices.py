@@ -86,7 +86,7 @@ async def test_enter_in_the_brief_leads_to_the_next_place_and_shows_its_price(tm
         await driver.press("enter")
         await driver.until(lambda: "Enter again opens it (costs 1 tool use, leaves 15)" in driver.text())
         assert driver.state.calls == ()
-        await driver.press("end", "enter")  # the last line names a place of its own, which has its own price
+        await driver.press("end", "enter")  # the last line names a different place, which has its own price
         assert driver.state.calls == ()
         await driver.press("enter")
         await driver.until(lambda: len(driver.state.calls) == 1 and driver.state.pending is None)

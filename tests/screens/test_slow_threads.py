@@ -1,4 +1,4 @@
-"""What is typed after a key that a thread has to answer waits for the screen that the thread opens."""
+"""Text typed after a key that a thread answers waits for the screen that the thread opens."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from gistpoint.tui.screens.review.open_run import OpenRun
 from gistpoint.tui.screens.validate.session import ValidationSession
 
 WORD = "ÆØÅ"
-"""Letters that are keys on no screen."""
+"""Letters that are not keys on any screen."""
 WAIT_S = 20.0
 CALLERS = """def half(price):
     from shop.prices import discount
@@ -47,7 +47,7 @@ def tenth_off(price):
     return discount(price, 10)
 """
 A_WHILE = 20
-"""How many turns of the loop a key has to take effect too early."""
+"""The number of turns of the loop in which a key could take effect too early."""
 
 
 class Gate:
@@ -75,7 +75,7 @@ def gate() -> Iterator[Gate]:
 
 
 class Typist:
-    """Someone who types without waiting, and the screens that got what was typed."""
+    """Someone who types without waiting, and the screens that got the text."""
 
     def __init__(self, app: BaseApp, pilot: Any) -> None:
         self.ground = Playground(app, pilot, rng=None)  # type: ignore[arg-type]
@@ -112,7 +112,7 @@ APPS = {"base_app", "app", "participant_app", "study_app", "review_app", "agent_
 COLOURS = {"code_view", "diff_view", "markdown_text"}
 MAY_USE_THREADS = {
     *(f"{name}.py" for name in APPS),
-    *(f"widgets/{name}.py" for name in COLOURS),  # they only colour what is shown
+    *(f"widgets/{name}.py" for name in COLOURS),  # they only colour visible text
     "screens/review/step_view.py",
     "screens/dialogs/ask.py",  # `ConsentPrompt`, which nobody has requested
 }
@@ -123,12 +123,12 @@ class Case:
     """A key that a thread has to answer."""
 
     at: Callable[[Path, Gate, pytest.MonkeyPatch], Opened]
-    """Opens the screen on which the key is pressed."""
+    """A function that opens the screen on which the key is pressed."""
     key: str
     comes: str
     """The class of the screen that the thread opens."""
     asks: bool = False
-    """Whether that screen has a field which gets the letters."""
+    """Whether that screen has a field that gets the letters."""
 
 
 def slow_app(gate: Gate, patch: pytest.MonkeyPatch) -> None:
@@ -274,7 +274,7 @@ async def test_escape_cancels_what_a_thread_opens_and_what_was_typed_for_it(
 async def test_what_was_typed_for_something_that_fails_does_nothing_else(
     tmp_path: Path, gate: Gate, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The message is not closed unread by an Enter for the attempt, and home gets none of the keys."""
+    """An Enter for the attempt does not close the message unread, and home gets none of the keys."""
     async with home()(tmp_path, gate, monkeypatch) as typist:
 
         def fails(*_: object, **__: object) -> None:
@@ -294,7 +294,7 @@ async def test_what_was_typed_for_something_that_fails_does_nothing_else(
 async def test_a_question_of_the_thread_itself_can_be_answered(
     tmp_path: Path, gate: Gate, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What was typed before it opened does not answer it, and still reaches the attempt."""
+    """Text typed before it opened does not answer it, and still reaches the attempt."""
     monkeypatch.setattr("gistpoint.tui.screens.dialogs.ask.ON_THEIR_WAY_S", 0.2)
     monkeypatch.setattr("gistpoint.tui.type_ahead._PATIENCE_S", 0.2)
     async with home()(tmp_path, gate, monkeypatch) as typist:

@@ -1,4 +1,4 @@
-"""Pictures of some screens; `pytest --snapshot-update` accepts a change of looks once it was seen."""
+"""Pictures of some screens; `pytest --snapshot-update` accepts changes after you have looked at them."""
 
 from __future__ import annotations
 

@@ -46,7 +46,7 @@ def joined(
 
 
 def until(machine: Machine, root: Path, kind: type[Step], skip: int = 0) -> Step:
-    """Do all steps before one of a kind without a screen, and return that."""
+    """Do all steps before one of a kind without a screen, and return that one."""
     part = participation(machine, root)
     while not isinstance(step := part.step(), kind) or skip:
         skip -= isinstance(step, kind)
@@ -400,7 +400,7 @@ async def test_declining_asks_once_and_ends_it(machine: Machine, tmp_path: Path)
         await driver.until_page("ConsentPage")
         await driver.press("f8")
         await driver.until_page("ConfirmDialog")
-        await driver.press("enter")  # the default goes back, so that one wrong key ends nothing
+        await driver.press("enter")  # the default goes back, so one wrong key ends nothing
         await driver.until_page("ConsentPage")
         assert not participation(machine, root).person.declined
         await driver.press("f8")

@@ -1,4 +1,4 @@
-"""Aids of a condition: a chat with the context that the person has seen, and a gist to read."""
+"""Aids of a condition: a chat that gets the code that the person has seen, and a gist to read."""
 
 from __future__ import annotations
 

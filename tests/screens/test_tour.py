@@ -1,4 +1,4 @@
-"""The tour: each card waits until its step is done, and nothing of it is saved."""
+"""The tour: each card waits until its step is done, and nothing is saved."""
 
 from __future__ import annotations
 

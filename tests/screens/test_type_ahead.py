@@ -52,7 +52,7 @@ OPENERS = {
     "step": {"review.search", "review.label", "review.comment", "go.number"},
     "overview": {"validate.filter", "judge.comment"},
 }
-"""Keys known to open a field; the test requires them, so that it can't pass without trying anything."""
+"""Keys known to open a field; the test requires them, because it could otherwise pass without trying any."""
 LEAVE = {"home.leave", "tour.leave", "attempt.leave", "runs.leave", "review.leave", "validate.leave"}
 LEAVE |= {
     "review.back",
@@ -77,7 +77,7 @@ async def test_the_letters_after_a_key_are_in_the_field_that_it_opens(
 ) -> None:
     """Presses every key of the screen; those that open a field are found by trying."""
     opened: set[str] = set()
-    word = WORD if room is PLAY else "ÆØÅ"  # outside play `f` opens a list with a field
+    word = WORD if room is PLAY else "ÆØÅ"  # while nothing is played, `f` opens a list with a field
     async with in_room(room, tmp_path, seed=1, size=LARGE) as ground:
         await room.stages[stage](ground)
         keys = {id: key for id, key in keys_of(ground).items() if id not in LEAVE}
@@ -294,7 +294,7 @@ def test_no_screen_focuses_later_without_holding_the_keys() -> None:
 async def test_a_hit_that_is_read_has_the_focus_however_slow_the_machine(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The answer with the hits is hidden when the file is read; what gets its focus must not keep it."""
+    """The answer with the hits is hidden when the file is read, and must not keep the focus."""
     async with solving(tmp_path, size=LARGE) as driver:
         await driver.press("f3", "S")
         await driver.type("def discount")

@@ -35,7 +35,7 @@ from gistpoint.tui.screens.solve.screen import SolveScreen
 
 
 class Held:
-    """Replies from a script, each once it is released."""
+    """Replies from a script, each when it is released."""
 
     name = "held"
 
@@ -245,7 +245,7 @@ async def test_an_attempt_that_no_process_works_on_is_taken_over_at_once(home: H
     again = AgentWatchApp(Locations.of_user(), attempt=job.attempt, services=not_needed)
     async with watching(again, (110, 30)) as pilot:
         await until(pilot, lambda: "A person (p07) has it." in text_of(again))
-        await pilot.press("f9")  # the person's code was asked for before
+        await pilot.press("f9")  # the person's code was requested before
         await until(pilot, lambda: again.taken)
     assert len(home.attempts.summary(job.attempt).state.handovers) == 1
 

@@ -1,4 +1,4 @@
-"""Watching a whole run: attempts side by side, what is drawn again, and jobs that have halted."""
+"""Watching a whole run: attempts side by side, redrawn parts, and halted jobs."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ HOSTILE = "\x1b[31mred\x9b1m\u202e [bold]bold[/nope] {{x}}"
 
 
 class Step:
-    """A model whose reply number n waits until `let` allows it, the same for all of its attempts."""
+    """A model whose nth reply waits until `let` allows it, in all of its attempts."""
 
     name = "step"
 
@@ -64,7 +64,7 @@ def home() -> Home:
 
 @contextmanager
 def at_work(home: Home, model: ChatModel, *, tasks: int = 4, at_once: int = 4) -> Any:
-    """Work on a run of so many tasks in a thread; stop it at the end."""
+    """Work on a run of several tasks in a thread; stop it at the end."""
 
     def of(settings: AgentSettings) -> ChatModel:
         return model

@@ -1,4 +1,4 @@
-"""Many attempts at once against an endpoint that sometimes limits or fails: all end, none is charged for it.
+"""Many simultaneous attempts against an endpoint that sometimes limits or fails: all end, none is charged.
 
 Usage: PYTHONPATH=src:tests python tests/studies/agent_crowd.py [ATTEMPTS [AT_ONCE [SANDBOX]]] (default: 100,
 8, the strongest isolation). 5% of the requests are answered with 429 and 2% with 500, each reply after 0.2

@@ -2,12 +2,12 @@
 
 Usage: PYTHONPATH=tests python tests/studies/agent_hardships.py [network|clock|disk|second ...] [--repeats 3]
 
-Needs Debian's faketime for `clock`, and root for `disk`, which mounts a file system of a few hundred KiB. Each
-hardship gets a run of `gistpoint agent run` with prices on a task of the demo, against a scripted endpoint, and is
-continued by `gistpoint agent resume` until nothing is left. The endpoint is the second witness: it counts the
-requests that it received and answered. Prints the figures; exit code 1 unless all jobs end as in an undisturbed
-run, each call of a reply was made once, no reply was lost or counted twice, and each request without a reply is
-in the cost.
+Needs Debian's faketime for `clock`, and root for `disk`, which mounts a file system of a few hundred KiB.
+Each hardship gets a run of `gistpoint agent run` with prices on a task of the demo, against a scripted
+endpoint, and is continued by `gistpoint agent resume` until nothing is left. The endpoint independently
+counts the requests that it received and answered. Prints the figures; exit code 1 unless all jobs end as in
+an undisturbed run, each call of a reply was made once, no reply was lost or counted twice, and each request
+without a reply is in the cost.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ class Script:
 
 @dataclass(frozen=True)
 class Found:
-    """What a run looks like after a hardship."""
+    """The state of a run after a hardship."""
 
     processes: int
     figures: FiguresOfRun
@@ -93,7 +93,7 @@ class Found:
     dropped_tokens: int
 
     def faults(self, undisturbed: FiguresOfRun) -> list[str]:
-        """Return what is wrong, compared with an undisturbed run."""
+        """Return the deviations from an undisturbed run."""
         totals, before = self.figures.totals, undisturbed.totals
         faults = []
         if (totals.ended, totals.left) != (before.ended, before.left):
@@ -134,7 +134,7 @@ class Found:
 
 
 class Trial:
-    """One run in a home of its own."""
+    """One run in a separate home."""
 
     def __init__(self, folder: Path, repeats: int, **script: Any) -> None:
         self.home = folder
@@ -181,7 +181,7 @@ def undisturbed(trial: Trial, url: str) -> None:
 
 
 def network(trial: Trial, url: str) -> None:
-    """Cut every fifth reply off, so that requests fail until there are too many; then go on."""
+    """Cut every fifth reply off until too many requests have failed; then continue."""
     trial.finish(url)
 
 
@@ -196,7 +196,7 @@ def clock(trial: Trial, url: str) -> None:
 
 
 def disk(trial: Trial, url: str) -> None:
-    """Let the disk with the attempts become full, and free it again."""
+    """Fill the disk with the attempts, and free it again."""
     data = trial.locations.attempts
     data.mkdir(parents=True, exist_ok=True)
     with small_disk(data):
@@ -236,7 +236,7 @@ SETTINGS: Mapping[str, Mapping[str, Any]] = {"network": {"cut": 0.35}, "clock": 
 
 
 def tried(name: str, repeats: int) -> Found:
-    """Carry out a hardship and return what was found."""
+    """Carry out a hardship, and return the findings."""
     act = HARDSHIPS.get(name, undisturbed)
     with tempfile.TemporaryDirectory(prefix=f"hard-{name}-") as folder:
         trial = Trial(Path(folder), repeats, **SETTINGS.get(name, {}))
@@ -246,7 +246,7 @@ def tried(name: str, repeats: int) -> Found:
 
 
 def main() -> int:
-    """Try the hardships, and print what was found."""
+    """Try the hardships, and print the findings."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("hardships", nargs="*", default=list(HARDSHIPS))
     parser.add_argument("--repeats", type=int, default=3)

@@ -1,10 +1,9 @@
-"""Our estimators against other programs', each in an environment of its own, as their pins conflict with
-ours.
+"""Compares gistpoint's estimators with those of other programs, each in a separate environment.
 
     PYTHONPATH=src:tests OPENBLAS_NUM_THREADS=1 uv run python tests/studies/analysis_oracles.py LAB [NAME ...]
 
-LAB is a folder for the environments. Each oracle gets data as JSON, answers as JSON, and is compared here.
-Printed: the largest difference of each; exit code 1 if one is larger than its bound.
+LAB is a folder for the environments. Each oracle gets and returns JSON. Prints the largest difference of
+each; exit code 1 if one exceeds its bound.
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ class Oracle:
     """A program that reads data from standard input and writes its answer to standard output."""
     cases: Callable[[], list[Any]]
     compare: Callable[[Any, Any], float]
-    """Returns the largest difference, given a case and the oracle's answer."""
+    """A function that returns the largest difference, given a case and the oracle's answer."""
     bound: float
     words: str
 
@@ -80,9 +79,8 @@ def firth_difference(case: dict[str, Any], theirs: dict[str, Any]) -> float:
     """Return the largest difference in coefficients, standard errors and penalised likelihood.
 
     A p that is too small counts as a difference too. firthlogist fits the model without a column by the
-    leverage of the other columns, but judges the fit by the penalty of all ("is this equivalent??" its source
-    asks). It is not: its smaller model is not at its maximum, so its p is never greater than that of the
-    ratio.
+    leverage of the other columns, but judges the fit by the penalty of all columns, although these are not
+    equivalent. Its smaller model is not at its maximum, so its p is never greater than that of the ratio.
     """
     x = np.column_stack([np.ones(len(case["y"])), np.array(case["x"])])
     y = np.array(case["y"], dtype=float)
@@ -136,7 +134,7 @@ json.dump(found, sys.stdout)
 
 
 def horizon_difference(case: dict[str, Any], theirs: list[float]) -> float:
-    """Return the larger of the differences of slope and intercept."""
+    """Return the larger of the differences in slope and intercept."""
     ours = fit_horizon(*(np.array(case[name]) for name in ("minutes", "scores", "weights")))
     return float("inf") if ours is None else max(abs(ours.slope - theirs[0]), abs(ours.intercept - theirs[1]))
 

@@ -2,8 +2,9 @@
 
     PYTHONPATH=src:tests python tests/studies/api_parity.py
 
-Each is a run of the real program, with the real sandbox, against a scripted server; the answers in the journals, the
-remaining budgets after each and the end are compared byte for byte, and so is what each server was sent as answers.
+Each is a run of the real program, with the real sandbox, against a scripted server. The answers in the
+journals, the remaining budgets after each, the end, and the answers sent to each server are compared byte for
+byte.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ def script(api: ChatApi, calls: Sequence[Call]) -> list[Answer]:
 
 
 def run(api: ChatApi, task: str, home: Path, url: str) -> str:
-    """Let the program make the attempt, and return what it printed."""
+    """Let the program make the attempt, and return its output."""
     address, key = PLACES[api]
     place = url if api == "openai" else url.removesuffix("/v1")
     environment = {**os.environ, "GISTPOINT_HOME": str(home), address: place, key: "sk-of-a-study-0123"}

@@ -1,4 +1,4 @@
-"""True functions and wrong repairs against the originals.
+"""Compares true functions and wrong repairs with the originals.
 
     python tests/studies/beyond_tests.py TASKS [WRONG.json] [--only-wrong]
 

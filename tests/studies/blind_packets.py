@@ -4,14 +4,14 @@
         [--new LIBRARY ...] [--seen LIBRARY ...] [--most 150] [--size 30] [--seed 1]
 
 HOME is a GISTPOINT_HOME in which `gistpoint task generate` made campaigns, or for which
-`tests/studies/faults_by_probe.py` drew faults: every proven corruption of a single function is shown, also
-those of a pool that did not become tasks. For each of them, FOLDER/packet-N.md also contain an untouched
-function of the same library and about the same length. `tests/studies/blind_truth.py` scores the answers.
+`tests/studies/faults_by_probe.py` drew faults: every proven corruption of a single function is shown, even if
+it did not become a task. For each of them, FOLDER/packet-N.md also contain an untouched function of the same
+library and about the same length. `tests/studies/blind_truth.py` scores the answers.
 
-What would give a corruption away without being read is taken out. Each function occurs once in all packets,
-in one version. Functions of a packet don't explain one another: none calls another, has its name, or has a
-text that mentions it. If possible, they aren't of one class either. All of them are laid out by the same
-formatter, with their own comments.
+Anything that would give a corruption away without reading it is left out. Each function occurs once in all
+packets, in one version. Functions of a packet don't explain one another: none calls another, has its name, or
+has a text that mentions it. If possible, they don't belong to one class either. All of them are laid out by
+the same formatter, with their own comments.
 """
 
 from __future__ import annotations
@@ -76,10 +76,10 @@ class Candidate:
     name: str
     """The function as `path::qualname`."""
     target: Target
-    """Its text before and after; the same twice if it is untouched."""
+    """Its text before and after, which are equal if it is untouched."""
     source: str = UNTOUCHED
     about: Mapping[str, Any] = field(default_factory=dict)
-    """More members of the line of the key."""
+    """Further members of its line in the key."""
 
     @property
     def corrupted(self) -> bool:
@@ -114,7 +114,7 @@ class Candidate:
         return len(other.bare_name) >= _FEW_WORDS and other.bare_name in self.words
 
     def explains(self, other: Candidate) -> bool:
-        """Whether one of the two shows what the other should do."""
+        """Whether one of the two functions shows how the other should work."""
         if self.library != other.library:
             return False
         is_near = other.name in self.home.reach.steps(self.name, 1) or nested(self.name, other.name)
@@ -176,7 +176,7 @@ def proven(homes: Iterable[Path], known: Mapping[str, SourceLibrary]) -> list[Ca
 
 
 def _told(part: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what the key says of a part's provenance."""
+    """Return the members of the key for a part's provenance."""
     wanted = ("families", "signs", "origin", "history", "subtlety")
     return {key: part[key] for key in wanted if key in part}
 
@@ -216,7 +216,7 @@ def formatted(candidates: Sequence[Candidate]) -> list[Candidate]:
 
 
 def beside(corrupted: Sequence[Candidate], chance: random.Random) -> list[Candidate]:
-    """Return an untouched function for each corrupted one, if possible none that explains a corruption."""
+    """Return an untouched function for each corrupted one, preferably one that explains no corruption."""
     found: list[Candidate] = []
     for library, own in by_library(corrupted).items():
         home = own[0].home
@@ -256,7 +256,7 @@ def drawn(candidates: Sequence[Candidate], most: int, chance: random.Random) -> 
 def packets_of(
     candidates: Sequence[Candidate], size: int, chance: random.Random
 ) -> tuple[list[list[Candidate]], list[Candidate]]:
-    """Return the functions in packets of about a size, and those that fit into none."""
+    """Return the functions in packets of about the same size, and those that fit into none."""
     packets: list[list[Candidate]] = [[] for _ in range(max(1, round(len(candidates) / size)))]
     left: list[Candidate] = []
     order = list(candidates)
@@ -275,7 +275,7 @@ def packets_of(
 
 
 def _crowding(one: Candidate, packet: Sequence[Candidate]) -> tuple[int, int, int]:
-    """Return how badly a function fits into a packet; the least is best."""
+    """Return how badly a function fits into a packet; lower is better."""
     siblings = sum(bool(one.owner) and (one.owner, one.library) == (it.owner, it.library) for it in packet)
     alike = sum(it.corrupted == one.corrupted for it in packet)
     return siblings, alike, sum(it.library == one.library for it in packet)

@@ -6,16 +6,16 @@ READER is a folder with `blind*.jsonl`, answered from the text alone, and `good*
 differences and failing tests were shown. The formats of the lines:
 
     key:   {"id", "library", "source", "set": "seen" | "unseen" | "new", "near": ["7 return x", ...], "glance"}
-    blind: {"id", "named": text, list of texts or null, "confidence": 0 to 100, "suspects": [...],
+    blind: {"id", "named": string, list of strings or null, "confidence": 0 to 100, "suspects": [...],
             "remembers": "no" | "yes" | "named", "basis": "text" | "reasoning" | "memory", "task": "yes" | "no"}
     good:  {"id", "verdict": "good" | "weak" | "bad"}
 
 An uncorrupted function has the source `untouched`. `near` contains the corrupted text's changed lines and the
 lines next to them (where lines were removed, those around the gap), as in `gistpoint glance`, each with its
-number. `remembers` is "named" if the line was named from memory of the library's code. `basis` is what the
-answer comes from: the text at first reading, thinking about how the function behaves, or memory; without it,
-a name counts as from the text unless it was remembered. `task` is whether the reader would pass the function
-as a good task, which asks for reading other code or running tests. `tests/studies/blind_packets.py` writes
+number. `remembers` is "named" if the line was named from memory of the library's code. `basis` is the source
+of the answer: the text at first reading, reasoning about the function's behaviour, or memory; without it, a
+name counts as from the text unless it was remembered. `task` is whether the reader would pass the function as
+a good task, which asks for reading other code or running tests. `tests/studies/blind_packets.py` writes
 packets with a form for these answers.
 """
 
@@ -60,7 +60,7 @@ class Reader:
     good: dict[str, dict[str, Any]] = field(default_factory=dict)
 
     def alleges(self, item: Shown) -> bool:
-        """Whether a fault was named, in the right place or not."""
+        """Whether a fault was named, whether in the right place or not."""
         return bool(self.blind[item.id].get("named"))
 
     def names(self, item: Shown) -> bool:
@@ -93,7 +93,7 @@ class Reader:
 
 
 def parts_of(line: str) -> tuple[str, str]:
-    """Return the number that precedes a line, empty if there is none, and its text with single spaces."""
+    """Return the number before a line (empty if there is none) and its text with single spaces."""
     first, *others = line.split() or [""]
     number = first.rstrip("|:.")
     return (number, " ".join(others)) if number.isdigit() and others else ("", " ".join([first, *others]))
@@ -134,7 +134,7 @@ def reader_of(folder: Path) -> Reader:
 
 
 def auc(scored: Sequence[tuple[float, bool]]) -> float | None:
-    """Return the chance that a seen one has a higher score than one that was not seen; ties count half."""
+    """Return the chance that a seen reading has a higher score than an unseen one; ties count half."""
     above = [score for score, is_seen in scored if is_seen]
     below = [score for score, is_seen in scored if not is_seen]
     wins = sum((one > other) + 0.5 * (one == other) for one in above for other in below)

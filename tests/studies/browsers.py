@@ -1,4 +1,4 @@
-"""Eight participants at once in real browsers: nobody sees another's attempt, and everybody finishes.
+"""Eight simultaneous participants in real browsers: nobody sees another's attempt, and everybody finishes.
 
 usage: python tests/studies/browsers.py [FOLDER]    pictures are put there
 
@@ -31,12 +31,12 @@ from gistpoint.sessions.attempts import AttemptStore  # noqa: E402
 
 PEOPLE = 8
 PICTURED = ("P01", "P02", "P03", "P04")
-"""Participants whose windows are pictured, one for each size."""
+"""The participants whose windows are saved as pictures, one for each size."""
 MARGIN = " " * 4
-"""Indentation of a method in the editor, which shows it as it is in its class."""
+"""The indentation of a method, which the editor shows as in its class."""
 SECRET = "sk-the-key-of-who-serves"
 NO_3D = "--disable-3d-apis"
-"""Draw terminals without 3D acceleration, which a machine without a graphics card emulates slowly."""
+"""A setting to draw terminals without 3D acceleration, whose emulation without a graphics card is slow."""
 SIZES = [(1280, 800), (853, 533), (640, 480), (1920, 1080)]
 
 

@@ -1,8 +1,8 @@
 """Makes tasks of real libraries whose build backends report that they ran, and prints a row for each.
 
 Each sdist is unpacked, and setup.py and the build backend are changed to leave a file in the home folder and
-to connect to a listener on loopback. A library that is made as ever, with a canary that reports nothing, was
-built in isolation.
+to connect to a listener on loopback. If tasks are made as usual and the canary reports nothing, the library
+was built in isolation.
 
 usage: python tests/studies/builds.py [--python OTHER] [--sandbox NAME] [LIBRARY|PYTEST
 ARGS|EXTRAS|FUNCTION]...

@@ -3,10 +3,10 @@
 Usage: PYTHONPATH=src:tests python tests/studies/campaign_runs.py FOLDER SOURCE [--mode discovery] [--count
 20] [--kills 20] [--longest 20] [--pytest-args=ARGUMENTS] [--with=REQUIREMENT ...]
 
-Each way has a separate home below FOLDER, so that none helps another. The killed campaign is stopped by
+Each variant has a separate home below FOLDER, so that none helps another. The killed campaign is stopped by
 SIGKILL at a moment within --longest seconds, all its processes are awaited, and it is started again; finally
-it runs to its end. Prints the tasks, seconds and kills of each; the exit code is 1 if two ways gave different
-tasks.
+it runs to its end. Prints the tasks, seconds and kills of each; the exit code is 1 if two variants gave
+different tasks.
 """
 
 from __future__ import annotations

@@ -2,9 +2,9 @@
 
 Usage: PYTHONPATH=src:tests python tests/studies/cluster_jobs.py [JOBS [WORKERS [KILLS [FEWER]]]] (default:
 2000, 4, 2, 200). Each worker has a separate home without the tasks; a killed one is not replaced. A job is an
-attempt of the built-in solver at a task that it gives up on, so that the way there and back is measured. Then
-FEWER jobs are done by one worker and by all, in turn, three times. Prints counts, times and the ratio. Exit
-code 1 if a job was not done once: it has no attempt or two, its journal does not verify, or an attempt
+attempt of the built-in solver at a task that it gives up on, so the time to and from the worker is measured.
+Then FEWER jobs are done by one worker and by all, in turn, three times. Prints counts, times and the ratio.
+Exit code 1 if a job was not done once: it has no attempt or two, its journal does not verify, or an attempt
 belongs to no job.
 """
 
@@ -89,7 +89,7 @@ def wrong(home: Path, name: str, jobs: int) -> list[str]:
 
 
 def with_kills(home: Path, machines: DaskCluster, workers: int, jobs: int, kills: int) -> list[str]:
-    """Run the jobs while workers are killed at random moments; return what went wrong."""
+    """Run the jobs while workers are killed at random moments; return the violations."""
     victims = [machines.add(home=machines.folder / f"machine-{number}") for number in range(workers)]
     chance = random.Random(18)
     moments = sorted(chance.sample(range(jobs // 10, jobs * 9 // 10), kills))
@@ -117,7 +117,7 @@ def with_kills(home: Path, machines: DaskCluster, workers: int, jobs: int, kills
 
 
 def timed(home: Path, folder: Path, name: str, workers: int, jobs: int) -> float:
-    """Return the seconds that so many workers take for the jobs, after a warm-up."""
+    """Return the seconds that a number of workers take for the jobs, after a warm-up."""
     with scheduler(folder / name) as machines:
         for number in range(workers):
             machines.add(home=folder / name / f"machine-{number}")

@@ -1,5 +1,4 @@
-"""Replaces every definition below the folders on the command line by itself, and counts what does not come
-back.
+"""Replaces every definition below the folders on the command line by itself, and counts the failures.
 
 Without folders: the standard library of the Python that runs this.
 Usage: python tests/studies/code_round_trip.py [--every N] [DIR]...

@@ -1,4 +1,4 @@
-"""Whether passes of tasks can be confirmed, and how right and wrong repairs fare: `confirming.py TASKS`.
+"""Tests whether passes of tasks can be confirmed, with right and wrong repairs: `confirming.py TASKS`.
 
 For each repair task in the folder the controls are taken from its answer, or made; then the true function has
 to be confirmed and the corrupted one contradicted. Prints a line for each task and the counts of all reasons.

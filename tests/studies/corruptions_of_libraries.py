@@ -28,7 +28,7 @@ from gistpoint.core.trees import SourceTree, write_tree
 
 
 def problem(index: FileIndex, item: Corruption, tree: SourceTree) -> str:
-    """Return what is wrong with a corruption; "" if nothing is."""
+    """Return the fault of a corruption; "" if there is none."""
     definition = index.get(item.target.qualname)
     if apply(item.edits, item.target.original) != item.target.corrupted:
         return "its edits do not give its text"

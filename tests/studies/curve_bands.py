@@ -1,4 +1,4 @@
-"""How often the band of a difficulty curve contains the true curve, with random persons and tasks.
+"""Measures how often the band of a difficulty curve contains the true curve, with random persons and tasks.
 
     PYTHONPATH=src:tests OPENBLAS_NUM_THREADS=1 uv run python tests/studies/curve_bands.py [SIMULATIONS]
 

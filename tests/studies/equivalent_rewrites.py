@@ -75,7 +75,7 @@ def _matched(function: ast.FunctionDef) -> list[ast.stmt]:
 
 
 class _Rewriter(ast.NodeTransformer):
-    """A rewriter of parts of a function that counts its changes; no change means that it does not apply."""
+    """A rewriter of parts of a function that counts its changes; without a change, it does not apply."""
 
     def __init__(self) -> None:
         self.changed = 0

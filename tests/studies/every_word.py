@@ -1,6 +1,6 @@
-"""Looks for every text of recorded runs' raw records in what is shown of them; prints a line per format.
+"""Searches the shown steps of recorded runs for every string of the raw records; prints a line per format.
 
-Usage: python tests/studies/every_word.py [-v] FILE_OR_FOLDER…    exit code 1 if a text is lost
+Usage: python tests/studies/every_word.py [-v] FILE_OR_FOLDER…    exit code 1 if a string is lost
 
 The raw records are read again by `recorded_runs.raw_texts`, independently of the readers. Columns: files and
 runs; texts, and how many of them are messages, thoughts, arguments and results; found in the fields of a

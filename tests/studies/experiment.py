@@ -2,9 +2,9 @@
 
 Usage: python tests/studies/experiment.py FOLDER [--runs N] [--only-make]
 
-Writes the runs to FOLDER as rows of nebius' SWE-agent trajectories, a file each, with outcomes that are known
-here; then drives the real list of runs by keys, reads the answers off the screen, and prints the keys, the
-time and the answers beside the truth. Exit code 1 if an answer differs.
+Writes the runs to FOLDER as rows of nebius' SWE-agent trajectories, a file each, with known outcomes; then
+drives the real list of runs by keys, reads the answers from the screen, and prints the keys, the time, the
+answers and the truth. Exit code 1 if an answer differs.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class Outcome:
 
 
 def outcomes(count: int) -> Iterator[Outcome]:
-    """Yield so many outcomes, tasks and solvers in turn; every solvable task is solved at least once."""
+    """Yield outcomes, with tasks and solvers in turn; every solvable task is solved at least once."""
     chance = random.Random(2026)
     for number in range(count):
         task = TASKS[number % len(TASKS)]
@@ -128,7 +128,7 @@ def make(folder: Path, count: int) -> list[Outcome]:
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """A question, the keys that bring its answer to the screen, and the function that reads the answer."""
+    """A question, the keys that show its answer, and the function that reads the answer."""
 
     words: str
     keys: tuple[str, ...]

@@ -1,4 +1,4 @@
-"""How often an honest submission is suspicious: unchanged true functions, and functions of other versions.
+"""Counts how many honest submissions are suspicious: true functions, and functions of other versions.
 
     python tests/studies/false_alarms.py tasks FOLDER…
     python tests/studies/false_alarms.py functions [--most N] FOLDER…
@@ -6,9 +6,9 @@
 
 `tasks` takes folders of task folders, and submits the true functions of each as a solver would, one after the
 other; none may be suspicious. `functions` does so for functions of libraries, each corrupted by removal and
-by an operator, even if that makes no test fail, as no test runs. `versions` submits functions of one version
-of a library for their namesakes in another, as a plausible repair of a task by removal. These two take
-folders with one library each, which contain a folder for each version; `functions` uses the version that
+by an operator, even if that makes no test fail, because no test runs. `versions` submits functions of one
+version of a library for their namesakes in another, as a plausible repair of a task by removal. These two
+take folders with one library each, which contain a folder for each version; `functions` uses the version that
 sorts last. At most N functions of each library are tried, randomly chosen (300). Prints counts, and the marks
 of the suspicious ones.
 """
@@ -134,7 +134,7 @@ def _index(library: Path, path: Path) -> FileIndex | None:
 
 
 def told(found: Found) -> tuple[int, int]:
-    """Print which submissions are suspicious and why; return the numbers of suspicious ones and of all."""
+    """Print the suspicious submissions with reasons; return the numbers of suspicious ones and of all."""
     reasons: Counter[str] = Counter()
     examples: dict[str, str] = defaultdict(str)
     count = suspicious = 0

@@ -1,14 +1,14 @@
-"""Draws faults of learned libraries on the tests that can see them, without running whole suites.
+"""Draws faults of learned libraries with the tests that can detect them, without running whole suites.
 
     python tests/studies/faults_by_probe.py HOME --from history|operators [--seconds 240] [--seed 1]
         [--max-glance SHARE] [--most N]
 
-HOME is a GISTPOINT_HOME whose libraries were learned by `gistpoint task generate`, for the history with `--from
-history`. Functions are tried in a random order by the search of `task generate`. The best good corruption of
-each is written to HOME/probed/LIBRARY-SOURCE.jsonl, in the form of a campaign's file, if the same tests fail
-again and pass on the original. What a task also needs is left out: the whole suite, the five runs of a single
-failing test, and the controls. So a few of these corruptions would not become tasks.
-`tests/studies/blind_packets.py` shows them to readers.
+HOME is a GISTPOINT_HOME whose libraries were learned by `gistpoint task generate`, for the history with
+`--from history`. Functions are tried in a random order by the search of `task generate`. The best good
+corruption of each is written to HOME/probed/LIBRARY-SOURCE.jsonl, in the form of a campaign's file, if the
+same tests fail again and pass on the original. Further steps of making a task are left out: the whole suite,
+the five runs of a single failing test, and the controls. A few of these corruptions would therefore not
+become tasks. `tests/studies/blind_packets.py` shows them to readers.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def functions(library: SourceLibrary, chance: random.Random) -> list[str]:
 
 
 def good_of(trial: CandidateTrial) -> list[Rated]:
-    """Return the good corruptions of a function, best hidden first."""
+    """Return the good corruptions of a function, subtlest first."""
     name, band = trial.candidate.name, trial.settings.band
     if trial.settings.source is FaultSource.HISTORY:
         return [*sorted(good_earlier(trial, name, band), key=lambda item: len(item.signs))]
@@ -83,7 +83,7 @@ def decided(trial: CandidateTrial) -> CandidateVerdict:
 
 
 def draw(folder: Path, library: SourceLibrary, options: argparse.Namespace) -> None:
-    """Try functions of one library until the time is up, and go on where an earlier call ended."""
+    """Try functions of one library until the time is up, continuing where an earlier call ended."""
     source = library.intake.repository.source
     place = options.home / "probed" / f"{source.name}-{options.source}.jsonl"
     place.parent.mkdir(exist_ok=True)

@@ -1,17 +1,16 @@
-"""Counts the turns, calls and results of recorded runs in the raw records, and compares what their readers
-show.
+"""Counts the turns, calls and results in recorded runs' raw records, and compares them with their readers.
 
 Usage: python tests/studies/formats_counted.py [-v] [--own] [FILE_OR_FOLDER…]    exit code 1 if a figure
 differs
 
-With --own the runs that the tests make are among them, a file of every format, and those that come with
-gistpoint.
+With --own, the runs that the tests make, a file of every format, and those that come with gistpoint are
+included.
 
 A line per file: its format, runs, steps, then turns of the agent, calls, results, texts found, and the
-verdict or how many runs were solved; two figures are what the reader shows and, after a slash, what a direct
-count gives, with ✘ where they differ. The direct counts are in `COUNTERS`, a function for each format that
-uses no reader; texts are those of `recorded_runs.raw_texts`. A format without a counter has `?` in place of
-the second figure. With -v a line per run.
+verdict or how many runs were solved; two figures are the reader's and, after a slash, that of a direct count,
+with ✘ where they differ. The direct counts are in `COUNTERS`, a function for each format that uses no reader;
+texts are those of `recorded_runs.raw_texts`. A format without a counter has `?` in place of the second
+figure. With -v a line per run.
 """
 
 from __future__ import annotations
@@ -183,16 +182,16 @@ def cline_window(run: Any) -> Count:
         if kind == "command_output" and run[number]["text"] and not brought:
             count.results, brought = count.results + 1, True
         if kind == "api_req_started":
-            # The results of other calls are only in what the model was sent next.
+            # The results of other calls are only in the next request to the model.
             sent = re.findall(r"^\[(\w+) for '.*'\] Result:", run[number]["text"].get("request", ""), re.M)
             count.results += sum(tool not in ("execute_command", "search_files") for tool in sent)
     return count
 
 
 def cline(run: Any) -> Count:
-    """Count calls and results that are blocks, and those that are texts.
+    """Count calls and results that are blocks, and those within strings.
 
-    Such a text is an XML element, or a heading that names the call.
+    The latter are XML elements, or headings that name the call.
     """
     messages = _records(run, "messages")
     said = [
@@ -631,7 +630,7 @@ class Row:
     shown: Count
     direct: Count | None
     texts: int | None
-    """The number of texts in its records and its own object; None if `raw_texts` can't read the format."""
+    """The number of strings in its records and its own object; None if `raw_texts` can't read the format."""
     lost: int
 
 

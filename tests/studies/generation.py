@@ -6,8 +6,8 @@ Usage: generation.py FOLDER LIBRARIES.json [--only NAME ...] [--mode MODE ...] [
 LIBRARIES.json is a list of tables with name, sdist, pytest_args, extra_requirements and exclude_newer.
 Everything is kept below FOLDER, so that the same command continues where it was stopped; with --tables
 nothing is run. --beside prints the results of another commit from its own folder; with --checkout, a checkout
-of that commit, they are made now, library by library in turn with this one. A set made in two sittings has no
-time of its first task.
+of that commit, they are made now, in turn with this one's, library by library. A set that was interrupted has
+no time of its first task.
 """
 
 from __future__ import annotations

@@ -59,7 +59,7 @@ class Lab:
         self.runner: EntrypointRunner = GistRunner(self.backend, self.environments)
 
     def repository(self, library: Library) -> Repository:
-        """Fetch a library and pin its suite's requirements."""
+        """Fetch a library, and pin its suite's requirements."""
         scratch = Path(tempfile.mkdtemp(dir=self.folder))
         source, folder = Fetcher().fetch(library.source, scratch / "source")
         environment = UvResolver(self.environments, self.backend).resolve(
@@ -98,6 +98,6 @@ class Lab:
 
 
 def made_reference(judge: GistJudge, budget_s: float) -> tuple[ReferenceGist, int]:
-    """Return the reference gist of a task and the number of runs it took."""
+    """Return the reference gist of a task, and the number of runs that it took."""
     maker = ReferenceMaker(judge, time.monotonic, budget_s)
     return maker.make(), maker.queries

@@ -3,12 +3,13 @@
     python tests/studies/gist_scores.py LAB [LIBRARY ...] [--count 10] [--seed 0] [--seconds 60] [--out
     scores.jsonl] python tests/studies/gist_scores.py --table scores.jsonl [scores.jsonl ...]
 
-LAB is a folder for what is fetched and built. For each entrypoint: the modules that ran, pasted; an empty
-file; the test alone; the test file as it is, which imports the package; the same with mocks in place of the
-imports; the reference gist. Then the pasted modules and the reference gist folded onto few lines, the
-reference gist padded with a line that exists and runs, and fakes of it (`gist_tricks`): in one run each. One
-JSON object a line; `--table` prints figures by library and kind, how far padding and folding move the rates,
-and which faithful fakes bear no flag. What --out holds is left as it is.
+LAB is a folder for fetched and built files. The gists of each entrypoint are the pasted modules that ran, an
+empty file, the test alone, the unchanged test file, which imports the package, the same with mocks instead of
+the imports, and the reference gist. Further gists, with one run each, are the pasted modules and the
+reference gist folded onto few lines, the reference gist padded with a line that exists and runs, and fakes of
+it (`gist_tricks`). The output has one JSON object per line; `--table` prints figures by library and kind, the
+effect of padding and folding on the rates, and the faithful fakes without a flag. Existing results in --out
+are kept.
 """
 
 from __future__ import annotations
@@ -130,7 +131,7 @@ def _tricks(judge: GistJudge, reference: str) -> dict[str, str]:
 
 
 def _padding(existence: ExistenceReport | None) -> str:
-    """Return an import that exists in the gist and in the codebase; `1` if there is none."""
+    """Return an import that exists in both the gist and the codebase; `1` if there is none."""
     lines = (one.line.text for one in (existence.lines if existence else ()) if one.exists and not one.block)
     return next(
         (text for text in lines if text.startswith(("import ", "from ")) and "__future__" not in text), "1"

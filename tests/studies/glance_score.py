@@ -49,7 +49,7 @@ LEAST = 0.05
 """The minimum size of a weight, which it has if the readings contradict its sign."""
 SPLITS = 60
 QUANTILE = 0.15
-"""Share of the readings below the threshold."""
+"""The share of the readings below the threshold."""
 
 
 @dataclass

@@ -1,7 +1,7 @@
 """Checks by independent means, from the stored tasks, whether the corruptions of tasks are good.
 
-Each library gets a virtual environment and plain pytest under bubblewrap; `good_again_plugin.py` records who
-raised what through which frames, and which functions each test enters with the corruption in place. Good is 5
+Each library gets a virtual environment and plain pytest under bubblewrap; `good_again_plugin.py` records
+exceptions with their frames, and the functions that each test enters with the corruption in place. Good is 5
 to 40 newly failing tests (or 2 to 15), at least half of them by assertion, at most half of the tracebacks
 through the corrupted function; its rank is Ochiai's among the functions of the library. Functions with the
 same suspiciousness share the mean of their ranks. In a task with several corruptions, each is judged alone,
@@ -93,7 +93,7 @@ def load(folder: Path) -> Stored:
 
 
 def tell(stored: Stored, lab: Path) -> list[dict[str, Any]]:
-    """Return the findings on each corruption of a task; findings that are in the lab are not made again."""
+    """Return the findings on each corruption of a task; findings that are already in the lab are reused."""
     targets = stored.answer["targets"]
     told = []
     for number, target in enumerate(targets):

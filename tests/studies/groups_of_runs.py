@@ -1,4 +1,4 @@
-"""Compares what is worked out about runs with what was planted in them, by format.
+"""Compares the facts derived from runs with those planted in them, by format.
 
 Usage: python tests/studies/groups_of_runs.py [--runs N] [--seed N] [--wrong N]
 

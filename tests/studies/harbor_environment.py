@@ -84,7 +84,7 @@ class Sandboxed(_base.BaseEnvironment):  # type: ignore[misc]
     """A folder that bubblewrap presents as the root of a machine.
 
     `folder` receives the roots and the virtual environments, `python` is the interpreter that these are made
-    of, and `reached` is the port of this machine that an allowed 127.0.0.1 means.
+    of, and `reached` is the port of this machine that stands for an allowed 127.0.0.1.
     """
 
     def __init__(self, *given: Any, folder: str, python: str, reached: int = 0, **known: Any) -> None:
@@ -102,7 +102,7 @@ class Sandboxed(_base.BaseEnvironment):  # type: ignore[misc]
 
     @property
     def capabilities(self) -> Any:
-        """What Harbor may ask for: no network, or allowed hosts."""
+        """The features that Harbor may request: no network, or allowed hosts."""
         return _capabilities.EnvironmentCapabilities(
             disable_internet=True,
             network_allowlist=True,
@@ -197,7 +197,10 @@ class Sandboxed(_base.BaseEnvironment):  # type: ignore[misc]
             await asyncio.to_thread(shutil.rmtree, self._root, ignore_errors=True)
 
     def _place(self, path: str | Path) -> Path:
-        """Return where a path of the environment is on this machine. Raises `ValueError` if a link leads out."""
+        """Return the location on this machine of a path in the environment.
+
+        Raises `ValueError` if a link leads out.
+        """
         place = (self.root / str(path).lstrip("/")).resolve()
         if not place.is_relative_to(self.root):
             raise ValueError(f"{path} leads out of the environment.")
@@ -234,7 +237,7 @@ class Sandboxed(_base.BaseEnvironment):  # type: ignore[misc]
         timeout_sec: int | None = None,
         user: str | int | None = None,
     ) -> Any:
-        """Run a command as root, and return what it printed and its exit code."""
+        """Run a command as root, and return its output and its exit code."""
         if self._resolve_user(user) not in (None, "root", 0):
             raise ValueError(f"The user {user!r} does not exist here.")
         arguments = self._bubblewrap(cwd or self.task_env_config.workdir or "/")
@@ -303,7 +306,7 @@ class Sandboxed(_base.BaseEnvironment):  # type: ignore[misc]
         return ["python3", "-I", "-c", _RELAY, str(self._reached)] if allowed else []
 
     async def _connected(self, near: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Connect a client of the relay to the port, if the policy of the moment allows this machine."""
+        """Connect a client of the relay to the port, if the current policy allows this machine."""
         if not (self._network_is_allowlist and "127.0.0.1" in self.network_policy.allowed_hosts):
             writer.close()
             return

@@ -1,4 +1,4 @@
-"""Campaigns on a little library: which tasks are kept, in which order, and no work done twice."""
+"""Campaigns on a little library: the kept tasks, their order, and no work done twice."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def shop(tmp_path: Path) -> Shop:
 
 
 def told(verdicts: list[CandidateVerdict]) -> list[object]:
-    """Return the verdicts as they are saved, except for the seconds."""
+    """Return the verdicts as saved, without the seconds."""
     return [{**verdict.to_json(), "cost": None} for verdict in verdicts]
 
 
@@ -358,7 +358,7 @@ def test_group_in_which_one_hides_another(tmp_path: Path, monkeypatch: pytest.Mo
 
 
 def test_group_that_breaks_no_more_than_a_part(tmp_path: Path) -> None:
-    """The probes' claims exceed the suite's failures: together the parts break no more than one of them."""
+    """The probes' claims exceed the suite's failures: together, the parts break no more than one of them."""
     own = {"shop.py::price": [*IDS, "t::1"], "shop.py::stock": [IDS[0], "t::2"]}
     shop = Shop(tmp_path, FakeBench(wish=lambda targets: failing(*own[targets[0].name])))
     verdict = verdict_of(shop, "multi", "shop.py::price", ("shop.py::stock",))

@@ -1,4 +1,4 @@
-"""The demo library matches its tasks: its size, its passing suite and what each corruption breaks."""
+"""The demo library matches its tasks: its size, its passing suite, and the tests that a corruption breaks."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ TOOLS = {
 
 @dataclass(frozen=True)
 class Suite:
-    """Outcomes of one run by id: `passed`, `failed` (by assertion) or `error` (anything else)."""
+    """The outcomes of one run by id: `passed`, `failed` (by assertion) or `error` (anything else)."""
 
     outcomes: Mapping[str, str]
 

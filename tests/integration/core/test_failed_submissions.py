@@ -1,4 +1,4 @@
-"""Campaigns on the failed submissions at a little library's functions."""
+"""Campaigns on failed submissions for a little library's functions."""
 
 from __future__ import annotations
 

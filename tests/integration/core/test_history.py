@@ -171,7 +171,7 @@ def test_a_feature_that_the_earlier_file_lacks_is_kept_only_if_asked_for(tmp_pat
 
 
 class _ByLength(FakeScorer):
-    """Predicts more for a longer text."""
+    """Predicts a higher score for a longer function."""
 
     def scores(self, targets: object, families: object = (), on_reading: object = None) -> list[GlanceScore]:
         assert isinstance(targets, list)

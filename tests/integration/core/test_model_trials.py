@@ -1,4 +1,4 @@
-"""A trial runs the real suite and reports failures, their kinds and the target; other ends have a name."""
+"""A trial runs the real suite and reports failures, their kinds and the target; all other ends are named."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One failing test is enough under conditions, in every mode, and classes are targets of removal."""
+"""One failing test is enough under certain conditions, in every mode, and classes can be removed."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ CAN_NOT = Controls(False, Unconfirmable.NOT_PLAIN_DATA, "It was given a generato
 
 
 def bench(controls: Controls = CONTROLLED, **changed: object) -> FakeBench:
-    """Return a bench on which removing `bill` makes one test fail, and removing `price` two."""
+    """Return a harness on which removing `bill` makes one test fail, and removing `price` two."""
     entered = {name: [id for id in tests if id in FEW] for name, tests in ENTERED.items()}
     given = {"checks": FEW, "entered": entered, "confirming": ScriptedConfirmer(controls=controls), **changed}
     return FakeBench(**given)  # type: ignore[arg-type]

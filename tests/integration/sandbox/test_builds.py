@@ -1,4 +1,4 @@
-"""Builds of packages without wheels, and which of their requirements and outputs are refused."""
+"""Builds of packages without wheels, and the refusal of some requirements and outputs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Code swapped in existing functions, with the orders made for it."""
+"""Code swapped in existing functions, with the orders for it."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ Ask = Callable[[ModuleType], object]
 
 @pytest.fixture
 def corrupt(tmp_path: Path, module: ModuleType) -> Corrupt:
-    """A function that corrupts functions of the module by replacing text and swaps their code.
+    """A function that corrupts functions of the module by replacing strings, and swaps their code.
 
     It returns the order that was executed.
     """

@@ -1,4 +1,4 @@
-"""The launcher notices code without a file, stand-ins for modules, and objects that equal anything."""
+"""The launcher detects code without a file, stand-ins for modules, and objects that equal anything."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.xdist_group("code watch")
 
 
 def _interpreters() -> list[str]:
-    """Return the tests' interpreter, which traces, and a newer one, which monitors, if installed."""
+    """Return the tests' interpreter, which traces, and a newer one, which monitors, if one is installed."""
     found = [sys.executable]
     for version in ("3.13", "3.12"):
         try:

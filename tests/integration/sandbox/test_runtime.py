@@ -1,4 +1,4 @@
-"""The parts of this machine that a run sees: those named, and nothing that is only next to them."""
+"""The parts of this machine that a run sees: the named ones, and nothing that is merely next to them."""
 
 from __future__ import annotations
 

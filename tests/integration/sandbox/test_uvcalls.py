@@ -1,4 +1,4 @@
-"""What uv is given: the location of packages, and nothing that makes it run their code."""
+"""The settings that uv gets: the locations of packages, and nothing that makes it run their code."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ VARIABLES_THAT_BUILD = {
 
 @pytest.fixture
 def trap(shelf, tmp_path: Path) -> Path:
-    """The path of a trace that code of the package `trap` would leave if its sdist were built or run."""
+    """The path of a file that the package `trap` would leave if its sdist were built or run."""
     trace = tmp_path / "trace"
     code = f"open({str(trace)!r}, 'w').close()\n"
     shelf.sdist("trap", "1.0", {**built_by_itself("trap", before=code), "setup.py": code})

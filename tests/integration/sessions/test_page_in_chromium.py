@@ -24,7 +24,7 @@ ATTACKS = (
     "```html\n<iframe src=javascript:window.hit=7>\n```\n@@ -1 +1 @@\n-<b>\n+<base href=//attack.example>",
     "\x1b[2J\x00\x07\u202e\u2028&lt;b&gt; &#60;script&#62; \ud800",
 )
-"""Texts that would act as markup or hide something."""
+"""Strings that would act as markup or hide something."""
 DOT = "R0lGODlhAQABAIAAAAAAAP///yH5BAEAAAAALAAAAAABAAEAAAIBRAA7"
 CODE = "def sought(number):\n" + "    number += 1\n" * 200
 
@@ -100,7 +100,7 @@ async def test_a_page_is_safe_searched_and_walked(tmp_path: Path) -> None:
         await expect(folded.first).to_have_attribute("open", "")
         await page.locator(
             "#step-12 > summary"
-        ).click()  # this one is folded already, and the button folds the others
+        ).click()  # this one is already folded, and the button folds the others
         steps, opened = page.locator(".step"), page.locator(".step[open]")
         await expect(opened).to_have_count(await steps.count() - 1)
         for label, count in (("collapse steps", 0), ("expand steps", await steps.count())):

@@ -70,7 +70,7 @@ def worked_through(attempt: Attempt, targets: tuple[Target, ...]) -> None:
 
 
 REPAIRS = [demo.name for demo in demo_tasks() if demo.mode is Mode.REMOVE or len(demo.targets) > 1]
-"""The tasks with a removed function and with two corrupted ones; that with one would add no other steps."""
+"""The tasks with a removed function and with two corrupted ones; the task with one would add no new steps."""
 
 
 @pytest.fixture(scope="module")

@@ -1,4 +1,4 @@
-"""Live sharing of reviews: who reads what, what others said, and how the verdicts agree."""
+"""Live sharing of reviews: current readers, others' annotations, and the agreement of verdicts."""
 
 from __future__ import annotations
 

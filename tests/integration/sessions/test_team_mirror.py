@@ -1,4 +1,4 @@
-"""Attempts mirrored on a real server are sent while written, fetched, branched, and never overwritten."""
+"""Attempts on a real server are sent while they are written, fetched, branched, and never overwritten."""
 
 from __future__ import annotations
 

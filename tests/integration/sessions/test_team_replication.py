@@ -38,7 +38,7 @@ BEFORE = Path(__file__).parents[2] / "data" / "team" / "store-0001.sql"
 
 @contextmanager
 def statements(at: Callable[[str], None] = lambda statement: None) -> Iterator[list[str]]:
-    """Yield a list of the statements sent to any server, including commits; `at` is called before each."""
+    """Yield a list of the statements sent to any server, including commits; each first calls `at`."""
     found: list[str] = []
 
     def about_to(connection: Any, cursor: Any, statement: str, *more: Any) -> None:
@@ -59,7 +59,7 @@ def statements(at: Callable[[str], None] = lambda statement: None) -> Iterator[l
 
 
 Ends = tuple[Callable[[int], object], Callable[[], object], Callable[[], object]]
-"""Functions that write so many items on one machine, send them, and fetch them on another."""
+"""Functions that write a number of items on one machine, send them, and fetch them on another."""
 
 
 def of_tasks(one: TeamMachine, two: TeamMachine, server: PostgresServer) -> Ends:
@@ -298,7 +298,7 @@ def test_programs_and_stores_of_different_revisions_refuse_each_other(
     before = (
         "SELECT pg_has_role(c.relowner, 'MEMBER'), has_table_privilege(c.oid, 'SELECT') FROM pg_class c "
         "WHERE c.oid = to_regclass('public.events')"
-    )  # how programs of revision 0001 check their rights, before they compare revisions
+    )  # programs of revision 0001 check their rights this way, before they compare revisions
     assert ask(server, before, "old") == [(False, True)]
     choose(one.locations.config, worker)
     monkeypatch.setattr(connecting, "REVISION", "0001")

@@ -48,7 +48,7 @@ def kinds(machine: TeamMachine) -> list[str]:
 
 
 KINDS = ("attempts", "annotations", "studies")
-"""Kinds of lines, each in a partition."""
+"""The kinds of lines, each of which has a partition."""
 CHANGES = (
     ("DELETE FROM lines_of_attempts WHERE number = 2", ["broken chain", "missing there"]),
     (
@@ -82,7 +82,7 @@ CHANGES = (
     ("UPDATE attempts SET participant = 'eve'", ["line differs"]),
     ("INSERT INTO studies (id, files_sha256, archive_sha256) VALUES ('s', '', 'x')", ["blob damaged"]),
 )
-"""Statements that damage the store, with the findings they cause."""
+"""Statements that damage the store, with the resulting findings."""
 
 
 def test_every_change_of_the_database_is_found(one: TeamMachine, server: PostgresServer, shared: str) -> None:
@@ -256,7 +256,7 @@ def test_a_synchronisation_that_is_stopped_is_finished_by_the_next(
 
     with two.store() as store, pytest.raises(CancelledError):
         sync(store, two.locations, two.clock, RunContext(cancel, stop))
-    assert kinds(two) == ["missing here"]  # the review; what was fetched before remains
+    assert kinds(two) == ["missing here"]  # the review; what was fetched earlier remains
     two.sync()
     assert two.check() == []
 

@@ -75,7 +75,7 @@ def away(server: PostgresServer) -> Iterator[None]:
 
 
 def until(part: Participation, kind: type) -> Any:
-    """Do all steps before the first one of a kind and return that."""
+    """Do all steps before the first one of a kind, and return that one."""
     while not isinstance(step := part.next(), kind):
         assert not isinstance(step, DoneStep | RefusedStep), step
         if isinstance(step, PlanStep):
@@ -188,7 +188,7 @@ def test_without_the_server_nothing_is_planned_and_an_attempt_goes_on(study: Tea
 
 @contextmanager
 def at_the_insert(part: Participation, kind: str, act: Callable[[], None]) -> Iterator[None]:
-    """Call `act` once an operation is in its file and about to be inserted."""
+    """Call `act` when an operation is in its file and about to be inserted."""
     done: list[str] = []
 
     def about_to(connection: Connection, cursor: Any, statement: str, values: Any, *more: Any) -> None:

@@ -200,7 +200,7 @@ def test_a_set_short_of_hidden_corruptions_says_how_to_have_more(
 
 @pytest.fixture
 def offline(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The requested sources, for which local folders with gistpoint's pytest are used."""
+    """The requested sources; local folders with gistpoint's pytest replace them."""
     from gistpoint.sandbox.environments import sources as repositories
 
     fetched: list[str] = []

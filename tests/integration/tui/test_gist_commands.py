@@ -88,13 +88,13 @@ SANDBOX = ["--sandbox", BACKENDS[-1].name, "--allow-unsandboxed"]
 
 @pytest.fixture(scope="module")
 def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """One home for the module, which has the task of `test_total` after the first use of `task`."""
+    """One home for the module, which contains the task of `test_total` after the first use of `task`."""
     return tmp_path_factory.mktemp("home")
 
 
 @pytest.fixture(autouse=True)
 def world(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[SourceSpec]:
-    """The requested sources; whatever is requested, the same repository is fetched."""
+    """The requested sources; the same repository is fetched for all of them."""
     asked: list[SourceSpec] = []
 
     def fetch(spec: SourceSpec, scratch: Path, cache: Path, **_: Any) -> Repository:

@@ -21,10 +21,10 @@ from gistpoint.tui.themes import LIGHT
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(CHROMIUM is None, reason="Chromium is not installed")]
 
 MARGIN = " " * 4
-"""Indentation of a method in the editor, which shows it as it is in its class."""
+"""The indentation of a method, which the editor shows as in its class."""
 _GROUND = """wanted =>
     getComputedStyle(document.querySelector(".xterm-viewport")).backgroundColor.replaceAll(" ", "") === wanted"""
-"""Whether the margin around the cells has the colour of the screen."""
+"""An expression for whether the margin around the cells has the colour of the screen."""
 
 
 async def test_from_the_link_to_the_end(tmp_path: Path) -> None:

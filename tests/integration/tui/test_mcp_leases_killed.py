@@ -1,4 +1,4 @@
-"""The real program under a lease: the SDK's client with a server for each call, kills, and two at once."""
+"""The real program under a lease: the SDK's client with a server per call, kills, and two servers at once."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ class Home:
         return summary
 
     def killed(self, call: dict[str, Any] | None, when: str) -> None:
-        """Start a server, make a call if one is given, and kill the server when the journal has `when`."""
+        """Start a server, make a call if one is given, and kill the server when `when` is in the journal."""
         server = subprocess.Popen(
             [sys.executable, *self.words], env=self.environment, stdin=subprocess.PIPE,
             stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,

@@ -1,4 +1,4 @@
-"""What the server refuses over HTTP, and the real program over its standard streams."""
+"""The server's refusals over HTTP, and the real program over its standard streams."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The same calls have the same answers and costs by lines, by a model's replies, over MCP and in a replay."""
+"""The same calls have the same answers and costs in lines, in a model's replies, over MCP and in a replay."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ MALFORMED: Calls = [
 
 
 def _fifty(looks: Calls, hand_ins: Calls) -> Calls:
-    """Return fifty calls: the looks and hand-ins, then looks again."""
+    """Return fifty calls: views and hand-ins, then views again."""
     calls = [*looks, *hand_ins]
     return [*calls, *(looks[n % len(looks)] for n in range(50 - len(calls)))]
 

@@ -1,4 +1,4 @@
-"""The real server and the real programs behind its links: what is closed, kept, forwarded and ended."""
+"""The real server and the real programs behind its links, and what they close, keep, forward and end."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reads the rows that the step view draws and compares them with the texts of the step."""
+"""Reads the rows that the step view draws and compares them with the step's text fields."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from gistpoint.tui.screens.review.step_list import EVERY
 from gistpoint.tui.screens.review.step_view import StepView
 
 MOST = 300_000
-"""Maximum length of a text that is compared; scrolling through a longer one takes minutes."""
+"""The maximum length of a compared string; scrolling through a longer one takes minutes."""
 
 
 def rows_of(view: StepView) -> list[str]:
@@ -37,7 +37,7 @@ def _length(view: StepView, line: int, start: int, end: int) -> int:
 
 
 def in_cells(raw: str) -> str:
-    """Return text as the screen should show it: glyphs for controls, tabs as spaces up to the stop."""
+    """Return text as the screen should show it: glyphs for control characters, spaces for tabs."""
     if "\t" not in raw:
         return visible(raw)
     from rich.cells import cell_len
@@ -51,7 +51,7 @@ def in_cells(raw: str) -> str:
 
 
 def texts_of(step: Step, document: RunDocument) -> list[str]:
-    """Return every text of the step that a reader should see."""
+    """Return every string of the step that a reader should see."""
     found = [_once(step, number, text) if scope is TextScope.CALL else text for scope, number, text in parts_of(step)
              if scope is not TextScope.DIFF]  # fmt: skip
     return [
@@ -60,7 +60,7 @@ def texts_of(step: Step, document: RunDocument) -> list[str]:
 
 
 def _once(step: Step, number: int, text: str) -> str:
-    """Return the text of a call, or its only argument if the step quotes that elsewhere."""
+    """Return the text of a call, without its only argument if the step quotes that elsewhere."""
     values = list((step.calls[number].parsed or {}).values())
     quoted = f"\n{step.thought}\n{step.text}\n"
     return (
@@ -71,7 +71,7 @@ def _once(step: Step, number: int, text: str) -> str:
 
 
 async def check_steps(driver: Reviewing, most: int | None = None) -> int:
-    """Unfold each step of a run and require every text of it on the screen; return their number."""
+    """Unfold each step of a run, require all of its strings on the screen, and return the number of steps."""
     compared = 0
     driver.review.steps.action_list(EVERY)
     driver.review.steps.cursor = 0

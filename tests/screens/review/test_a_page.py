@@ -42,7 +42,7 @@ asyncio.run(look(sys.argv[1]))
 
 
 def test_a_page_is_added_by_one_file_and_one_entry(tmp_path: Path) -> None:
-    """Runs in a new process, as bindings and help are assembled at the first import of the modules."""
+    """Runs in a new process, because bindings and help are assembled at the first import of the modules."""
     run = mini_run(tmp_path / "run.traj.json", TURNS)
     tests = Path(__file__).parents[2]
     done = subprocess.run(

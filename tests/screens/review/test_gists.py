@@ -1,4 +1,4 @@
-"""The gist of a run under review: as it was at each step, with its gutter, and scored on request."""
+"""The gist of a run under review: as of each step, with its gutter, and scored on request."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def page(driver: Reviewing) -> ScoredGist:
 
 
 async def go_to(driver: Reviewing, tool: str, count: int = 1) -> int:
-    """Go to a call's step by its tool and return the step's index."""
+    """Go to a call's step by its tool, and return the step's index."""
     document = driver.review.run.loader.document
     assert document is not None
     steps = [step.index for step in document.steps() if step.label == tool]

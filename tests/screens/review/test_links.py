@@ -23,7 +23,7 @@ def line(uuid: str, kind: str, content: Any, **more: Any) -> str:
 
 @pytest.fixture
 def session(tmp_path: Path) -> Path:
-    """A session whose second step started a side agent, whose file is in its usual place."""
+    """A session whose second step started a side agent; the agent's file is in its usual place."""
     use = {"type": "tool_use", "id": "t1", "name": "Task", "input": {"prompt": "find it"}}
     result = {"type": "tool_result", "tool_use_id": "t1", "content": "found"}
     path = tmp_path / "s1.jsonl"

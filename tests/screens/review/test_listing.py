@@ -1,4 +1,4 @@
-"""The screen's view of a run's steps: lists of one kind, folded ones, the course to drag, coloured code."""
+"""The screen's view of a run's steps: lists of one kind, folded steps, the draggable strip, coloured code."""
 
 from __future__ import annotations
 

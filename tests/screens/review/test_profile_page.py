@@ -1,4 +1,4 @@
-"""A page of review with an overview of what happened in a run."""
+"""A page of the review screen with an overview of a run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A run is read step by step, and the screen shows every text of it literally."""
+"""A run is read step by step, and the screen shows every string of it literally."""
 
 from __future__ import annotations
 

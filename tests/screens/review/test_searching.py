@@ -1,4 +1,4 @@
-"""Search as one types, in parts of steps, in one run and in all, and going from hit to hit."""
+"""Search while typing, in parts of steps, in one run or in all, and movement from hit to hit."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A page of review with the times of a run."""
+"""A page of the review screen with the times of a run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The list of runs while they are being written."""
+"""The list of runs while the runs are being written."""
 
 from __future__ import annotations
 

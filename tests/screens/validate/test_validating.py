@@ -1,4 +1,4 @@
-"""A validator at work: what is shown, what is run and what is recorded, without loss."""
+"""A validator at work: the display, the runs and the records, without loss."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ async def test_the_queue_is_narrowed_by_the_glance_rate(tmp_path: Path) -> None:
     for task, answer in zip(tasks[:2], (BlindAnswer.FAULT, BlindAnswer.NOTHING), strict=True):
         (item,) = blind_items(task, read_answer(task))
         reader.read(item, BlindReply(answer, min(item.changed_lines)), ShownVersion.CORRUPTED)
-        reader.name = "bob"  # another person, as each first reading counts
+        reader.name = "bob"  # another person, because only first readings count
     async with validating(services, tasks, size=LARGE) as driver:
         await driver.until(lambda: "1.00 seen" in driver.text() and "0.00 seen" in driver.text())
         await driver.until(lambda: "100% of blind readings named the fault" in driver.text())

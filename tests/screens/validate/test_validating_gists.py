@@ -1,4 +1,4 @@
-"""Gist tasks in the queue: questions and records, and the reference and one's own gist with scores."""
+"""Gist tasks in the queue: questions, records, and scores of the reference and the validator's own gist."""
 
 from __future__ import annotations
 

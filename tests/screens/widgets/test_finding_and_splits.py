@@ -1,4 +1,4 @@
-"""The find bar searches as one types; the frame between two panes is moved by dragging and by keys."""
+"""The find bar searches during typing; the frame between two panes is moved by dragging and by keys."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A widget changes twice with a layout in between before it can report, as on a busy machine."""
+"""A widget changes twice, with a layout in between, before it can report, as on a busy machine."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Markdown is drawn as text, word for word; a key shows its source, which is what is copied."""
+"""Markdown is drawn as text, word for word; a key shows its source, which is also the copied text."""
 
 from __future__ import annotations
 
