@@ -1,4 +1,4 @@
-"""A small study in memory, and attempts of it that are acted by the real engine on a fake clock."""
+"""A small study in memory, and its attempts, which the real engine acts on a fake clock."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def study_task(task: Task) -> StudyTask:
 
 @dataclass
 class Log:
-    """Operations, each a second after the previous one."""
+    """Operations, each one second after the previous one."""
 
     operations: list[StudyOperation] = field(default_factory=list)
     utc_ms: int = 1_789_990_000_000
@@ -98,7 +98,7 @@ class Log:
 
 @dataclass
 class Acted:
-    """An attempt of a study, with the log that leads to it."""
+    """An attempt in a study, with the log up to it."""
 
     study: Study
     task: Task

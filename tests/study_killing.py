@@ -27,9 +27,9 @@ from gistpoint.sessions.studies.drafts import FormDraft, FormDrafts
 from gistpoint.sessions.studies.taking import Participation
 
 STEP_S = 0.002
-"""Minimum time of a participant for a step, so that kills fall between writes as well as into them."""
+"""The minimum time of a participant for a step, so that kills also happen between writes."""
 MOST_LINES, LATER_S = 12, 0.03
-"""Maximum lines that a process reports before it is killed, and maximum seconds after the last of them."""
+"""The maximum number of lines from a process before it is killed, and of seconds after the last one."""
 
 
 @dataclass
@@ -41,15 +41,15 @@ class StudyKills:
     acknowledged: int = 0
     lost: list[str] = field(default_factory=list)
     twice: list[str] = field(default_factory=list)
-    """Tasks that a participant was shown in two attempts."""
+    """The tasks that a participant got in two attempts."""
     asked_again: list[str] = field(default_factory=list)
-    """Forms that were shown again although their answers were acknowledged."""
+    """The forms that were shown again although their answers were acknowledged."""
     other_steps: list[str] = field(default_factory=list)
-    """Places where a process continued with another step than the log implied."""
+    """The steps with which a process continued although the log implied another."""
     drafts: int = 0
     drafts_lost: list[str] = field(default_factory=list)
     at: Counter[str] = field(default_factory=Counter)
-    """Kills by the kind of step under way."""
+    """The numbers of kills by the kind of the current step."""
 
     @property
     def faults(self) -> list[str]:
@@ -65,7 +65,7 @@ class StudyKills:
 
 
 def kill_people(folder: Path, kills: int, *, seed: int) -> StudyKills:
-    """Take participants through the study, with `kills` kills in all; each gets to the end."""
+    """Take participants through the study, with `kills` kills in all; each reaches the end."""
     chance, killed = random.Random(seed), StudyKills()
     root, machine = folder / "study", Machine.at(folder / "home", SystemTime())
     study_at(root, training=True)
@@ -82,7 +82,7 @@ def kill_people(folder: Path, kills: int, *, seed: int) -> StudyKills:
 
 
 def described(step: Step) -> str:
-    """Return the kind of a step and what it is about, such as a form or an assignment."""
+    """Return the kind of a step and its subject, such as a form or an assignment."""
     about = getattr(step, "assignment", "")
     form = f" {step.form.id}" if isinstance(step, FormStep) else ""
     return f"{type(step).__name__}{form} {getattr(about, 'id', about)}".strip()

@@ -61,7 +61,7 @@ def study_tasks(
 
 
 class StudyLog:
-    """Operations, each a second after the previous one."""
+    """Operations, each one second after the previous one."""
 
     def __init__(self, study: Study, tasks: Mapping[str, StudyTask]) -> None:
         self.study = study

@@ -55,7 +55,7 @@ class CrowdFigures:
     unfinished: list[str] = field(default_factory=list)
     kills: int = 0
     waited: int = 0
-    """The number of times that a person was informed that the next task can't begin now."""
+    """How often a person was informed that the next task can't begin now."""
     taken_back: int = 0
     """The number of plans and starts that the server never received."""
     wrong: list[str] = field(default_factory=list)
@@ -90,7 +90,7 @@ class Crowd:
     machines: int
     codes: tuple[str, ...]
     guests: tuple[str, ...] = ()
-    """People who take part in another way, such as with a browser."""
+    """The people who take part in another way, such as with a browser."""
     tasks: int = 12
     name: str = "crowd-2026"
 

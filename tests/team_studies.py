@@ -30,7 +30,7 @@ from gistpoint.sessions.team.study_sharing import fetch, share
 from gistpoint.sessions.team.study_store import TeamStudyStore
 
 PATIENCE_S = 60.0
-"""Long enough for the records to be in the store on return, even on a busy machine."""
+"""A time long enough for records to be in the store on return, even on a busy machine."""
 _numbers = itertools.count(1)
 
 
@@ -56,7 +56,7 @@ def prepare(address: StoreAddress) -> None:
 
 
 def new_study(address: StoreAddress) -> str:
-    """Add a study of which only the id is known, and return its id."""
+    """Add a study that consists only of an id, and return the id."""
     name = f"study-{next(_numbers)}"
     engine = engine_of(address)
     with engine.begin() as connection:
@@ -94,7 +94,7 @@ class TeamStudy:
         return self.organiser.open(self.root)
 
     def machine(self, name: str) -> tuple[Machine, Path]:
-        """Return another machine and its folder of the study, fetched when the machine is first named."""
+        """Return another machine and its folder of the study, fetched at the machine's first use."""
         machine = Machine.at(self.base / name, SystemTime())
         place = machine.locations.data / STUDIES / self.name
         if not place.exists():

@@ -1,4 +1,4 @@
-"""Names of recorded runs next to the checkout that the readers don't read completely yet.
+"""The names of recorded runs next to the checkout that the readers don't yet read completely.
 
 Each is an expected failure, and the suite fails once one is read; then its line is removed.
 """
@@ -25,17 +25,17 @@ TEXTS_LOST = frozenset(
         "zen-mcp-server_v0.86.1.aider.chat.history.md",
     }
 )
-"""Files with a text that is neither shown nor named, or with a layout that the direct count lacks."""
+"""Files with a string that is neither shown nor listed, or a layout that the direct count can't read."""
 STEPS_UNKNOWN: frozenset[str] = frozenset()
-"""Files without steps, or with more than a tenth of them unknown. There is none at present."""
+"""Files without steps, or with more than a tenth of them unknown. There are none at present."""
 NOT_DRAWN: frozenset[str] = frozenset()
-"""Files without a step that could be drawn; there is none at present."""
+"""Files without a step that could be drawn; there are none at present."""
 
 
 def samples(paths: Iterable[Path], failing: Collection[str]) -> list[Any]:
     """Return test parameters for samples; those in `failing` are expected to fail.
 
-    They are at most 50 of the samples, evenly spread, unless examples are explored.
+    These are at most 50 of the samples, evenly spread, unless examples are explored.
     """
     marks = pytest.mark.xfail(strict=True, reason="its readers do not read it whole yet")
     return [

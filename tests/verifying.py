@@ -31,7 +31,7 @@ _CHANGES = (
 
 @dataclass(frozen=True)
 class Elsewhere:
-    """A task as another harness gets it."""
+    """A task in the form that another harness gets."""
 
     folder: Path
     python: Sequence[str]
@@ -128,7 +128,7 @@ def trees(task: Task, answer: Answer, count: int, seed: int) -> Iterator[tuple[s
 
 
 def report_attack(given: SourceTree, target: Target, name: str) -> SourceTree:
-    """Return a tree in which the file of a target also contains an attack on reports, by the attack's file name."""
+    """Return a tree in which a target's file also contains the attack on reports with a file name."""
     text = files("gistpoint.sandbox.attacks").joinpath("reports", name)
     called = b"\n\ntry:\n    f()\nexcept NameError:\n    pass\n"
     return given.with_files({target.path: given.read(target.path) + b"\n\n" + _body(text) + called})
@@ -163,7 +163,7 @@ def gists(answer: Answer, count: int, seed: int) -> Iterator[tuple[str, str]]:
 
 
 def changed(text: str, chance: random.Random) -> str:
-    """Return text with one small change in one place; unchanged if no change applies."""
+    """Return a file's text with one small change; unchanged if no change applies."""
     places = [(match, new) for old, new in _CHANGES for match in re.finditer(old, text)]
     if not places:
         return text

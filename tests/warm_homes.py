@@ -1,7 +1,7 @@
 """Caches that are the same in every home, made once for all tests of a session (decision 132).
 
-They are the list and the copy of the files that a sandbox shows of the interpreter (3,500 files), and the
-environment with pytest alone. Each home took two to three seconds of processor time to make them.
+They are the list and the copy of the interpreter's files in a sandbox (3,500 files), and the environment with
+pytest alone. Making them took two to three seconds of processor time per home.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _APART: set[Path] = set()
 
 
 def share(folder: Path, patch: pytest.MonkeyPatch) -> None:
-    """Let all homes in this process use the caches below `folder`, which `warmed` gives to others."""
+    """Let all homes in this process use the caches below `folder`, which `warmed` passes to others."""
     make = store.host_environment
     patch.setattr(Locations, "runtimes", folder / "runtimes")
     # Environments of locks stay in their store, where tests check what was built and how often.

@@ -1,4 +1,4 @@
-"""A run at one moment, as the screen that watches runs gets it: no process works on it and no file exists."""
+"""A run at one moment, as passed to the screen that watches runs, without a process or files."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def attempt(
     result: AttemptResult = AttemptResult.NOT_SOLVED,
     **about: Any,
 ) -> ShownAttempt:
-    """Return an attempt after so many turns, each with one call."""
+    """Return an attempt after a number of turns, each with one call."""
     seconds = 11 * turns + 7
     return ShownAttempt(
         begun=True,
@@ -79,7 +79,7 @@ SHOWN: Sequence[tuple[JobStatus, ShownAttempt, str]] = (
 
 
 def watched_run() -> Any:
-    """Return what follows the run: an object with its `run` and `poll`, as `RunFollower` has them."""
+    """Return a follower of the run: an object with `run` and `poll`, like `RunFollower`."""
     followed = []
     for number, (status, shown, problem) in enumerate(SHOWN):
         job = AgentJob(str(number), str(number % 3), 1 + number // 3)

@@ -18,17 +18,17 @@ PARAMETERS = [
     )
     for name in WORKING
 ]
-"""Tests of a backend share a worker, and so what is made once: environments, images, tasks."""
+"""A mark for tests of a backend, which share a worker, and therefore environments, images and tasks."""
 
 _ON_ONE = PARAMETERS if CHOSEN == "explore" else PARAMETERS[:1]
 on_one_backend = pytest.mark.parametrize("backend", _ON_ONE, indirect=True)
-"""Marks tests independent of the backend, which run on the first that works, and on all if `explore` is chosen."""
+"""A mark for tests independent of the backend, which run on the first working one; on all with `explore`."""
 
 
 def all_on_one_backend(name: str, cases: Collection[object], elsewhere: int) -> pytest.MarkDecorator:
-    """Try all cases on the first working backend and some on each other one (decision 132).
+    """Try all cases on the first working backend, and some on each other one (decision 132).
 
-    For cases whose outcome does not depend on the backend that runs them.
+    This is for cases whose outcome does not depend on the backend.
     """
     chosen = [
         pytest.param(parameter.values[0], case, marks=parameter.marks, id=f"{parameter.values[0]}-{case}")

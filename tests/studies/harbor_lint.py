@@ -1,4 +1,4 @@
-"""Whether Harbor's own task model and linter accept exported tasks.
+"""Checks that Harbor's own task model and linter accept exported tasks.
 
 Usage: PYTHON tests/studies/harbor_lint.py HARBOR TASK…
 

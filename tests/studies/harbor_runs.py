@@ -1,12 +1,12 @@
-"""Whether Harbor's rewards on exported tasks equal gistpoint's verdicts: Harbor's own program, without Docker.
+"""Compares Harbor's rewards on exported tasks with gistpoint's verdicts, by Harbor's program without Docker.
 
 Usage: python tests/studies/harbor_runs.py FOLDER [--python PYTHON] [--repairs 4] [--gists 4] [--at-once 2]
 
 FOLDER receives a virtual environment with Harbor, made with PYTHON (3.12 or newer), tasks of the demo and
-tasks generated from its library, their exports, and Harbor's jobs. Everything that is complete there is kept,
-so that a study that was interrupted goes on. The solvers are Harbor's `oracle` and `nop`, and agents that leave
-a wrong or a forged solution; with tools over MCP, one solves a task by gistpoint's tools alone. Each result is
-judged again by `gistpoint rescore`. Prints a line for each trial, and the counts.
+tasks generated from its library, their exports, and Harbor's jobs. Everything complete in it is kept, so an
+interrupted study continues. The solvers are Harbor's `oracle` and `nop`, and agents that leave a wrong or a
+forged solution; with tools over MCP, one solves a task by gistpoint's tools alone. Each result is judged
+again by `gistpoint rescore`. Prints a line for each trial, and the counts.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ GISTS = (
     "pytest tests/test_fares.py::test_each_fare_is_rounded",
     "pytest tests/test_fares.py::test_cards_are_known",
 )
-"""What tasks are generated from, in this order, if the demo has too few."""
+"""The sources of generated tasks, in this order, if the demo has too few."""
 FORGED_REPAIRS = (
     "equal_to_everything",
     "replace_the_test",
@@ -63,7 +63,7 @@ FORGED_GISTS = ("string", "packed", "written", "entries", "loader")
 
 @dataclass(frozen=True)
 class Study:
-    """The folder of the study, and what Harbor needs."""
+    """The folder of the study, and the settings for Harbor."""
 
     folder: Path
     python: str
@@ -71,7 +71,7 @@ class Study:
 
     @property
     def home(self) -> Path:
-        """The data of gistpoint's programs that the study starts."""
+        """The data folder of the gistpoint programs that the study starts."""
         return self.folder / "home"
 
     def gistpoint(self, *arguments: object) -> subprocess.CompletedProcess[str]:
@@ -91,7 +91,7 @@ class Study:
         return place / "bin" / "harbor"
 
     def tasks(self, repairs: int, gists: int) -> list[Task]:
-        """Return tasks of the demo and, as far as they are too few, generated ones."""
+        """Return tasks of the demo and, if these are too few, generated ones."""
         os.environ["GISTPOINT_HOME"] = str(self.home)
         locations = Locations.of_user()
         store = TaskStore(locations.tasks, demo=locations.demo)
@@ -183,7 +183,7 @@ class Study:
 
 
 def prepared(tasks: Sequence[Task], folder: Path) -> Path:
-    """Write what the agents leave: a wrong and a forged solution of each task."""
+    """Write the files that the agents leave: a wrong and a forged solution of each task."""
     for number, task in enumerate(tasks):
         answer = read_answer(task)
         for kind, works in (("wrong", wrong(task, answer)), ("forged", forged(task, answer, number))):
@@ -195,7 +195,7 @@ def prepared(tasks: Sequence[Task], folder: Path) -> Path:
 
 
 def wrong(task: Task, answer: Answer) -> Mapping[str, str]:
-    """Return files that change the right place and do not solve the task."""
+    """Return files that change the right place but do not solve the task."""
     if is_gist(task):
         known = gist_answer(answer)
         assert known.test is not None
@@ -211,7 +211,7 @@ def wrong(task: Task, answer: Answer) -> Mapping[str, str]:
 
 
 def forged(task: Task, answer: Answer, number: int) -> Mapping[str, str]:
-    """Return files that are to pass without a solution."""
+    """Return files that should pass without a solution."""
     if is_gist(task):
         known = gist_answer(answer)
         assert known.reference is not None
@@ -255,7 +255,7 @@ def tool_calls(task: Task, answer: Answer) -> list[tuple[str, Mapping[str, str]]
 
 @contextmanager
 def served(study: Study, task: Task, port: int) -> Iterator[None]:
-    """Serve a task's tools over HTTP as long as the context lasts."""
+    """Serve a task's tools over HTTP for the duration of the context."""
     command = [sys.executable, "-m", "gistpoint", "mcp", task.id, "--http", f"127.0.0.1:{port}"]
     known = {
         **os.environ,
@@ -297,7 +297,7 @@ def compared(study: Study, name: str, job: Path, tasks: Sequence[Task], counts: 
 
 
 def plain(row: Mapping[str, Any]) -> str:
-    """Return both verdicts of a result in two words."""
+    """Return both verdicts on a result in two words."""
     words = {True: "solved", False: "not", None: "none"}
     ours = row["ours"]["solved"] if row["ours"] else None
     return f"{words[row['theirs']['solved']]}/{words[ours]}"
@@ -332,7 +332,7 @@ def main() -> int:
 
 
 def by_tools(study: Study, task: Task, works: Path, counts: Counter[str]) -> None:
-    """Have a task solved by the tools of gistpoint's server alone, and compare the reward."""
+    """Solve a task with only the tools of gistpoint's server, and compare the reward."""
     calls = works / task.short_id / "tools" / "calls.json"
     calls.parent.mkdir(parents=True, exist_ok=True)
     calls.write_text(json.dumps(tool_calls(task, read_answer(task))), encoding="utf-8")

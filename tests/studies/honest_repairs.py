@@ -1,4 +1,4 @@
-"""How many honest repairs are marked, and whether every forged one is.
+"""Counts how many honest repairs are marked, and checks that every forged one is.
 
     python tests/studies/honest_repairs.py honest FOLDER…
     python tests/studies/honest_repairs.py forged

@@ -1,4 +1,4 @@
-"""Gist tasks from Docker images in two layouts, end to end: made, proven, and their references scored.
+"""Gist tasks from Docker images in two layouts, end to end: made and proven, with scored references.
 
     .ci/docker-engine uv run python tests/studies/image_gists.py LAB [swe-bench] [repo-exec] [--count 5]
 [--seed 0]

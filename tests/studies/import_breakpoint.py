@@ -198,7 +198,7 @@ def imported(lab: Path, environment: Mapping[str, str]) -> None:
 
 
 def solved(task: Task, lab: Path) -> str:
-    """Submit the original as a solver would and return whether it solved, in words."""
+    """Submit the original as a solver would, and return in words whether it solved the task."""
     answer, time = read_answer(task), SystemTime()
     runner = SuiteRunner(choose(None, consented=True), EnvironmentStore(lab / "home" / "cache"))
     attempt = Attempt(task, RepairJudge(task, answer, runner), Memory(time), time)

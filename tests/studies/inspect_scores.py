@@ -1,4 +1,4 @@
-"""Whether Inspect's scores on exported tasks equal those of gistpoint, with a scripted model.
+"""Compares Inspect's scores on exported tasks with gistpoint's, using a scripted model.
 
 Usage: PYTHON tests/studies/inspect_scores.py FOLDER
 
@@ -25,7 +25,7 @@ from gistpoint.sessions.tasks import TaskStore
 
 
 def calls(task: Task, *, right: bool) -> list[tuple[str, dict[str, Any]]]:
-    """Return the calls of one attempt: a look, a malformed call and the submissions."""
+    """Return the calls of one attempt: a view, a malformed call and the submissions."""
     answer = read_answer(task)
     looks: list[tuple[str, dict[str, Any]]] = [("list_directory", {}), ("read_file", {"wrong": 1})]
     if isinstance(answer.of_kind, GistAnswer):
@@ -44,7 +44,7 @@ def calls(task: Task, *, right: bool) -> list[tuple[str, dict[str, Any]]]:
 
 
 async def counted(text: str) -> int:
-    """Return an estimate of a text's tokens."""
+    """Return an estimate of the number of tokens in a string."""
     return len(text) // 4 + 1
 
 

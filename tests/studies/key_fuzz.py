@@ -2,7 +2,7 @@
 
 Each chunk of sequences runs in a separate process; a share of them is killed at a random moment. After every
 sequence the screen must be one that its history explains, the journals whole, no lock left behind, each call
-paid for knowingly and each letter in the field that its key has opened.
+paid for knowingly, and each letter in the field that its key opened.
 
 Usage: PYTHONPATH=src:tests python tests/studies/key_fuzz.py FOLDER [SEQUENCES] [ROOM...]
 
@@ -30,7 +30,7 @@ sys.path[:0] = [str(TESTS)]
 WEIGHTS = {"play": 50, "review": 20, "validate": 12, "study": 8, "glance": 5, "watch": 5}
 CHUNK = 25
 KILLED = 0.1
-"""Share of the chunks that are killed."""
+"""The share of the chunks that are killed."""
 LONGEST_S = 1_800.0
 DONE = "done.jsonl"
 

@@ -1,9 +1,9 @@
 """Counts the keys and clicks that solving a task takes, with the keyboard alone and with the mouse alone.
 
-The real screens and the real isolation are driven: home, brief, a failing test, a search or a definition,
-the place of the fault, the repair, the result, home. With the mouse alone, only the text of the repair is
-typed. Six tasks are solved: the four of the demo, and two that are made of its library; or in place of these
-two, the tasks in the given folders.
+The real screens and the real isolation are driven: home, brief, a failing test, a search or a definition, the
+place of the fault, the repair, the result, home. With the mouse alone, only the text of the repair is typed.
+Six tasks are solved: the four of the demo, and two made from its library, or instead of these two, the tasks
+in the given folders.
 
 usage: python tests/studies/keys_and_clicks.py [TASK_FOLDER...] [--size COLUMNSxROWS] [--only TITLE]
 """
@@ -62,7 +62,7 @@ from gistpoint.tui.widgets.line_view import LineView  # noqa: E402
 
 WAIT_S = 180.0
 NEAR = 2
-"""The lines that one goes down by the arrow key; a line further away is gone to by its number."""
+"""The maximum number of lines to move with the arrow keys; lines further away are reached by number."""
 FORMER = {
     "start the task": "1",
     "open a file": "2+n",
@@ -74,7 +74,7 @@ FORMER = {
     "pages of the result": "1 each",
     "leave": "1",
 }
-"""The keys before frames, hits and one table of keys; n represents letters or steps of the cursor."""
+"""The keys before there were frames, hits and one table of keys; n stands for letters or cursor steps."""
 
 
 @dataclass(frozen=True)
@@ -111,7 +111,7 @@ def faults_of(task: Task) -> list[Fault]:
         before, after = target.corrupted.splitlines(), target.original.splitlines()
         changes = []
         for tag, a, b, c, d in difflib.SequenceMatcher(None, before, after, autojunk=False).get_opcodes():
-            if tag == "insert":  # the line before is written again
+            if tag == "insert":  # the preceding line is written again
                 a, c = a - 1, c - 1
             if tag != "equal":
                 changes.append(Change(a, tuple(before[a:b]), tuple(after[c:d])))
@@ -121,7 +121,7 @@ def faults_of(task: Task) -> list[Fault]:
 
 
 class Counter:
-    """The number of inputs of each kind, by the action that they belong to."""
+    """The numbers of inputs of each kind, by action."""
 
     def __init__(self) -> None:
         self.of: dict[str, dict[str, int]] = defaultdict(lambda: defaultdict(int))
@@ -165,13 +165,13 @@ class Person:
         self.counts.add(action, "typed", len(text))
 
     async def paste(self, action: str, text: str) -> None:
-        """Paste a text."""
+        """Paste text."""
         self.app.post_message(events.Paste(text))
         await self.pilot.pause()
         self.counts.add(action, "pasted", len(text))
 
     def place(self, words: str, region: Region | None = None) -> tuple[int, int]:
-        """Return the cell at which a text is shown. Raises `AssertionError` if it is not on the screen."""
+        """Return the cell at which a string is shown. Raises `AssertionError` if it is not on the screen."""
         area = region or self.app.screen.region
         for y, row in enumerate(text_of(self.app).split("\n")):
             column = row.find(words)
@@ -183,7 +183,7 @@ class Person:
         raise AssertionError(f"{words!r} is not on the screen:\n{text_of(self.app)}")
 
     async def click(self, action: str, words: str, region: Region | None = None, *, times: int = 1) -> None:
-        """Click on a text on the screen."""
+        """Click on a string on the screen."""
         x, y = self.place(words, region)
         await self.click_at(action, x + min(1, len(words) - 1), y, times=times)
 
@@ -280,7 +280,7 @@ class Person:
         return 0 if state.pending is not None else len(state.calls)
 
     def sees(self, words: str, widget: Widget) -> bool:
-        """Whether a text is shown in a widget."""
+        """Return whether a string is shown in a widget."""
         try:
             self.place(words, widget.region)
         except AssertionError:
@@ -294,7 +294,7 @@ class Person:
         return inside.x + self.view.gutter_width() + 8, inside.y + row - self.view.scroll_offset.y
 
     def sees_row(self, line: int) -> bool:
-        """Whether a line of the code is visible."""
+        """Return whether a line of the code is visible."""
         return self.view.content_region.contains(*self.cell_of(line))
 
     async def wheel(self, action: str, widget: Widget, seen: Callable[[], bool]) -> None:
@@ -326,7 +326,7 @@ def trail(task: Task) -> tuple[str, str]:
 
 
 def row_of(view: LineView, words: str, start: int = 0) -> int:
-    """Return the index of the first line, from `start` on, that contains a text."""
+    """Return the index of the first line, from `start` on, that contains a string."""
     return next(n for n, line in enumerate(view.text.split("\n")) if n >= start and words in line)
 
 
@@ -366,7 +366,7 @@ class ByKeys:
         await press("leave", "escape")
 
     async def open_test(self) -> None:
-        """Open a failing test from the brief: Enter leads to the next one with its price, and then pays it."""
+        """Open a failing test from the brief: Enter shows the price of the next one, then pays it."""
         person, action = self.person, "open a file"
         await person.press(action, "enter")
         await person.until(lambda: "Enter again opens it" in text_of(person.app))
@@ -377,7 +377,7 @@ class ByKeys:
         await person.until(lambda: person.solve.focused is person.view and "def test_" in person.view.text)
 
     async def go_to(self, fault: Fault) -> None:
-        """Search for a definition, open it, go down to the wrong line, and edit there."""
+        """Search for a definition, open it, move down to the wrong line, and edit there."""
         person, press = self.person, self.person.press
         await press("search the repository", "S")
         await person.type("search the repository", f"def {fault.name}")
@@ -389,7 +389,7 @@ class ByKeys:
         while answer.cursor_index < hit:
             await press("open a hit", "down")
         await press("open a hit", "enter")
-        # A second Enter pays the price of what was not shown yet, but only after the price could be read.
+        # A second Enter pays the price of unseen code, but only after the price could be read.
         await person.until(
             lambda: person.solve.focused is person.view or "Enter again opens it" in text_of(person.app)
         )
@@ -402,7 +402,7 @@ class ByKeys:
         await person.editing(fault)
 
     async def go_down(self, index: int) -> None:
-        """Go down to a line of the code: by steps if it is near, or else by its number."""
+        """Move down to a line of the code: by steps if it is near, otherwise by its number."""
         person, action = self.person, "down to the line"
         if index - person.view.cursor_index <= NEAR:
             while person.view.cursor_index < index:
@@ -419,7 +419,7 @@ class ByKeys:
         editor = person.solve.query_one(FunctionEditor)
         while (row := editor.cursor_location[0]) != change.first:
             await press("to the line", "down" if row < change.first else "up")
-        at_first_letter = editor.cursor_location[1] == _indent(change.wrong[0])  # as after opening it there
+        at_first_letter = editor.cursor_location[1] == _indent(change.wrong[0])  # like after opening it there
         await press("select what is wrong", *() if at_first_letter else ("home",), "shift+end")
         assert len(change.wrong) == 1, "more lines are selected from their first"
         await self.person.write(change)
@@ -470,7 +470,7 @@ class ByMouse:
         await click("leave", "Home", person.footer)
 
     async def open_file(self, path: str) -> None:
-        """Open a file with the tree, in which the first click on an entry with a price shows the price."""
+        """Open a file in the tree, where the first click on an entry with a price shows the price."""
         person, action = self.person, "open a file"
         if not person.solve.query_one(KnowledgeTree).region:
             await person.click(action, "F3 ")
@@ -608,7 +608,7 @@ def table(columns: dict[str, Counter]) -> str:
 
 
 def words_of(counts: dict[str, int]) -> str:
-    """Return counts as a short text: keys or clicks, `+` letters, `~` notches of the wheel."""
+    """Return counts as a short string: keys or clicks, `+` letters, `~` notches of the wheel."""
     pressed = counts.get("keys", 0) + counts.get("clicks", 0)
     letters, notches = counts.get("typed", 0) + counts.get("pasted", 0), counts.get("wheel", 0)
     return f"{pressed or ''}{f'+{letters}' if letters else ''}{f'~{notches}' if notches else ''}" or "–"

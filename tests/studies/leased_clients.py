@@ -1,9 +1,9 @@
-"""Has LangChain's MCP adapters attempt a task of the demo, with a session for each call.
+"""Lets LangChain's MCP adapters attempt a task of the demo, with a session for each call.
 
     uv venv VENV && uv pip install -p VENV/bin/python langchain-mcp-adapters 'mcp<2'
     uv run python tests/studies/leased_clients.py VENV/bin/python
 
-The tools are used as the package's README does: `MultiServerMCPClient.get_tools()`, then `ainvoke`, without
+The tools are used as in the package's README: `MultiServerMCPClient.get_tools()`, then `ainvoke`, without
 `client.session()`. Prints the attempts, with and without a lease, over both transports. Last tried with
 langchain-mcp-adapters 0.3.2 and mcp 1.30.0.
 """
@@ -49,7 +49,7 @@ asyncio.run(main())
 
 
 def attempted(python: str, lease: str, *, http: bool) -> None:
-    """Have the client attempt the task in a new home, and print the attempts that it made."""
+    """Let the client attempt the task in a new home, and print its attempts."""
     with tempfile.TemporaryDirectory(prefix="leased-client-") as folder:
         home = Path(folder)
         locations = Locations(home / "data", home / "config", home / "cache")

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Call every command with every fault of the machine, and print what falls short as a Markdown table.
+"""Call every command with every fault of the machine, and print the failures as a Markdown table.
 
 uv run python tests/studies/machine_faults.py [--quick] [--command WORDS] [--fault NAME] [--seconds S] [--all]
 """

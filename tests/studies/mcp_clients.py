@@ -1,12 +1,12 @@
-"""Has real MCP clients attempt a task of the demo, with a script on loopback as the vendor's endpoint.
+"""Lets real MCP clients attempt a task of the demo, with a script on loopback as the vendor's endpoint.
 
     npm install @anthropic-ai/claude-code @openai/codex @modelcontextprotocol/inspector
     uv run python tests/studies/mcp_clients.py NODE_MODULES [claude|codex|inspector ...] [--http]
 
-Each client gets the output of `gistpoint mcp --print` and a new home. The script reads the brief, looks at
-two things at once, errs once, and submits the right code. The client's version, why the attempt ended, its
-calls, and the journal's facts about the client are printed. The inspector makes one call, and sends no token
-over HTTP. Last tried with Claude Code 2.1.197, Codex 0.169.0 and the inspector 0.15.0.
+Each client gets the output of `gistpoint mcp --print` and a new home. The script reads the brief, makes two
+calls at once, errs once, and submits the correct code. Prints the client's version, the end reason, the
+calls, and the journal's facts about the client. The inspector makes one call, and sends no token over HTTP.
+Last tried with Claude Code 2.1.197, Codex 0.169.0 and the inspector 0.15.0.
 """
 
 from __future__ import annotations
@@ -192,7 +192,7 @@ class Vendor:
 
 
 def _longer(name: str, names: Sequence[str]) -> str:
-    """Return the offered name that ends with a tool's own."""
+    """Return the offered name that ends with a tool's name."""
     return next((offered for offered in names if offered.endswith(name)), name)
 
 
@@ -358,7 +358,7 @@ def _run(words: list[str], home: Path, environment: Mapping[str, str]) -> str:
 
 @contextmanager
 def http_server(task: Task, environment: Mapping[str, str], *more: str) -> Iterator[str]:
-    """Serve the task over HTTP, with more words on the command line, and yield the address."""
+    """Serve the task over HTTP, with further words on the command line, and yield the address."""
     server = subprocess.Popen(
         [sys.executable, "-m", "gistpoint", "mcp", task.short_id, "--http", "127.0.0.1:0", *more],
         env=dict(environment), stderr=subprocess.PIPE, text=True,
@@ -377,7 +377,7 @@ def http_server(task: Task, environment: Mapping[str, str], *more: str) -> Itera
 
 
 def attempt_by(client: str, modules: Path, http: bool) -> tuple[AttemptSummary, Vendor, str]:
-    """Have a client attempt the task in a new home; return the attempt, the vendor and the output."""
+    """Let a client attempt the task in a new home; return the attempt, the vendor and the output."""
     with tempfile.TemporaryDirectory(prefix="mcp-client-") as folder:
         home = Path(folder)
         locations = Locations(home / "data", home / "config", home / "cache")

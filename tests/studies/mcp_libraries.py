@@ -1,14 +1,14 @@
-"""Has libraries for MCP clients attempt a task of the demo, over standard streams and over HTTP.
+"""Lets libraries for MCP clients attempt a task of the demo, over standard streams and over HTTP.
 
     npm install @modelcontextprotocol/sdk
     uv venv ENVIRONMENT && uv pip install --python ENVIRONMENT/bin/python fastmcp "pydantic-ai-slim[mcp]"
     uv run python tests/studies/mcp_libraries.py ENVIRONMENT/bin/python NODE_MODULES
 
-Each of fastmcp, pydantic-ai (an agent whose model is a script) and the TypeScript SDK makes two attempts each way:
-one lists the tools, reads the brief, looks, errs once and submits the right code; the other has three tool uses and
-makes calls until after the end. Prints the versions, the ends, the calls, and what the client was answered last.
-Exit code 1 unless each attempt has the expected end. Last tried with fastmcp 4.2.3, pydantic-ai 2.68.0 and the
-TypeScript SDK 1.32.2.
+Each of fastmcp, pydantic-ai (an agent whose model is a script) and the TypeScript SDK makes two attempts each
+way: one lists the tools, reads the brief, looks, errs once and submits the right code; the other has three
+tool uses and makes calls until after the end. Prints the versions, the ends, the calls, and the last answer
+to the client. Exit code 1 unless each attempt has the expected end. Last tried with fastmcp 4.2.3,
+pydantic-ai 2.68.0 and the TypeScript SDK 1.32.2.
 """
 
 from __future__ import annotations
@@ -109,7 +109,7 @@ LIBRARIES = {"fastmcp": FASTMCP, "pydantic-ai": PYDANTIC_AI, "typescript": TYPES
 
 
 def attempt_by(library: str, python: str, modules: Path, *, http: bool, ends_early: bool) -> tuple[str, str]:
-    """Have a library's client make an attempt; return its end, and a line about it."""
+    """Let a library's client make an attempt; return its end, and a line about it."""
     with tempfile.TemporaryDirectory(prefix="mcp-library-") as folder:
         home = Path(folder)
         locations = Locations(home / "data", home / "config", home / "cache")

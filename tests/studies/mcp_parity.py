@@ -2,9 +2,9 @@
 
     uv run python tests/studies/mcp_parity.py
 
-Each way is a process of the real program, with the real sandbox; the answers in the journals and the remaining
-budgets after each are compared byte for byte. 50 calls are valid or refused; 10 more can't be carried out, and
-are made in all ways but by lines, where the program would ask what was meant.
+Each variant is a process of the real program, with the real sandbox; the answers in the journals and the
+remaining budgets after each are compared byte for byte. 50 calls are valid or refused; 10 more can't be
+carried out, and are not made by lines, because the program would then ask a question.
 """
 
 from __future__ import annotations

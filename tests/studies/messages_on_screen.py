@@ -24,7 +24,7 @@ from gistpoint.sessions.runs.opening import list_runs
 
 
 async def check(name: str) -> int:
-    """Compare every text of a run; print and return their number."""
+    """Compare every string of a run; print and return their number."""
     async with reviewing(name, size=(160, 60)) as driver:
         await run_of(driver)
         compared = await check_steps(driver)

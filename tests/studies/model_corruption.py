@@ -3,11 +3,11 @@
     python tests/studies/model_corruption.py LAB [--campaign COUNT [--source SOURCE --pytest-args ARGS]
 [--kinds …]]
 
-With `--campaign`, `gistpoint task generate` asks scripted models: one that makes one small edit after the
-other, alone and in groups, and others that send the same text again, only talk, break too much, refuse or are
-slow. Prints the result of each, the requests that reached the endpoint, and the seconds. Otherwise the script
-browses, sends refused calls, gets a rate limit and a server error, submits corruptions of `toolz.groupby` and
-stops; then prints the output of `gistpoint task new` and `gistpoint task check`, and the records.
+With `--campaign`, `gistpoint task generate` asks scripted models: one makes one small edit after another,
+alone and in groups; others repeat the same text, only talk, break too much, refuse or are slow. Prints the
+result of each, the requests that reached the endpoint, and the seconds. Otherwise the script browses, sends
+refused calls, gets a rate limit and a server error, submits corruptions of `toolz.groupby` and stops; then
+prints the output of `gistpoint task new` and `gistpoint task check`, and the records.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ EDITS = (
 
 
 def careless(request: dict[str, Any], headers: Mapping[str, str]) -> Answer:
-    """A model that makes one small edit of its list after the other and stops after three."""
+    """A model that makes small edits from its list one after another, and stops after three."""
     messages = request["messages"]
     code = messages[0]["content"].partition("Function to corrupt:\n")[2].partition("\n\nTo help guide you")[0]
     head, quotes, rest = code.rpartition('"""')

@@ -1,4 +1,4 @@
-"""Reads 5,000 damaged files of recorded runs: no traceback, none over two seconds, memory bounded.
+"""Reads 5,000 damaged files of recorded runs: no traceback, at most two seconds, bounded memory.
 
 Usage: python tests/studies/mutants_of_runs.py [COUNT] [FILE_OR_FOLDER…]
 """

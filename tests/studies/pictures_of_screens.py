@@ -7,7 +7,7 @@ bars); and at the end the minimum of each theme. The pictures are meant to be lo
 
 usage: python tests/studies/pictures_of_screens.py FOLDER [PART...]
 
-The parts are the functions below, by name; by default all are taken.
+The parts are the functions below, by name; by default, all are taken.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ class Measured:
 
 
 class ThemesCamera(documented.Camera):
-    """A camera that takes each picture in both themes of gistpoint or, without colour, as it is."""
+    """A camera that takes each picture in both themes of gistpoint or, without colour, once."""
 
     def __init__(
         self, folder: Path, size: tuple[int, int], measured: list[Measured], *, colour: bool = True
@@ -110,7 +110,7 @@ class ThemesCamera(documented.Camera):
 
 
 def _without_what_is_behind(pilot: Pilot[object]) -> str:
-    """Return a picture in which the inactive screen behind a dialog is blank: WCAG does not apply to it."""
+    """Return a picture without the inactive screen behind a dialog, to which WCAG does not apply."""
     screen = pilot.app.screen
     if not screen.is_modal:
         return pilot.app.export_screenshot()
@@ -235,7 +235,7 @@ async def participant(camera: ThemesCamera) -> None:
 
 
 async def making(camera: ThemesCamera) -> None:
-    """Take tasks as they are made: the stages before, candidates tried, and one kept."""
+    """Take the making of tasks: the first stages, candidates being tried, and a kept task."""
     work = ScriptedWork()
     with tempfile.TemporaryDirectory() as root:
         app = making_app(work, Path(root))

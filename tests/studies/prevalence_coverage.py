@@ -2,14 +2,14 @@
 
     PYTHONPATH=src:tests OPENBLAS_NUM_THREADS=1 uv run python tests/studies/prevalence_coverage.py [DRAWS] [CELL...]
 
-Whether a run has the label is drawn for each run with the chance of its task, a beta distribution with the given
-mean and intraclass correlation. The judge is right at random in the given share of runs; a skewed judge is wrong
-only where the label is absent. Labels are a random part of the runs. For each cell, prints the runs with the label
-expected among the labels, the percentage of draws in which the labels are too few, the percentage of intervals
-that contain the truth, of all draws with an interval that misses it, the true squared correlation, the mean width
-divided by that of the labels alone (in draws where both have one), and the estimate's mean error in points.
-Cells that break a promise are named, and the exit code is then 1. With `uv run --with ppi-python`, the estimates are
-compared with that package.
+Whether a run has the label is drawn for each run with the chance of its task, a beta distribution with the
+given mean and intraclass correlation. The judge is right at random in the given share of runs; a skewed judge
+is wrong only where the label is absent. Labels are a random part of the runs. For each cell, prints the runs
+with the label expected among the labels, the percentage of draws with too few labels, the percentage of
+intervals that contain the truth, the percentage of all draws with an interval that misses it, the true
+squared correlation, the mean width divided by that of the labels alone (in draws where both have one), and
+the estimate's mean error in points. Cells that break a promise are named, and the exit code is then 1. With
+`uv run --with ppi-python`, the estimates are compared with that package.
 
 The draws, the truth and the counts are computed here; only `prevalence_of` is the product's.
 """
@@ -28,7 +28,7 @@ from gistpoint.core.analysis.prevalence import Prevalence, prevalence_of
 
 Floats = NDArray[np.float64]
 DESIGNS = {"forty": (40, 5), "twelve": (12, 15), "six": (6, 30), "hundred": (100, 20)}
-"""Tasks, and runs of each task."""
+"""The numbers of tasks, and of runs of each task."""
 LABELS = (10, 20, 30, 60)
 SHARES = (0.02, 0.05, 0.1, 0.2, 0.3, 0.5)
 RIGHT = (0.6, 0.8, 0.95)
@@ -141,7 +141,7 @@ def simulated(cell: Cell, draws: int, seed: int = 0) -> CellResult:
 
 
 def halved(cell: Cell, draws: int, seed: int = 1) -> tuple[float, float] | None:
-    """Return the median number of labels said to halve the interval, and the ratio of widths with that many."""
+    """Return the median number of labels that should halve the interval, and the actual ratio of widths."""
     draw = np.random.default_rng(seed)
     now = [prevalence_of(drawn(cell, draw)) for _ in range(draws)]
     more = [found.more_labels for found in now if not found.too_few]
@@ -167,7 +167,7 @@ HALVED = tuple(
 
 
 def cells(chosen: tuple[str, ...] = ()) -> Iterator[Cell]:
-    """Yield the cells of the chosen designs, all without a choice; skewed judges only in a part of them."""
+    """Yield the cells of the chosen designs, by default all; skewed judges only in a part of them."""
     for design, labels, share, correlation in product(chosen or tuple(DESIGNS), LABELS, SHARES, CORRELATIONS):
         if labels * share < 1:  # always too few
             continue
@@ -181,7 +181,7 @@ def cells(chosen: tuple[str, ...] = ()) -> Iterator[Cell]:
 
 
 def compared_with_ppi_py(draws: int, seed: int = 2) -> float | None:
-    """Return the largest difference of the estimates from those of the package; None without it."""
+    """Return the largest difference of the estimates from those of the package; None if missing."""
     try:
         from ppi_py import ppi_mean_pointestimate
     except ImportError:

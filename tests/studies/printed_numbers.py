@@ -1,10 +1,10 @@
-"""The numbers that the two papers print and that can be computed again: printed, ours, and why they differ.
+"""The recomputable numbers in the two papers: as printed, as recomputed, and why they differ.
 
     PYTHONPATH=src:tests OPENBLAS_NUM_THREADS=1 uv run python tests/studies/printed_numbers.py [--data FOLDER]
 
 From closed forms on other printed numbers, and, with `--data`, from the public Breakpoint data set: FOLDER
-holds its `remove-data.json` and `discovery-data.json` (Hugging Face, uzpg/breakpoint). Without it those rows
-say so. Exit code 1 if a row that should agree does not.
+contains its `remove-data.json` and `discovery-data.json` (Hugging Face, uzpg/breakpoint). Without it, a note
+replaces those rows' numbers. Exit code 1 if a row that should agree does not.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from gistpoint.core.generation.breakpoint.records import BreakpointRecord, read_
 
 AGREES = "agrees"
 WRONG = ("differs by more", "does not sum", "p is not", "the three fits do not")
-"""The beginnings of reasons for which there is no explanation."""
+"""The beginnings of reasons without an explanation."""
 NOT_HERE = "not computed: the data set is not here (give --data)"
 
 
@@ -169,7 +169,7 @@ def breakpoint_data(folder: Path | None) -> Iterator[PrintedNumber]:
 
 
 def metric(record: BreakpointRecord, name: str) -> float | None:
-    """Return a metric of a record, of the function or of its place in the call graph; None if missing."""
+    """Return a metric of a record, its function or its place in the call graph; None if it is missing."""
     centrality = record.metrics.get("centrality")
     found = record.metrics.get(name, centrality.get(name) if isinstance(centrality, dict) else None)
     return float(found) if isinstance(found, int | float) and not isinstance(found, bool) else None
@@ -219,7 +219,7 @@ ERRORS = ("import", "file creation", "missing test", "run")
 
 
 def part_of(printed: float, whole: int) -> int | None:
-    """Return the count whose percentage of `whole` is printed like this; None if there is none."""
+    """Return the count whose percentage of `whole` has this printed form; None if there is none."""
     count = round(printed * whole / 100)
     return count if round(100 * count / whole, 1) == printed else None
 

@@ -1,9 +1,9 @@
 """Tries corrupted functions of real libraries by probing and by the whole suite, and compares verdicts and
 times.
 
-A corrupted function returns None at once, or has its first comparison turned around. The verdict is the set
-of tests that pass on the original and do not pass any more. Prints each disagreement and a row for each
-library; 1 if there was any disagreement.
+A corrupted function returns None at once, or has its first comparison reversed. The verdict is the set of
+tests that pass on the original but no longer pass. Prints each disagreement and a row for each library; exit
+code 1 if there was any disagreement.
 
 usage: python tests/studies/probing.py [--count 30] [--seed 0] [--sandbox NAME] [NAME==VERSION|PYTEST
 ARGS|EXTRAS]...
@@ -118,7 +118,7 @@ def by_suite(intake: Intake, target: Target, runner: SuiteRunner) -> tuple[RunSt
 
 
 def verdict(status: RunStatus, broken: frozenset[str]) -> object:
-    """Return the value to compare: the broken tests of a finished run, or else `stopped`."""
+    """Return the value to compare: the broken tests of a finished run, otherwise `stopped`."""
     return broken if status is RunStatus.FINISHED else "stopped"
 
 
@@ -151,7 +151,7 @@ def taken_in(library: str, backend: Backend, store: EnvironmentStore, place: Pat
 def compare(
     intake: Intake, test_map: TestMap, count: int, seed: int, backend: Backend, store: EnvironmentStore
 ) -> bool:
-    """Try `count` functions both ways and print the results; return whether all verdicts agree."""
+    """Try `count` functions both ways, and print the results; return whether all verdicts agree."""
     repository, tried = intake.repository, Tried()
     names = sorted(test_map.entered.keys() | test_map.at_import)
     random.Random(seed).shuffle(names)

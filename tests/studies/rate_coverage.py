@@ -32,7 +32,7 @@ DESIGNS = {
     "crossed-40": (40, 60, 0),
     "unbalanced-40": (40, 60, -1),
 }
-"""People, tasks, and tasks for each person: 0 for all of them, -1 for 2 to 20 at random, early ones more often."""
+"""People, tasks, and tasks per person: 0 for all, -1 for 2 to 20 at random, early tasks more often."""
 RATES = (0.03, 0.05, 0.5, 0.8, 0.9, 0.95)
 DEVIATIONS = ((0.8, 1.2), (0.8, 2.5))
 
@@ -56,7 +56,7 @@ def assigned(people: int, tasks: int, each: int, draw: np.random.Generator) -> t
 
 
 def variance_without(values: Floats, groups: Integers) -> float:
-    """Return the jackknife variance of the mean when each group is left out in turn."""
+    """Return the jackknife variance of the mean, leaving each group out in turn."""
     means = [values[groups != group].mean() for group in np.unique(groups)]
     return float((len(means) - 1) / len(means) * ((np.array(means) - values.mean()) ** 2).sum())
 

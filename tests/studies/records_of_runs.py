@@ -1,4 +1,4 @@
-"""Counts the steps and records of recorded runs, and the records again with only `json` and `zipfile`.
+"""Counts the steps and records of recorded runs, and counts the records again with only `json` and `zipfile`.
 
 Usage: python tests/studies/records_of_runs.py FILE_OR_FOLDER…
 """

@@ -1,12 +1,12 @@
-"""Reference gists of libraries, made where gists are scored: how many are faithful, and their costs.
+"""Makes reference gists of libraries where gists are scored, and counts the faithful ones and the costs.
 
     python tests/studies/reference_gists.py FOLDER [LIBRARY ...] [--count 20] [--seed 1] [--seconds 60] [--each N]
     python tests/studies/reference_gists.py --table FOLDER
 
 `gistpoint gist new --sample` draws and examines the entrypoints, with FOLDER as its data folder; the
 reference of each task is made as by `gist reference`. FOLDER keeps the results (`drawn-LIBRARY.json`,
-`references.jsonl`): the same command continues where it was stopped. `--each` limits the references that are
-made of a library in one go; `--again` remakes those that are not faithful.
+`references.jsonl`): the same command continues where it was stopped. `--each` limits the number of references
+made per library and call; `--again` remakes those that are not faithful.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ _OPTIONS = ("--no-reference",)
 
 
 def drawn(folder: Path, library: str, count: int, seed: int) -> dict[str, Any]:
-    """Return what `gist new` created and refused for a library, from the folder if it ran before."""
+    """Return the created and refused tasks of `gist new` for a library, from the folder if it ran before."""
     kept = folder / f"drawn-{library}.json"
     if not kept.is_file():
         command = [sys.executable, "-m", "gistpoint", "gist", "new", *LIBRARIES[library], *_OPTIONS]
@@ -71,7 +71,7 @@ def rows(folder: Path) -> dict[str, dict[str, Any]]:
 
 
 def pending(folder: Path, library: str, options: argparse.Namespace) -> Iterator[dict[str, Any]]:
-    """Yield the tasks of a library whose reference has yet to be made."""
+    """Yield the tasks of a library whose references are still to be made."""
     done, left = rows(folder), options.each
     for made in drawn(folder, library, options.count, options.seed)["made"]:
         row = done.get(made["id"])

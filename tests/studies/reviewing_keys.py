@@ -1,7 +1,7 @@
-"""Counts keys of who reviews many runs: open, read the last error, see the final diff, give a verdict, next.
+"""Counts a reviewer's keys for many runs: open, read the last error, see the final diff, judge, next.
 
-The real screens are driven through a folder of made runs. At every run it is checked that the step in sight
-is the last error, that the diff is the final one, and that the verdict was kept for that run.
+The real screens are driven through a folder of made runs. For every run, it checks that the visible step is
+the last error, that the diff is the final one, and that the verdict was stored for that run.
 
 usage: python tests/studies/reviewing_keys.py [RUNS] [--size COLUMNSxROWS]
 """
@@ -30,7 +30,7 @@ from gistpoint.tui.screens.review.screen import ReviewScreen  # noqa: E402
 
 WAIT_S = 120.0
 FORMER = {"open": 1, "read the last error": 2, "see the final diff": 2, "give a verdict": 9, "next": 2}
-"""Keys before there was one for the next run: Enter; $ X; $ D; V, Space, six Tabs, Enter; Esc, Down."""
+"""The keys before there was one for the next run: Enter; $ X; $ D; V, Space, six Tabs, Enter; Esc, Down."""
 
 
 def make(folder: Path, count: int) -> None:
@@ -63,7 +63,7 @@ class Counted:
 
 
 async def review_one(counted: Counted, number: int) -> None:
-    """Review the run on the screen and check what is shown."""
+    """Review the run on the screen, and check the display."""
     driver, screen = counted.driver, counted.driver.review
     await counted.until(lambda: screen.run.step is not None and screen.run.step.index == 3 + number % 3)
     if screen.pages.current != "step":

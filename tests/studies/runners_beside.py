@@ -3,12 +3,12 @@
 Usage: PYTHONPATH=tests python tests/studies/runners_beside.py --mini PYTHON --inspect PYTHON
            [--attempts 20] [--turns 8] [--delay 0.5] [--at-once 8] [--rounds 3]
 
-Each PYTHON is an environment of its own: one with mini-swe-agent and datasets, one with inspect-ai and openai.
-The endpoint answers each request after DELAY seconds: with calls that look at files, and at the end with the
-last words that the runner understands, so that each attempt has TURNS requests everywhere. No test runs:
-only the runners are compared. The rounds are interleaved. Prints the wall time, the requests, those under way
-at once and the processor time of each run, then the medians of paired ratios, and the processor time that one
-more turn costs. Last tried with mini-swe-agent 2.4.6 and inspect-ai 0.3.285.
+Each PYTHON is a separate environment: one with mini-swe-agent and datasets, one with inspect-ai and openai.
+The endpoint answers each request after DELAY seconds: with calls that read files, and at the end with words
+that end the runner's attempt, so that each attempt has TURNS requests. No test runs, because only the runners
+are compared. The rounds are interleaved. Prints the wall time, the requests, the concurrent requests and the
+processor time of each run, then the medians of paired ratios, and the processor time of one more turn. Last
+tried with mini-swe-agent 2.4.6 and inspect-ai 0.3.285.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def looking():
 
 @dataclass
 class Script:
-    """The endpoint: it waits, counts, and replies by what the request offers and has already."""
+    """The endpoint: it waits, counts, and replies according to the request's tools and history."""
 
     turns: int
     delay: float
@@ -165,7 +165,7 @@ Runner = Callable[[Path, str, int, int], tuple[float, float]]
 
 
 def run(runner: Runner, folder: Path, options: argparse.Namespace, attempts: int, at_once: int) -> Measured:
-    """Carry out one run against an endpoint of its own."""
+    """Carry out one run against a separate endpoint."""
     script = Script(options.turns, options.delay)
     with endpoint(script) as served:
         wall_s, processor_s = runner(folder, served.url, attempts, at_once)

@@ -1,7 +1,7 @@
-"""Runs a small suite repeatedly on one backend, kills every tenth run, and looks for what was left behind.
+"""Runs a small suite repeatedly on one backend, kills every tenth run, and searches for leftovers.
 
-Nothing may be left: no container, mount, process or temporary folder. Prints the findings; exit code 1 if
-there is any.
+No container, mount, process or temporary folder may be left over. Prints the findings; exit code 1 if there
+is any.
 
 usage: python tests/studies/sandbox_cycles.py BACKEND [RUNS]
 """
@@ -66,7 +66,7 @@ def containers() -> list[str]:
 
 
 def main(name: str, runs: int) -> int:
-    """Run and kill suites and print what was left behind; return 1 if there was anything, else 0."""
+    """Run and kill suites, and print the leftovers; return 1 if there are any, otherwise 0."""
     mark = f"mark-{os.urandom(6).hex()}"
     with tempfile.TemporaryDirectory() as place:
         base, temporary = Path(place), Path(place) / "temporary"

@@ -1,11 +1,12 @@
-"""Has agents of others attempt a task of the demo with `agent run --scaffold`, against scripted endpoints.
+"""Lets other programs' agents attempt a task of the demo with `agent run --scaffold`, against scripted
+endpoints.
 
     npm install @anthropic-ai/claude-code @openai/codex @google/gemini-cli opencode-ai
     uv run python tests/studies/scaffolds.py NODE_MODULES/.bin [mini-swe-agent|claude-code|...]
 
-The script looks at two things at once, errs once, and submits the right code. For each agent it prints the row of
-`agent show`, the tools that its requests offered, those that were called, what `gistpoint runs` reads in its log,
-and whether the key is in any file of the home. Nothing is claimed about rates. Last tried with mini-swe-agent 2.4.6,
+The script makes two calls at once, errs once, and submits the correct code. For each agent, it prints the row
+of `agent show`, the tools that were offered and called, the facts that `gistpoint runs` reads in the log, and
+whether the key is in any file of the home. Rates are not measured. Last tried with mini-swe-agent 2.4.6,
 Claude Code 2.1.197, Codex 0.171.0, Gemini CLI 0.61.0 and opencode 1.18.33.
 """
 
@@ -59,7 +60,7 @@ def run(home: Path, bin_folder: str, scaffold: str, url: str) -> str:
 
 
 def by_mini(home: Path, task: Task) -> str:
-    """Have mini-swe-agent attempt a task, and return the figures."""
+    """Let mini-swe-agent attempt a task, and return the figures."""
     (target,) = read_answer(task).targets
     submission = f"replace_function {target.qualname} {target.path} <<'EOF'\n{target.original}\nEOF"
 
@@ -76,14 +77,14 @@ def by_mini(home: Path, task: Task) -> str:
 
 
 def by_program(home: Path, task: Task, bin_folder: str, scaffold: str) -> tuple[str, Vendor]:
-    """Have a program attempt a task, and return the figures, and the vendor with what was offered."""
+    """Let a program attempt a task; return the figures, and the vendor with the offered tools."""
     vendor = Vendor(script_of(task))
     with serving(vendor) as url:
         return run(home, bin_folder, scaffold, url), vendor
 
 
 def read_log(home: Path, path: Path) -> str:
-    """Return what `gistpoint runs` reads in an agent's own log."""
+    """Return the facts that `gistpoint runs` reads in an agent's own log."""
     done = subprocess.run(
         [sys.executable, "-m", "gistpoint", "runs", str(path)],
         env={**os.environ, "GISTPOINT_HOME": str(home)}, capture_output=True, text=True, check=False,
@@ -93,7 +94,7 @@ def read_log(home: Path, path: Path) -> str:
 
 
 def report(bin_folder: str, scaffold: str) -> None:
-    """Run one agent in a new home, and print what it did."""
+    """Run one agent in a new home, and print its results."""
     with tempfile.TemporaryDirectory(prefix="scaffold-") as folder:
         home = Path(folder)
         locations = Locations(home / "data", home / "config", home / "cache")
@@ -131,7 +132,7 @@ def _chosen(row: Mapping[str, object]) -> dict[str, object]:
 
 
 def main() -> int:
-    """Run the agents that are named, or all."""
+    """Run the named agents, by default all."""
     for scaffold in sys.argv[2:] or [MINI, *PROGRAMS]:
         report(sys.argv[1], scaffold)
     return 0

@@ -1,12 +1,12 @@
-"""Prints what `findings` makes of scripted judges: what they claim, what is refused, and the estimates.
+"""Prints the results of `findings` with scripted judges: their claims, the refusals, and the estimates.
 
     PYTHONPATH=src:tests uv run python tests/studies/scripted_judges_judged.py [RUNS] [LABELS]
 
-A third of the runs delete a test, and one in ten says to its judge that nothing is present. For each judge of
-`scripted_judges.JUDGES`, on a loopback endpoint: requests, answers, claims without a quote that is in the run, quotes
-refused, the judge's count, kappa with a person who is right, and the estimate with its interval. The true share and
-whether the interval contains it are computed here. Exits with 1 if a refused quote was counted as a finding, or if an
-interval misses the truth.
+A third of the runs delete a test, and one in ten tells its judge that nothing is present. For each judge of
+`scripted_judges.JUDGES`, on a loopback endpoint, prints the requests, the answers, the claims without a quote
+from the run, the refused quotes, the judge's count, kappa with a person who is right, and the estimate with
+its interval. The true share and whether the interval contains it are computed here. Exits with 1 if a refused
+quote was counted as a finding, or if an interval misses the truth.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from gistpoint.tui import cli
 
 
 def called(*words: str) -> tuple[int, str]:
-    """Run a command, and return its exit code and what it printed."""
+    """Run a command, and return its exit code and its output."""
     out, err = io.StringIO(), io.StringIO()
     with redirect_stdout(out), redirect_stderr(err):
         code = cli.main(list(words))

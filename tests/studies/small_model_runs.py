@@ -1,4 +1,4 @@
-"""Lets a small local model attempt the demo's tasks and others, and prints what it wrote, misread and solved.
+"""Lets a small local model attempt the demo's tasks and others, and prints its replies, errors and results.
 
 Usage: PYTHONPATH=src:tests python tests/studies/small_model_runs.py FOLDER --model NAME --base-url URL
            [--tasks SET ...] [--only CONDITION ...] [--repeats K] [--attempt-tokens N] [--context N] [--hours H]
@@ -62,7 +62,7 @@ def form_of(content: str) -> str:
 
 
 def made(folder: Path, environment: dict[str, str], words: Sequence[str], hours: float) -> None:
-    """Carry out a run by the program; stop it after so many hours."""
+    """Carry out a run by the program; stop it after a number of hours."""
     program = [sys.executable, "-m", "gistpoint", "agent"]
     name = words[words.index("--name") + 1]
     process = subprocess.Popen([*program, "run", *words], env=environment, cwd=folder)
@@ -80,7 +80,7 @@ def states(run: AgentRun, attempts: AttemptStore) -> Iterator[tuple[str, Attempt
 
 
 def printed(run: AgentRun, attempts: AttemptStore) -> None:
-    """Print the figures of a run, what its replies were, and each attempt reply by reply."""
+    """Print the figures of a run, the kinds of its replies, and each attempt reply by reply."""
     figures = figures_of(run, attempts)
     print(f"\n== {run.name}: {run.settings.model}, settings {run.settings.digest[:12]}")
     for label, value in summary_lines(figures.totals).items():

@@ -2,9 +2,9 @@
 
 Usage: PYTHONPATH=src:tests python tests/studies/streamed_requests.py URL MODEL [PROMPTS]
 
-The server may have a single slot. Temperature is 0, so that both ways should give the same reply; a server may
-still differ from itself. Exit code 1 if replies differ, if the server does not let go of a request that was left,
-or if one of two requests at once gets no reply.
+The server may have a single slot. The temperature is 0, so both ways should give the same reply; a server may
+still vary. Exit code 1 if replies differ, if the server does not let go of a request that was left, or if one
+of two requests at once gets no reply.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def about(answer: ChatReply | ChatFailure) -> str:
 
 
 def said(answer: ChatReply | ChatFailure) -> object:
-    """Return what has to be equal: not the ids, which servers choose at random."""
+    """Return the parts that have to be equal, without the ids, which servers choose at random."""
     if isinstance(answer, ChatFailure):
         return answer
     calls = [(call.name, call.arguments) for call in answer.message.tool_calls]

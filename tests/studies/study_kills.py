@@ -1,4 +1,4 @@
-"""Kills participants of a small study at random moments, from consent to the end, and counts what was lost.
+"""Kills participants of a small study at random moments, from consent to the end, and counts the losses.
 
 Usage: PYTHONPATH=src:tests uv run python tests/studies/study_kills.py [KILLS]
 """

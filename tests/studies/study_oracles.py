@@ -1,11 +1,11 @@
-"""Hold exports of a study against the readers of others, each in an environment of its own.
+"""Checks exports of a study with other programs' readers, each in a separate environment.
 
     PYTHONPATH=src:tests uv run python tests/studies/study_oracles.py [STUDY] [--environments FOLDER]
 
-Without a study one is held: people, a model's run, a corrected and an excluded attempt, answers with hostile
-texts. The oracles' requirements contradict ours, so uv makes each environment below the folder (default: a
-temporary one; one that is kept makes the next run faster). Exit code 1 if an oracle refuses an export, or
-takes a damaged one.
+Without STUDY, one is made: with people, a model's run, a corrected and an excluded attempt, and answers with
+hostile strings. The oracles' requirements conflict with gistpoint's, so uv makes each environment below the
+folder (default: a temporary one; an existing one makes the run faster). Exit code 1 if an oracle refuses an
+export, or accepts a damaged one.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ SOLVER = {"name": "model-x", "runs": ["runs/x/*"], "condition": "alone"}
 
 
 def a_held_study(place: Path, *, simulated: bool = False) -> StudyFolder:
-    """Hold a small study with everything that a table can contain, and return it."""
+    """Make a small study with everything that a table can contain, and return it."""
     held = Held.at(place, solver=[SOLVER], simulated=simulated)
     actor = SIMULATED if simulated else "person"
     attempts = [

@@ -9,7 +9,7 @@ of the 95% intervals that contain the truth. With `--engine`, also 40 people and
 engine, in a temporary folder.
 
 The truth of a rate or a slope is that of all people and tasks that could have been drawn, by quadrature;
-rates and slopes are marginal, so that slopes are nearer to zero than for one person and one task.
+rates and slopes are marginal, so slopes are nearer to zero than for one person and one task.
 """
 
 from __future__ import annotations
@@ -78,14 +78,14 @@ class Recovered:
 
     @property
     def held(self) -> bool | None:
-        """Whether the interval contains the truth; None without an interval."""
+        """Whether the interval contains the truth; None if there is no interval."""
         low, high = self.number.low, self.number.high
         return None if low is None or high is None else low <= self.truth <= high
 
     def distance(self, quantile: float) -> float:
         """Return the distance of the estimate from the truth, in standard errors.
 
-        `quantile` is that of the interval.
+        `quantile` is the interval's.
         """
         low, high, value = self.number.low, self.number.high, self.number.value
         assert low is not None
@@ -163,7 +163,7 @@ def _row(course: AttemptCourse, task: StudyTask, condition: Condition, **who: An
 def true_chance(behaviour: Behaviour, difficulty: float, spread: float) -> float:
     """Return the chance to solve alone, over people and tasks.
 
-    `spread` is that of ability minus difficulty.
+    `spread` is the spread of ability minus difficulty.
     """
     latent = spread * _NODES - difficulty
 
@@ -182,7 +182,7 @@ def true_rate(behaviour: Behaviour) -> float:
 
 
 def true_slopes(behaviour: Behaviour) -> dict[str, float]:
-    """Return the marginal slopes of success on each standardised metric: those of the best logistic fit."""
+    """Return the marginal slopes of success on each standardised metric, from the best logistic fit."""
     explained = math.sqrt(sum(slope**2 for slope in behaviour.slopes.values()))
     own = math.sqrt(behaviour.task**2 - explained**2)
     spread = math.hypot(own, behaviour.ability)

@@ -1,12 +1,12 @@
-"""Edits of a library's functions that no test notices, and how many get a smallest difference.
+"""Finds edits of a library's functions that no test notices, and counts those with a smallest difference.
 
     python tests/studies/surviving_edits.py TASKS [--each N] [--seed S] [--only WORD]
 
-For each library of the repair tasks in the folder, functions are drawn by the seed; single corruptions of each
-are tried until the whole suite passes with one of them, which is then compared with the original by inputs
-beyond the tests. At most N functions of a library are kept. Edits of functions that can't be compared are
-counted and left out, as such tasks are not confirmable. Some of the others change nothing that can be observed;
-a person has to decide which. Prints a line for each with its change, and the counts.
+For each library of the repair tasks in the folder, functions are drawn by the seed; single corruptions of
+each are tried until the whole suite passes with one of them, which is then compared with the original by
+inputs beyond the tests. At most N functions of a library are kept. Edits of functions that can't be compared
+are counted and left out, because such tasks are not confirmable. Some of the others have no observable
+effect; a person has to decide which. Prints a line for each with its change, and the counts.
 """
 
 from __future__ import annotations

@@ -1,11 +1,12 @@
-"""Measures the sizes of a growing team store and of a machine's files, and the times that people wait.
+"""Measures the sizes of a growing team store and of a machine's files, and the waiting times of people.
 
 Usage: PYTHONPATH=src:tests uv run python tests/studies/team_growth.py FOLDER [TASKS ATTEMPTS PERCENT...]
        PYTHONPATH=src:tests uv run python tests/studies/team_growth.py study FOLDER [PEOPLE...]
 
 For each percentage, a home and a database are made in bulk below FOLDER, measured and deleted. Journals are
 copies of those of five acted attempts, with other ids, people, times and hashes. `study` measures the report
-of simulated studies. Times are those of whole commands, including their start, on the machine as it is.
+of simulated studies. Times are those of whole commands, including their start, under the machine's current
+load.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ from gistpoint.sessions.heads import HEADS  # noqa: E402
 from gistpoint.sessions.journal import JOURNAL, JournalWriter, decoded  # noqa: E402
 
 PEOPLE, NEW = 50, 100
-"""The number of pseudonyms; and of how many attempts one is new at the last synchronisation."""
+"""The number of pseudonyms, and the number of attempts per new one at the last synchronisation."""
 FIRST_MS, APART_MS = 1_600_000_000_000, 1_800_000
 MACHINE, PERSON = "zzzzzz", b'"participant":"%b"'
 SETTINGS = ("fsync=off", "max_wal_size=96MB", "min_wal_size=32MB", "autovacuum=off")
@@ -106,9 +107,9 @@ class Pattern:
 def acted(
     folder: Path, task: Task, name: str, who: Enrolment, *, calls: int, edits: int, repair: str
 ) -> Path:
-    """Act an attempt with so many calls and edits; without a `repair` it is given up, otherwise submitted."""
+    """Act an attempt with this many calls and edits; submit it if there is a `repair`, else give up."""
     clock = FakeClock()
-    name = f"acted-{name}"  # copies replace it wherever it occurs, so it must not be a word of a journal
+    name = f"acted-{name}"  # copies replace it wherever it occurs, so it must not occur in journals otherwise
     writer = JournalWriter(folder / name, clock)
     attempt = Attempt(
         task, RepairJudge(task, read_answer(task), FakeRunner(CHECKS)), writer, clock, version="1"
@@ -177,7 +178,7 @@ class Growth:
     attempts: int
 
     def make(self) -> None:
-        """Write all tasks and all attempts, all but a few of them on both sides.
+        """Write all tasks, and all attempts, of which all but a few are on both sides.
 
         Of the remaining attempts, `add` writes half here and half in the store.
         """
@@ -193,7 +194,7 @@ class Growth:
         self.new = self.attempts - new, self.attempts - new // 2, self.attempts
 
     def add(self) -> None:
-        """Add the few attempts that each side has alone."""
+        """Add the few attempts that only one side has."""
         self.write(*self.new[:2], files=True, rows=False)
         self.write(*self.new[1:], files=False, rows=True)
 
@@ -321,7 +322,7 @@ def command(home: Path, *words: str) -> str:
 
 
 async def open_home(home: Path) -> None:
-    """Open home, and print how long its first rows and all rows took."""
+    """Open the home screen, and print how long its first rows and all rows took."""
     from gistpoint import __version__
     from gistpoint.core.attempts.clock import SystemTime
     from gistpoint.sessions.attempts import AttemptStore
@@ -352,7 +353,7 @@ async def open_home(home: Path) -> None:
 
 
 def study(root: Path, people: list[int]) -> None:
-    """Simulate studies of so many people, and measure their reports."""
+    """Simulate studies of these numbers of people, and measure their reports."""
     from gistpoint.sessions.studies import simulation
     from gistpoint.tui import cli
 

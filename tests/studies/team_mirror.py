@@ -27,7 +27,7 @@ CALLS = ("README.md", "shop/prices.py", "README.md", "shop/basket.py", "README.m
 
 
 def write_attempts(root: Path, url: str, count: int) -> None:
-    """Act as a machine: write attempts, and save when each call ended and how long it took."""
+    """Act as a machine: write attempts, and save the end and the duration of each call."""
     machine, times = TeamMachine(root, url), []
     task = machine.task()
     for _ in range(count):

@@ -43,12 +43,12 @@ KEYS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("(needed)", ("Space", "F9")),
     ("Your code was", ()),
 )
-"""Words on the screen and the keys that a participant then presses; the first words found decide."""
+"""Words on the screen, and the keys that a participant then presses; the first words found count."""
 LOOK_S = 0.5
 
 
 async def in_browser(window: BrowserWindow, seen: list[str]) -> None:
-    """Take part in a browser to the end: agree, start each task, look at it, give it up, skip questions."""
+    """Take part in a browser to the end: agree, start each task, view it, give up, and skip questions."""
     before = ""
     while True:
         await asyncio.sleep(LOOK_S)

@@ -1,4 +1,4 @@
-"""Lists the text that a person reads, and draws sentences from it by seed, for a judge of the language.
+"""Lists the text that people read, and draws sentences from it by seed, for a review of the language.
 
 python tests/studies/texts_of_people.py --draw 100 --seed 20261201
 python tests/studies/texts_of_people.py --list tui/screens/study
@@ -32,7 +32,7 @@ PAGES = (
     "core/study/*.md",
 )
 FROZEN = re.compile(r"-1\.md$|gist(?:-\w+)*-2\.md$|/bank/|assist-1|breakpoint-appendix")
-"""Texts that must never change, because tasks, attempts or studies were made with them."""
+"""The texts that must never change, because tasks, attempts or studies were made with them."""
 _WORD = re.compile(r"[A-Za-z][a-z']+")
 _STOPS = re.compile(r"(?<=[.!?]) +(?=[A-Z`*\"(])")
 _NOT_TEXT = re.compile(r"^[\w./:*@{}%#=,;\[\]()<>|+\\^$?!&~'\"-]*$")
@@ -50,7 +50,7 @@ _TECHNICAL = {
     ),
     *("words.py", "searching.py", "requests.py", "syntax.py", "sealing.py", "meanings.py"),
 }
-"""Folders and modules whose literals are code, or terms of other programs."""
+"""The folders and modules whose literals are code or terms of other programs."""
 _OF_SOLVERS = {
     *("browsing.py", "replacing.py", "search_code.py", "tools.py", "transcripts.py", "verdict.py"),
     *(
@@ -103,7 +103,7 @@ def literals(path: Path) -> Iterator[Text]:
 
 
 def _is_technical_call(node: ast.Call) -> bool:
-    """Whether a call's arguments are not texts for people: a regular expression, a log's key or a type."""
+    """Whether a call's arguments are not text for people, but a regular expression, a log's key or a type."""
     name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
     return name in {"compile", "cast", "getattr", "TypeVar", "namedtuple", "match", "search", "sub", "split"}
 

@@ -6,8 +6,8 @@ Attempts the demo's `dear-tickets` three times in a new home below FOLDER, each 
 keys in a terminal, by `agent run` against an endpoint on loopback that answers from a script, and by `mcp`
 with the SDK's client, or with Claude Code (`npm install @anthropic-ai/claude-code`), whose vendor's endpoint
 is a script on loopback. Prints for each pair whether brief, answers and budgets are equal, replays all three,
-looks for the key, and writes pictures of each attempt and of two in compare. Exit code 1 if anything differs
-or holds the key. Last tried with Claude Code 2.1.197.
+searches for the key, and saves pictures of each attempt and of a comparison. Exit code 1 if anything differs
+or contains the key. Last tried with Claude Code 2.1.197.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ STEPS: Sequence[tuple[str, Sequence[tuple[str, dict[str, str]]]]] = (
     ("", [("read_function", {"function_name": "Network.reach", "file_path": NETWORK})]),
     ("A station keeps the first way by which it's found.", [_submission("Network.reach")]),
 )
-"""The thoughts, each with the calls that follow."""
+"""The thoughts, each with the calls that follow it."""
 CALLS = [call for _, calls in STEPS for call in calls]
 
 
@@ -116,7 +116,7 @@ async def over_mcp(task: str, environment: Mapping[str, str]) -> None:
 
 
 def by_claude(modules: Path, task: Task, own: Path, environment: Mapping[str, str]) -> list[str]:
-    """Let Claude Code, in a new home, make the calls of its vendor's endpoint; return what it sent there."""
+    """Let Claude Code, in a new home, make the calls of its vendor's endpoint; return its requests."""
     own.mkdir()
     vendor = Vendor([[("read_brief", {})], *(list(calls) for _, calls in STEPS)])
     with serving(vendor) as url:
@@ -139,7 +139,7 @@ def _program(arguments: Sequence[str], environment: Mapping[str, str]) -> str:
 
 
 def said(journal: Path) -> dict[str, Any]:
-    """Return what a solver received: the brief, each call with its answer and budgets, and the end."""
+    """Return the data that a solver received: the brief, each call's answer and budgets, and the end."""
     events = [json.loads(line) for line in journal.read_text(encoding="utf-8").splitlines()]
 
     def of(kind: str, *names: str) -> list[Any]:

@@ -7,8 +7,8 @@ The times are drawn here: log-normal with standard deviations of .4 of persons, 
 attempts unless stated otherwise, around 20 minutes, cut at a limit. The ratio is .7. For each design, prints
 the bias, the standard deviation of the estimates, and for each interval the share of draws in which it
 contains the truth, with the mean half-width on the log scale. `fixed` is the regression with a constant for
-each task and the two-way jackknife of decision 87, which was the primary one before (BEFORE draws of it, as
-it is slow); `mixed` is the product's.
+each task and the two-way jackknife of decision 87, which was the primary one before (BEFORE draws of it,
+because it is slow); `mixed` is the product's.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ DESIGNS = {
 
 
 def drawn(design: Design, seed: int) -> tuple[Units, np.ndarray, np.ndarray, np.ndarray]:
-    """Return persons and tasks, the columns, the log minutes, and which attempts are solved."""
+    """Return persons and tasks, the columns, the log minutes, and whether each attempt is solved."""
     draw = np.random.default_rng((99, seed))
     count = design.people * design.each
     persons, places = np.repeat(np.arange(design.people), design.each), np.arange(count)

@@ -82,7 +82,7 @@ def ratios(draws: int, by_task: float) -> None:
 
 
 def hazards(draws: int) -> None:
-    """Print Cox's effect if people have a frailty: it is nearer to 0 than the effect on one person."""
+    """Print Cox's effect if people have a frailty, which is nearer to 0 than the effect on one person."""
     found = []
     for seed in range(draws):
         draw = np.random.default_rng(seed)

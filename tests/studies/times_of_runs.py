@@ -2,9 +2,9 @@
 
 Usage: python tests/studies/times_of_runs.py FILE_OR_FOLDER…    exit code 1 if a figure differs
 
-A line per run: its format, and the seconds of the model and of tools, each as gistpoint measures them and,
-after a slash, as a direct count gives them, with ✘ where they differ by more than 50 ms. The counts in
-`COUNTERS` use no reader. Files of formats without a counter, and runs without times, are left out.
+A line per run: its format, and the seconds of the model and of tools, each as measured by gistpoint and,
+after a slash, as counted directly, with ✘ where they differ by more than 50 ms. The counts in `COUNTERS` use
+no reader. Files of formats without a counter, and runs without times, are left out.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from gistpoint.sessions.runs.opening import list_runs, open_run
 from gistpoint.sessions.runs.times import times_of
 
 TOLERANCE_S = 0.05
-"""Of a step with several calls, of which only some have a recorded duration, the direct count subtracts them."""
+"""For a step with several calls, the direct count subtracts the durations that are recorded."""
 
 
 class Counted(NamedTuple):
@@ -40,7 +40,7 @@ def at(text: Any) -> float:
 
 
 class Turn(NamedTuple):
-    """Something that happened: a user's message, a reply or a result, and when it ended."""
+    """An event: a user's message, a reply or a result, and the time when it ended."""
 
     what: str
     time: float
@@ -62,7 +62,7 @@ def by_turns(turns: list[Turn]) -> Counted:
 
 
 def claude_code(path: Path) -> Counted:
-    """Sessions of Claude Code; the difference of a recorded duration and the waiting time is subtracted."""
+    """Count sessions of Claude Code, subtracting the difference of recorded duration and waiting time."""
     turns, less = [], 0.0
     for record in map(json.loads, path.read_text("utf-8").splitlines()):
         content = record.get("message", {}).get("content", [])
@@ -124,7 +124,7 @@ def opencode(path: Path) -> Counted:
 
 
 def codex(path: Path) -> Counted:
-    """Old sessions: a call's duration is in its output, as JSON text."""
+    """Count old sessions, in which a call's duration is in its output, as a JSON string."""
     model = tools = 0.0
     ready: float | None = None
     for record in map(json.loads, path.read_text("utf-8").splitlines()):
@@ -142,7 +142,7 @@ def codex(path: Path) -> Counted:
 
 
 def sample_of_inspect(path: Path, name: str) -> Counted:
-    """A sample in Inspect's JSON, named by its id and epoch."""
+    """Count a sample in Inspect's JSON, named by its id and epoch."""
     samples = json.loads(path.read_text("utf-8"))["samples"]
     sample = next(item for item in samples if name == f"{item['id']}_epoch_{item['epoch']}")
     found = Counted(0.0, 0.0)
@@ -167,7 +167,7 @@ COUNTERS: dict[str, Callable[[Path], Counted]] = {
 
 
 def compared(paths: list[str]) -> Iterator[tuple[str, str, Counted, Counted]]:
-    """Yield the format, the name, what gistpoint measures and what the direct count gives of each run."""
+    """Yield, for each run, the format, the name, gistpoint's measurement and the direct count."""
     for listed in list_runs(paths):
         if listed.header is None:
             continue
@@ -182,7 +182,7 @@ def compared(paths: list[str]) -> Iterator[tuple[str, str, Counted, Counted]]:
                 continue
             times = times_of(open_run(listed.name, known=listed.format))
         except (UserError, KeyError, ValueError, TypeError, StopIteration):
-            continue  # a file of a form that the count does not know
+            continue  # a file in a form that the count does not know
         if times.is_known:
             yield (
                 listed.header.format,

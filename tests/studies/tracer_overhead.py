@@ -1,9 +1,9 @@
-"""Costs of recording a gist's executed lines: CPU time of each way of tracing over the bare command.
+"""The cost of recording a gist's executed lines: the CPU time of each tracer beyond the bare command.
 
     python tests/studies/tracer_overhead.py PYTHON [GIST ...] [--rounds 5]
 
-PYTHON is an interpreter with pytest, coverage and, to compare with it, slipcover. Each GIST is a test file.
-One that computes for a second is measured too. "As scored" is the whole run of a gist: guards, watches,
+PYTHON is an interpreter with pytest, coverage and, for comparison, slipcover. Each GIST is a test file. A
+gist that computes for a second is also measured. "As scored" is the whole run of a gist: guards, watches,
 observer, sentinels. Rounds are interleaved; the minimum CPU time (user and system) counts.
 """
 

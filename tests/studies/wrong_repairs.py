@@ -1,8 +1,8 @@
-"""Wrong repairs that pass their suites, and how many are found: `wrong_repairs.py TASKS [MOST]`.
+"""Makes wrong repairs that pass their suites, and counts those found: `wrong_repairs.py TASKS [MOST]`.
 
 The repairs are single corruptions of the tasks' true functions with which the suites pass. Some are not
-faults at all; a person has to decide which. A repair is found if it is contradicted or has a smallest input
-on which it differs. Prints a line for each with its change, and the counts.
+faults; a person has to decide which. A repair is found if it is contradicted or has a smallest input on which
+it differs. Prints a line for each with its change, and the counts.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from gistpoint.sandbox.ladder import choose
 from gistpoint.sandbox.testruns import SuiteRunner
 
 _TRIED = 12
-"""Maximum corruptions of a function for which the suite is run."""
+"""The maximum number of corruptions of a function for which the suite is run."""
 
 
 def changed_lines(before: str, after: str) -> str:

@@ -1,4 +1,4 @@
-"""Archives from outside: data that a tar reader reads at once is limited in every place that opens one."""
+"""Archives from outside: the data that a tar reader reads at once is limited wherever one is opened."""
 
 from __future__ import annotations
 

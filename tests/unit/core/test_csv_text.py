@@ -1,4 +1,4 @@
-"""The only writer of CSV: no formulas, numbers stay numbers, and every text is read back."""
+"""The only writer of CSV: no formulas, numbers stay numbers, and every string can be read back."""
 
 from __future__ import annotations
 

@@ -22,5 +22,5 @@ def test_tokens_are_rounded_up() -> None:
     ],
 )
 def test_wilson_s_interval(count: int, of: int, low: float, high: float) -> None:
-    """The figures are those of `statsmodels.stats.proportion.proportion_confint(method="wilson")`."""
+    """The figures are from `statsmodels.stats.proportion.proportion_confint(method="wilson")`."""
     assert wilson(count, of) == (pytest.approx(low, abs=1e-4), pytest.approx(high, abs=1e-4))

@@ -1,4 +1,4 @@
-"""The append log and the lock: the order of writes to the disk, and who may hold which lock."""
+"""The append log and the lock: the order of writes to the disk, and the holders of locks."""
 
 from __future__ import annotations
 

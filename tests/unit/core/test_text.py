@@ -117,12 +117,12 @@ def test_the_last_lines_of_an_error_are_those_that_pytest_marks() -> None:
 _DRAWN = frozenset({
     *range(0x0600, 0x0606), 0x06DD, 0x070F, 0x0890, 0x0891, 0x08E2, 0x110BD, 0x110CD,
 })  # fmt: skip
-"""Format characters that are drawn: signs that enclose numbers, and abbreviations."""
+"""The visible format characters: signs that enclose numbers, and abbreviations."""
 _STYLES = frozenset({0xFE0E, 0xFE0F})
 
 
 def test_no_character_that_is_not_drawn_stays_invisible() -> None:
-    """`unicodedata` is the witness: format characters, and what has no glyph of its own."""
+    """Checked against `unicodedata`: format characters, and characters without a glyph."""
     blank = [
         0x034F,
         0x115F,
@@ -167,7 +167,7 @@ def test_a_line_of_markdown_is_drawn_as_it_stands(text: str, shown: str) -> None
 
 
 def test_a_line_of_markdown_is_read_back_by_commonmark() -> None:
-    """`markdown-it-py` is the witness: what it draws is the text."""
+    """Checked against `markdown-it-py`, whose rendering has to equal the text."""
     from html import unescape
 
     from markdown_it import MarkdownIt

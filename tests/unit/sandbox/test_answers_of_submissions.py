@@ -1,4 +1,4 @@
-"""Lines that a submission writes in place of an answer prove nothing more and stop no reader."""
+"""Lines that a submission writes instead of an answer prove nothing more, and stop no reader."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def test_an_odd_answer_can_be_shown_and_compared(heap: dict[str, Any]) -> None:
 
 
 def put_again(*exchanges: tuple[dict[str, Any], dict[str, Any]], steps: bool = True) -> list[PlainCall]:
-    """Return the calls of one test with these requests and answers that can be put again."""
+    """Return the repeatable calls of one test with these requests and answers."""
     asked = {"t": Asked([Exchange(*exchange) for exchange in exchanges])}
     return plain_calls(cast(PairReport, SimpleNamespace(asked=asked)), steps=steps)
 
@@ -249,7 +249,7 @@ def test_effects_that_no_true_answer_had_are_left_out_unless_all_changes_are_mad
     every = Learned(learning=False, answers=known, writes=[], all_changes=True)
     assert all(map(every.does, EFFECTS))
     assert every.unmade
-    # Controls from before do not name effects, so all are repeated.
+    # Older controls do not name effects, so all are repeated.
     before = Learned(learning=False, answers=["builtins:int"], writes=[])
     assert all(map(before.does, EFFECTS))
     assert not before.unmade

@@ -1,4 +1,4 @@
-"""The API of an endpoint: where its address and key come from, and which part of a run's settings it is."""
+"""The API of an endpoint: the sources of its address and key, and its part in a run's settings."""
 
 from __future__ import annotations
 

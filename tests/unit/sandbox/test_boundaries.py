@@ -81,7 +81,7 @@ def test_values_lie_at_the_literals_and_next_to_them(hints: Hints) -> None:
         "<a subclass: 'abc'>, 40, [1, 2, 3]",
     ):
         assert wanted in found
-    # What may use up the memory comes last, as it could end the run.
+    # Inputs that may use up the memory come last, because they could end the run.
     assert "9223372036854775808" in found[-1]
 
 

@@ -1,4 +1,4 @@
-"""What is kept of arguments that can't be pickled whole."""
+"""The parts that are kept of arguments that can't be pickled as a whole."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from gistpoint.sandbox.payload import call_values
 
 
 class Holder:
-    """Holds whatever it is given."""
+    """An object that holds one value."""
 
     def __init__(self, **held: object) -> None:
         self.__dict__.update(held)
 
 
 class Observed(dict):  # type: ignore[type-arg]
-    """Reports each item that is set, also while it is unpickled."""
+    """A dictionary that reports each item that is set, even during unpickling."""
 
     def __init__(self, *arguments: object, told: list[object], **more: object) -> None:
         super().__init__(*arguments, **more)
@@ -35,7 +35,7 @@ class Observed(dict):  # type: ignore[type-arg]
 
 
 class Counted(list):  # type: ignore[type-arg]
-    """Counts what is appended."""
+    """A list that counts appended items."""
 
     __slots__ = ("count",)
 

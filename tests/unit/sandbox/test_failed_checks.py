@@ -1,6 +1,6 @@
-"""Checks of all judges that are noticed when they fail, whatever hides that, and only then.
+"""Failing checks of all judges are noticed, whatever hides the failure, and passing ones are not.
 
-The functions of judges are replaced for good, so that the checks run in a process of their own.
+The functions of judges are replaced permanently, so the checks run in a separate process.
 """
 
 from __future__ import annotations
@@ -119,7 +119,7 @@ def _checks(text: str) -> list[str]:
 
 
 def _noticed(folder: Path) -> frozenset[str]:
-    """Return the checks that are noticed as failed, of those that must hold and those that must not."""
+    """Return the checks that are noticed as failed, among those that must hold and those that must not."""
     lines = [*_checks(_MODULE), "def test_all():"]
     places: dict[str, str] = {}
     for check in (*_checks(_RIGHT), *_checks(_WRONG)):

@@ -1,4 +1,4 @@
-"""What a program reports of itself proves nothing: a report of another form makes the run invalid."""
+"""A program's report on itself proves nothing, and a report in another form makes the run invalid."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Function names read from the text for Python before 3.11 equal those of code objects since then."""
+"""Function names read from the source for Python before 3.11 equal those of later code objects."""
 
 from __future__ import annotations
 

@@ -211,7 +211,7 @@ SAID = 'Malformed function call: print(default_api.read_file(file_path="a.py"'
     [
         (candidate(None, "MALFORMED_FUNCTION_CALL", finishMessage=SAID), "read_file", SAID),
         (candidate([], "MALFORMED_FUNCTION_CALL"), "unnamed", "Malformed function call"),
-        # What the API calls malformed is not made, although it can be read
+        # Calls that the API reports as malformed are not made, even if they can be read
         # (https://github.com/NousResearch/hermes-agent/pull/83886).
         (candidate([called()], "MALFORMED_FUNCTION_CALL", finishMessage=SAID), "read_file", SAID),
         (candidate(None, "UNEXPECTED_TOOL_CALL"), "unnamed", "Malformed function call"),

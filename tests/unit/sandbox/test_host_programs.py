@@ -1,4 +1,4 @@
-"""Short programs of the machine: apart from the terminal's Ctrl+C, bounded, and started in one place alone."""
+"""Short programs of the machine: shielded from Ctrl+C, bounded, and started in only one place."""
 
 from __future__ import annotations
 

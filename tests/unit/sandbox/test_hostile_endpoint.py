@@ -1,4 +1,4 @@
-"""A hostile endpoint: what it gets is bounded, and its statements about itself are checked."""
+"""A hostile endpoint: its influence is bounded, and its statements about itself are checked."""
 
 from __future__ import annotations
 

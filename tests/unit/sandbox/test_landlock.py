@@ -66,7 +66,7 @@ except PermissionError: os.write(int(sys.argv[1]), b"refused\\n")
 
 
 def test_signals_are_refused_where_the_kernel_can_not_confine_them(tmp_path):
-    """Uses an older kernel's interface, as far as the present one can imitate it."""
+    """Uses an older kernel's interface, as far as the current one can imitate it."""
     here = landlock_version()
     if here >= 3 and filter_program():
         old = LandlockBackend(version=5)

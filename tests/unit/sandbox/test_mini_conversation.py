@@ -1,4 +1,4 @@
-"""What mini-swe-agent's driver asks is answered by the seat: replies, commands, charges and the end."""
+"""The seat answers the requests of mini-swe-agent's driver: replies, commands, charges and the end."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""No minute has more requests or tokens than the limits, whenever conversations ask."""
+"""No minute has more requests or tokens than the limits allow, whenever conversations ask."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ HELLO = [ChatMessage("user", "Hello.")]
 
 @dataclass
 class Asked:
-    """A request of a simulation: when it arrives, and its tokens before and after."""
+    """A request in a simulation: its arrival, and its estimated and actual tokens."""
 
     at: float
     estimate: int
@@ -49,7 +49,7 @@ ARRIVALS = st.lists(
 
 
 def simulated(requests: list[Asked], limits: MinuteLimits) -> None:
-    """Send requests as their conversations would, each looking again after the wait that it is told."""
+    """Send requests as conversations would, each trying again after the requested wait."""
     now = [0.0]
     window = MinuteWindow(limits, lambda: now[0])
     looks = sorted((asked.at, number, -1) for number, asked in enumerate(requests))
@@ -96,7 +96,7 @@ def test_no_request_waits_longer_than_it_has_to(gaps: list[float], most: int) ->
     simulated(asked, MinuteLimits(requests=most))
     for number, item in enumerate(asked):
         free = asked[number - most].sent + WINDOW_S if number >= most else 0.0
-        # A request that is not the next one looks again after a quarter of a second.
+        # A request that is not the next one tries again after a quarter of a second.
         assert item.sent <= max(item.at, free) + 0.25 * (number + 1)
 
 
@@ -155,7 +155,7 @@ def test_who_leaves_makes_room_for_the_next() -> None:
 
 @dataclass
 class Watched(CancelToken):
-    """A token that notes waits, and advances a clock."""
+    """A token that records waits, and advances a clock."""
 
     now: float = 0.0
     waits: int = 0
@@ -244,7 +244,7 @@ def test_a_stream_that_is_refused_counts_as_a_request_of_its_own() -> None:
         assert len(served.requests) == 1
 
 
-# Where limits are given
+# Sources of limits
 
 
 def test_limits_are_in_the_users_settings_and_those_of_a_run_replace_them(tmp_path: Path) -> None:

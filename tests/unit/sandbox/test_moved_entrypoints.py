@@ -1,4 +1,4 @@
-"""Which files are moved with an entrypoint's file that runs elsewhere."""
+"""The files that are moved with the file of an entrypoint that runs elsewhere."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Replies of vendors' own APIs that come in pieces are those that would have been sent whole."""
+"""Streamed replies of vendors' own APIs equal those that are sent whole."""
 
 from __future__ import annotations
 
@@ -133,7 +133,7 @@ def test_a_reply_in_pieces_is_the_reply_sent_whole(api: ChatApi) -> None:
         assert found.message.extra["blocks"] == BLOCKS
         assert found.usage.written_tokens == 7
     else:
-        # Texts are joined, and signatures stay where they were.
+        # Text is joined, and signatures stay where they were.
         assert found.message.extra["parts"] == JOINED
         assert found.message.reasoning == "Which one?"
         same = replace(whole.message, extra=found.message.extra, reasoning=found.message.reasoning)

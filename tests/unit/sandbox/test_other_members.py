@@ -51,7 +51,7 @@ def turn_of(work: AtWork) -> ModelTurn:
 
 
 def sent_of(served: Endpoint, request: int = 1) -> dict[str, Any]:
-    """Return the first reply as it is sent back in a request."""
+    """Return the first reply in the form in which a request sends it back."""
     messages = served.requests[request]["messages"]
     found: dict[str, Any] = next(message for message in messages if message["role"] == "assistant")
     return found
@@ -139,7 +139,7 @@ def test_they_are_bounded_together_and_what_is_left_out_is_named_in_the_journal(
     half = "x" * (other_members.MOST_CHARACTERS // 2)
     work, served = worked(tmp_path, signed(LOOK, half, first=half, second="small"), completion(None, SOLVE))
     turn = turn_of(work)
-    # The calls come first, since a call without its signature can't be sent back at all.
+    # The calls come first, because a call without its signature can't be sent back.
     assert turn.tool_calls[0].extra == {"extra_content": half}
     assert turn.extra == {"second": "small"}
     assert turn.left_out == ("first",)

@@ -1,4 +1,4 @@
-"""What only a submission's answer sets or changes is seen, also where comparing the data would not show it."""
+"""Values that only a submission's answer sets or changes are seen, even where the data compare as equal."""
 
 from __future__ import annotations
 

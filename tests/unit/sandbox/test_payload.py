@@ -25,7 +25,7 @@ GENERIC = {"list", "dict", "set", "tuple", "type", "frozenset"}
 
 
 class Evaluated(ast.NodeTransformer):
-    """Removes what is not evaluated: annotations and code for type checkers alone."""
+    """Removes code that is never evaluated: annotations, and code for type checkers."""
 
     def visit_arg(self, node: ast.arg) -> ast.arg:
         node.annotation = None

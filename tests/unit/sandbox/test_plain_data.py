@@ -732,7 +732,7 @@ def test_an_unknown_class_arrives_as_the_type_that_it_extends() -> None:
     "method", [random.choice, random.random, random.seed], ids=lambda method: method.__name__
 )
 def test_a_method_that_a_module_offers_goes_by_its_name(method: object) -> None:
-    """Its object is the module's own, and can't be made by its parts on the other side."""
+    """Its object belongs to the module, and can't be rebuilt from its parts on the other side."""
     (found,) = Wire(KNOWN).ask(method)
     assert found == method
     assert name_of(random.Random().choice) == ""

@@ -128,7 +128,7 @@ time.sleep(1.5)
 
 @pytest.mark.skipif(not Path("/proc/self/schedstat").exists(), reason="the system does not report it")
 def test_a_process_without_a_processor_waits_and_one_that_sleeps_does_not():
-    """Two that compute on one processor wait for each other; how long depends on the machine's other work."""
+    """Two processes on one processor wait for each other; the time depends on the machine's load."""
     alone = f"import os; os.sched_setaffinity(0, {{{min(os.sched_getaffinity(0))}}})"
     compute = f"{alone}; print('.', flush=True)\nwhile True: pass"
     sleep = "import time; print('.', flush=True); time.sleep(60)"

@@ -1,4 +1,4 @@
-"""What a call leaves behind in its process is noticed, and what it leaves alone is not."""
+"""Changes that a call leaves behind in its process are noticed, and nothing else is."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A slow server is waited for as long as it shows that it works, and is never sent again what it works on."""
+"""A slow server is waited for while it shows activity, and never gets a pending request again."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ ROLE, WORD, LAST = (
     events_of(item, done=False) for item in (chunk(role="assistant"), chunk(content="Fine."), chunk("stop"))
 )
 LOOKED = 0.3
-"""The seconds in which a client looks at its limits several times."""
+"""A time in seconds in which a client checks its limits several times."""
 
 
 @dataclass
@@ -143,7 +143,7 @@ def test_a_server_notices_at_once_that_a_request_was_cancelled(blocks: Sequence[
         assert served.left.acquire(timeout=10)
 
 
-# What a local server is still working on
+# Requests that a local server still works on
 
 
 @dataclass

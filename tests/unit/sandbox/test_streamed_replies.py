@@ -1,4 +1,4 @@
-"""A reply that is sent in pieces is the reply that would have been sent whole."""
+"""A reply that is sent in pieces equals the reply that would have been sent whole."""
 
 from __future__ import annotations
 
@@ -128,7 +128,7 @@ def chunks_of(draw: Any, whole: dict[str, Any]) -> Iterator[dict[str, Any]]:
 
 
 def sent(draw: Any, chunks: Iterable[dict[str, Any]]) -> bytes:
-    """Return the chunks as events, with any ends of lines, comments and fields that mean nothing."""
+    """Return the chunks as events, with any line ends, comments and meaningless fields."""
     end = draw(st.sampled_from(["\n", "\r\n", "\r"]))
     ascii = draw(st.booleans())
     lines: list[str] = []
@@ -223,7 +223,7 @@ def calls(*chunks: object) -> list[tuple[str, str, str]]:
             ],
             [("0", "f", "{}"), ("1", "f", "{}")],
         ),
-        # An id of its own for each piece of one call
+        # A separate id for each piece of one call
         ([piece(0, "a", "f", arguments="{"), piece(0, "z", arguments="}")], [("a", "f", "{}")]),
         # Whole calls without ids, all with index 0, as Gemini's
         (

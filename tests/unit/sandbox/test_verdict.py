@@ -114,7 +114,7 @@ def test_any_record_taken_out_spoils_the_run(place):
 def test_any_record_taken_out_before_it_is_numbered_spoils_the_run(place):
     script = Script()
     del script.records[place]
-    if place != 1:  # the start record has no necessary content
+    if place != 1:  # the start record has no required content
         assert script.read().conclude(1).status in (RunStatus.INVALID, RunStatus.CRASHED)
 
 
@@ -347,7 +347,7 @@ def test_contradicting_phases(reports):
 
 
 def test_a_run_that_never_began_says_so():
-    """Only the run's reporter can say that it begins; a line that another process wrote does not count."""
+    """Only the run's reporter can report the beginning; a line that another process wrote does not count."""
     silent, honest = Transcript(SECRET), Script().read()
     assert (silent.began, honest.began) == (False, True)
     assert silent.conclude(1).reason == "The process left with status 1 before the tests began."

@@ -1,4 +1,4 @@
-"""The marks of a watched run include that tests do not pass again (decision 116)."""
+"""The marks of a watched run include tests that do not pass again (decision 116)."""
 
 from __future__ import annotations
 

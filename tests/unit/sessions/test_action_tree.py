@@ -1,4 +1,4 @@
-"""What many runs of one task tried first, as a tree."""
+"""The first actions of many runs of one task, as a tree."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The figures of runs: rates with intervals, repeats over tasks, and what no rate includes."""
+"""The figures of runs: rates with intervals, repeats over tasks, and jobs that no rate includes."""
 
 from __future__ import annotations
 
@@ -174,7 +174,7 @@ def test_a_table_has_a_row_for_each_job_with_the_figures_of_its_journal(tmp_path
 
 
 def test_the_guides_result_of_the_built_in_solver_is_in_the_form_that_is_printed() -> None:
-    # What each attempt at the demo's tasks ended with, its calls and its submissions.
+    # The end of each attempt at the demo's tasks, its calls and its submissions.
     ends = (
         ("gave_up: not_supported", 0, 0),
         ("submissions_exhausted", 16, 4),

@@ -1,4 +1,4 @@
-"""Following a run: what is read again, what is kept, and what a list shows of an attempt."""
+"""Following a run: data that are read again or kept, and the facts that a list shows of an attempt."""
 
 from __future__ import annotations
 

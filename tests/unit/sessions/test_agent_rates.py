@@ -57,7 +57,7 @@ def completed(kinds: Sequence[tuple[str, str]]) -> Iterator[list[tuple[str, bool
 
 
 def holds(bounds: OutcomeBounds | None, found: Fraction, known: float | None) -> bool:
-    """Whether a rate of a completion lies within the bounds; without bounds, it is the known rate."""
+    """Whether a rate of a completion is within the bounds; without bounds, it must equal the known rate."""
     if bounds is None:
         return known is not None and float(found) == pytest.approx(known)
     return bounds.failed / bounds.of - 1e-9 <= float(found) <= bounds.solved / bounds.of + 1e-9
@@ -89,7 +89,7 @@ def test_the_rates_over_tasks_have_bounds_too(repeats: list[tuple[str, str, str]
     figures = totals_of([row(task, n % 3 + 1, kind) for n, (task, kind) in enumerate(kinds)]).repeats
     assert figures is not None
     for jobs in completed(kinds):
-        # A repeat that needed no attempt beside others that did is open as well: it never was a failure.
+        # A repeat that needed no attempt while others did is open as well, because it was never a failure.
         by_task = {task: [solved for other, solved in jobs if other == task] for task, _ in jobs}
         if any(len(solved) < 3 for solved in by_task.values()) or not by_task:
             return

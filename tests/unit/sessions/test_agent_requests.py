@@ -56,7 +56,7 @@ def home(tmp_path: Path) -> Home:
 
 @dataclass
 class Dies:
-    """A model whose process dies around the request with this number, and which otherwise replies in turn."""
+    """A model whose process dies at the request with this number, and which otherwise replies in turn."""
 
     at: int
     before: bool
@@ -223,7 +223,7 @@ def test_a_process_that_dies_while_it_waits_has_lost_only_what_failed() -> None:
 
 @dataclass
 class Always:
-    """A model that always answers the same, and counts its requests."""
+    """A model that always gives the same answer, and counts its requests."""
 
     answer: ChatFailure | ChatReply
     name: str = "always"

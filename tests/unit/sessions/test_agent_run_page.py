@@ -1,4 +1,4 @@
-"""The web page of a run: what it contains, and that nothing from outside is interpreted."""
+"""The web page of a run: its content, and no interpretation of anything from outside."""
 
 from __future__ import annotations
 

@@ -222,7 +222,7 @@ def test_an_attempt_that_ended_before_that_was_noted_is_not_asked_again(home: Ho
 
 
 def stopped_while_asked(home: Home, model: WaitingModel, **options: Any) -> tuple[AgentRun, AgentRunner]:
-    """Return a run, with its runner, that was stopped during a pending request to its model."""
+    """Return a run and its runner after stopping it during a pending request to its model."""
     home.model_of = lambda settings: model
     run = home.run(home.task())
     runner = AgentRunner(run, home.ports, **options)

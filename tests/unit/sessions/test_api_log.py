@@ -47,7 +47,7 @@ def test_a_side_call_is_a_run_of_its_own(tmp_path: Path) -> None:
 
 
 def as_texts(exchange: dict[str, Any]) -> dict[str, Any]:
-    """Return an exchange of a HAR file, with its bodies as texts."""
+    """Return an exchange of a HAR file, with its bodies as strings."""
     request, response = exchange["request"], exchange["response"]
     return {
         "startedDateTime": "2026-05-01T10:00:00Z", "time": 1500,
@@ -57,7 +57,7 @@ def as_texts(exchange: dict[str, Any]) -> dict[str, Any]:
 
 
 def as_stream(exchange: dict[str, Any]) -> dict[str, Any]:
-    """Return an exchange whose reply came as events."""
+    """Return an exchange whose reply arrived as events."""
     body = exchange["response"]["body"]
     events: list[dict[str, Any]] = [{"type": "message_start", "message": {**body, "content": []}}]
     for number, block in enumerate(body["content"]):

@@ -35,11 +35,11 @@ class Keeper:
     """A kind of record log in a folder, with functions to write and to read it."""
 
     file: str
-    """Path of the log in the folder."""
+    """The path of the log in the folder."""
     write: Callable[[Path, str], None]
-    """Opens the log, appends one record and closes the log."""
+    """A function that opens the log, appends one record and closes the log."""
     records: Callable[[Path], list[str]]
-    """Returns the records that a reader finds."""
+    """A function that returns the records that a reader finds."""
     header: bytes
     """The first line of a file that a newer program wrote."""
 

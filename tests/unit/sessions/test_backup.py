@@ -1,4 +1,4 @@
-"""A backup of a home has all that was acknowledged, and is restored whole or not at all."""
+"""A backup of a home contains everything acknowledged, and is restored completely or not at all."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ def test_an_open_attempt_is_backed_up_with_all_that_was_acknowledged(
     def while_written(tar: tarfile.TarFile, name: str, path: Path) -> backups.BackupFile:
         if not name.endswith("journal.jsonl"):
             return make(tar, name, path)
-        call()  # its head is in the archive already
+        call()  # its head is already in the archive
         whole = path.read_bytes()
         path.write_bytes(whole + b'{"half": ')
         added = make(tar, name, path)

@@ -1,4 +1,4 @@
-"""Chats are sequences that the API of OpenAI accepts, and lose no message and no text."""
+"""Chats are sequences that the API of OpenAI accepts, and lose neither messages nor text."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from gistpoint.tui.cli import main
 
 
 def faults(messages: list[dict[str, Any]]) -> list[str]:
-    """Return what the API would refuse, by its own rules."""
+    """Return the violations of the API's rules."""
     found, open_calls = list[str](), set[str]()
     for number, message in enumerate(messages):
         if message["role"] == "tool":

@@ -1,4 +1,4 @@
-"""Conversations of Cline: results by id or as text, and calls as XML too."""
+"""Conversations of Cline: results by id or as text, and calls, also as XML."""
 
 from __future__ import annotations
 

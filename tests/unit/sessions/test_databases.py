@@ -1,4 +1,4 @@
-"""The databases of opencode and Cursor are read like their exports, and only read, whatever is in them."""
+"""The databases of opencode and Cursor are read like their exports, and never written to."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def cursor_database(path: Path, *, inside: bool = False) -> Path:
 
 
 def told(name: str | Path) -> list[Any]:
-    """Return what the steps of a run contain."""
+    """Return the contents of a run's steps."""
     document = open_run(name)
     document.build()
     assert not document.header.warnings
@@ -124,7 +124,7 @@ def test_nothing_is_written_beside_a_database_and_its_log_is_read(tmp_path: Path
     with closing(sqlite3.connect(database)) as connection:
         connection.execute("PRAGMA journal_mode = WAL")
         connection.execute("PRAGMA wal_autocheckpoint = 0")
-        fill_opencode(connection, "ses_2")  # only in the log as long as this connection is open
+        fill_opencode(connection, "ses_2")  # only in the log while this connection is open
         before = {path.name: path.read_bytes() for path in folder.iterdir()}
         assert len(before["opencode.db-wal"]) > 1_000
         assert [one.name for one in list_runs([database])] == [f"{database}#ses_1", f"{database}#ses_2"]

@@ -1,4 +1,4 @@
-"""What happened in a run, worked out from its steps: causes, failing tests, loops and the final answer."""
+"""The facts about a run derived from its steps: causes, failing tests, loops and the final answer."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ ENCODINGS = {
 
 
 def contents(path: Path) -> list[tuple[str, int, list[str]]]:
-    """Return the format, the number of steps and all texts of each run in a file."""
+    """Return the format, the number of steps and all strings of each run in a file."""
     found = []
     for listed in list_runs([path]):
         document = open_run(listed.name)

@@ -76,7 +76,7 @@ def test_the_first_reading_of_a_person_counts_and_every_one_of_a_model(store: Gl
     model = GlanceReader(store, "m", by_model=True)
     ada.read(one, BlindReply(FAULT, 2), CORRUPTED)  # seen
     ada.read(one, BlindReply(NOTHING), CORRUPTED)  # a second reading, which only counts for the agreement
-    ada.read(two, BlindReply(FAULT, 5), CORRUPTED)  # another place
+    ada.read(two, BlindReply(FAULT, 5), CORRUPTED)  # another line
     bob.read(one, BlindReply(DOUBTFUL, 2), CORRUPTED)
     bob.read(two, BlindReply(FAULT, 2), ORIGINAL)  # a false alarm
     for answer in (FAULT, FAULT, NOTHING):

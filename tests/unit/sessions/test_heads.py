@@ -1,4 +1,4 @@
-"""Heads of journals reveal that an attempt was cut back by someone who can write to the data folder alone."""
+"""Heads of journals reveal that an attempt was cut back by someone who can write only to the data folder."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ def _a_file_in_place_of_all(folder: Path) -> None:
 
 
 def _head_of_another_attempt(folder: Path) -> None:
-    """Replace the attempt's head by that of another attempt with the same first lines."""
+    """Replace the attempt's head with that of another attempt with the same first lines."""
     other = folder.with_name("06fother")
     other.mkdir()
     (other / JOURNAL).write_bytes((folder / JOURNAL).read_bytes())
@@ -175,7 +175,7 @@ def test_a_journal_and_its_head_that_were_saved_together_can_not_be_put_back(hom
     "members", [{"since": 1}, {"seq": 1}, {"sha256": "0" * 64}, {"tag": "0" * 32}, {"tag": "ö"}]
 )
 def test_a_tag_covers_all_that_a_head_says(tmp_path: Path, members: dict[str, Any]) -> None:
-    """This includes attempts outside the data folder, whose heads have no copy."""
+    """This includes attempts outside of the data folder, whose heads have no copy."""
     folder = tmp_path / "scratch" / ATTEMPT
     HeadFile(folder, Head(5, "f" * 64, 3)).close()
     assert read_head(folder) == Head(5, "f" * 64, 3)

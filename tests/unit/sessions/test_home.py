@@ -1,4 +1,4 @@
-"""A home says which version wrote it, and an older program does not touch what a newer one wrote."""
+"""A home records which version wrote it, and an older program does not touch a newer program's data."""
 
 from __future__ import annotations
 

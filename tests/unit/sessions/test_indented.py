@@ -1,4 +1,4 @@
-"""Records of indented arrays: searches for fixed texts find the same as scanning line by line."""
+"""Records of indented arrays: searches for fixed strings find the same as scanning line by line."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Inspect logs: additions to a model's input are steps, and a truncated archive says what is missing."""
+"""Inspect logs: additions to a model's input are steps, and the missing parts of an archive are named."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Lists that are read from the index show at once what any writer has changed."""
+"""Lists that are read from the index immediately show the changes of any writer."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from gistpoint.sessions.services import Services
 
 
 def fresh(services: Services, *, index: bool) -> AttemptStore:
-    """Return the store as a new process makes it."""
+    """Return the store as a new process would create it."""
     places = services.locations
     file = places.lists / "attempts.sqlite" if index else None
     return AttemptStore(places.attempts, services.clock, "test", places.reviews, index=file)
@@ -87,7 +87,7 @@ def test_every_writers_change_shows_at_once(services: Services, tmp_path: Path) 
     again.close()
     both(services)
 
-    # what synchronising writes: an attempt of another machine, its continuation, and a renamed branch
+    # changes by synchronising: an attempt of another machine, its continuation, and a renamed branch
     other = build_services(tmp_path / "other", clock=clock)
     away = other.start(build_task(other.locations.tasks), enrolment=Enrolment(participant="p07"))
     journal = away.journal.path

@@ -256,7 +256,7 @@ def test_a_session_without_a_request_has_its_title_or_its_command_as_a_name(tmp_
 
 
 def telemetry() -> list[dict[str, Any]]:
-    """Return the events of a program that ran an agent once, as OpenClaw's telemetry has them."""
+    """Return the events of a program that ran an agent once, in the form of OpenClaw's telemetry."""
     asked = [{"role": "user", "content": "Are there new mails?"}, {"role": "assistant", "content": "No."}]
     return [
         {"type": "message.in", "content": "Read AGENTS.md", "seq": 1},
@@ -279,7 +279,7 @@ def test_an_event_without_messages_is_no_run_and_its_success_no_verdict(
     tmp_path: Path, in_lines: bool
 ) -> None:
     events = telemetry()
-    # The first element of an array decides what the array is; a file of lines may begin with any event.
+    # The first element of an array determines its format; a file of lines may begin with any event.
     events = events if in_lines else events[::-1]
     path = tmp_path / "events"
     path.write_text("\n".join(map(json.dumps, events)) if in_lines else json.dumps(events), encoding="utf-8")

@@ -1,7 +1,7 @@
 """Files nested more deeply than a decoder can go: each reader of a file reports or ignores them.
 
-There is a row for each kind of file that gistpoint writes or takes from others; `architecture/test_nesting.py`
-looks for the places in the code.
+There is a row for each kind of file that gistpoint writes or accepts from others;
+`architecture/test_nesting.py` finds the places in the code.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ from gistpoint.tui.screens.palette import uses
 from gistpoint.tui.serving.links import LinkBook
 
 DEPTHS = (900, 100_000)
-"""Within and beyond what a decoder can go: the first is decoded, and then every walk through it recurses."""
+"""Depths within and beyond a decoder's limit; the first is decoded, and then walks through it recurse."""
 REFUSALS = (UserError, BrokenChainError, BrokenHeadError, ClusterLieError, EngineError)
 
 Made = tuple[Path, Callable[[], object]]
@@ -128,7 +128,7 @@ def _side_file(store: Callable[[Path, FakeClock], Any]) -> Callable[[Path], Made
 
 
 def _file(name: str, read: Callable[[Path], object]) -> Callable[[Path], Made]:
-    """Make a file of a name, whose path or folder the function `read` takes."""
+    """Make a file with a name, whose path or folder is passed to the function `read`."""
     return lambda folder: (folder / name, lambda: read(folder / name))
 
 

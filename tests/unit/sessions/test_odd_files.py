@@ -146,7 +146,7 @@ def test_what_is_no_file_is_refused_in_a_sentence(
 
 
 _LOOKED_AT = ("published attempts", "a lock")
-"""Files that are inspected and not read, so that their size does not matter."""
+"""Files that are inspected but not read, so their size does not matter."""
 
 
 @pytest.mark.parametrize(

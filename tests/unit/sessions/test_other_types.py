@@ -23,7 +23,7 @@ from gistpoint.sessions.runs.profile import profile_of
 OTHERS: tuple[object, ...] = (
     ["x"], {"a": ["b"]}, None, True, -1, 10**40, 1e308, float("nan"), "", "text", "--5", "1²", "9" * 5_000,
 )  # fmt: skip
-"""A value of each type of JSON, and texts and numbers that look like something that can be converted."""
+"""A value of each JSON type, and strings and numbers that look convertible."""
 
 
 @dataclass
@@ -33,7 +33,7 @@ class Place:
     holder: Any
     key: Any
     path: str
-    """The keys and the types of records that lead there, without indices."""
+    """The keys and the types of records that lead to the value, without indices."""
 
 
 def places(value: Any, path: str = "") -> Iterator[Place]:
@@ -50,7 +50,7 @@ def places(value: Any, path: str = "") -> Iterator[Place]:
 
 
 def decoded(data: bytes) -> tuple[bool, Any]:
-    """Return whether a file has a value on each line, and its values; None for what is not JSON."""
+    """Return whether a file has a value on each line, and its values; None if they are not JSON."""
     try:
         return False, json.loads(data)
     except ValueError:
@@ -80,9 +80,9 @@ def read_deep(path: Path) -> None:
 
 
 def changed(folder: Path, stride: int) -> Iterator[tuple[str, str]]:
-    """Yield files of every format, each with another value in one place, and what was changed.
+    """Yield files of every format, each with another value in one place, and a description of the change.
 
-    Of places that are reached alike, only the first is changed; of all changes, every `stride`th is made.
+    Of places with equal paths, only the first is changed; of all changes, every `stride`th is made.
     """
     seen = set[tuple[str, str]]()
     number = 0

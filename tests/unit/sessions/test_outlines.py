@@ -35,7 +35,7 @@ def shown(summary: AttemptSummary) -> tuple[object, ...]:
 
 
 def fresh(services: Services) -> AttemptStore:
-    """Return the store as the program creates it at its next start."""
+    """Return the store as the program would create it at its next start."""
     store = services.attempts
     return AttemptStore(store.root, services.clock, "test", services.locations.reviews, index=index_of(store))
 

@@ -1,4 +1,4 @@
-"""An attempt recorded by our engine and journal is read like any other run."""
+"""An attempt recorded by gistpoint's engine and journal is read like any other run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The profile of a run: what was done when, from its steps alone."""
+"""The profile of a run: its actions over time, from its steps alone."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Public data of a study: codes for people and attempts, what is left out, and the audit that proves it."""
+"""Public data of a study: codes for people and attempts, omissions, and the audit that proves them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The demo's recorded attempt of a model: what is shipped, and the run that it becomes in a user's home."""
+"""The demo's recorded attempt of a model: the shipped files, and the run made from them in a user's home."""
 
 from __future__ import annotations
 

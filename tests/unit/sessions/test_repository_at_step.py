@@ -1,4 +1,4 @@
-"""The repository at a step: exactly what the record implies, with a badge that says how."""
+"""The repository at a step: exactly as the record implies, with a badge for its source."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the solver was asked, and what each call returned, is in a step or in the header, in every format."""
+"""The request to the solver and the result of each call are in a step or in the header, in every format."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The index of rows: what it keeps, and that no damage of it, nor another process, ends a list."""
+"""The index of rows: its content, and lists that survive its damage and other processes."""
 
 from __future__ import annotations
 

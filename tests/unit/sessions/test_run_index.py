@@ -1,4 +1,4 @@
-"""The index of rows and that of runs: the same answers with it, without it, and while it is broken."""
+"""The indexes of rows and of runs: the same answers with them, without them, and while they are broken."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ def test_a_damaged_index_is_made_again(tmp_path: Path, damage: str) -> None:
             other.commit()
     else:
         path.write_text(damage * 1000)
-    for _ in range(2):  # what is wrong inside is only noticed when it is read
+    for _ in range(2):  # errors inside are only noticed when it is read
         with closing(EntryIndex(path)) as index:
             for number in range(50):
                 index.get("run", str(number), "1")

@@ -1,4 +1,4 @@
-"""A run with another agent is planned, named and resumed with that agent, and with no other version of it."""
+"""A run with another agent is planned, named and resumed only with the same version of that agent."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Agents of others in a run: budgets, journal, ends and tables are gistpoint's, whatever the agent does."""
+"""Other programs' agents in a run: budgets, journal, ends and tables are always gistpoint's."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ IDENTITY = ScaffoldIdentity("fake", "1", client_tools="shell")
 
 @dataclass
 class Fake:
-    """A scaffold that does what a function says."""
+    """A scaffold that calls a function."""
 
     act: Callable[[Seat], None]
     identity: ScaffoldIdentity = IDENTITY

@@ -1,4 +1,4 @@
-"""A search skips exactly the files whose bytes can't contain a text, for rows as JSON and as Parquet."""
+"""A search skips exactly the files whose bytes can't contain a string, for rows as JSON and as Parquet."""
 
 from __future__ import annotations
 

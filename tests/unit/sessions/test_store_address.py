@@ -1,4 +1,4 @@
-"""The address of a team's store never contains a password; only local addresses may do without TLS."""
+"""The address of a team's store never contains a password; only local addresses may omit TLS."""
 
 from __future__ import annotations
 

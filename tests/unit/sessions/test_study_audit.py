@@ -1,4 +1,4 @@
-"""The audit finds nothing in a folder merged from two machines, and names whatever was changed since."""
+"""The audit finds nothing in a folder merged from two machines, and names every later change."""
 
 from __future__ import annotations
 
@@ -345,7 +345,7 @@ def _cut_and_linked_again(path: Path, kind: str) -> None:
     [("consented", "the consent"), ("answers", "the form 'task'"), ("sitting", "the rules")],
 )
 def test_a_step_that_is_missing_from_a_whole_log_is_named(tmp_path: Path, kind: str, missing: str) -> None:
-    """Whoever removes lines and links the rest again leaves a log that no participant can have written."""
+    """Removing lines and linking the rest again leaves a log that no participant can have written."""
     machine = Machine.at(tmp_path / "home")
     root = study_at(tmp_path / "study")
     opened_study(machine.open(root))
@@ -359,7 +359,7 @@ def test_a_step_that_is_missing_from_a_whole_log_is_named(tmp_path: Path, kind: 
 
 
 def _erased_after_plans(tmp_path: Path) -> tuple[StudyFolder, dict[str, bytes]]:
-    """Return a study in which P2 was erased after P3 to P5 were planned, and the files from before."""
+    """Return a study in which P2 was erased after P3 to P5 were planned, and the earlier files."""
     study = open_tasks(declare(tmp_path / "a", DESIGN, tasks=False), tmp_path / "home", "aaaaaa")
     start(study)
     for code in ("P1", "P2", "P3", "P4", "P5"):
@@ -388,7 +388,7 @@ def test_plans_that_rest_on_an_erased_person_are_still_derived(tmp_path: Path) -
     residue = next(iter(study.ledger.erased.values())).residue
     assert len(residue) == 3
     assert not any(b"P2" in data for data in map(Path.read_bytes, study.files.log.files()))
-    # Without the counts, a plan of somebody who came later would be another.
+    # Without the counts, the plan of a later person would be different.
     assert _differing_without_residue(study)
     (study.root / "log" / "P2@aaaaaa.jsonl").write_bytes(before["P2@aaaaaa.jsonl"])
     assert {finding.name for finding in audit(study)} == {"erased_leftover"}
@@ -412,7 +412,7 @@ def test_a_forged_plan_is_named_even_after_somebody_before_it_was_erased(tmp_pat
 
 
 def test_two_writers_of_one_file_keep_its_chain(copied: StudyFolder) -> None:
-    """Two programs of one machine may append to a person's file in turn; each links to what is there then."""
+    """Two programs of one machine may append to a person's file in turn; each links to the latest line."""
     other = Machine.at(copied.root.parent / "home").open(copied.root)
 
     def write(study: StudyFolder) -> None:

@@ -1,4 +1,4 @@
-"""Breakpoint's result files of a study: what our reader reads, sums, and both right-function rules."""
+"""Breakpoint's result files of a study: as read by gistpoint, sums, and both right-function rules."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What people have seen in other studies."""
+"""The tasks that people have seen in other studies."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A study's folder: its tasks, the files of its log, and whom it refuses."""
+"""A study's folder: its tasks, the files of its log, and refused people."""
 
 from __future__ import annotations
 

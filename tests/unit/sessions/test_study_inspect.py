@@ -1,4 +1,4 @@
-"""Inspect logs of a study: read by our reader, with the human agent's clock, and reproducible bytes."""
+"""Inspect logs of a study: read by gistpoint, with the human agent's clock, and reproducible bytes."""
 
 from __future__ import annotations
 

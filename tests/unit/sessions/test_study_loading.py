@@ -1,4 +1,4 @@
-"""From a study's folder to its rows of people and models, without what does not count or is not a study."""
+"""From a study's folder to its rows of people and models, without uncounted attempts and other folders."""
 
 from __future__ import annotations
 

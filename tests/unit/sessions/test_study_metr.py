@@ -1,4 +1,4 @@
-"""METR's runs.jsonl: whose minutes a line has, its weights, and the mark of simulated data."""
+"""METR's runs.jsonl: the source of a line's minutes, its weights, and the mark of simulated data."""
 
 from __future__ import annotations
 

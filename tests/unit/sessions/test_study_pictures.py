@@ -1,4 +1,4 @@
-"""Figures and tables of a study as files for a paper: sizes, grey, one style a solver, words, and LaTeX."""
+"""Figures and tables of a study as files for a paper: sizes, grey, one style per solver, words, and LaTeX."""
 
 from __future__ import annotations
 

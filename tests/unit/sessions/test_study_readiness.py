@@ -1,4 +1,4 @@
-"""What `study check` says before anybody is invited, beyond faults."""
+"""The findings of `study check` before anybody is invited, beyond faults."""
 
 from __future__ import annotations
 

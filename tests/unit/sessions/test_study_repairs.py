@@ -75,7 +75,7 @@ def test_readers_get_each_change_once_the_originals_among_them(tmp_path: Path) -
     twice = held.attempt("P03", remove, OTHER)
     queues = {name: reading_queue(held.folder, passing(held), name) for name in "abcdefgh"}
     keys = {tuple(item.repair.key for item in queue) for queue in queues.values()}
-    assert len(keys) > 1  # each reader has another order
+    assert len(keys) > 1  # each reader has a different order
     assert {len(queue) for queue in queues.values()} == {2}
     ours, original = sorted(queues["a"], key=lambda item: "- price" in item.repair.replacements[0].code)
     record_reading(held.folder, "reader", ours, MergeDecision.REJECT, "no")

@@ -1,4 +1,4 @@
-"""Failed submissions of this home and of a study: whose are used, and that erasure deletes what they became."""
+"""Failed submissions of this home and of a study: their use, and the erasure of tasks made from them."""
 
 from __future__ import annotations
 

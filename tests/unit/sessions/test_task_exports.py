@@ -1,4 +1,4 @@
-"""Tasks for other harnesses: what their files contain and what they must not contain."""
+"""Tasks for other harnesses: the required and the forbidden content of their files."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How long model and tools took, from the times of steps alone."""
+"""The durations of model and tools, from the times of steps alone."""
 
 from __future__ import annotations
 
@@ -126,7 +126,7 @@ def test_an_own_attempt_has_times_of_its_solver_and_its_tools(tmp_path: Path) ->
 
 
 def timed_run(path: Path) -> Path:
-    """Write a run in which a reply comes 3 s after what it answers, and a result 2 s after its call."""
+    """Write a run in which a reply arrives 3 s after its request, and a result 2 s after its call."""
     mini_run(path, TURNS)
     document: dict[str, Any] = json.loads(path.read_text("utf-8"))
     time = 1_700_000_000.0

@@ -14,7 +14,7 @@ from gistpoint.sessions.runs.watching import QUIET_S, FolderWatch, WatchState, n
 
 
 class Bench:
-    """A folder that is watched with a clock that the test moves."""
+    """A folder that is watched with a clock that the test advances."""
 
     def __init__(self, folder: Path) -> None:
         self.folder, self.time = folder, 1_000_000.0

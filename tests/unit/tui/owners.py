@@ -17,7 +17,7 @@ PATIENCE_S = 10.0
 
 @dataclass
 class FakeTimer:
-    """A timer that fires when the test says so."""
+    """A timer that fires at the test's request."""
 
     seconds: float
     do: Callable[[], object]

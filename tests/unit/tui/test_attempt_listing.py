@@ -1,4 +1,4 @@
-"""`gistpoint attempt list` shows the newest attempts, or those that are asked for."""
+"""`gistpoint attempt list` shows the newest attempts, or the requested ones."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Captured = pytest.CaptureFixture[str]
 
 @pytest.fixture
 def ids(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The ids of six attempts, newest first: one a day, of two participants and a model, at two tasks."""
+    """The ids of six attempts, newest first: one per day, of two participants and a model, at two tasks."""
     monkeypatch.setenv("GISTPOINT_HOME", str(tmp_path / "home"))
     clock = FakeClock()
     services = build_services(tmp_path / "home", clock=clock)

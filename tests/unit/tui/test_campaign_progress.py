@@ -81,7 +81,7 @@ def interruptions() -> Iterator[None]:
 
 
 def interrupted(times: int, error: Exception | None = None, *, asks_token: bool = True) -> None:
-    """Press Ctrl+C so many times during work, which then ends or raises `error`."""
+    """Press Ctrl+C `times` times during work, which then ends or raises `error`."""
     with long_work(kept="All is kept.", asks_token=asks_token):
         for _ in range(times):
             signal.raise_signal(signal.SIGINT)

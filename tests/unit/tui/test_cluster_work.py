@@ -1,4 +1,4 @@
-"""How a cluster worker executes orders, and who may have its results; without a cluster."""
+"""A cluster worker's execution of orders, and access to its results, without a cluster."""
 
 from __future__ import annotations
 

@@ -62,7 +62,7 @@ class _FoundError(TaskError):
 
 
 def taking_tasks(parser: CommandParser, line: tuple[str, ...] = ()) -> Iterator[str]:
-    """Yield the parser's commands, each with an argument that its help calls a task or a set of tasks."""
+    """Yield the parser's commands, each with an argument whose help mentions a task or a set."""
     parser.complete()
     for action in parser._actions:
         if isinstance(action, argparse._SubParsersAction):

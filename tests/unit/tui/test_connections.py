@@ -1,4 +1,4 @@
-"""Clients that send nothing, too little or no more keep no connection and block nobody."""
+"""Clients that send nothing, too little or no more don't keep their connections and block nobody."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A model is not asked by an endpoint with a key if its code would run as the user (decision 122)."""
+"""A model at an endpoint with a key is not asked if its code would run as the user (decision 122)."""
 
 from __future__ import annotations
 

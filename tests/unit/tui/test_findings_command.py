@@ -157,7 +157,7 @@ def test_the_cap_ends_it_and_the_next_call_goes_on(
     assert "The answers so far are kept" in captured.err
     assert f"4 of {RUNS} answers" in captured.out
     first = {re.findall(r"Fix the mean of (\d+)", text_in(request))[0] for request in served.requests}
-    assert first != {"0", "1", "2", "3"}  # a random part, not the first by name
+    assert first != {"0", "1", "2", "3"}  # a random part, rather than the first by name
     served = judged(words, monkeypatch, expensive)
     assert len(served.requests) == RUNS - 4
     served = judged(words, monkeypatch, expensive)
@@ -190,7 +190,7 @@ def test_a_long_run_is_read_in_pieces(
     )
     path.write_text(json.dumps(value))
     judged(words, monkeypatch, expensive, "--context", "4000", "--max-cost", "0.25", code=cli.NEGATIVE)
-    assert row_of(report(words, capsys))["not_judged"] == 1  # some pieces are no run
+    assert row_of(report(words, capsys))["not_judged"] == 1  # some pieces are not runs
     for file in (tmp_path / "home").rglob("*.jsonl"):
         file.unlink()
     served = judged(words, monkeypatch, agreeing, "--context", "4000")
@@ -349,7 +349,7 @@ def test_labelling_needs_a_terminal(words: list[str], capsys: Captured) -> None:
 def test_a_missing_extra_is_named_in_two_lines(
     words: list[str], missing: str, more: list[str], extra: str
 ) -> None:
-    """In a process of its own, since these packages are imported already."""
+    """Runs in a separate process, because these packages are already imported."""
     name = ["--judge-model", "m"] if "judge" in more else []
     call = ["findings", more[0], *words, *name, *more[1:]]
     code = f"import sys; sys.modules[{missing!r}] = None; from gistpoint.tui import cli"

@@ -1,4 +1,4 @@
-"""What the first paint needs: modules that are imported, and tasks that are read (decisions 37 and 165)."""
+"""The needs of the first paint: imported modules, and tasks that are read (decisions 37 and 165)."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ run.ensure(3)
 
 
 def imported_by(program: str) -> list[str]:
-    """Return the modules that a program has imported at its end."""
+    """Return the modules that a program has imported by its end."""
     done = subprocess.run(
         [sys.executable, "-c", f"{program}\nimport sys, json; print(json.dumps(sorted(sys.modules)))"],
         capture_output=True,

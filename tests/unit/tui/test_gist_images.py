@@ -1,4 +1,4 @@
-"""`gist new --image`: which options fit together, and the runner that a task in an image gets."""
+"""`gist new --image`: compatible options, and the runner of a task in an image."""
 
 from __future__ import annotations
 

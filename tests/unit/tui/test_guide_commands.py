@@ -1,4 +1,4 @@
-"""Each command in README and the guides is a valid call, and is run by a test or has a reason why not."""
+"""Each command in README and the guides is a valid call, and a test runs it or a reason is given."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`gistpoint mcp`: what it refuses before it starts, and its instructions for configuring clients."""
+"""`gistpoint mcp`: its refusals before it starts, and its instructions for configuring clients."""
 
 from __future__ import annotations
 

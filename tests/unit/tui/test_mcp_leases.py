@@ -25,7 +25,7 @@ LOOK = "list_directory"
 
 
 async def once(case: Case, name: str = LOOK, arguments: Any = None, lease: str = "bench-1") -> Any:
-    """Make one call in a session, and a server, of its own."""
+    """Make one call in a separate session with a separate server."""
     async with connected(case, lease=lease) as client:
         return await client.call_tool(name, arguments or {})
 

@@ -229,7 +229,7 @@ def test_the_instructions_are_short_enough_for_every_client() -> None:
 
 async def test_over_http_the_connections_that_are_kept_are_those_of_the_server(tmp_path: Path) -> None:
     class Noting(Connections):
-        """Connections that note who has asked; there is none yet, so that they are false."""
+        """Connections that record requests; they are false, because there is none yet."""
 
         def asked(self, peer: Peer | None) -> None:
             peers.append(peer)

@@ -56,7 +56,7 @@ class FakeSteps:
 
 @dataclass
 class FakeView(FakeOwner):
-    """The review screen, as far as navigation uses it."""
+    """The part of the review screen that navigation uses."""
 
     steps: Any = None
     said: list[str] = field(default_factory=list)

@@ -1,4 +1,4 @@
-"""`gistpoint rescore`: figures of other harnesses compared with ours."""
+"""`gistpoint rescore`: figures of other harnesses compared with gistpoint's."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def test_the_last_lines_are_both_counts_and_the_tasks_without_a_result(
     task: Task, tmp_path: Path, capsys: Captured
 ) -> None:
     file = write_predictions(task, tmp_path / "swe", good=repair(task))
-    file.write_bytes(b"\xef\xbb\xbf" + file.read_bytes())  # with a byte order mark, like Windows
+    file.write_bytes(b"\xef\xbb\xbf" + file.read_bytes())  # with a byte order mark, as on Windows
     other = build_task(tmp_path / "other", Mode.REMOVE)
     assert cli.main(["rescore", str(file), "--tasks", str(task.folder), str(other.folder)]) == 0
     out = capsys.readouterr().out
@@ -301,7 +301,7 @@ def test_a_suspicious_pass_is_to_be_read_before_it_counts(
 
 
 def entries(path: Path, task: Task, capsys: Captured) -> dict[str, str]:
-    """Return what a rescoring leaves out, with the reasons, which are also printed."""
+    """Return the entries that a rescoring leaves out, with the reasons, which are also printed."""
     cli.main(["rescore", str(path), "--tasks", str(task.folder), "--json"])
     found = json.loads(capsys.readouterr().out)
     assert found["unknown"] == len(found["left_out"])

@@ -24,7 +24,7 @@ def failing(path: Path) -> Path:
 
 
 def between_looks(monkeypatch: pytest.MonkeyPatch, *acts: Callable[[], object]) -> None:
-    """Do something instead of each wait between two looks; after the last, end the watch."""
+    """Do something instead of each wait between two checks; after the last, end the watch."""
     left = list(acts)
 
     def wait(_seconds: float) -> None:

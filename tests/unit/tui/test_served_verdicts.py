@@ -46,7 +46,7 @@ async def test_a_reward_is_the_verdict_on_the_attempt(tmp_path: Path, mode: Mode
     async with listening(case.served(), VERDICTS) as url:
         async with over_http(url) as client:
             if mode is Mode.GIST:
-                # What was written is handed in when the verdict is asked for.
+                # The written code is handed in when the verdict is requested.
                 await client.call_tool("write_gist", {"content": FAITHFUL})
             else:
                 code = REPAIR if solved else REPAIR.replace("100", "99")

@@ -41,7 +41,7 @@ def bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> EndpointBench:
 
 
 def crowded(bench: EndpointBench) -> None:
-    """Give the library so many entered functions that a failing model is given up before the last of them."""
+    """Give the library enough entered functions that a failing model is given up before the last one."""
     bench.source = f"{SHOP}\n\n{COPIES}\n"
     bench.entered = {**ENTERED, **{f"shop.py::price{n}": list(CHECKS) for n in range(8)}}
 

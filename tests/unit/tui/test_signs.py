@@ -1,4 +1,4 @@
-"""One sign for one meaning: what is good has ✔, what is bad has ✘, on screens, in printed text and in guides."""
+"""One sign per meaning: ✔ for good and ✘ for bad, on screens, in printed text and in guides."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from gistpoint.tui import signs
 
 ROOT = Path(gistpoint.__file__).resolve().parents[2]
 OTHERS = "✓✗✕✖☑☒🗸🗴✅❌"
-"""Signs that look like the two, or mean the same."""
+"""Signs that look like these two, or mean the same."""
 
 
 def texts() -> Iterator[Path]:
@@ -36,7 +36,7 @@ TABLES = ("signs.py", "widgets/text_lines.py")
 
 
 def literals(tree: ast.Module) -> Iterator[ast.Constant]:
-    """Yield the texts of a module, without its docstrings and the texts that describe its names."""
+    """Yield the string literals of a module, without docstrings and attribute docstrings."""
     described = {id(part.value) for part in ast.walk(tree) if isinstance(part, ast.Expr)}
     for node in ast.walk(tree):
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in described:

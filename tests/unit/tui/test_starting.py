@@ -15,7 +15,7 @@ pytestmark = pytest.mark.skipif(
     not hasattr(dataclasses, "_create_fn"), reason="this Python compiles all methods of a class at once"
 )
 
-starting._OWNERS |= {__name__.partition(".")[0]}  # the records below stand for gistpoint's
+starting._OWNERS |= {__name__.partition(".")[0]}  # the records below represent gistpoint's
 
 
 @dataclass(frozen=True, slots=True)

@@ -42,7 +42,7 @@ def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Machine:
 
 @pytest.fixture
 def say(machine: Machine, capsys: pytest.CaptureFixture[str]) -> Say:
-    """A function that runs a command and returns its output; the exit code must be `code`."""
+    """A function that runs a command and returns its output; the exit code must equal `code`."""
 
     def typed(*words: str, code: int = 0) -> str:
         capsys.readouterr()
@@ -83,7 +83,7 @@ def take_part(study: StudyFolder, machine: Machine, code: str, *, end: str = "")
 
 
 def mentions(text: str, *folders: Path) -> list[Path]:
-    """Return the files in whose names or contents a text occurs."""
+    """Return the files in whose names or contents a string occurs."""
     return [
         path
         for folder in folders

@@ -42,7 +42,7 @@ def test_passes_of_people_are_confirmed_once(
 def test_an_open_study_shows_nothing_that_depends_on_results(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Captured
 ) -> None:
-    """What the commands print is the same whether nobody has passed, somebody has, or all are confirmed."""
+    """The commands' output is the same whether nobody has passed, somebody has, or all are confirmed."""
     monkeypatch.setenv("GISTPOINT_HOME", str(tmp_path / "home"))
     monkeypatch.setattr(object_graph, "build_confirmer", lambda options, **more: ScriptedConfirmer())
     root, machine = study_at(tmp_path / "study"), Machine.at(tmp_path / "home")

@@ -1,4 +1,4 @@
-"""`gistpoint study progress` as printed, and what `join` refuses before a screen opens."""
+"""The output of `gistpoint study progress`, and the refusals of `join` before a screen opens."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def _watched(
     monkeypatch: pytest.MonkeyPatch,
     printed: Callable[[], str],
 ) -> tuple[list[str], set[str]]:
-    """Return what an organiser sees of a study whose only person has completed it, and the attempts' ends."""
+    """Return an organiser's view of a study whose only person has completed it, and the attempts' ends."""
     monkeypatch.setenv("GISTPOINT_HOME", str(place / "home"))
     machine, root = Machine.at(place / "home"), place / "study"
     condition = [{"id": "few", "submissions": 1}]

@@ -72,7 +72,7 @@ def submit(expression: str) -> Answer:
 
 
 def hidden(tmp_path: Path, captured: Any) -> None:
-    """Require that the key is in nothing that was printed or written."""
+    """Require that the key was neither printed nor written."""
     assert KEY not in captured.out + captured.err
     files = [path for path in (tmp_path / "home").rglob("*") if path.is_file()]
     assert not [path for path in files if KEY.encode() in path.read_bytes()]

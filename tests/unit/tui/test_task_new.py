@@ -1,4 +1,4 @@
-"""`task new --function` looks for the function before anything is paid for."""
+"""`task new --function` searches for the function before anything is paid for."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A wrong call is answered in one or two lines: the error, what was meant, and the command's usage."""
+"""A wrong call is answered in one or two lines: the error, the likely intention, and the command's usage."""
 
 from __future__ import annotations
 

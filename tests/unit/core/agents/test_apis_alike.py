@@ -76,7 +76,7 @@ def test_the_same_replies_by_a_vendors_own_api_get_the_same_answers_and_end(
 
 
 def texts_of(api: ChatApi, request: dict[str, Any]) -> list[str]:
-    """Return what a request contains as answers of tools, in order."""
+    """Return the answers of tools in a request, in order."""
     if api == "openai":
         return [row["content"] for row in request["messages"] if row["role"] == "tool"]
     if api == "anthropic":

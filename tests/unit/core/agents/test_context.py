@@ -1,4 +1,4 @@
-"""The context of a model: what a request is estimated to fill, and what shows that an endpoint cut it."""
+"""The context of a model: the estimated size of requests, and the signs that an endpoint cut one."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def whole(messages: Sequence[ChatMessage]) -> str:
 
 @dataclass
 class Counting(ByTurn):
-    """A model behind a server that counts the tokens of what its template keeps, at most `window`."""
+    """A model behind a server that counts the tokens that its template keeps, at most `window`."""
 
     template: Template = whole
     window: int = 1 << 40
@@ -156,7 +156,7 @@ def test_thinking_explains_no_more_tokens_than_it_has(tmp_path: Path) -> None:
 
 
 def reasoner(*, echoed: bool = False, extra: Mapping[str, Any] | None = None) -> ByTurn:
-    """Return a model that thinks 20,000 tokens a reply, of which its host counts what is sent back."""
+    """Return a model that thinks 20,000 tokens per reply; its host counts those that are sent back."""
     said = []
     for number in range(19):
         prompt = 1_400 + number * (20_050 if echoed else 50)

@@ -1,4 +1,4 @@
-"""The built-in solver obeys the rules of every solver and finds what is easy to find."""
+"""The built-in solver obeys every solver's rules, and finds easy faults."""
 
 from __future__ import annotations
 

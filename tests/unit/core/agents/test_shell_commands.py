@@ -1,4 +1,4 @@
-"""Commands of agents that know only a shell: their forms, and what is refused by name."""
+"""Commands of agents that know only a shell: their forms, and refusals by name."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Calls that a model writes as text are read by stated rules, and never where a text has two readings."""
+"""Calls that a model writes as text are read by stated rules, and never if the text is ambiguous."""
 
 from __future__ import annotations
 
@@ -131,7 +131,7 @@ def test_what_a_real_model_wrote_is_read(reply: str, calls: list[tuple[str, Any]
     assert read(reply) == calls
 
 
-# Texts that are no call
+# Text that is not a call
 
 
 @pytest.mark.parametrize(

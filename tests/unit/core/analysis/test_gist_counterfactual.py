@@ -1,7 +1,7 @@
-"""Whether the difference between conditions of gists is what the other condition would have changed.
+"""The difference between conditions of gists is the effect that the other condition would have had.
 
 The truth is known: in the simulation, every attempt has a chance under both conditions, of which one occurs.
-Hard tasks are attempted more often with the test given, so that a difference of plain rates is wrong.
+Hard tasks are attempted more often with the test given, so a difference of plain rates is wrong.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ GIVEN, BARE = "given", "bare"
 STUDY = declared(condition=(Condition(id=GIVEN, give_test=True), Condition(id=BARE)))
 PEOPLE, TASKS, DRAWS = 12, 16, 40
 SPREAD_OF_PEOPLE, SPREAD_OF_TASKS = 0.8, 1.2
-"""Standard deviations in logits."""
+"""The standard deviations in logits."""
 _NODES, _WEIGHTS = np.polynomial.hermite_e.hermegauss(60)
 
 
 def true_difference(effect: float) -> float:
-    """Return, over all people and tasks, the share solved if the test is given to all, minus that if to none."""
+    """Return the share solved, over all people and tasks, with the test given, minus the share without it."""
     logits = np.hypot(SPREAD_OF_PEOPLE, SPREAD_OF_TASKS) * _NODES
     return float((_WEIGHTS * (expit(logits + effect) - expit(logits))).sum() / _WEIGHTS.sum())
 

@@ -141,6 +141,6 @@ def test_bounds_are_in_order_on_a_falling_scale() -> None:
 
 
 def test_intervals_hold_about_as_often_as_they_say() -> None:
-    """A short run of the coverage study; at 95% the share in 250 draws has an error of 1.4%."""
+    """A short run of the coverage study; at 95%, the share in 250 draws has an error of 1.4%."""
     assert 0.90 <= rate_coverage(seeds=400).jackknife <= 0.99
     assert 0.90 <= difference_coverage(seeds=250).jackknife <= 0.99

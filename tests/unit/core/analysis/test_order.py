@@ -1,4 +1,4 @@
-"""Effects of the order of tasks: their recovery, and least squares as a second witness."""
+"""Effects of the order of tasks: their recovery, and least squares as an independent check."""
 
 from __future__ import annotations
 

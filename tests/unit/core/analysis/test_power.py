@@ -1,4 +1,4 @@
-"""What a design can detect, by simulation."""
+"""The power of a design, by simulation."""
 
 from __future__ import annotations
 

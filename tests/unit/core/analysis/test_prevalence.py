@@ -70,7 +70,7 @@ def test_without_the_judge_it_is_the_share_of_labels() -> None:
 
 
 def test_a_judge_that_errs_alike_everywhere_is_corrected() -> None:
-    """The judge finds the label everywhere: only the person's labels say anything."""
+    """The judge finds the label everywhere, so only the person's labels are informative."""
     blind = [JudgedRun(run.task, True, run.label) for run in RUNS]
     labels = [run.label for run in RUNS if run.label is not None]
     found = prevalence(blind)
@@ -127,7 +127,7 @@ def test_labels_that_would_give_an_interval_are_counted() -> None:
 
 
 def test_a_judge_that_agreed_by_chance_is_not_held_for_perfect() -> None:
-    """20 labels, all as the judge's, on 2,000 runs: the variance of the difference was never seen."""
+    """20 labels, all equal to the judge's, on 2,000 runs: the variance of the difference is unobserved."""
     counts = np.array([[1.0, n % 2, n % 2, n % 2, 99.0, 49.0 + n % 2] for n in range(20)])
     found = prevalence_of(counts)
     assert found.low is not None

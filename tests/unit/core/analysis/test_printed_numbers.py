@@ -55,7 +55,7 @@ def test_twenty_one_of_24_fidelities_are_parts_of_150() -> None:
 
 
 def test_the_public_data_set_is_read_where_it_is(tmp_path: Path) -> None:
-    """Without the data set the rows say so; with it they have the values of its records."""
+    """Without the data set, the rows contain a note; with it, they contain the values of its records."""
     assert all(one.ours == NOT_HERE for one in breakpoint_data(None))
     assert all(one.ours == NOT_HERE for one in breakpoint_data(tmp_path))
     made = []

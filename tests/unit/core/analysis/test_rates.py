@@ -1,4 +1,4 @@
-"""Solve rates by solver and mode, and what is pooled."""
+"""Solve rates by solver and mode, and their pooling."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ def test_rates_on_the_tasks_that_all_attempted_and_on_all() -> None:
 
 
 def test_settings_that_differ_from_task_to_task_leave_the_common_tasks_common() -> None:
-    """Only t3 has the larger budget, but like the others it is common to people and the model."""
+    """Only t3 has the larger budget, but like the others, it is common to people and the model."""
     rows = []
     for task in ("t1", "t2", "t3"):
         key = "32/8" if task == "t3" else "16/4"

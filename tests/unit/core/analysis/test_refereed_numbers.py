@@ -1,4 +1,4 @@
-"""What a referee would reject: impossible bounds, untrue notes, and rows that don't belong together."""
+"""Errors that referees would reject: impossible bounds, untrue notes, and unrelated rows in one table."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Curves of times against lifelines and statsmodels, and against curves by hand."""
+"""Curves of times against lifelines and statsmodels, and against curves calculated by hand."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ NAMES = ("code_lines", "harmonic_out", "cyclomatic", "degree", "calls", "files")
 
 
 def odd_study(seed: int) -> StudyData:
-    """Return a study with random gaps, which may be solved by all or none or have no variation."""
+    """Return a study with random gaps, whose tasks may be solved by all or none, or show no variation."""
     draw = Random(seed)
     conditions = [one for one in CONDITIONS if one.id == "alone" or draw.random() < 0.5]
     solving = draw.choice([0.0, 0.1, 0.5, 0.9, 1.0])

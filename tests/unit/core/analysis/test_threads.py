@@ -1,4 +1,4 @@
-"""Analyses use one thread of the linear algebra, so that their last digits are the same on every machine."""
+"""Analyses use one thread for linear algebra, so that their last digits are the same on every machine."""
 
 from __future__ import annotations
 

@@ -147,7 +147,7 @@ def test_the_primary_estimate_is_what_was_declared() -> None:
         found = primary(of_time)
         assert isinstance(found, Number)
         medians.append(found.value)
-    # Each world has tasks of its own, so the median of a single one may be far from 20.
+    # Each world has different tasks, so the median of a single one may be far from 20.
     assert np.exp(np.mean(np.log(medians))) == pytest.approx(20, rel=0.2)
     assert isinstance(rate, Number)
     assert rate.rows == 80

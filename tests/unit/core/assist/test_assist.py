@@ -1,4 +1,4 @@
-"""The assistant's context is what the person was shown, its limits hold, and audits rebuild its contexts."""
+"""The assistant's context is the code shown to the person; its limits hold, and audits rebuild contexts."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def answered(text: str, tokens: int = 10) -> ChatReply:
 
 
 class Model:
-    """Answers from a list and records what it was sent."""
+    """Answers from a list, and records the requests."""
 
     name = "m"
 

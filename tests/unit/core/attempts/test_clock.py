@@ -15,7 +15,7 @@ from gistpoint.core.attempts.state import AttemptState, advance, fold
 
 
 class Tape:
-    """Events as an engine would write them, on a clock that the test moves."""
+    """Events as an engine would write them, on a clock that the test advances."""
 
     def __init__(self) -> None:
         self.time = FakeClock()

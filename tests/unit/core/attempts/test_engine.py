@@ -1,4 +1,4 @@
-"""The engine: costs of calls, ends of attempts, what persists, and how it continues after a process died."""
+"""The engine: costs of calls, ends of attempts, persistence, and continuation after a process has died."""
 
 from __future__ import annotations
 

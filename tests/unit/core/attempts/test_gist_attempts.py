@@ -333,10 +333,10 @@ def test_nothing_gives_an_outcome_away_before_the_hand_in(tmp_path: Path) -> Non
             said.append(case.attempt.call(tool, arguments).text)
         said += [case.call("score_gist"), case.call("edit_and_execute", content=gist)]
         state = case.attempt.state
-        assert case.runner.runs == 1  # only that of the shell
+        assert case.runner.runs == 1  # only the shell's
         assert (state.submissions, gist_of(state).trials, case.attempt.found) == ((), (), {})
         events = [[event.type, event.data.written()] for event in case.memory.events]
-        brief = json.dumps(case.attempt.brief)[1:-1]  # it says how a gist is scored
+        brief = json.dumps(case.attempt.brief)[1:-1]  # it explains how a gist is scored
         for word in (
             "fidelity",
             "executed",

@@ -1,4 +1,4 @@
-"""A corrupted function counts as changed only if it becomes another program."""
+"""A corrupted function counts as changed only if it becomes a different program."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A solve rate in words comes with that of the tests alone and separates runs that nobody confirmed."""
+"""A solve rate in words includes the rate by the tests alone, and separates unconfirmed runs."""
 
 from __future__ import annotations
 

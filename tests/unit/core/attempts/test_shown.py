@@ -1,4 +1,4 @@
-"""What answers show, from their events and from the texts of older journals."""
+"""The sources that answers show, from their events and from the text of older journals."""
 
 from __future__ import annotations
 

@@ -55,7 +55,7 @@ DOCSTRINGS = ("", "'doc'", '"""doc\n  more\n\t"""  # c', "('a'\n'b')")
 
 
 def indented(text: str, margin: str) -> str:
-    """Return `text` with `margin` before its first line only, as later lines are in brackets or strings."""
+    """Return `text` with `margin` before its first line only: later lines are in brackets or strings."""
     return margin + text if text.strip() else text
 
 

@@ -68,7 +68,7 @@ def test_threads_that_parse_at_one_moment_do_not_disturb_each_other(interrupted,
 
 
 def test_a_thread_whose_parsing_is_a_librarys_does_not_disturb(interrupted):
-    """The library's own errors are Python's affair; our parsing starts again."""
+    """The library's own errors are left to Python; gistpoint's parsing is repeated."""
 
     def library():
         with contextlib.suppress(SystemError):

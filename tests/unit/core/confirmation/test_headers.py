@@ -1,4 +1,4 @@
-"""Which changes of a header leave all callers as they are."""
+"""The changes to a header that affect no caller."""
 
 from __future__ import annotations
 

@@ -19,14 +19,14 @@ MODULES = ("argparse", "textwrap", "fractions", "shlex", "zipfile", "tarfile", "
 
 
 def meaning(text: str) -> list[str]:
-    """The statements of a definition, without its docstring, annotations and layout."""
+    """Return the statements of a definition, without its docstring, annotations and layout."""
     node = read_snippet(text).node
     body = node.body[1:] if ast.get_docstring(node, clean=False) is not None else node.body
     return [without_annotations(statement) for statement in body]
 
 
 def functions(name: str) -> list[str]:
-    """The functions of a module of the standard library, each at the left margin."""
+    """Return the functions of a module of the standard library, each at the left margin."""
     folder = Path(sysconfig.get_path("stdlib"))
     file = next(file for file in (folder / f"{name}.py", folder / name / "__init__.py") if file.is_file())
     index = index_source(file.name, file.read_bytes())
@@ -34,7 +34,7 @@ def functions(name: str) -> list[str]:
 
 
 def pairs() -> Iterator[tuple[str, str]]:
-    """Pairs of unrelated functions: nobody has written these with alignment in mind."""
+    """Return pairs of unrelated functions, which nobody wrote with alignment in mind."""
     rng = random.Random(7)
     for name in MODULES:
         found = functions(name)
@@ -43,7 +43,7 @@ def pairs() -> Iterator[tuple[str, str]]:
 
 
 def is_alone_on_its_lines(text: str) -> bool:
-    """Whether no two statements of the body share a line, which is what `changes_back` can't align."""
+    """Whether no two statements of the body share a line; `changes_back` can't align those."""
     node = read_snippet(text).node
     return node.body[0].lineno > node.lineno and ";" not in text and ": return" not in text
 

@@ -1,4 +1,4 @@
-"""Which version of a function a blind reader sees, in which order, and which lines are changed."""
+"""The versions of functions that a blind reader sees, their order, and the changed lines."""
 
 from __future__ import annotations
 

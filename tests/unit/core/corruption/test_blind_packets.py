@@ -1,4 +1,4 @@
-"""The packets for blind readers: what is kept apart, how functions are printed, and what the key says."""
+"""The packets for blind readers: functions that are kept apart, their printed form, and the key."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether evidence is good, the rank of the fault's localisation, and the subtlety score."""
+"""The quality of evidence, the rank of the fault in localisation, and the subtlety score."""
 
 from __future__ import annotations
 

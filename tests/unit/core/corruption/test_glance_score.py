@@ -1,4 +1,4 @@
-"""The glance score: its features notice what reveals a change, and it needs no run of the code."""
+"""The glance score: its features detect the signs of a change, without running the code."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ METHOD = "\n".join(line[4:] for line in MODULE.split("\n")[1:17])
 
 
 class Eager:
-    """Finds a fault in texts that contain a word."""
+    """Finds a fault in functions that contain a word."""
 
     def findings(self, texts: Sequence[str]) -> list[Counter[str]]:
         return [Counter({"X": text.count("height = 0.0")}) for text in texts]

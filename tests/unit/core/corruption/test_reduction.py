@@ -15,7 +15,7 @@ ITEMS = range(7)
 
 
 def parts() -> list[frozenset[int]]:
-    """All parts of the items."""
+    """Yield all parts of the items."""
     found = chain.from_iterable(combinations(ITEMS, size) for size in range(len(ITEMS) + 1))
     return [frozenset(part) for part in found]
 

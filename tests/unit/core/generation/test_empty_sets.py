@@ -1,4 +1,4 @@
-"""A set that stays empty says why, and ends with the command that would keep something."""
+"""A set that stays empty reports why, and ends with a command that would keep something."""
 
 from __future__ import annotations
 

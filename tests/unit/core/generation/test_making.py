@@ -77,7 +77,7 @@ def test_waiting_for_a_processor_does_not_make_a_suite_slow(
 
     if taken:
         found = take_in(repository(tmp_path), OnABusyMachine(CHECKS))
-        # Later runs wait on this machine too, so their limit follows the clock.
+        # Later runs wait on this machine too, so their time limit depends on the clock.
         assert (found.seconds, found.timeout_s) == (seconds, 5 * seconds)
         assert found.protection is not None
         return

@@ -81,7 +81,7 @@ def test_chance_does_not_make_a_task_of_too_few(tmp_path: Path) -> None:
 
 
 class Behind:
-    """A test that fails on the corrupted tree only after another one, because of what that left."""
+    """A test that fails on the corrupted tree only after another one, because of changes that it left."""
 
     def __init__(self) -> None:
         self.left = False

@@ -139,7 +139,7 @@ def decided(number: int) -> CandidateVerdict:
 def remaining_after(
     monkeypatch: pytest.MonkeyPatch, verdicts: int, seconds: float, running: float, accepted: int = 0
 ) -> float | None:
-    """Return the estimate with so many of 10 candidates decided, and two that have run for `running` s."""
+    """Return the estimate with `decided` of 10 candidates decided, and two that have run for `running` s."""
     clock = Clock(monkeypatch)
     found = {f"key {number}": decided(number) for number in range(verdicts)}
     state: Any = SimpleNamespace(verdicts={})
@@ -157,10 +157,10 @@ def remaining_after(
     ("verdicts", "seconds", "running", "left"),
     [
         (0, 60.0, 1.0, None),
-        (2, 60.0, 1.0, None),  # two of ten say nothing about the others
+        (2, 60.0, 1.0, None),  # two of ten do not predict the others
         (3, 60.0, 1.0, 140.0),
         (8, 60.0, 1.0, 15.0),
-        (8, 600.0, 580.0, 580.0),  # what has run for minutes is not over in the average time
+        (8, 600.0, 580.0, 580.0),  # jobs that have run for minutes will not end in the average time
         (10, 60.0, 1.0, 1.0),
     ],
 )

@@ -1,4 +1,4 @@
-"""What would let a suite run, read from the messages of pytest."""
+"""The remedies that would let a suite run, read from pytest's messages."""
 
 from __future__ import annotations
 
@@ -123,7 +123,7 @@ def test_a_refusal_shows_the_commonest_errors_of_the_files_that_cannot_be_collec
 def learned_after(
     monkeypatch: pytest.MonkeyPatch, refusals: list[Remedy | None]
 ) -> tuple[list[SourceSpec], list[str], str]:
-    """Learn a library whose suite is refused with these remedies; return what was tried, the notes, the end."""
+    """Learn a library whose suite is refused with these remedies; return the tries, the notes and the end."""
     tried: list[SourceSpec] = []
     notes: list[str] = []
 

@@ -1,4 +1,4 @@
-"""Which functions of an attempt's submissions become bodies from which tasks are made."""
+"""The functions in an attempt's submissions that become bodies for making tasks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Trials check whether a task is as declared, and count the tests whose outcomes vary."""
+"""Trials check that a task is as declared, and count the tests whose outcomes vary."""
 
 from __future__ import annotations
 

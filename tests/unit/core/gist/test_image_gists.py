@@ -1,4 +1,4 @@
-"""Gist tasks in an image: a second copy of the codebase is refused at the start and checked for later."""
+"""Gist tasks in an image: a second copy of the codebase is refused at the start, and searched for later."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def test_a_codebase_that_is_installed_as_well_makes_no_task(tmp_path: Path) -> N
 
 
 class Shell(FakeEntrypoints):
-    """Answers commands with a text."""
+    """Answers commands with fixed output."""
 
     said = ""
     asked = ""

@@ -1,4 +1,4 @@
-"""A large gist is judged in steps that are reported, and none of them compares everything with everything."""
+"""A large gist is judged in steps that are reported, and no step compares all pairs."""
 
 from __future__ import annotations
 

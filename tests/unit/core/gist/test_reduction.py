@@ -1,4 +1,4 @@
-"""What a reduction removes from a gist, in which order, and when it stops."""
+"""The parts that a reduction removes from a gist, their order, and the end of the reduction."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Check = Callable[[dict[str, Any]], object]
 
 @dataclass
 class Here:
-    """An oracle that executes texts in this process and compares `check` of their names with `expected`."""
+    """An oracle that executes gists in this process, and compares `check` of their names with `expected`."""
 
     check: Check
     expected: object

@@ -18,7 +18,7 @@ from gistpoint.core.kinds.gist.references import ReferenceMaker
 from gistpoint.core.running import CancelToken
 
 UNUSED = "Basket.rates = []\nBasket.rates.append(1)\n"
-"""Statements about things that the test needs, although it does not need the statements."""
+"""Statements about names that the test needs, although it does not need the statements themselves."""
 PATHS = ("shop/prices.py", "tests/test_prices.py")
 
 

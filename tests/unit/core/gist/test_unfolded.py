@@ -75,7 +75,7 @@ def _compound(bodies: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
 
 
 def _margin(text: str) -> list[str]:
-    """Indent a body including its strings, as both sides of the comparison have the same ones."""
+    """Indent a body including its strings, because both sides of the comparison have the same ones."""
     return ["    " + line for line in text.split("\n")]
 
 

@@ -1,4 +1,4 @@
-"""A harness that did not start: what the control run decides, and how often a submission is given back."""
+"""A harness that did not start: the control run's decision, and how often a submission is given back."""
 
 from __future__ import annotations
 

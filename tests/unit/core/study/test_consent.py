@@ -1,4 +1,4 @@
-"""What participants read before they agree, and the copy that they keep."""
+"""The text that participants read before they agree, and the copy that they keep."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Why an attempt does not count, in words: no code of the program is shown."""
+"""The reasons why an attempt does not count, in words, without codes of the program."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ ACTORS = [f"{ACTOR}{actor}" for actor in (PERSON, MODEL, SIMULATED, REPLAY, "unk
 
 
 def _returned(*functions: object) -> set[str]:
-    """Return the texts that functions return literally."""
+    """Return the strings that functions return literally."""
     found: set[str] = set()
     for function in functions:
         tree = parse(inspect.getsource(function))  # type: ignore[arg-type]

@@ -30,7 +30,7 @@ def _look(acted: Acted) -> None:
 
 
 def _clean(acted: Acted) -> None:
-    """Do nothing that anybody could object to."""
+    """Act without anything that could be flagged."""
     _look(acted)
     acted.clock.advance(40_000)
     acted.attempt.call("submit_attempt", {"func_code": REPAIR})

@@ -1,4 +1,4 @@
-"""Any study.toml yields a study or one sentence that says why not."""
+"""Any study.toml yields either a study or one sentence with the reason why not."""
 
 from __future__ import annotations
 

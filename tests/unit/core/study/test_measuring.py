@@ -30,7 +30,7 @@ WRONG = REPAIR.replace("100", "99")
 
 
 def _solve(acted: Acted) -> None:
-    """Read for 10 s, look for 20 s, type for 30 s, fail, and solve after 5 s more."""
+    """Read for 10 s, look for 20 s, type for 30 s, fail, and solve the task after 5 s more."""
     attempt, clock = acted.attempt, acted.clock
     clock.advance(10_000)
     attempt.view(Pane.CODE)

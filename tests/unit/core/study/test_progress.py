@@ -1,4 +1,4 @@
-"""The progress of a study and its facts use one definition of a person who is done, and of a training task."""
+"""The progress of a study and its facts share the definitions of a finished person and of a training task."""
 
 from __future__ import annotations
 

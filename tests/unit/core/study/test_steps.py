@@ -50,7 +50,7 @@ use = ["end-1"]
 
 
 class Participant:
-    """Does what each step asks for, on a machine with journals."""
+    """Carries out each step, on a machine with journals."""
 
     def __init__(self, study: Study, number: int = 8, code: str = "P07", machine: str = "111111") -> None:
         self.study = study
@@ -87,7 +87,7 @@ class Participant:
         return step
 
     def act(self, end: str = "solved") -> Step:
-        """Do what the step asks for and return the step."""
+        """Carry out a step, and return it."""
         step = self.step()
         match step:
             case ConsentStep():

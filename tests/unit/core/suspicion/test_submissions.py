@@ -1,4 +1,4 @@
-"""What makes a submission suspicious, under any name, and what does not."""
+"""The code that makes a submission suspicious, under any name, and the code that does not."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class A:
     a, b, k, v, x, helper, method, visit = range(8)
 def f(self, Signal): self.signal = A.parameters
 """
-"""Source with the names that the library itself uses."""
+"""Source code with the names that the library itself uses."""
 Marked = Callable[..., tuple[str, ...]]
 
 
@@ -377,7 +377,7 @@ def test_what_the_original_or_the_corrupted_one_does_is_no_reason(marked: Marked
     assert marked("return gc.isenabled() or gc.get_objects()") == ("gc.get_objects", "get_objects")
     for body in REACHING:
         assert marked(f"if n: pass\n{body}", right=body) == (), body
-    assert marked("os.makedirs(values)", right="os.remove(values)") == ()  # both are of one kind
+    assert marked("os.makedirs(values)", right="os.remove(values)") == ()  # both are of the same kind
     assert marked("os.fork()", right="os.remove(values)") == ("os.fork",)
 
 

@@ -198,7 +198,7 @@ ODD: dict[str, Callable[[Task, tarfile.TarFile], object]] = {
     "a folder in a file's place": lambda _, tar: _dressed(tar, "task.toml/x"),
     "many members": lambda _, tar: [_dressed(tar, f"answer/baselines/b{n}.json") for n in range(1_001)],
 }  # fmt: skip
-"""What somebody may add to the archive of a task that is already here."""
+"""Additions that somebody may make to the archive of a task that is already here."""
 
 
 @pytest.mark.parametrize("name", ODD)

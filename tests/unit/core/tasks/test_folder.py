@@ -38,7 +38,7 @@ OPTIONAL = {
     (BASELINE, ("protections",)),
     (BASELINE, ("protections", "fake")),
 }
-"""Keys that older tasks or tasks in general may lack."""
+"""Keys that are missing from older tasks, or optional in all tasks."""
 
 
 @cache
@@ -68,7 +68,7 @@ def keys_of(value: Any, above: tuple[str | int, ...] = ()) -> Iterator[tuple[str
 
 
 FREE = (BASELINE, "made_here")
-"""A tag that can't be read is that of nobody: what it stands for is measured again (decision 158)."""
+"""An unreadable tag belongs to nobody, so the values that it covers are measured again (decision 158)."""
 
 
 def all_keys() -> list[tuple[str, tuple[str | int, ...]]]:

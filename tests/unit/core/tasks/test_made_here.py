@@ -1,4 +1,4 @@
-"""What decides about a result was measured on this machine, or the id covers it: each member of an answer."""
+"""Each member of an answer that decides about a result was measured on this machine, or the id covers it."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ def _public(old: str, new: str) -> Callable[[Path], None]:
 
 
 def _of_another_task(folder: Path) -> None:
-    """Replace the controls by those that this machine made for another task."""
+    """Replace the controls with those that this machine made for another task."""
     another = build_task(folder.parent / "another", Mode.DISCOVERY)
     controlled(another.folder, controls=FULL)
     shutil.copyfile(another.folder / CONTROLS_FILE, folder / CONTROLS_FILE)
@@ -151,7 +151,7 @@ BASELINE_MEMBERS: dict[str, tuple[Any, str]] = {
     "any_order": (True, "the order of a run that counts only if all tests pass"),
     "protections": ({"fake": {"reason": "anything"}}, "found out again"),
 }
-"""Another value for each member of a baseline, and why it gains nothing."""
+"""Another value for each member of a baseline, and why it brings no advantage."""
 
 
 def test_each_member_of_a_baseline_is_in_the_table() -> None:
@@ -165,7 +165,7 @@ def test_a_baseline_from_elsewhere_counts_only_as_far_as_the_id_covers_it(
     known = read_answer(task).baselines[0]
     assert known.protections
     rewrite(task.folder, BASELINE, lambda file: file.update({member: BASELINE_MEMBERS[member][0]}))
-    # The true one is there as well, so that the answer still fits the id.
+    # The true one is also included, so that the answer still fits the id.
     document = json.loads((task.folder / BASELINE).read_text())
     (task.folder / BASELINE).with_name("zz-true.json").write_text(
         json.dumps({**document, "backend": "zz", "passed": sorted(known.passed)})
@@ -205,7 +205,7 @@ def test_a_found_protection_that_somebody_changed_does_not_count(task: Task) -> 
 def test_a_trusted_source_is_believed(task: Task, tmp_path: Path) -> None:
     pack_task(task.folder, tmp_path / "a.tar.zst")
     _another_key(task.folder)
-    for _ in range(2):  # unpacked, and unpacked over what is there
+    for _ in range(2):  # unpacked, and unpacked over an existing task
         found = unpack_task(tmp_path / "a.tar.zst", tmp_path / "demo", replaces=True)
         assert controls_of_here(found.folder) == FULL
         assert read_answer(found) == read_answer(read_task(found.folder))

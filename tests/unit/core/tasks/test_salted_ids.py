@@ -52,7 +52,7 @@ LOCK = (f"pytest==8.4.2 --hash=sha256:{'1' * 64}",)
 
 @dataclass
 class Bench:
-    """The small library after intake, and tasks on its functions."""
+    """The small library after intake, and tasks for its functions."""
 
     folder: Path
     intake: Intake
@@ -85,7 +85,7 @@ def bench(tmp_path: Path) -> Bench:
     return Bench(tmp_path, take_in(repository, FakeRunner(CHECKS)))
 
 
-# An attacker has the public part, and every function of its tree as a guess
+# An attacker who has the public part, and every function of its tree as a guess
 
 
 def public_text(task: Task) -> str:
@@ -135,7 +135,7 @@ def derived_with(key: bytes, content: str, source: Source) -> Iterator[str]:
 
 
 def guesses(task: Task) -> dict[str, list[Target]]:
-    """Return each function of the public tree as a guess, with the texts in which a task may contain it."""
+    """Return each function of the public tree as a guess, with the forms in which a task may contain it."""
     found: dict[str, list[Target]] = {}
     for definition in definitions(SourceTree.open(task.tree_path), frozenset(task.suite.test_files)):
         name = str(definition.ref)

@@ -28,7 +28,7 @@ PAPER = {
     "submit_attempt": ["func_code"],
     "replace_function": ["func_code", "func_name", "file_path"],
 }
-"""Tools and parameters in appendix A of the paper."""
+"""The tools and parameters in appendix A of the paper."""
 OURS: dict[str, list[str]] = {}
 """Additional tools for solvers of repairs; a comment says why results stay comparable with the paper's."""
 

@@ -1,4 +1,4 @@
-"""`search_code` finds the same as a search of each line, and stops in time."""
+"""`search_code` finds the same lines as a search line by line, and stops in time."""
 
 from __future__ import annotations
 

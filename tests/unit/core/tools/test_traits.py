@@ -1,4 +1,4 @@
-"""Properties that the tools declare, and what they imply for a call."""
+"""Properties that the tools declare, and their consequences for a call."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A campaign with a model's corruptions: tried on the tests that can see them, then proven or refused."""
+"""A campaign with a model's corruptions: tried on the tests that can detect them, then proven or refused."""
 
 from __future__ import annotations
 
@@ -194,7 +194,7 @@ PARTS = {"price": QUIET, "stock": STOCK.replace("0)", "1)"), "bill": BILL.replac
 
 @dataclass
 class OfEach:
-    """A chat model that submits one text for each function and then stops."""
+    """A chat model that submits one version of each function, and then stops."""
 
     name: str
     codes: Mapping[str, str]

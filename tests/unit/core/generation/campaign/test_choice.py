@@ -1,4 +1,4 @@
-"""Choosing functions explicitly: which are candidates, which stratum each belongs to, and what is refused."""
+"""The explicit choice of functions: the candidates, their strata, and the refusals."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How many corruptions of a function are tried."""
+"""The number of corruptions of a function that are tried."""
 
 from __future__ import annotations
 

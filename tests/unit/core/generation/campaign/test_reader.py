@@ -1,4 +1,4 @@
-"""A blind reader in a campaign: what it misses is chosen first, and no reading is made twice."""
+"""A blind reader in a campaign: faults that it misses are chosen first, and no reading is repeated."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ Say = Callable[[str], "ChatReply | ChatFailure"]
 
 
 def line_with(text: str, packet: str) -> int:
-    """Return the printed number of the line with a text; 0 if the packet does not have it."""
+    """Return the printed number of the line with a string; 0 if the packet does not contain it."""
     found = re.search(rf"^ *(\d+) \| .*{re.escape(text)}", packet, re.MULTILINE)
     return int(found[1]) if found else 0
 

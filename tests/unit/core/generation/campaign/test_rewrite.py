@@ -1,4 +1,4 @@
-"""A campaign with functions that a model wrote anew: no word of faults, and only real faults are kept."""
+"""A campaign with functions that a model rewrote: no mention of faults, and only real faults are kept."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ RIGHT = """def price(amount, rate):
     return result"""
 SAME = SHOP.partition("\n\n\n")[0].replace("total", "result")
 WORDS = re.compile(r"fault|bug|corrupt|break|mistake|wrong|test|subtle|hid", re.IGNORECASE)
-"""Words that would tell the model what its text is for."""
+"""Words that would reveal to the model the purpose of its code."""
 
 
 def block(code: str) -> str:
@@ -44,7 +44,7 @@ def block(code: str) -> str:
 
 @dataclass
 class Writer:
-    """A chat model that writes one function by script, and all others as they are not needed."""
+    """A chat model that rewrites one function by a script, and gives no usable version of the others."""
 
     name: str
     script: Sequence[ChatReply | ChatFailure]

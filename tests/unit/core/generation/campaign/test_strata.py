@@ -14,7 +14,7 @@ NAMES: tuple[str, ...] = ("low", "middle", "high")
 
 
 def filled(strata: Strata, count: int, able: Mapping[str, int]) -> dict[str, int]:
-    """Return the tasks by stratum if each can give as many as `able` says and all are asked in turn."""
+    """Return the tasks by stratum if each can give as many as in `able` and all are asked in turn."""
     kept: Counter[str] = Counter()
     going = True
     while going:

@@ -1,4 +1,4 @@
-"""What a suite may change is determined in a minimum of runs, stored with the baseline and read carefully."""
+"""The files that a suite may change are found in few runs, stored with the baseline and read carefully."""
 
 from __future__ import annotations
 
@@ -40,11 +40,11 @@ def tree(tmp_path: Path) -> SourceTree:
 
 @dataclass
 class Suite:
-    """A suite of two tests: `b` passes where it may change what it `writes`, which the watch notices."""
+    """A suite of two tests: `b` passes if it may change the paths in `writes`, which the watch notices."""
 
     writes: Writable | None = field(default_factory=Writable)
     also_needs: Writable = field(default_factory=Writable)
-    """What it needs in addition, which the watch does not notice."""
+    """The paths that it needs in addition, which the watch does not notice."""
     broken: RunStatus = RunStatus.FINISHED
     flaky: Callable[[int], bool] = lambda run: False
     asked: list[RunRequest] = field(default_factory=list)
