@@ -260,8 +260,10 @@ REPORTS = (
     _report("replace_a_helper", "replace an assertion helper of the repository", _M),
     _report("rebind_at_import", "rebind such a helper while the module is imported", _M),
 )
-"""The attacks that make a failing test seem to pass; those with the outcome `_M` succeed in any shared
-process."""
+"""The attacks that make a failing test seem to pass.
+
+Those with the outcome `_M` succeed in any shared process.
+"""
 
 
 def _tree(name: str, what: str) -> Attack:

@@ -1,5 +1,4 @@
-"""Finds where a submission answers, sets or changes something unlike the true function, and shows both
-answers.
+"""Finds where a submission answers, sets or changes something unlike the true function, and shows both.
 
 A test may pass only because of what a submission sets or changes, although no part of the answer that both
 functions have differs: a comparison of the library may read an attribute that the true function never sets,

@@ -245,8 +245,7 @@ def _given(message: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _asks_alike(exchanges: list[Exchange], place: int, answer: Mapping[str, Any]) -> bool:
-    """Whether the next recorded request can follow a new answer, which is not a question or is the recorded
-    one.
+    """Whether the next recorded request can follow a new answer: no question, or the recorded one.
 
     A question that was asked later is moved to this place with its reply: a function may call another one in
     another order.

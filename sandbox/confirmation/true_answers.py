@@ -54,8 +54,7 @@ class _Answered(NamedTuple):
     first: tuple[Exchange, Exchange] | None
     """The first exchange with other data, as recorded and with the true function's answer."""
     is_whole: bool
-    """Whether the true function asked the same questions as the submission, so the whole call could be
-    repeated."""
+    """Whether the whole call could be repeated: the true function asked the same questions."""
     mark: str
 
 
@@ -116,8 +115,7 @@ class TrueAnswers:
         self.whole = frozenset().union(*(found.call.numbers for found in answered if found.is_whole))
 
     def mark_apart(self, report: PairReport) -> OtherAnswer | None:
-        """Return the first call with a mark that could not be repeated because the true function asks other
-        questions.
+        """Return the first marked call that could not be repeated, if the true function asks other questions.
 
         The tests of these calls are run with the true function, and their calls are compared one by one.
         """

@@ -35,8 +35,7 @@ from gistpoint.sandbox.endpoints.settings import EndpointSettings
 BLOCKS = "blocks"
 """The member of `ChatMessage.extra` that holds the blocks of a reply, as received."""
 MOST_OUTPUT = 32_000
-"""The limit on a reply's tokens if none is given, because the API requires one; models from version 4 on
-allow it."""
+"""The limit on a reply's tokens if none is given: the API requires one, which models from 4 on allow."""
 _AFTER_THINKING = 8_000
 """The least number of tokens left for a reply after its reasoning."""
 _MARK = {"cache_control": {"type": "ephemeral"}}
@@ -120,8 +119,7 @@ def _blocks(message: ChatMessage, place: str) -> list[dict[str, Any]]:
 
 
 def _written(message: ChatMessage, place: str) -> list[Block]:
-    """Return the blocks of a reply: those that its host sent, if their first calls are the calls that were
-    made.
+    """Return the blocks of a reply: those that its host sent, if they begin with the calls that were made.
 
     Further calls were cut off, and were not made.
     """

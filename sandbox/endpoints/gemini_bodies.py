@@ -286,8 +286,7 @@ def _code_in(body: object) -> int:
 
 
 def error_problem(status: int, body: object) -> ChatProblem:
-    """Return the meaning of an error, judged by its details, because the status and the message are
-    ambiguous.
+    """Return the meaning of an error, judged by its details: status and message are ambiguous.
 
     The message is the same for a limit per minute and for an exhausted plan. Waiting within a run is useless
     only for a quota per day or a limit of zero.

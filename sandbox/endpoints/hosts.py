@@ -57,7 +57,7 @@ class Host:
     def still_works(self) -> bool:
         """Whether the host may still be working on a request that was given up.
 
-        It may be until it closes the connection in response to the client's closing of it.
+        It may be until it closes the connection, after noticing that the client has gone.
         """
         with self._lock:
             self._left = {closed for closed in self._left if not closed.is_set()}

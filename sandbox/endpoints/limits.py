@@ -49,8 +49,7 @@ class MinuteWindow:
         self._sent: deque[Charge] = deque()
 
     def join(self, tokens: int) -> Charge:
-        """Add a request with this estimate of its tokens to those that wait to be sent, and return its
-        charge.
+        """Add a request with this estimate of its tokens to the waiting ones, and return its charge.
 
         A request above the limit counts as the limit: it waits until no other request counts.
         """

@@ -357,8 +357,7 @@ def error_text(body: object) -> str:
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:
-    """Return how many seconds an endpoint asks to wait, which it may state as a number or a date; None if it
-    does not ask.
+    """Return how many seconds an endpoint asks to wait, from a number or a date; None if it does not ask.
 
     The format is that of RFC 9110, 10.2.3.
     """

@@ -50,12 +50,12 @@ class Room:
     """The number of characters in strings, other than those around the message."""
 
     def write(self, values: int, text: str) -> None:
-        """Count a string of the message. Raises `EndlessReplyError` if there is too little."""
+        """Count a string of the message. Raises `EndlessReplyError` if there is no room for it."""
         self.written += len(text)
         self.take(values, len(text))
 
     def take(self, values: int, characters: int) -> None:
-        """Count values and characters. Raises `EndlessReplyError` if there is too little."""
+        """Count values and characters. Raises `EndlessReplyError` if there is no room for them."""
         self.values -= values
         self.characters -= characters
         if min(self.values, self.characters) < 0:

@@ -11,8 +11,7 @@ from gistpoint.sandbox.endpoints.streamed import StreamedReply
 from gistpoint.sandbox.endpoints.transport import MOST_BYTES, EndlessReplyError, loaded
 
 _FIELDS = (b":", b"data:", b"event:", b"id:", b"retry:", b"error:")
-"""The possible beginnings of an event stream. They decide, because some servers send a stream with another
-content type."""
+"""The possible beginnings of an event stream, which decide because content types can be wrong."""
 _LONGEST_FIELD = max(map(len, _FIELDS))
 _SPACE = b" \t\r\n\xef\xbb\xbf"
 

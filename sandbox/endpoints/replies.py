@@ -51,8 +51,7 @@ _COMPLETE = frozenset(
         *("STOP", "end_turn", "stop_sequence", "tool_use", "tool", "eos", "eos_token"),
     }
 )
-"""The finishes of whole replies, also of Gemini, Anthropic, llama.cpp and TGI; an empty whole reply is a
-model's own."""
+"""The finishes of whole replies, also of Gemini, Anthropic, llama.cpp and TGI; the model's even if empty."""
 _RAW = re.compile(r"error parsing tool call: raw='([\s\S]*)', err=")
 _NAME = re.compile(r'(?:"name"\s*:\s*"|<function=|^)([A-Za-z_][\w.-]{0,63})(?=["({>])')
 
@@ -201,7 +200,7 @@ def _generation_in(body: object) -> str:
 def _with_unread_call(message: ChatMessage, text: str) -> ChatMessage:
     """Return a message with a call whose arguments are a string that the server could not read as one.
 
-    The call has the name in that string, if any; an invented name could carry the call out by mistake.
+    The call has the name in that string; without one, it has no name, so it can't be carried out by mistake.
     """
     try:
         value = json.loads(text)
@@ -222,8 +221,8 @@ def _length(message: ChatMessage) -> int:
 def usage_of(value: object, prices: Prices | None, sent: int, received: int) -> Usage:
     """Return the usage of a request; what the endpoint omits is estimated from the lengths in characters.
 
-    Some servers report 0 for tokens that they do not count, so 0 counts as omitted. The cost is that of
-    `prices` if they are given, otherwise the endpoint's; None if it reports none.
+    Some servers report 0 for tokens that they do not count, so 0 counts as omitted once a reply was received.
+    The cost is that of `prices` if they are given, otherwise the endpoint's; None if it reports none.
     """
     table: Mapping[str, object] = value if isinstance(value, dict) else {}
     prompt = count(table.get("prompt_tokens"))

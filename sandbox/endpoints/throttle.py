@@ -166,8 +166,7 @@ class ThrottledModel:
         return host.is_local and host.still_works
 
     def _wait_for_host(self, cancel: CancelToken) -> ChatFailure | None:
-        """Wait until a local host has dropped the requests that were given up; return a failure if it does
-        not.
+        """Wait until a local host has dropped requests that were given up; return a failure if it does not.
 
         A host with one slot would otherwise get a request again while it still works on the first copy.
         """

@@ -54,8 +54,7 @@ class TimedRequest(Generic[Answer]):
         self._patience = patience
 
     def carried_out(self, send: Callable[[Connection], Answer], cancel: CancelToken) -> Answer | GivenUp:
-        """Call `send` in a thread, and return its result, raise its error, or return a `GivenUp` at a time
-        limit.
+        """Call `send` in a thread; return its result or raise its error, or return a `GivenUp` at a limit.
 
         A cancellation closes the connection within a tick and raises `CancelledError`. At a time limit, the
         connection is closed as well, which shows the host that nobody waits any more; a local host may notice

@@ -428,8 +428,7 @@ _BYTES_OF: Mapping[str, Callable[[Encoded], Encoded]] = {
     "s": lambda value: ["y", value[1].encode("utf-8", "ignore").hex()],
     "y": lambda value: ["s", bytes.fromhex(value[1]).decode("latin-1")],
 }
-"""Functions that return text as bytes and bytes as text, because most functions that accept one accept the
-other."""
+"""Functions that return text as bytes and bytes as text, because most functions accept both or neither."""
 
 
 def _as_integer(value: Encoded, _: str) -> list[Encoded]:

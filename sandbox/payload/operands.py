@@ -116,8 +116,7 @@ class Operands:
     def prepare(self) -> list[CodeType]:
         """Record the classes of the environment; return the observing code, which the run may execute.
 
-        This must be called before the gist is imported: all classes that exist by then count as the
-        environment's.
+        This must be called before the gist is imported: what exists by then is the environment's.
         """
         for kind in _classes():
             self._known[id(kind)] = kind, ()
@@ -248,8 +247,7 @@ class Operands:
             self._note_wild(found, kind)
             if issubclass(kind, type):
                 self._note(found)  # type: ignore[arg-type]
-            # Checked before the parts: a proxy forwards access, and only the garbage collector shows its
-            # referent.
+            # Checked before the parts: a proxy forwards access, only the collector shows its referent.
             elif kind in _PROXIES:
                 for referent in _referents(found):
                     self._note(type(referent))
@@ -403,8 +401,7 @@ def _referents(reference: object) -> list[object]:
 def _is_inherited(kind: type, special: str, value: Any) -> bool:
     """Whether a method written in C belongs to the class or one of its bases.
 
-    The methods that return strings count as the same, because an enumeration uses one of its base's as
-    another.
+    The string methods count as the same, because an enumeration uses one of its base's as another.
     """
     bases = type.__dict__["__mro__"].__get__(kind)
     same = value.__name__ == special or (value.__name__ in _TEXTS and special in _TEXTS)

@@ -124,7 +124,7 @@ class Judgements:
 
 
 def fold(run: str, reviewer: str, operations: Iterable[JudgementOperation]) -> Judgements:
-    """Return what the operations of a model or person on a run amount to."""
+    """Return the judgement that results from a model's or person's operations on a run."""
     pieces, labels = list[PieceJudged](), list[HandLabel]()
     for item in standing(operations):
         if item.kind == JudgementKind.PIECE and (piece := item.read(PieceJudged)) is not None:

@@ -1,9 +1,8 @@
 """Finds the beginning and end of each record of a JSON file, in one pass over its bytes, a chunk at a time.
 
 The text is decoded as Latin-1, so that an offset in it is an offset in the file; keys, and the values that
-pairing needs, are ASCII. Records are separated with the standard library's scanner. In indented files, the
-lines that close records separate them, which is three times faster; a JSON string never contains a raw line
-break.
+pairing needs, are ASCII. Records are separated with the standard library's scanner. In indented files, their
+closing lines separate them three times faster: a JSON string has no raw line break.
 """
 
 from __future__ import annotations

@@ -50,6 +50,7 @@ class Row:
         """Return the probe of the row as an object, with the strings under `decoded` as JSON values.
 
         A row without such strings keeps its positions in the file. Raises `RunFileError` if the row is nested
+        too deeply.
         """
         changed = {key: inner for key in decoded if (inner := decoded_text(self.member(key))) is not None}
         if self.record is not None and not changed:

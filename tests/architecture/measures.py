@@ -71,7 +71,9 @@ PHRASES = re.compile(
     r"|\b(?:mistake|event|action)s? of the user\b|\bhardly (?:a|fits?)\b|\bat any margin\b"
     r"|\ba text\b(?! (?:area|column|editor|field|file|measure|part|view)\b)|\btexts of\b"
     r"|\ban? \w+ of (?:its|their) own\b|\b\w+s of their own\b|\bwhat is typed\b"
-    r"|\bnumber of (?:characters|bytes|columns) of\b|\ban own\b",
+    r"|\bnumber of (?:characters|bytes|columns) of\b|\ban own\b"
+    r"|\btakes? note of\b|\bsafe for any number\b|\bplaces? further on\b|\bas last reported\b"
+    r"|\bamounts? to\b|\bnumber of all and\b",
     re.IGNORECASE,
 )
 """Phrases that were once used for `whitespace`, `newest first`, `95%`, `a user error` and the like.

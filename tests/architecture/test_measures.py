@@ -119,6 +119,10 @@ def test_each_fault_is_found(tmp_path: Path) -> None:
         ("It runs in a process of its own.", "a process of its own"),
         ("Hold what is typed until then.", "what is typed"),
         ("The number of characters of a line.", "number of characters of"),
+        ("Take note of a step.", "take note of"),
+        ("The object is safe for any number of threads.", "safe for any number"),
+        ("Go to the step `by` places further on.", "places further on"),
+        ("Return the state that the operations amount to.", "amount to"),
         ("Return a text field of a step; texts are drawn in their own pane.", None),
     ],
 )

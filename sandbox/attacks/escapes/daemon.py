@@ -1,4 +1,4 @@
-"""Leaves a process behindin a new session, detached from the run."""
+"""Leaves a process behind in a new session, detached from the run."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""Makes the failing test be reported as skipped."""
+"""Makes the failing test appear as skipped."""
 
 import pytest
 
