@@ -239,7 +239,7 @@ class _Conversation:
         }
 
     def _charged(self, turn: ModelTurn) -> str:
-        """Charge the call because of which mini-swe-agent refuses a reply; return the refusal, or "".
+        """Charge the call that makes mini-swe-agent refuse a reply; return the refusal (empty if none).
 
         It carries out none of a reply's calls if one of them is not a call of `bash`.
         """

@@ -234,7 +234,7 @@ def _v0_kind(name: str, head: Record, calls: tuple[RunCall, ...], index: int) ->
 
 
 def _v0_result(event: Record, calls: tuple[RunCall, ...]) -> tuple[Result, str]:
-    """Return an observation's result, and its text if that is the diff of an edit; otherwise ""."""
+    """Return an observation's result and the diff of an edit (empty for other observations)."""
     code = event.whole("extras", "metadata", "exit_code")
     if code is None:
         code = as_int(event.first("exit_code"))

@@ -25,7 +25,7 @@ _GONE = {
     "keepalives_interval": "5",
     "keepalives_count": "2",
 }
-"""Settings that give a server without network or power up after about 10 s instead of TCP's 15 minutes."""
+"""Settings by which an unreachable server is given up after about 10 s, not TCP's 15 minutes."""
 
 
 def require_extra() -> None:

@@ -99,7 +99,7 @@ def report(home: Path, study: Path, into: Path) -> dict[str, bytes]:
 
 
 def checked(home: Path) -> str:
-    """Compare a machine with the store; return the differences found, or ""."""
+    """Return the output of `store check` for a machine, or an empty string if all is well."""
     done = subprocess.run(
         [sys.executable, "-m", "gistpoint", "store", "check"],
         env={**os.environ, "GISTPOINT_HOME": str(home)}, capture_output=True, text=True, check=False,

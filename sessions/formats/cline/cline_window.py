@@ -56,7 +56,7 @@ _TEXTS = frozenset(
 )
 _BEGINNING = _CALLS | (_TEXTS - {"task_progress"}) | {"reasoning"}
 _SENT_BACK = "sent_back"
-"""Our name for the part of a request that contains the results of the preceding reply."""
+"""gistpoint's name for the part of a request that contains the results of the preceding reply."""
 _RESULT = re.compile(r"^\[(\w{1,60})(?: for '([^\n]{0,1000})')?\] Result:[ \t]*\n?", re.M)
 """The heading of a result in a request, with the tool and the subject of its call."""
 _SURROUNDINGS = re.compile(r"^<environment_details>$.*", re.M | re.S)
