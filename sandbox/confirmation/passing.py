@@ -550,7 +550,7 @@ class PassCheck:
 
 
 _ANSWERS = (None, Unconfirmable.SANDBOX)
-"""The problems despite which a failing test's calls are compared: ending the process is an answer too."""
+"""The problems with which a failing test's calls are still compared: ending the process is an answer too."""
 
 
 def _counted(found: Confirmation, report: PairReport, tests: Sequence[str]) -> Confirmation:

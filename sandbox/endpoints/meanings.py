@@ -23,7 +23,7 @@ MOST_SHOWN = 1_000
 _LONGEST_MESSAGE = 4_000
 """The number of characters at the beginning of a message that are matched; the rest may quote the request."""
 UNKNOWN_STATUS = 0
-"""The status of an error in a body of success that names no other."""
+"""The status of an error in a successful response that names no status."""
 
 
 class Whose(StrEnum):
@@ -285,7 +285,7 @@ def error_in(table: Mapping[str, object]) -> object:
 
 
 def status_in(error: object) -> int:
-    """Return the status that an error in a body of success names; `UNKNOWN_STATUS` if it names none."""
+    """Return the status that an error in a successful response names; `UNKNOWN_STATUS` if it names none."""
     table = error if isinstance(error, dict) else {"code": error}
     for name in ("code", "status_code", "http_status_code", "status"):
         value = table.get(name)

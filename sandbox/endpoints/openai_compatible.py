@@ -62,7 +62,7 @@ class Way:
 
     @property
     def members(self) -> dict[str, Any]:
-        """The members of a request that ask for it."""
+        """The members of a request that ask for this way."""
         if not self.streamed:
             return {}
         return {"stream": True, **({"stream_options": {"include_usage": True}} if self.usage else {})}

@@ -115,7 +115,7 @@ class _Handler(BaseHTTPRequestHandler):
         self._answer(200, b"")
 
     def do_GET(self) -> None:
-        """Pass a request on that asks for no reply, such as for the list of models."""
+        """Pass on a request that asks for no reply, such as one for the list of models."""
         self._pass_on(b"", {})
 
     def do_POST(self) -> None:

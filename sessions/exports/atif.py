@@ -1,7 +1,7 @@
 """Writes any run as ATIF 1.7.
 
-Data for which ATIF has no field are written to `extra.gistpoint`, so that only byte ranges are lost when the
-file is read again.
+Data for which ATIF has no field are written to `extra.gistpoint`; only byte ranges are lost when the file is
+read again.
 """
 
 from __future__ import annotations
