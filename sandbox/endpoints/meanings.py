@@ -275,7 +275,7 @@ def problem_of(status: int, body: object = None) -> ChatProblem:
 
 
 def error_in(table: Mapping[str, object]) -> object:
-    """Return the error that a body of success, a chunk or a choice reports; None if it reports none.
+    """Return the error that a successful response, a chunk or a choice reports; None if it reports none.
 
     Some servers send an empty value, or an object of empty members, with every reply.
     """

@@ -152,7 +152,7 @@ def _error_in(data: Mapping[str, Any], choice: object) -> object:
 def _failure_of(
     error: object, data: Mapping[str, Any], prices: Prices | None, sent_characters: int
 ) -> ChatFailure:
-    """Return the failure that an error in a body of success means."""
+    """Return the failure that an error in a successful response means."""
     status = status_in(error)
     # Without a status, an unknown error may pass.
     unknown = ChatProblem.SERVER_ERROR if status == UNKNOWN_STATUS else ChatProblem.REJECTED

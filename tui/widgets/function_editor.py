@@ -1,4 +1,4 @@
-"""The code editor, which indents lines, marks a line that Python can't parse, and can undo every edit."""
+"""The code editor, which indents lines, marks a line that Python can't parse, and undoes every edit."""
 
 from __future__ import annotations
 
@@ -195,7 +195,7 @@ class FunctionEditor(WritingArea):
             return self.editor
 
     check: Callable[[str], Fault | None] = staticmethod(fault_of)
-    """A function that returns why Python can't parse code; None if it can. Called in a thread."""
+    """Returns why Python can't parse code; None if it can. Called in a thread."""
     start: str | None = None
     """The text that the displayed one is compared with; None for no comparison."""
 
@@ -253,7 +253,7 @@ class FunctionEditor(WritingArea):
         return self._seal.open(super().selected_text)
 
     def action_cut(self) -> None:
-        """Cut the selection, or the line if there is none, to the clipboard, unsealed."""
+        """Cut the selection, or else the line, to the clipboard, unsealed."""
         super().action_cut()
         if self._seal.needed:
             self.app.copy_to_clipboard(self._seal.open(self.app.clipboard))
@@ -279,8 +279,8 @@ class FunctionEditor(WritingArea):
     def load_buffer(self, name: str, text: str, *, start: str | None = None, first_line: int = 1) -> None:
         """Post the unsaved text, then display a buffer. A buffer edited earlier gets its undo history back.
 
-        If its text has changed in the meantime, the change becomes a step that can be undone. `start` is the
-        text to compare with, `first_line` the number of the first line.
+        If its text has changed in the meantime, that becomes a step which can be undone. `start` is the text
+        to compare with, `first_line` the number of the first line.
         """
         self.flush()
         if name != self._buffer or not name:
@@ -482,7 +482,7 @@ class FunctionEditor(WritingArea):
             self.scroll_to(x=0, animate=False, force=True)
 
     def on_resize(self) -> None:
-        """Scroll back to the start of the lines, because a newly opened editor had no width until now."""
+        """Scroll back to the start of the lines, since a newly opened editor has had no width until now."""
         self.call_after_refresh(self._scroll_back)
 
     # Drawing
@@ -496,7 +496,7 @@ class FunctionEditor(WritingArea):
         self.theme = name
 
     def notify_style_update(self) -> None:
-        """Drop the cached rows, because the colours have changed."""
+        """Drop the cached rows, since the colours have changed."""
         super().notify_style_update()
         self._looks = None
         self._strips.clear()
@@ -514,8 +514,20 @@ class FunctionEditor(WritingArea):
                 repaint = bool(regions)
         return super().refresh(*regions, repaint=repaint, layout=layout, recompose=recompose)
 
-    def _sight(self) -> tuple[object, list[NumberedRow | None]] | None:
-        """Return the current look of rows, and the visible rows; None if rows can't be compared yet."""
+    def _to_draw(self, regions: tuple[Region, ...], now: _Sight, before: _Rows) -> tuple[Region, ...]:
+        """Return the regions to draw: the given ones, or if there are none, the rows that have changed."""
+        how, rows = now
+        if not regions:
+            width = self.size.width
+            changed = (y for y, row in enumerate(rows) if row != before[y])
+            return tuple(Region(0, y, width, 1) for y in changed)
+        drawn = {y for region in regions for y in range(region.y, region.bottom)}
+        # Rows outside the regions stay on the screen as they were drawn before.
+        self._shown = how, [row if y in drawn else before[y] for y, row in enumerate(rows)]
+        return regions
+
+    def _sight(self) -> _Sight | None:
+        """Return how rows are drawn now, and the visible rows; None if rows can't be compared yet."""
         if self._looks is None or self.placeholder or not self.size:
             return None
         top, height = self.scroll_offset.y, self.size.height
