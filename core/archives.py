@@ -123,7 +123,9 @@ class BoundedTar:
 
 
 def _bounded_headers() -> type[tarfile.TarInfo]:
-    """Return a class for the members of one tar; it refuses large, sparse or too many headers unread."""
+    """Return a class for the members of one tar, which refuses large, sparse or too many headers without
+    reading them.
+    """
     total = in_a_row = 0
 
     class Header(tarfile.TarInfo):
@@ -251,7 +253,7 @@ def _damage_reported(done: str = "unpacked") -> Iterator[None]:
 
 
 class _BoundedDirectory:
-    """The file of a zip, with a bound on each read until its directory, which is read whole, is loaded."""
+    """The file of a zip; each read is bounded until the directory, which zipfile reads whole, is loaded."""
 
     def __init__(self, file: BinaryIO, most: int) -> None:
         self._file, self.most = file, most

@@ -1,4 +1,4 @@
-"""A series of requests to a model, which ends early if answers, the endpoint or the money give out."""
+"""A series of requests to a model, which ends early without usable answers, an endpoint or money."""
 
 from __future__ import annotations
 

@@ -10,12 +10,12 @@ from collections.abc import Iterable
 Cell = str | int | float | None
 
 _BEGINNING = "=+@\uff1d\uff0b\uff0d\uff20\t\r\n\\-"
-"""Characters that OWASP lists as starting a formula, and full-width signs that some spreadsheets take."""
+"""Characters that OWASP lists as starting a formula, and full-width signs that some spreadsheets accept."""
 _FORMULA = re.compile(f"'*[{_BEGINNING}]")
 """Cells that begin like this get a prefix, even if they have one, so that it can be removed again."""
 _PREFIXED = re.compile(f"'+[{_BEGINNING}]")
 _QUOTED = "\r\n\t;"
-"""Besides commas, what cells are quoted for: the writer quotes what the end of a line contains.
+"""The line ending for the writer, which quotes cells that contain any of its characters, besides commas.
 
 Spreadsheets in some languages divide lines at semicolons, and others also at tabs. A formula behind one of
 them would otherwise begin a cell.

@@ -66,7 +66,7 @@ def forget_query(config: Path, name: str) -> None:
 
 def _write(config: Path, queries: Mapping[str, str]) -> None:
     path = config / FILE
-    # A string of JSON is also one of TOML, apart from DEL and half a surrogate pair, which no query has.
+    # A JSON string is also a TOML string, apart from DEL and half a surrogate pair, which no query has.
     lines = [f"{name} = {json.dumps(query, ensure_ascii=False)}\n" for name, query in sorted(queries.items())]
     text = "".join(lines).replace("\x7f", "\\u007f")
     try:

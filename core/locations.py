@@ -165,7 +165,7 @@ LARGEST_SETTINGS = 1 << 20
 LARGEST_RECORDS = 1 << 27
 """The maximum number of bytes in a file that the program writes, such as a log."""
 _MANY_PARTS = re.compile(r"""(?<![\w-])(?:(?:[\w-]++|"[^"\n]*+"|'[^'\n]*+')[ \t]*+\.[ \t]*+){64}""")
-"""A dotted key of so many parts that `tomllib`, quadratic in their number, would need hours."""
+"""A dotted key with so many parts that `tomllib`, which takes quadratic time, would need hours."""
 
 _LONGEST_TOML, _MOST_LINES = 1 << 24, 250_000
 """The bounds of a TOML document; a task with 40,000 failing tests has half as much.

@@ -1,7 +1,7 @@
 """The key of this machine, by which it recognises what it wrote itself (decisions 120 and 158).
 
-It is outside the data folder, in a file that only the user can read. It is found by this module alone: a
-caller that forgot to hand it down would read unchecked files.
+It is outside the data folder, in a file that only the user can read. Only this module finds it: a caller that
+forgot to pass it on would read unchecked files.
 """
 
 from __future__ import annotations

@@ -97,7 +97,7 @@ KEPT_NAME = re.compile(r"[A-Za-z][\w-]{0,59}")
 
 @dataclass(frozen=True, slots=True)
 class Grammar:
-    """What a parser has to know of the fields: which names are fields, and which of these have keys."""
+    """The facts about fields that a parser needs: which names are fields, and which of these have keys."""
 
     is_field: Callable[[str], bool] = lambda name: False
     is_counted: Callable[[str], bool] = lambda name: False
@@ -403,7 +403,7 @@ class QueryField(Generic[Row]):
     is_counted: bool = False
     is_dotted: bool = False
     is_content: bool = False
-    """Whether the text is only in the run itself, so that somebody else has to find the answer."""
+    """Whether the text is only in the run itself, where a separate search has to find the answer."""
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -416,9 +416,9 @@ class RowQuery(Generic[Row]):
     """A query over rows."""
 
     decide: Callable[[Row, Callable[[Row, ContentTerm], Answer]], Answer] = lambda row, find: True
-    """Returns whether a row matches; the second argument finds out whether content is in it."""
+    """Returns whether a row matches; the second argument is a function that searches its content."""
     content: tuple[ContentTerm, ...] = ()
-    """What the query looks for in the content of runs, each once."""
+    """The terms that the query looks for in the content of runs, each once."""
     find: Callable[[Row, ContentTerm], Answer] = _NOT_KNOWN
     """Returns what is known of the content of a row."""
 

@@ -1,7 +1,7 @@
 """The context of a long operation: a token to cancel it, and a function for progress reports.
 
 Code that reports progress receives a whole `RunContext`; code that only stops receives its `CancelToken`.
-Neither is ever optional, so that nobody tests whether it was given (decision 60).
+Neither is ever optional, so no code has to test whether it was given (decision 60).
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class CancelToken:
         yield
 
     def failed(self, usage: Usage) -> None:
-        """Learn that a request has failed, at this cost, and will be sent again. This token ignores it."""
+        """Note that a request failed at this cost and will be sent again; this token ignores it."""
 
     def sleep(self, seconds: float) -> None:
         """Wait, and raise `CancelledError` as soon as the token is set."""

@@ -17,8 +17,9 @@ _BLANK = (
     *range(0xE0080, 0xE1000),
     *(*range(0x13430, 0x13456), *range(0x1BCA0, 0x1BCA4), *range(0x1D173, 0x1D17B)),
 )
-"""What programs may leave out when they draw text (Unicode's `Default_Ignorable_Code_Point`), or what
-controls how other characters are drawn. Text and emoji styles (U+FE0E, U+FE0F) stay."""
+"""Characters that programs may leave out when they draw text (Unicode's `Default_Ignorable_Code_Point`), or
+that control how others are drawn. Text and emoji styles (U+FE0E, U+FE0F) stay.
+"""
 
 _GLYPHS: dict[int, int] = {
     **{code: 0x2400 + code for code in range(0x20) if code not in (0x09, 0x0A)},
@@ -52,10 +53,10 @@ _MARKDOWN = re.compile(r"[\\`*_\[\]<>#&|!~$^{}@]|^[-+=:](?=\s|[-+=:]|$)|(?<=^\d)
 
 
 def markdown_line(text: str) -> str:
-    """Return `text` as one line of Markdown that is drawn unchanged, also if it is converted to LaTeX.
+    """Return `text` as one line of Markdown that is drawn unchanged, even if it is converted to LaTeX.
 
-    Escaped is what CommonMark, GitHub and Pandoc read as markup: HTML, links, math, citations and attributes,
-    and at its beginning lists, headings and the bounds of metadata.
+    It escapes what CommonMark, GitHub and Pandoc read as markup: HTML, links, math, citations and attributes,
+    and, at the beginning of the line, lists, headings and the bounds of metadata.
     """
     return _MARKDOWN.sub(r"\\\g<0>", visible_line(text))
 
@@ -73,7 +74,7 @@ def failing_in_words(failing: int, total: int | None = None) -> str:
 
 
 _MOST_DIGITS = 19
-"""As many as a 64-bit number has; `int` raises `ValueError` for some thousands of them."""
+"""The digits of a 64-bit number; `int` raises `ValueError` for some thousands of digits."""
 
 
 def whole_number(text: str) -> int | None:
@@ -120,7 +121,7 @@ class TextEnds(NamedTuple):
 def ends_of(pieces: Iterable[str], characters: int) -> TextEnds:
     """Return the ends of text that comes in pieces, together at most `characters` long.
 
-    Only these ends and a piece are in memory at once. Two thirds of the characters are of the beginning.
+    Only these ends and a piece are in memory at once. Two thirds of the characters are from the beginning.
     """
     head_size = characters * 2 // 3
     tail_size = characters - head_size

@@ -229,9 +229,9 @@ def _inside(path: str) -> str | None:
 def write_tree(folder: Path, tar: Path, *, leave_out: Iterable[str] = ()) -> str:
     """Write the files and links below `folder` into a deterministic tar and return its sha256.
 
-    The tar is sorted by path, without times, owners or group names, with modes 0644 or 0755. Left out are
-    caches, bytecode, git folders that could lead back to an answer, every path in `leave_out`, and links that
-    lead out of the folder.
+    The tar is sorted by path, without times, owners or group names, with modes 0644 or 0755. Caches,
+    bytecode, git folders that could lead back to an answer, every path in `leave_out`, and links that lead
+    out of the folder are left out.
     """
     left_out = set(leave_out)
     tar.parent.mkdir(parents=True, exist_ok=True)

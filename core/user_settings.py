@@ -57,7 +57,7 @@ class UserSettings(msgspec.Struct, frozen=True):
     """The keys by binding id, such as `attempt.submit = "f9,ctrl+r"`; ids are checked elsewhere."""
     llm: Annotated[EndpointTable, Meta(description="a table")] = EndpointTable()
     reader: Annotated[EndpointTable, Meta(description="a table")] = EndpointTable()
-    """The settings that differ for a blind reader; with an address, nothing of `llm` applies to it."""
+    """The settings that differ for a blind reader; if they have an address, none of those in `llm` apply."""
 
 
 def read_user_settings(config: Path) -> UserSettings:

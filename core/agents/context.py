@@ -15,7 +15,8 @@ from gistpoint.core.estimates import tokens_in
 from gistpoint.core.tools.declaration import Tool
 
 _CHARACTERS_A_TOKEN = 16
-"""More than the average of any text, so that low token counts of an endpoint can't extend the context."""
+"""More characters than a token has on average in any text: an endpoint's low count can't extend the context.
+"""
 _THOUGHT = re.compile(
     r"^.*</think(?:ing)?>|^.*\[/THINK\]|^<\|channel\|?>(?:analysis|thought).*?(?:<channel\||<\|end\|)>",
     re.DOTALL,
@@ -56,7 +57,9 @@ def _characters(message: ChatMessage) -> int:
 
 
 def _length_of_others(turn: ModelTurn) -> int:
-    """Return the length of the other members of a reply, such as signed reasoning, which are sent back."""
+    """Return the number of characters in the other members of a reply that are sent back, such as signed
+    reasoning.
+    """
     members = [turn.extra, *(call.extra for call in turn.tool_calls)]
     return sum(len(json.dumps(item)) for item in members if item is not UNSET)
 
@@ -67,8 +70,8 @@ def history_cut(state: AttemptState, messages: Sequence[ChatMessage], turn: Mode
     Some servers silently drop the beginning of a conversation that does not fit, and count fewer tokens than
     before (Ollama). But the templates of models that think drop earlier thinking: some with each reply, and
     others when a user writes (Qwen3), as this loop does after a reply without a call. So a request that ends
-    with a user's message proves nothing, and thinking that was sent explains as many tokens as it had. A
-    change of the offered tools also makes a request shorter, and estimates prove nothing.
+    with a user's message proves nothing, and thinking that was sent accounts for as many missing tokens as it
+    had. A change of the offered tools also makes a request shorter, and estimates prove nothing.
     """
     if not state.turns or turn.tools is not UNSET or messages[-1].role == "user":
         return None

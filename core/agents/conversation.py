@@ -79,7 +79,8 @@ def missing_calls(state: AttemptState) -> Sequence[RequestedCall]:
 
 
 def has_unread_calls(state: AttemptState) -> bool:
-    """Whether a reply without a call contains one as text, which only calls as text would have read."""
+    """Whether a reply without a call contains one as text, which is read only in the form of calls as text.
+    """
     return any(kind_of_reply(turn) is ReplyKind.NO_CALL and calls_in(turn.content) for turn in state.turns)
 
 
@@ -174,7 +175,7 @@ def _called_as_text(
     echoes = sound_requests(
         tuple(ToolRequest(call.id, call.name, call.arguments) for call in turn.tool_calls), 0
     )
-    # Only an endpoint that takes the calls out of the text leaves none of it.
+    # The text is empty only if the endpoint took the calls out of it.
     yield _written(turn, turn.content or "\n\n".join(written_call(e.name, e.arguments) for e in echoes))
     text = settings.reply_text(TEXT_FIRST_ANSWER if turn.unmade else TEXT_ANSWER)
     answers = [call.text for call in calls]

@@ -41,7 +41,7 @@ from gistpoint.core.tools.declaration import Tool
 MOST_CHARACTERS = 1_000_000
 """The maximum number of characters in each string of a reply, in the journal and in the conversation."""
 MOST_CALLS = 1_000
-"""The maximum number of calls in one reply; more than any budget has."""
+"""The maximum number of calls in one reply; more than any budget allows."""
 _ID_CHARACTERS = 200
 MOST_IN_VAIN, MOST_REFUSALS = 3, 2
 """The consecutive replies without a call, and consecutive refusals, that count as giving up."""
@@ -80,11 +80,11 @@ class Left:
     message: str = ""
     """The obstacle, in a sentence."""
     stops_run: bool = False
-    """Whether it would halt every other attempt with the same endpoint and model."""
+    """Whether the obstacle would halt every other attempt with the same endpoint and model."""
     lost: Usage = field(default_factory=Usage)
     """The usage of replies that are not in the journal."""
     lost_s: float = 0.0
-    """How long requests without a reply were under way."""
+    """The duration of requests without a reply, in seconds."""
 
     @property
     def halted(self) -> str | None:
@@ -94,10 +94,10 @@ class Left:
 
 @dataclass(frozen=True, slots=True)
 class AnnouncedRequest:
-    """A request that is about to be sent, with what it costs if its process dies."""
+    """A request that is about to be sent, with the usage to count if its process dies."""
 
     turn: int
-    """The turn that the reply will be."""
+    """The number of the turn that the reply will have."""
     usage: Usage
     """The estimated usage of the request alone, without its reply."""
     failed: Usage = field(default_factory=Usage)
@@ -136,7 +136,7 @@ def work(
     """Let a model work on an attempt until it ends, halts or is stopped, and return how the work ended.
 
     Begun calls are finished. `may_ask` is called before each request with its highest possible cost, and
-    `announce` whenever one is sent, also if it is sent again. `stop` is called between calls, and often
+    `announce` whenever one is sent, even for the second time. `stop` is called between calls, and often
     during requests, which are dropped when it returns true: it must be fast. `on_turn` receives the state
     after each reply and call. `run` is the context of the tools; cancelling it also stops the work. The model
     waits with the token it receives (`CancelToken.sleep`): that time is journalled as a pause. Raises
@@ -171,7 +171,7 @@ class _Patience(CancelToken):
         self.lost = Usage()
         """The usage of requests that failed."""
         self.lost_s = 0.0
-        """How long they were under way."""
+        """The duration of these requests, in seconds."""
         self.is_waiting = False
         """Whether no request is under way, because of a wait that may have been stopped."""
 
@@ -185,7 +185,7 @@ class _Patience(CancelToken):
         now = time.monotonic()
         if now - self._beat >= _HEARTBEAT_S:
             self._beat = now
-            # No limit on the time ends an attempt during a request: if it fails, its time does not count.
+            # No time limit ends an attempt during a request: if the request fails, its time does not count.
             if not self._attempt.state.ended:
                 self._attempt.append(Heartbeat())
         if self.cancelled:
@@ -217,7 +217,7 @@ class _Patience(CancelToken):
         self._on_failed(self.lost, self.lost_s)
 
     def unanswered(self) -> None:
-        """Count the last request, which brought no reply, as no time of the model's (decision 167)."""
+        """Exclude the last request, which brought no reply, from the model's time (decision 167)."""
         self._not_answered()
         if self._unanswered_ms:
             self._pause()
@@ -235,11 +235,11 @@ class _Patience(CancelToken):
             with suppress(AttemptError):  # the attempt's time is up, which the reply will show
                 self._attempt.pause(PauseReason.ENDPOINT_WAIT)
         elif not self._attempt.state.ended:
-            # Without a check of the time, which contains that of the failed request.
+            # The time limit is not checked, because the time still includes that of the failed request.
             self._attempt.append(Paused(PauseReason.ENDPOINT_WAIT, thinking_ms=thinking_ms))
 
     def under_way_s(self) -> float:
-        """Return for how many seconds the last request has been under way; 0 during a wait."""
+        """Return the seconds for which the last request has been under way; 0 during a wait."""
         return 0.0 if self.is_waiting else time.monotonic() - self._sent_at
 
     def sleep(self, seconds: float) -> None:
@@ -426,7 +426,7 @@ class ModelWork:
             return EndReason.CONTEXT_EXHAUSTED
         if settings.attempt_tokens is None:
             return None
-        # Requests that failed were not the model's choice, and are none of its tokens (decision 167).
+        # Requests that failed were not the model's choice, so their tokens don't count (decision 167).
         spent = self.attempt.state.spent.replies.tokens
         if spent + estimate.prompt_tokens > settings.attempt_tokens:
             return EndReason.TOKEN_CAP

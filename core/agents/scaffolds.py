@@ -34,9 +34,9 @@ if TYPE_CHECKING:
     from gistpoint.core.tools.declaration import Tool
 
 GROUP = "gistpoint.scaffolds"
-"""The group of entry points; each names a function that takes nothing and returns a `Scaffold`."""
+"""The group of entry points; each names a function that takes no arguments and returns a `Scaffold`."""
 OWN = "gistpoint"
-"""The name in tables of gistpoint's own loop."""
+"""The name of gistpoint's own loop in tables."""
 NO_TOOLS = "none"
 FAILED = "scaffold"
 """The problem of a job whose scaffold failed or could not be started."""
@@ -56,7 +56,7 @@ class ScaffoldIdentity(msgspec.Struct, frozen=True, omit_defaults=True):
     prompt_sha256: str = ""
     """The hash of the text that explains the task's tools to it; empty if it needs none."""
     relayed: bool = False
-    """Whether it sends its requests itself, through a proxy; then their sampling is its own."""
+    """Whether it sends its requests itself, through a proxy, and so decides their sampling."""
 
 
 class Scaffold(Protocol):
@@ -82,7 +82,7 @@ class StartsProgram(Protocol):
 
     @property
     def command(self) -> Sequence[str]:
-        """The words of the command, with the names that files have in its sandbox."""
+        """The words of the command, with paths as they are in its sandbox."""
         ...
 
 
@@ -130,13 +130,13 @@ def _no_server(path: Path) -> AbstractContextManager[None]:
 
 @dataclass
 class Seat:
-    """Everything that a scaffold has of an attempt; every method may be called from any thread."""
+    """A scaffold's only access to an attempt; every method may be called from any thread."""
 
     work: ModelWork
     folder: Path
     """The folder for the scaffold's own logs, next to the journal."""
     model: str = ""
-    """The model's name as it is requested."""
+    """The model's name in requests."""
     serve_tools: Callable[[Path], AbstractContextManager[None]] = _no_server
     """Serves the tools over MCP to each connection at a Unix socket, while the context lasts."""
     left: Left | None = None
@@ -147,7 +147,7 @@ class Seat:
     _under_way: int = 0
     """The number of requests that a proxy has sent and that have no answer yet."""
     _problem: tuple[ChatProblem, str] | None = None
-    """The last failure of the endpoint without a reply since."""
+    """The endpoint's last failure, if no reply has come since."""
 
     def __post_init__(self) -> None:
         self.work.attempt.resume()
@@ -243,7 +243,7 @@ class Seat:
 
     @contextmanager
     def request_under_way(self) -> Iterator[int]:
-        """Note that a request is under way, during which no limit on the time ends the attempt.
+        """Note that a request is under way, during which no time limit ends the attempt.
 
         Yields the milliseconds of thinking before it, for `not_answered`.
         """
@@ -283,9 +283,10 @@ class Seat:
     def not_answered(
         self, problem: ChatProblem, message: str, before_ms: int, lost: Usage | None = None
     ) -> None:
-        """Note that the endpoint has failed; the attempt halts if that is the last thing before the end.
+        """Note that the endpoint has failed; the attempt halts if the work ends without another reply.
 
-        `before_ms` is the thinking before the request: what came since is no time of the model's.
+        `before_ms` is the thinking time before the request; the time since then does not count as the
+        model's.
         """
         with self._lock:
             self._problem = (problem, message)
@@ -299,7 +300,7 @@ class Seat:
 
     @property
     def has_problem(self) -> bool:
-        """Whether the endpoint has failed, without a reply since."""
+        """Whether the endpoint has failed and no reply has come since."""
         return self._problem is not None
 
     def _priced(self, usage: Usage) -> Usage:

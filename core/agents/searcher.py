@@ -185,7 +185,8 @@ class _Search:
 
     @property
     def may_read(self) -> bool:
-        """Whether another look leaves all submissions possible, and nothing has been submitted yet."""
+        """Whether nothing has been submitted, and another look leaves enough tool uses for all submissions.
+        """
         if any(call.tool == _SUBMIT for call in self.made):
             return False
         latest = self.made[-1].text if self.made else self.brief

@@ -18,7 +18,7 @@ from gistpoint.core.kinds.registry import all_kinds
 from gistpoint.core.tasks.rules import Face, rules_text
 
 LOOP_VERSION = 2
-"""The version of the loop, increased when equal replies have other effects.
+"""The version of the loop, increased when the same replies have different effects.
 
 Version 1 counted reasoning that is not sent back as part of the context.
 """

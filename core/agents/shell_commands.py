@@ -1,4 +1,4 @@
-"""Tool calls as agents write them that know only a shell: `read_file src/a.py`, with code in a heredoc.
+"""Tool calls as shell commands, for agents that know only a shell: `read_file src/a.py`, code in a heredoc.
 
 A command is read strictly: what a person would be asked about is refused here, and costs what a refused call
 costs, as for any other model.
@@ -59,7 +59,7 @@ def _documents(ends: Sequence[str], rest: str) -> Iterator[str]:
 
 
 def _after(ends: Sequence[str], rest: str) -> str:
-    """Return the first line after the heredocs that is not empty; an empty string without one."""
+    """Return the first line after the heredocs that is not empty; an empty string if there is none."""
     lines = rest.split("\n")
     for end in ends:
         while lines and lines.pop(0).strip() != end:
@@ -68,7 +68,7 @@ def _after(ends: Sequence[str], rest: str) -> str:
 
 
 def _placed(words: str, places: Sequence[Argument]) -> dict[str, str]:
-    """Return the arguments that words give."""
+    """Return the arguments, by name, that the words of a command give."""
     is_command = len(places) == 1 and places[0].kind is ArgumentKind.COMMAND
     try:
         split = shlex.split(words)

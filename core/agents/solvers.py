@@ -15,17 +15,19 @@ BUILT_IN: Final = "builtin:"
 """The prefix of the names of solvers that need no endpoint."""
 SEARCHER: Final = "builtin:searcher"
 ModelMaker = Callable[[AgentSettings], ChatModel]
-"""Returns the model with these settings' sampling; the loop computes the cost of its replies."""
+"""A function that returns the model with the settings' sampling; the loop computes the cost of replies."""
 
 
 @dataclass(frozen=True, slots=True)
 class RequestPace:
-    """How requests are sent to an endpoint, which changes no reply; by default as in the user's settings."""
+    """The pace of requests to an endpoint, which changes no reply; the default is that of the user's
+    settings.
+    """
 
     requests_per_minute: int | None = None
     tokens_per_minute: int | None = None
     no_stream: bool = False
-    """Whether replies are requested whole, in any case."""
+    """Whether replies are always requested whole rather than streamed."""
 
 
 @dataclass(frozen=True, slots=True)

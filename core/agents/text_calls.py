@@ -25,7 +25,7 @@ _BEFORE_OBJECT = re.compile(rf"\s*(?:(?:{_MARKS})\w*\s*)?")
 _THOUGHT, _END_OF_THOUGHT = "<think>", "</think>"
 _OF_CALLS = "tool_call"
 _WORDS = frozenset(("", "json", _OF_CALLS))
-"""The words after a fence in whose blocks calls are looked for."""
+"""The words after an opening fence that mark a block in which calls are looked for."""
 _ARGUMENTS = ("arguments", "parameters")
 _MEMBERS = frozenset(("name", *_ARGUMENTS, "id", "type"))
 """The members that a call may have."""
@@ -37,7 +37,7 @@ _STRING_OR_BRACES = re.compile(r'"(?:[^"\\]|\\.)*+(?:"|\Z)|\{+|\}+', re.DOTALL)
 def calls_in(reply: str) -> tuple[ToolRequest, ...]:
     """Return the calls in the text of a reply, in their order, including malformed ones.
 
-    The arguments of a malformed call are the text of its block, so that whoever makes it finds the fault.
+    The arguments of a malformed call are the text of its block, in which its execution finds the fault.
     """
     text = _after_thought(reply).strip()
     is_object = text.startswith("{") and text.endswith("}")
@@ -55,7 +55,7 @@ def written_call(name: str, arguments: str) -> str:
 
 
 def _after_thought(reply: str) -> str:
-    """Return a reply without the reasoning at its beginning, in which calls are only considered."""
+    """Return a reply without the reasoning at its beginning, where calls are only considered."""
     if not reply.lstrip().startswith(_THOUGHT):
         return reply
     return reply.partition(_END_OF_THOUGHT)[2]
@@ -149,7 +149,7 @@ class _Object:
 
     @property
     def is_call(self) -> bool:
-        """Whether it has a name, and either arguments or no member that a call has not."""
+        """Whether it has a name, and either has arguments or consists of members that a call may have."""
         is_named = isinstance(self.value.get("name"), str)
         return is_named and (bool(self._given) or self._has_own_members)
 
@@ -198,7 +198,7 @@ def _loaded(text: str) -> tuple[Any, int]:
         return dict(pairs)
 
     value = json.loads(text, strict=False, object_pairs_hook=made)
-    return value, counts[-1]  # the outermost object is complete last
+    return value, counts[-1]  # the outermost object is completed last
 
 
 def _single_braces(text: str) -> str:

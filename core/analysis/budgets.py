@@ -118,7 +118,7 @@ def counting(row: AttemptRow) -> tuple[bool, ...]:
 
 
 def solved_by(row: AttemptRow, number: int) -> bool:
-    """Return whether an attempt is solved, by one of its first `number` submissions that count."""
+    """Return whether one of the first `number` submissions that count solved the task."""
     return row.solved and any(counting(row)[:number])
 
 

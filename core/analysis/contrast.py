@@ -72,7 +72,7 @@ def contrast_of(
 
 
 def difference(units: Units, values: Floats, side: Kept, *, interval: bool = True) -> Spread:
-    """Return the difference of means of the rows where `side` is true and the others, with its variances."""
+    """Return the mean of the rows where `side` is true minus that of the others, with its variances."""
     model = _WorkingModel.of(units, values, side)
     ratios = model.likeliest()
     rows = model.variance_of_rows(ratios) if interval and not units.no_interval else 0.0

@@ -268,7 +268,7 @@ class _Batch:
             if not worse.any():
                 break
             step = np.where(worse[:, None], step / 2, step)
-        # A step that raises nothing at any length is at the limit of rounding.
+        # If no step length raises the likelihood, the point is at the limit of rounding.
         return np.where(worse[:, None], at, there), np.where(worse, value, moved)
 
     def _result(self, at: Floats, value: Floats, possible: Kept) -> CrossedFits:

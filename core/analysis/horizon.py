@@ -5,7 +5,7 @@ on log2 of human minutes. The weights w are 1 / (runs of the task) * 1 / sqrt(ta
 a sum of 1; the family is the library.
 
 METR takes human minutes as known. The horizon to rely on takes them as estimates (`measured_horizon`); METR's
-choices stand next to it. No horizon beyond the longest task is printed, and no bound (decision 161).
+choices are printed next to it. No horizon beyond the longest task is printed, and no bound (decision 161).
 
 Sources: Kwa et al., Measuring AI ability to complete long tasks (2025); METR's `eval-analysis-public`.
 """
@@ -313,7 +313,7 @@ def _horizons(
 
 
 def within_tasks(number: Number, longest: float) -> Number:
-    """Return a horizon, in minutes, of which nothing beyond the longest task is given but "above"."""
+    """Return a horizon in minutes; beyond the longest task, it is only reported as "above"."""
     words = f"above {value_words(longest)} minutes, the longest task"
     if number.value is not None and number.value > longest:
         begins = ""

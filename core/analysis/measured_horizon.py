@@ -2,11 +2,11 @@
 
 People's log times follow the censored mixed model of `crossed_times` with a constant alone. Given its
 constant, its variances and the effects of persons, each task has a posterior distribution of its log minutes,
-also if nobody solved it: its attempts are lower bounds. With s of n runs solved, the likelihood of a model at
+even if nobody solved it: its attempts are lower bounds. With s of n runs solved, the likelihood of a model at
 a task is the mean, over this distribution, of p^s (1 - p)^(n - s) with p = F(a + b log2 minutes). The error
 of estimated minutes thus does not flatten the curve, as it would if the estimates were used as true minutes
-(Carroll, Ruppert, Stefanski & Crainiceanu, Measurement Error in Nonlinear Models, 2006). The
-logarithms are weighted as METR weights runs (`horizon`).
+(Carroll, Ruppert, Stefanski & Crainiceanu, Measurement Error in Nonlinear Models, 2006). The logarithms are
+weighted as METR weights runs (`horizon`).
 
 The interval is the two-way jackknife's over persons and tasks together: without a person, the minutes of all
 tasks change; without a task, people's and models' attempts at it are gone (decision 161).

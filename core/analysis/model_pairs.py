@@ -1,7 +1,7 @@
 """Paired differences between models on the same tasks, clustered by library.
 
 Both models attempt the same tasks, so the standard error of the difference of their rates is that of the
-differences by task: it is smaller by the correlation of the two models. Tasks of one library are alike, so
+differences by task: the more the two models correlate, the smaller it is. Tasks of one library are alike, so
 the libraries are left out in turn rather than the tasks.
 
 Source: Miller, Adding error bars to evals, arXiv 2411.00640, 2024.

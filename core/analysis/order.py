@@ -3,7 +3,7 @@
 The model is that of the ratio of times (`crossed_times`), with condition, mode and position as columns;
 without censoring and with 0 or 1 as the outcome, it is the linear mixed model of the share solved. A second
 fit has two more columns for each condition but the first: its product with the position, and whether the
-person's task before was under it.
+person's previous task was under it.
 
 Source: Jones & Kenward, Design and Analysis of Cross-Over Trials, third edition, 2014.
 """
@@ -55,7 +55,7 @@ def effects_of_order(data: StudyData) -> Findings:
 
 
 def _before(rows: Sequence[AttemptRow]) -> dict[str, str]:
-    """Return, by attempt, the condition of the person's task before; attempts without one are left out."""
+    """Return, by attempt, the condition of the person's previous task; attempts without one are left out."""
     orders: dict[str, list[tuple[int, AttemptRow]]] = defaultdict(list)
     for row in rows:
         if not row.solver and row.position is not None:

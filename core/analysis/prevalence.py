@@ -9,9 +9,8 @@ the judge labelled (f), it is mean(y) + w (mean of f over the m - mean of f over
 A judge that is wrong shifts nothing, because its errors are measured where the person labelled; a judge that
 knows nothing gets a weight near 0. The interval is that of all estimates (`intervals.py`, decision 87): each
 task is left out, w is tuned again, and the interval is symmetric in the log odds with effective degrees of
-freedom. Its variance is at least that of independent runs in which every pair of answers was seen a quarter
-time more often: otherwise a judge that agrees with a few labels by chance would seem to be never wrong
-(decision 174).
+freedom. Its variance is at least that of independent runs with 0.25 labels added to each pair of answers:
+otherwise a judge that agrees with a few labels by chance would seem never to be wrong (decision 174).
 
 Sources: Angelopoulos, Bates, Fannjiang, Jordan & Zrnic, Prediction-powered inference, Science 382, 2023;
 Angelopoulos, Duchi & Zrnic, PPI++: Efficient prediction-powered inference, 2023 (arXiv:2311.01453), section 6

@@ -16,8 +16,8 @@ NOTHING = "–"
 def value_words(value: Value) -> str:
     """Return a value as text: an integer in full, a string on one line, `NOTHING` for None and NaN.
 
-    Other numbers have three significant digits, from 1,000 on all digits before the point, and below 0.001
-    two.
+    Other numbers have three significant digits; from 1,000 on, all digits before the point are shown, and
+    below 0.001, two digits.
     """
     if value is None:
         return NOTHING
@@ -39,7 +39,7 @@ def value_words(value: Value) -> str:
 
 
 _DIGITS = ((100, 0), (10, 1), (1, 2), (0.001, 3), (0, 2))
-"""From each absolute value on, the digits after the point: three significant ones, and two for 0."""
+"""The digits after the point from each absolute value on: three significant digits, and two for 0."""
 
 
 def interval_words(number: Number) -> str:

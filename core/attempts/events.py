@@ -63,7 +63,8 @@ class EventData(msgspec.Struct, frozen=True):
     """Whether `extra` holds the members that the type does not declare, and is stored in their place."""
 
     def written(self) -> dict[str, Any]:
-        """Return the data as stored: without unset members; those of an `extra` that spreads are its own."""
+        """Return the data as stored: without unset members, and with the members of an `extra` that spreads.
+        """
         data: dict[str, Any] = {}
         for name, value in msgspec.to_builtins(self).items():
             data.update(value if name == "extra" and self.spreads else {name: value})
@@ -328,7 +329,7 @@ class Paused(EventData, frozen=True):
     reason: str = ""
     text: str = ""
     thinking_ms: int | UnsetType = UNSET
-    """The milliseconds before it that counted as a model's thinking, and count as a pause (decision 167)."""
+    """The milliseconds before the pause that first counted as thinking, and now as pause (decision 167)."""
 
 
 class Resumed(EventData, frozen=True):

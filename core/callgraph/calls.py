@@ -40,7 +40,7 @@ class Calls:
 
         They are the first such class in the order of `cls`, and subclasses that define their own. Subclasses
         count only if the instance may be one of theirs (not `exact`), and `cls` has no such attribute or an
-        abstract one: in other cases, runs confirmed too few of them.
+        abstract one: in other cases, runs confirmed too few of these calls.
         """
         if name not in self.program.class_names:
             return

@@ -58,7 +58,8 @@ class Containers:
             return
         match key:
             case ("int", int(place)) if place < 0:
-                # Counted from the end, which is known only if nothing was unpacked into the container.
+                # A negative index counts from the end, which is known only if nothing was unpacked into the
+                # container.
                 key = None if value.length is None else ("int", place + value.length)
         if key is None:
             self.solver.copy(value.items, result)

@@ -409,7 +409,7 @@ class FunctionBodies:
         self.solver.copy(variable, function.generated.result if function.generated else function.result)
 
     def class_(self, frame: NameFrame, node: ast.ClassDef) -> None:
-        """Walk a class: its bases, then its body, which runs at once, then its decorators."""
+        """Walk a class: its bases, then its body, which runs immediately, then its decorators."""
         cls = self.program.definitions.classes[node]
         for item in [*node.bases, *(keyword.value for keyword in node.keywords)]:
             self.expressions.evaluate(frame, item)

@@ -21,7 +21,7 @@ def same_program(a: str, b: str) -> bool:
     trees = [normalised(code) for code in (a, b)]
     try:
         return ast.unparse(trees[0]) == ast.unparse(trees[1])
-    except (RecursionError, ValueError):  # nested more deeply, or quoted more often, than Python can unparse
+    except (RecursionError, ValueError):  # too deep, or with too many levels of quotes, for Python to unparse
         return same_tree(trees[0], trees[1])
 
 

@@ -351,7 +351,7 @@ def _reindented(line: CodeLine, margin: str, unit: str) -> str:
         return line.raw
     if line.shown.startswith(margin):
         return unit + line.shown.removeprefix(margin)
-    code = line.shown.lstrip()  # a comment may stand further to the left
+    code = line.shown.lstrip()  # a comment may be further to the left
     return unit + code if code else ""
 
 

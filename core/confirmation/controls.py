@@ -36,8 +36,8 @@ def write_controls(folder: Path, controls: Controls, canary: str) -> None:
 def read_controls(folder: Path) -> Controls:
     """Return the controls of the task in `folder`; `NOT_CONTROLLED` without a file.
 
-    Whoever passes a task on can change them: `controls_of_here` returns those that count. Raises `TaskError`
-    if the file can't be read or is damaged.
+    Anyone who passes a task on can change them; `controls_of_here` returns those that count. Raises
+    `TaskError` if the file can't be read or is damaged.
     """
     return _read(folder)[0]
 
@@ -45,9 +45,9 @@ def read_controls(folder: Path) -> Controls:
 def controls_of_here(folder: Path) -> Controls | None:
     """Return the controls of the task in `folder` if this machine made them for its present answer.
 
-    None if they come from elsewhere or from an earlier version, or if somebody changed them, the original
-    functions or how the tests are run: then they have to be made again (decision 158). Raises `TaskError` if
-    the file can't be read or is damaged.
+    None if they come from elsewhere or from an earlier version, or if the controls, the original functions or
+    the way in which the tests are run were changed: then they have to be made again (decision 158). Raises
+    `TaskError` if the file can't be read or is damaged.
     """
     controls, is_own = _read(folder)
     return controls if is_own else None

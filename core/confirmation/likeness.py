@@ -81,7 +81,7 @@ class _Comparison:
             return True
         if type(first) is not type(second):
             return False
-        if type(first) is not list:  # a value of JSON, and no tagged one
+        if type(first) is not list:  # a plain JSON value, not a tagged one
             return bool(first == second)
         compare = _VALUES.get(first[0])
         if first[0] != second[0] or compare is None:

@@ -1,6 +1,6 @@
 """Aligns the body of a function with an earlier one, and returns the changes that lead back to it.
 
-The header, the docstring, the annotations and the quotation marks stay those of today (decision 137).
+The header, the docstring, the annotations and the quotation marks stay as they are today (decision 137).
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class LineEdit:
 
 @dataclass(frozen=True, slots=True)
 class ChangeBack:
-    """A change of today's function that makes a part of it as it was in an earlier version."""
+    """A change to today's function that restores a part of an earlier version."""
 
     edits: tuple[LineEdit, ...]
     """The edits of today's text, in order."""
@@ -381,7 +381,7 @@ class _Names(ast.NodeVisitor):
 
 
 def _joined(changes: Sequence[ChangeBack]) -> list[ChangeBack]:
-    """Return the changes with those joined that belong together, also through others, in order."""
+    """Return the changes in order, joining those that belong together, directly or through others."""
     import networkx
 
     together: networkx.Graph[int] = networkx.Graph()
@@ -413,7 +413,7 @@ class _Restyled:
     def of(cls, earlier: str, today: str) -> _Restyled:
         lines, quotes, inside = earlier.split("\n"), _Quotes.of(today), set[int]()
         tokens = _tokens(earlier)
-        # From the end, so that the positions of the tokens before a change stay right.
+        # Changes are made from the end: the positions of the tokens before a change stay valid.
         for token in reversed(tokens):
             (row, first), (last_row, last) = token.start, token.end
             if token.type == tokenize.COMMENT:

@@ -166,7 +166,9 @@ def _distance(distances: tuple[int | None, ...]) -> float:
 
 
 def _selective(failing: int, entering: int) -> float:
-    """Return 1 if at most half of the entering tests fail, as the fault depends on the input; else less."""
+    """Return 1 if at most half of the entering tests fail, because the fault then depends on the input; else
+    less.
+    """
     share = failing / max(entering, failing)
     return min(2 * (1 - share), 1.0)
 

@@ -205,7 +205,7 @@ class ModelLoop:
         return [SUBMIT] if last_call else list(OFFERED.values())
 
     def _answered(self, reply: ChatReply) -> tuple[End, str] | None:
-        """Go on after a reply that is no refusal; return the end and its reason, or None."""
+        """Handle a reply that is not a refusal; return the end and its reason, or None to continue."""
         if not reply.message.tool_calls:
             return self._nothing_called(reply)
         self._empty = 0

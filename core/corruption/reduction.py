@@ -79,7 +79,7 @@ _NOT_THERE = "NotImplementedError"
 
 
 def missing_feature(today: str, earlier_file: str, tests: Iterable[str], error_types: Iterable[str]) -> str:
-    """Return the name or text of a feature that the earlier version has nowhere; empty if there is none.
+    """Return the name or text of a feature that the earlier version does not have; empty if there is none.
 
     It is a name, an attribute, a keyword or a string of today's function, other than a local variable, that
     occurs in the code of a failing test, but not in the earlier file; or `NotImplementedError`, if a test

@@ -1,4 +1,4 @@
-"""Has a model rewrite a function from a file without its body, with no word of faults (decision 139)."""
+"""Has a model rewrite a function from a file without its body, without mentioning faults (decision 139)."""
 
 from __future__ import annotations
 
@@ -35,10 +35,10 @@ _CUT_OFF = (
 
 @dataclass
 class RewriteLoop(ModelLoop):
-    """One conversation in which a model writes a function: it ends with the first definition that comes.
+    """One conversation in which a model writes a function; it ends with the first definition in a reply.
 
-    The model has no tools, since they would show it the body, and gets no result of a test: it would
-    repair the fault that has to be found.
+    The model has no tools, which would show it the body, and gets no test results, with which it would repair
+    the fault that has to be found.
     """
 
     _asked_again: ClassVar[str] = "Your reply was stopped before it was complete. Send the definition again."
@@ -148,7 +148,7 @@ def _excerpt(lines: list[str], definition: Definition) -> Iterator[str]:
 
 
 def _within(lines: list[str], numbers: range, most: int) -> list[int]:
-    """Return the first of the numbers whose lines have at most `most` characters together."""
+    """Return the first of the numbers whose lines have at most `most` characters in total."""
     found: list[int] = []
     left = most
     for number in numbers:

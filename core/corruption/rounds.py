@@ -36,7 +36,7 @@ class LoopSettings:
     tool_calls: int = 30
     min_failing: int = FEW_FAILING[0]
     most_failing: int = FEW_FAILING[1]
-    """With more failing tests a corruption is too loud; the model is shown the desired range."""
+    """With more failing tests, a corruption is too obvious; the model is shown the desired range."""
     keep: Keep = Keep.BEST
     max_tokens: int | None = 500_000
     """Maximum number of tokens in all requests together, sent and received; None for no limit."""
@@ -51,8 +51,8 @@ class LoopSettings:
     def for_tasks(cls, min_failing: int, **changes: Any) -> LoopSettings:
         """Return the settings for tasks that need at least `min_failing` failing tests.
 
-        `band` determines the desired range of failing tests, and the paper that a model has to break at least
-        two; `changes` are other settings.
+        `band` determines the desired range of failing tests; as in the paper, a model has to break at least
+        two. `changes` are other settings.
         """
         least, most = band(min_failing)
         return cls(min_failing=max(least, FEW_FAILING[0]), most_failing=most, **changes)
@@ -281,7 +281,7 @@ class LoopResult:
     @property
     def fault(self) -> str:
         """Why the model or its endpoint made the loop useless, in words; empty if they did not."""
-        # A cap of the whole set, or a missing price, is no fault of the model or its endpoint.
+        # Neither the model nor its endpoint is to blame for a cap of the whole set or a missing price.
         if self.kept is not None or self.end in (End.SET_CAP, End.COST_UNKNOWN):
             return ""
         # A rewrite that equals the original is final, although nothing had to be run.

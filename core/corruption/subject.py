@@ -62,7 +62,7 @@ class StatementBlock:
 class CorruptionTarget:
     """A function's text at the left margin, with decorators, and the nodes of its body in source order.
 
-    Not included are the docstring, annotations, formatted strings (their positions are unreliable before
+    It does not include the docstring, annotations, formatted strings (their positions are unreliable before
     Python 3.12) and the bodies of inner functions and classes, which are separate targets.
     """
 

@@ -38,7 +38,7 @@ from gistpoint.core.tasks.trees import corrupted_tree
 from gistpoint.core.trees import SourceTree
 
 BACKEND = "none"
-"""Replaces the name of the backend on which a baseline was recorded."""
+"""The name that replaces that of the backend on which a baseline was recorded."""
 NOT_PROVEN = "not proven: for simulated studies"
 LEAST_LINES = 2
 

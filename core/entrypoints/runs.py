@@ -59,7 +59,7 @@ class TestGuard:
     decorated: bool
     """Whether decorators other than pytest's marks may have wrapped the test."""
     pytest_names: Mapping[str, str]
-    """Names that the file imports from pytest, with the attribute that each is; empty for pytest itself."""
+    """The attribute of pytest to which each imported name refers; empty for pytest itself."""
     places: Mapping[str, tuple[int, int]] = field(default_factory=dict)
     """For a command with several tests, the lines of each test by qualified name."""
     doctests: Mapping[str, str] = field(default_factory=dict)

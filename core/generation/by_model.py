@@ -385,7 +385,8 @@ class CorruptingModel(Request):
 class CorruptingModelOfSet(CorruptingModel):
     """A request for a model that corrupts the functions of a set, with limits for all of them together.
 
-    With `rewrite`, the model rewrites each function without seeing its body, and learns nothing of faults.
+    With `rewrite`, the model rewrites each function without seeing its body, and without knowing about
+    faults.
     """
 
     rewrite: bool = False
@@ -397,7 +398,8 @@ class CorruptingModelOfSet(CorruptingModel):
         return self.max_tokens_per_function, self.max_cost_per_function
 
     def require_model(self, *, reads: bool = False) -> None:
-        """Raise `UserError` if there are options for a model, but no model, or that fit no rewrite.
+        """Raise `UserError` for options of a model if there is none, and for options that do not fit a
+        rewrite.
 
         The limits of the set also apply to a model that only `reads`.
         """

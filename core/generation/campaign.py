@@ -177,8 +177,8 @@ class CandidateVerdicts:
     def as_if_last(self, others: Iterable[CandidateVerdict] = ()) -> list[CandidateVerdict]:
         """Return the verdicts that would become tasks if the campaign ended after `others`.
 
-        These follow in the order. With them, the set is complete wherever the campaign is stopped (decision
-        92).
+        `others` follow the verdicts so far. They make the set complete wherever the campaign is stopped
+        (decision 92).
         """
         after = replace(
             self,
@@ -301,7 +301,7 @@ def _preference(verdict: CandidateVerdict) -> tuple[float, int, float, float]:
 
 
 _AHEAD = 2
-"""Candidates submitted per worker before the first one is decided."""
+"""The number of candidates submitted per worker before the first one is decided."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -425,7 +425,7 @@ def _in_order(
 ) -> Iterator[CandidateVerdict]:
     """Yield the verdicts in the order of the candidates, some of which are decided ahead of time.
 
-    So the tasks are the same with one worker and with many (decision 32).
+    The tasks are therefore the same with one worker and with many (decision 32).
 
     If a model or its endpoint fails, no more work is started. The other workers' work was paid for, so their
     results are awaited before the error is raised.

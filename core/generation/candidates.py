@@ -34,7 +34,9 @@ class Effort:
 
     singles: int
     give_up: int
-    """Tries without a good corruption after which to stop: the function's corruptions are easy to find."""
+    """The number of tries without a good corruption after which to stop: the function's corruptions are easy
+    to find.
+    """
 
 
 HIDEABLE, USUAL, DEAR = Effort(32, 16), Effort(16, 9), Effort(4, 3)
@@ -67,7 +69,7 @@ LEAST, MOST = 2, 4
 """The bounds of a group's size if no size is requested."""
 _TRIED_PARTNERS = 8
 _TRIED_A_PLACE = 4
-"""Partners tried for each function of a group whose size is requested."""
+"""The number of partners tried for each function of a group whose size is requested."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -47,7 +47,7 @@ class CorruptionScorer(Protocol):
     ) -> list[GlanceScore]:
         """Return the scores of one function's corruptions, from their code and known families.
 
-        `on_reading` is called with the number of those read and of all; what it raises is raised.
+        `on_reading` is called with the number of those read and of all; its errors are passed on.
         """
         ...
 

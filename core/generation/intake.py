@@ -37,7 +37,7 @@ LOOK = (
 _PATIENCE = 10.0
 """The multiple of the limit that a suite may take on a busy machine, while it waits for a processor."""
 _GRACE_SECONDS = 30.0
-"""Seconds past the limit before a run is stopped: a suite just above it is reported as too slow."""
+"""The seconds past the limit before a run is stopped: a suite just above it is reported as too slow."""
 
 
 class NoGood(StrEnum):

@@ -129,7 +129,7 @@ class SourceResult:
     stopped: EndpointError | CancelledError | None = None
     """The error that stopped the source early; None if nothing did.
 
-    The model could not be reached, was of no use or cost too much, or the user stopped it.
+    The model could not be reached, was useless or cost too much, or the user stopped it.
     """
     comparisons: list[Mapping[str, Any]] = field(default_factory=list)
     """The comparisons of the control sample."""
@@ -329,7 +329,7 @@ def _learned(
             repository = library.intake.repository
             found, left_out = submissions(repository.source, repository.tree)
             run.note(f"{spec.source}: {submissions_in_words(found, left_out)}")
-            # Attempts come and go, so they are read again by each call.
+            # Attempts are added and removed, so each call reads them again.
             write_submissions(folder, settings.studies, require_submissions(found, spec.source, left_out))
     intake = library.intake
     passed = f"{len(intake.passed)} of {plural(len(intake.collected), 'test')} pass"
@@ -406,7 +406,7 @@ def _state(context: Context, locations: Locations) -> StateFile:
 
 
 _LEAST_OF_A_PICK = 2
-"""The least number of failing tests for a function that is picked: one is enough only under conditions."""
+"""The minimum number of failing tests for a function that is picked: one is enough only under conditions."""
 MAX_TRIES = 25
 """Number of functions that a random pick tries before it gives up."""
 

@@ -1,4 +1,5 @@
-"""Has a model that made nothing read the proven corruptions of a pool, each several times (decision 140)."""
+"""Lets a model that made none of a pool's proven corruptions read each of them several times (decision 140).
+"""
 
 from __future__ import annotations
 
@@ -35,9 +36,9 @@ from gistpoint.core.running import RunProgress
 from gistpoint.core.tasks.model import Target
 
 MOST_USELESS = 5
-"""Consecutive replies without a usable answer after which a set stops."""
+"""The number of consecutive replies without a usable answer after which a set stops."""
 _OF_THE_PACKET = (ChatProblem.REJECTED, ChatProblem.MALFORMED_REPLY, ChatProblem.CONTEXT_FULL)
-"""Failures that one packet can cause; others would befall every packet."""
+"""Failures that one packet can cause; others would affect every packet."""
 _GOES_ON = "The results so far are kept: run the same command"
 
 
@@ -51,9 +52,9 @@ def read_pool(
     """Have the reader read each corruption as often as the settings ask, and store each reading.
 
     Known readings are not made again. At most `ahead` requests are open at a time. A reply without a usable
-    answer is stored when a later one has an answer, so that a reader that is of no use is asked again by the
-    next command. Raises `EndpointError` if the reader does not answer, is of no use or costs too much, after
-    the open requests were awaited, and `CancelledError` when stopped.
+    answer is stored when a later one has an answer, so the next command asks a useless reader again. Raises
+    `EndpointError` if the reader does not answer, is useless or costs too much, after the open requests were
+    awaited, and `CancelledError` when stopped.
     """
     reading = _PoolReading(context, state)
     waiting = deque(
@@ -79,18 +80,18 @@ def read_pool(
 
 @dataclass
 class _PoolReading:
-    """The readings of one call that came, and those among them that are not stored yet."""
+    """The readings that one call has received, and those among them that are not stored yet."""
 
     context: Context
     state: StateFile
     done: int = 0
     failed: EndpointError | None = None
-    """Why no more requests are made; None while there is no reason."""
+    """The reason why no more requests are made; None if there is none."""
     useless: list[tuple[str, PacketReading]] = field(default_factory=list)
-    """The last readings without an answer: if no later one has one, the reader may be of no use."""
+    """The latest readings without an answer: unless an answer follows, the reader may be useless."""
 
     def take_from(self, pending: Pending) -> None:
-        """Wait a moment for readings, and store those that came."""
+        """Wait a moment for readings, and store those that arrive."""
         try:
             for key, reading in pending.done():
                 self._take(key, reading)
@@ -161,7 +162,8 @@ def read_packet(context: Context, packet: Packet) -> PacketReading:
 
 @dataclass(frozen=True)
 class Packets:
-    """The packets of one library; the seed decides which untouched functions they show, in which order."""
+    """The packets of one library; the seed decides which untouched functions they show, and in which order.
+    """
 
     library: SourceLibrary
     seed: int
@@ -174,13 +176,13 @@ class Packets:
         seed = f"{self.seed} {target.name} {number}"
         others = self._fitting(target)
         random.Random(f"untouched {seed}").shuffle(others)
-        # Functions of about the same length come first: the longest or the shortest one would stand out.
+        # Functions of about the same length come first: the longest or the shortest one would be conspicuous.
         length = target.corrupted.count("\n") + 1
         others.sort(key=lambda other: not length / 2 <= other.end_line - other.start_line + 1 <= 2 * length)
         return Packet.of(item, [other.dedented for other in others[:UNTOUCHED]], number, seed)
 
     def _fitting(self, target: Target) -> list[Definition]:
-        """Return the functions that explain nothing about a corruption of the target.
+        """Return the functions that reveal nothing about a corruption of the target.
 
         Callers, callees, functions of the same name and, if there are enough others, of the same class
         would show what it should do.

@@ -33,7 +33,7 @@ Preset = Literal["paper"]
 
 
 def least_failing(preset: Preset | None, asked: int | None) -> int:
-    """Return the least number of failing tests. Raises `UserError` if a preset contradicts the request."""
+    """Return the minimum number of failing tests. Raises `UserError` if a preset contradicts the request."""
     if preset is None:
         return asked or LEAST_FAILING
     if asked not in (None, PAPER_MIN_FAILING):

@@ -67,9 +67,9 @@ class FaultSource(StrEnum):
 
 
 MOST_FAILING_UNPLANTED = MORE_FAILING[1]
-"""The most failing tests of a fault that nobody planted, whatever the least number is."""
+"""The maximum number of failing tests of a fault that nobody planted, whatever the minimum is."""
 LEAST_FAILING = 1
-"""The least number of failing tests that is enough if nothing else is asked for (decision 142)."""
+"""The minimum number of failing tests by default (decision 142)."""
 PAPER = "paper"
 """The preset with the thresholds of the Breakpoint paper: five failing tests, and a suite of a minute."""
 PAPER_MIN_FAILING, PAPER_SUITE_SECONDS = DEFAULT_MIN_FAILING, 60.0
@@ -121,7 +121,7 @@ class CampaignSettings:
     preset: str = ""
     """The name of the preset that decided some of the settings; empty if there was none."""
     rewrite: bool = False
-    """Whether the model rewrites functions without seeing their bodies, and learns nothing of faults."""
+    """Whether the model rewrites functions without seeing their bodies or knowing about faults."""
     reader: str = ""
     """The model that reads proven corruptions blind, to choose the least visible; empty for none."""
     readings: int = 3
@@ -178,7 +178,7 @@ class CampaignSettings:
             raise UserError(
                 "--reader is for discovery tasks that are not spread over metrics.", hint="Leave it out."
             )
-        # Whoever makes the corruptions knows what was changed (decision 140).
+        # The model that makes the corruptions knows what was changed (decision 140).
         if self.reader and self.model and _bare(self.reader) == _bare(self.model):
             raise UserError(
                 f"{self.reader} makes the corruptions, so it can't be their blind reader.",

@@ -18,7 +18,7 @@ from gistpoint.core.generation.settings import CampaignSettings, SourceSpec
 from gistpoint.core.logs import AppendLog, LogKind, wait_for
 
 MOST_ALIKE = 5
-"""Consecutive functions without result for the same reason after which a set stops."""
+"""The number of consecutive functions without a result for the same reason after which a set stops."""
 _DETAIL_CHARACTERS = 300
 
 
@@ -42,7 +42,7 @@ class _Request(msgspec.Struct, tag="request", tag_field="type"):
 
 
 class _Ended(msgspec.Struct, tag="ended", tag_field="type"):
-    """A conversation that ended; `fault` is empty if it was of use."""
+    """A conversation that ended; `fault` is empty if it was useful."""
 
     function: str
     fault: str

@@ -96,7 +96,7 @@ def failed_submissions(
     """Return the functions of `library` in the submissions of an attempt that failed the suite.
 
     A function is left out if the task was made from another version of it: then its body differs from today's
-    for more reasons than the author's mistake. Empty for an attempt that still runs, or that was neither made
+    for more reasons than the author's mistake. Empty for an attempt that still runs, or that was made neither
     by a person nor by a model.
     """
     believed = [item for item in state.submissions if _is_believed(state, item)]
@@ -137,8 +137,8 @@ def _functions_in(
 ) -> Iterator[tuple[str, str, str]]:
     """Yield the name, the text and the file of each function that a replacement changes.
 
-    Of a class, these are the methods whose text differs. A function that `library` does not have in the same
-    words is left out.
+    If a class is replaced, these are its methods whose text differs. A function is left out if its original
+    text differs from that in `library`.
     """
     path = replacement.path
     try:

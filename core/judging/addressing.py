@@ -1,7 +1,7 @@
 """Text in a run that addresses a judge, or imitates its instructions, its answers or its marks.
 
-It is reported, not removed: a run that tries to instruct its judge is itself a finding. What is reported
-are suspicions by simple patterns; a run about prompts or judges may contain such text honestly.
+It is reported, not removed: a run that tries to instruct its judge is itself a finding. Reports are
+suspicions, based on simple patterns; a run about prompts or judges may honestly contain such text.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from gistpoint.core.judging.pieces import RunPassage
 from gistpoint.core.judging.quotes import QuotePlace
 
 MOST_REPORTED = 20
-"""The maximum number of places that are reported of a run."""
+"""The maximum number of places reported in a run."""
 # A line of a million equals signs must not be read again from each of them.
 _PATTERNS = {
     "an order to ignore instructions": (
@@ -49,7 +49,7 @@ class Addressing:
 
 
 def addressing_in(passages: Iterable[RunPassage]) -> tuple[Addressing, ...]:
-    """Return the first places in a run that seem to address a judge, at most one of a kind in each text."""
+    """Return the first places in a run that seem to address a judge, at most one of each kind per text."""
     return tuple(found for found, _ in zip(_all(passages), range(MOST_REPORTED), strict=False))
 
 

@@ -47,7 +47,7 @@ class PieceAnswer(msgspec.Struct, frozen=True, omit_defaults=True):
 def read_answers(
     text: str, labels: Sequence[RubricLabel], piece: Piece
 ) -> tuple[tuple[PieceAnswer, ...], str]:
-    """Return the answers in a reply, in the order of the labels; without an answer to each, what is wrong.
+    """Return the answers in a reply, in the order of the labels, or the fault if a label has no answer.
 
     Answers to other labels are left out. Quotes of "absent" are not looked up.
     """
@@ -87,7 +87,8 @@ def combined(answers: Sequence[PieceAnswer], coding: Coding) -> RunAnswer:
     """Return the answer for a run from those to all its pieces.
 
     A label that is coded in any piece is present if one piece shows it, and one coded in all pieces if every
-    piece does. The confidence is that of the surest piece where one piece decides, else of the least sure.
+    piece does. The confidence is that of the surest piece if one piece decides, otherwise that of the least
+    sure.
     """
     shown = [answer for answer in answers if answer.present]
     present = bool(shown) if coding is Coding.ANY else len(shown) == len(answers)

@@ -1,7 +1,7 @@
 """The pieces in which a judge reads a run, and the request for each of them.
 
-The run is hostile text: it is enclosed in lines with a mark that is drawn for each request, which its author
-could not know, and so are the lines that name its steps (decision 175).
+The run is hostile text: the lines that enclose it, and those that name its steps, contain a mark drawn for
+each request, which the run's author could not know (decision 175).
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ def _divided(passages: Iterable[RunPassage], most: int) -> Iterator[RunPassage]:
 
 
 def _end(text: str, start: int, most: int) -> int:
-    """Return where a part that begins at `start` ends: at a line if possible, so that a line stays whole."""
+    """Return where a part that begins at `start` ends: if possible, at the end of a line."""
     if len(text) - start <= most:
         return len(text)
     line_end = text.rfind("\n", start + most // 2, start + most)
@@ -96,7 +96,7 @@ def _end(text: str, start: int, most: int) -> int:
 
 @cache
 def instructions() -> str:
-    """Return the instructions for a judge. A template never changes: another text gets another name."""
+    """Return the instructions for a judge. A template never changes: a changed wording gets a new name."""
     place = files("gistpoint.core.judging").joinpath("templates", f"{TEMPLATE}.md")
     return place.read_text("utf-8").strip()
 

@@ -31,7 +31,7 @@ class Coding(StrEnum):
     ALL = "all pieces"
     """Present if every piece shows it."""
     COMPUTED = "computed"
-    """Worked out from the run by a program; no model is asked."""
+    """Computed from the run by a program; no model is asked."""
 
 
 class RubricLabel(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -39,7 +39,7 @@ class RubricLabel(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 
     id: str
     definition: Annotated[str, msgspec.Meta(min_length=1, max_length=4_000)] = ""
-    """What a run shows if the label is present; for a computed label, the name of the fact says it."""
+    """What a run shows if the label is present; may be empty for a computed label, whose fact is named."""
     coded: Coding = Coding.ANY
     fact: str = ""
     """The name of the computed fact."""
@@ -76,7 +76,7 @@ class Rubric(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
 
     @property
     def computed(self) -> tuple[RubricLabel, ...]:
-        """The labels that are worked out."""
+        """The labels that are computed."""
         return tuple(label for label in self.label if label.coded is Coding.COMPUTED)
 
 
@@ -87,7 +87,7 @@ def read_rubric(path: Path, facts: Collection[str] = ()) -> Rubric:
     """
     try:
         with path.open("rb") as file:
-            # Any path may be given, also that of a device without an end.
+            # Any path may be given, including that of an endless device.
             raw = file.read(_LONGEST_FILE + 1)
         if len(raw) > _LONGEST_FILE:
             raise RubricError(

@@ -84,7 +84,7 @@ def unpack_task(
         for each in (archive, *others):
             _extract(each, folder)
         task = read_task(folder)
-        if replaces:  # what comes with gistpoint, or from the machine whose work this one does, is believed
+        if replaces:  # archives of gistpoint, or of the machine that sent the job, are trusted
             adopt(folder)
         place = into / task.id
         here = next(
@@ -120,7 +120,7 @@ def adopt(folder: Path) -> None:
 
 
 def _replace_if_other(here: Path, task: Task) -> None:
-    """Replace the task in `here` with `task` of the same id; if they are alike, only add what it measured."""
+    """Replace the task in `here` with `task` of the same id; if they are alike, only add its measurements."""
     with contextlib.suppress(TaskError):
         if not compare(read_task(here), task):
             _copy_measured(task.folder, here)

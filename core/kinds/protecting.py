@@ -1,4 +1,4 @@
-"""Finds out from the original what a suite may change in its own tree, and enforces it afterwards.
+"""Determines on the original what a suite may change in its own tree, and enforces it afterwards.
 
 Most suites change nothing there, so a read-only tree is tried first.
 """

@@ -45,8 +45,8 @@ def assignment_id(study: str, code: str, task: str, condition: str, position: in
 def live_assignments(ledger: Ledger) -> Iterator[Assignment]:
     """Yield the assignments that count in the balance.
 
-    Left out are those that were returned, those of people whose data are erased, and those that a person had
-    not begun before withdrawing.
+    Assignments that were returned, those of people whose data are erased, and those that a person had not
+    begun before withdrawing are left out.
     """
     for person in ledger.people.values():
         for assignment in person.assignments:

@@ -41,7 +41,9 @@ def item_labels(study: Study) -> list[str]:
 
 
 def privacy_words(study: Study) -> str:
-    """Return what participants read about their data: who is responsible, the chat, how long, whom to ask."""
+    """Return what participants read about their data: the person responsible, the chat, retention, and
+    contacts.
+    """
     return "\n\n".join(_privacy(study))
 
 

@@ -258,7 +258,7 @@ class Privacy(msgspec.Struct, frozen=True, kw_only=True):
     chat_recipient: str = ""
     """Who receives what the chat of an assisted condition sends, and where."""
     retention: str = ""
-    """How long data are kept, in words; replaces the sentence about `retention_days`."""
+    """The time for which data are kept, in words; replaces the sentence about `retention_days`."""
     retention_days: Count = 0
     free_text_public: bool = False
 

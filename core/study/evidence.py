@@ -88,7 +88,7 @@ class AttemptEvidence:
 
     @property
     def started_ms(self) -> int:
-        """When the attempt began, in milliseconds of UTC; 0 if it has no events."""
+        """The start of the attempt, in milliseconds of UTC; 0 if it has no events."""
         if self.recorded.events:
             return self.recorded.events[0].utc_ms
         return 0

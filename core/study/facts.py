@@ -294,7 +294,7 @@ def preregistration(
 ) -> tuple[Passage, ...]:
     """Return the sections of a pre-registration; open parts begin with TO BE FILLED IN.
 
-    `power` is what `gistpoint study power` has recorded last.
+    `power` is the last record of `gistpoint study power`.
     """
     return written(prereg_template(), declared_facts(study, tasks) | power_facts(power))
 

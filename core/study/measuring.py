@@ -36,7 +36,7 @@ CENSORED = "censored"
 JUDGED = "judged"
 RECORDED = "recorded"
 DERIVED = "derived"
-"""Where a row's verdict comes from (`AttemptRow.verdict_from`)."""
+"""The origin of a row's verdict if it was derived (`AttemptRow.verdict_from`)."""
 COMPETING = "competing"
 _DESIGN = frozenset({"unfinished", "mixed", "not_assigned", "returned", "second_exposure"})
 _SIMULATED = "simulated"
@@ -358,7 +358,7 @@ def _times(evidence: AttemptEvidence, *, solved: bool) -> dict[str, Any]:
 def time_of_reviewers(decisions: Iterable[ReviewerDecision]) -> float | None:
     """Return the active seconds with which reviewers accept an attempt; None if none corrects it.
 
-    None also if they give different times: then the recorded time counts until an organiser corrects it
+    Also None if they give different times: then the recorded time counts until an organiser corrects it
     (decision 163).
     """
     given = {one.active_s for one in decisions if one.active_s is not None}

@@ -49,7 +49,7 @@ class PersonAtWork:
     task: str = ""
     attempt: str = ""
     begun_ms: int | None = None
-    """When the attempt was begun, in milliseconds of UTC; None without one."""
+    """The start of the attempt, in milliseconds of UTC; None without one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +65,7 @@ class PersonWaited:
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """How fast a study proceeds, over all conditions together, so that it reveals no outcome."""
+    """The pace of a study, over all conditions together because it must reveal no outcome."""
 
     attempts: int = 0
     """The number of counted attempts that have ended."""

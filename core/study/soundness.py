@@ -44,7 +44,7 @@ _NAME = re.compile(r"[A-Za-z0-9_.-]{1,40}")
 _MONTH = re.compile(r"[0-9]{4}-(0[1-9]|1[0-2])")
 
 _VOLUNTARY = {TASKS_ITEM: "submissions become tasks", MODELS_ITEM: "a model read attempts"}
-"""The marks of items of consent that can't be required, and what nobody has to let happen."""
+"""The marks of items of consent that can't be required, each with what nobody has to allow."""
 
 
 def check_declaration(study: Study) -> None:

@@ -31,7 +31,7 @@ SITTING_LAPSES_MS = 4 * 60 * 60 * 1000
 BEGAN, ENDED = "began", "ended"
 """The states of a sitting."""
 SKIPPED = EndReason.SKIPPED.value
-"""The end of an assignment that was skipped, also of a training task."""
+"""The end of an assignment, including a training task, that was skipped."""
 
 
 class LocalJournal(StrEnum):
@@ -212,7 +212,7 @@ class DoneStep:
     done: int
     of: int
     complete: bool = True
-    """False if tasks of the person were freed for others because they had not continued."""
+    """False if tasks of the person were freed for others because the person had not continued."""
 
 
 @dataclass(frozen=True)

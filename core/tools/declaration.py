@@ -83,7 +83,7 @@ class Revealed(msgspec.Struct, frozen=True, omit_defaults=True):
     span: tuple[int, int] | None = None
     """The offset and the length, within the text, of the file's or function's source; None without one.
 
-    With it, nobody has to cut the source out of the answer by its wording, which may change (decision 64).
+    It makes it unnecessary to find the source in the answer by its wording, which may change (decision 64).
     """
     traced: tuple[tuple[str, int, str], ...] = ()
     """The functions that a command ran, as (path, line, qualified name), in the order of first call."""

@@ -30,7 +30,7 @@ _LOGIC = frozenset(("and", "or"))
 _MOST = 3.0
 """Largest value of a count: more findings are not worse."""
 _LIMIT = 40.0
-"""Largest absolute value of a feature: in bits, code beyond this can't look odder."""
+"""The largest absolute value of a feature, in bits: beyond it, code can't look odder."""
 
 
 class FunctionReading:

@@ -23,7 +23,7 @@ def skipped_update(subject: CorruptionTarget) -> Iterator[Edits]:
     """Yield edits that leave out an assignment to an attribute or an item.
 
     `__init__` is left alone, since the first error would name the attribute that has no value. So are updates
-    such as `n += 1`, which are missed at once: the code after them reads as if they had been made.
+    such as `n += 1`, whose absence is noticed at once: the code after them reads as if they had been made.
     """
     if subject.node.name != "__init__":
         for node in filter(_stores, _outside_finally(subject)):

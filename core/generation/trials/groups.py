@@ -20,7 +20,8 @@ from gistpoint.core.tasks.model import Target
 from gistpoint.core.text import plural
 
 _SPARE = 1
-"""Extra parts to find, so that the worst can be left out; none with a model, since they cost money."""
+"""The number of extra parts to find, in order to leave out the worst; 0 with a model, whose parts cost money.
+"""
 
 
 FindGood = Callable[[CandidateTrial, str, tuple[int, int]], Sequence[Rated]]

@@ -151,10 +151,10 @@ class _Search:
         return _PROBES_AT_IMPORT if at_import else MOST_PROBES
 
     def search(self, body: EarlierBody, changes: Sequence[ChangeBack]) -> None:
-        """Rate all changes together, and if they make no good corruption, the smallest part that fails.
+        """Rate all changes together and, if they do not make a good corruption, the smallest part that fails.
 
-        A body that is earlier throughout hides its fault better than one line of it among today's, which its
-        neighbours contradict (decision 181).
+        A wholly earlier body hides its fault better than a single earlier line, which its neighbours of today
+        contradict (decision 181).
         """
         self.family = body.family
         most = self._most_probes
@@ -233,7 +233,7 @@ _UNUSABLE = (
     GateRefusal.SAME_CODE,
     GateRefusal.UNREADABLE,
 )
-"""Refusals of versions that need no probe: they can't run, or do what today's does."""
+"""Refusals of versions that need no probe: they can't run, or do what today's version does."""
 _REFUSED = (*_UNUSABLE, GateRefusal.TOO_MANY_LINES)
 
 

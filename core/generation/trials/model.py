@@ -85,7 +85,7 @@ def corruptions_by_model(
 
 
 def asked_model(trial: CandidateTrial) -> ChatModel:
-    """Return the model of the set. Raises `SetStoppedError` if it is of no use or the set has stopped."""
+    """Return the model of the set. Raises `SetStoppedError` if it is useless or the set has stopped."""
     model, spending = trial.context.model, trial.context.terms.spending
     assert model is not None
     if spending is not None:

@@ -40,7 +40,7 @@ REFUSALS: Mapping[NoGood, Reason] = {
     NoGood.NOT_REMOVABLE: Reason.NOT_REMOVABLE,
 }
 _REPORTED_S = 0.5
-"""Seconds between two reports on corruptions that are being read: each is a file that is replaced."""
+"""The seconds between two reports on corruptions that are being read; each report replaces a file."""
 WHOLE_SUITE = "the whole suite"
 """Shown instead of a family while the whole suite runs."""
 CONTROLS = "the controls"

@@ -4,8 +4,8 @@ The run reports which classes took part in the test's decisions, without asking 
 which of these belong to the codebase: it must contain the header of the class, or the line that binds its
 name, and all of its methods that can decide a comparison (decision 123).
 
-An answer that is written into a gist has to stand somewhere: as a literal in a line that the codebase does
-not have, or in a string that such a line reads (decision 158).
+An answer that is written into a gist must appear somewhere: as a literal in a line that the codebase does not
+have, or in a string that such a line reads (decision 158).
 """
 
 from __future__ import annotations
@@ -168,7 +168,7 @@ def _is_whole(line: int, existence: ExistenceReport) -> bool:
 # The flag `baked_in`
 
 _TRIVIAL = frozenset(map(repr, (None, True, False, ..., 0, 1, -1, "", b"", 0.0, 1.0, "__main__")))
-"""The usual content of lines of honest gists: beginnings, steps and answers of yes or no."""
+"""The usual literals in lines of honest gists: initial values, steps, and yes-or-no answers."""
 _READING = frozenset(
     (
         *("__doc__", "__file__", "__code__", "co_consts", "co_names", "__defaults__", "__kwdefaults__"),
@@ -200,7 +200,7 @@ def baked_in(existence: ExistenceReport, execution: ExecutionReport | None, orig
 
 
 def _signs(line: str) -> frozenset[str]:
-    """Return the literals of a line that mean something, and the names by which it reads texts."""
+    """Return the literals of a line that mean something, and the names by which it reads strings."""
     return frozenset(_found_in(line))
 
 

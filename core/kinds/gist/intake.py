@@ -169,7 +169,9 @@ class Examination:
         )
 
     def _require_no_other_copy(self, owned: Iterable[str]) -> None:
-        """Raise `NoGistError` if the codebase is also installed in the environment, for a gist to import."""
+        """Raise `NoGistError` if the codebase is also installed in the environment, where a gist could import
+        it.
+        """
         installed = self.repository.installed
         copies = [f"{name}: {installed[name]}" for name in owned if name in installed]
         if copies:

@@ -380,7 +380,7 @@ _OTHER_TESTS = "Draw from other tests: leave these out with --pytest-args, such 
 
 
 def _explained(refused: RefusedEntrypoint) -> list[str]:
-    """Return the cause of a refusal that many have, and what the user can do, as lines."""
+    """Return, as lines, the cause of a frequent refusal and what the user can do."""
     advice = _WHAT_HELPS.get(NoGist(refused.reason), _OTHER_TESTS)
     cause = last_lines(refused.hint).splitlines()
     return [

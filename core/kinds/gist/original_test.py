@@ -42,7 +42,7 @@ class GistTest:
     defined_as: str = ""
     """The function of `source` with the test's text, if its name is different.
 
-    For example a method of a mixin, or a function that makes tests.
+    It is, for example, a method of a mixin, or a function that makes tests.
     """
     doctest: bool = False
     """Whether the test is the docstring of `qualname`, or of the module if the name is empty."""
@@ -411,7 +411,7 @@ def ready_text(gist: str, test: GistTest | None, owned: Collection[str]) -> Spli
     """Return the text of a gist as it is run; None for an empty gist, or if a test is missing.
 
     Raises SyntaxError or ValueError for a gist that can't be compiled. Raises TaskError for an original test
-    that is not in its source, which an answer is read with only if all are.
+    that is not in its source; an answer with such a test can't be read.
     """
     if not gist.strip():
         return None

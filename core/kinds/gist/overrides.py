@@ -71,8 +71,8 @@ class GistOverrides(msgspec.Struct, frozen=True):
         """Return the task as it is in an attempt with these settings.
 
         `test` is the original test, empty if there is none, and `parameters` are those of its instances.
-        Raises `GistSettingsError` for a task that is not
-        a gist, and for settings that contradict each other or the task.
+        Raises `GistSettingsError` for a task that is not a gist, and for settings that contradict each other
+        or the task.
         """
         if not is_gist(task):
             raise GistSettingsError(
@@ -89,7 +89,8 @@ class GistOverrides(msgspec.Struct, frozen=True):
         return replace(changed, budgets=replace(changed.budgets, tool_uses=self.steps))
 
     def settings(self, default: GistSettings) -> GistSettings:
-        """Return the settings `default`, overridden by those of these settings that are not `UNSET`."""
+        """Return the settings `default`, overridden by all of these settings except those that are `UNSET`.
+        """
         given = overrides_data(self)
         given.pop("steps", None)
         if isinstance(given.get("parameter"), bool):

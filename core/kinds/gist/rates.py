@@ -46,7 +46,8 @@ _Line = TypeVar("_Line", bound="LineExistence | LineExecution")
 
 @dataclass(frozen=True, slots=True)
 class RateReport(ABC, Generic[_Line]):
-    """The lines of a gist in source order, and the shares that hold: that ran, or exist in the original."""
+    """The lines of a gist in source order, and the shares that hold: that ran, or that exist in the original.
+    """
 
     lines: tuple[_Line, ...]
     test_blocks: frozenset[str] = frozenset()
@@ -322,7 +323,8 @@ _Place = tuple[int, int]
 
 
 def unfolded(source: str) -> str:
-    """Return `source` with each statement on its own line; unchanged if that is the case or not possible.
+    """Return `source` with each statement on its own line; unchanged if that is already the case or
+    impossible.
 
     The syntax tree is unchanged, and so is every line with a single statement. A body without content
     (`pass`, `...`, a string) stays on the line of its header. Raises SyntaxError for code that does not

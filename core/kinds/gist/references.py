@@ -1,4 +1,4 @@
-"""Makes reference gists of tasks with a program, judges them as other gists, and reports their figures."""
+"""Makes reference gists of tasks with a program, judges them like other gists, and reports their figures."""
 
 from __future__ import annotations
 

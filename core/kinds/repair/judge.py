@@ -310,7 +310,7 @@ class JudgesTrees(Protocol):
 
 
 _FREE_REFUSALS = 2
-"""Free refusals in a row at the last use, so that a slip does not cost the only submission."""
+"""The number of free refusals in a row at the last use: a slip must not cost the only submission."""
 
 
 class RepairHarness(TaskHarness):

@@ -111,9 +111,10 @@ class Repair(TaskKind["RepairJudge"]):
     def read_answer(self, task: Task, fields: Fields) -> Answer:
         """Read the corrupted functions, the baselines, and the tests that enter each function.
 
-        Of a baseline that was recorded elsewhere, only what the id covers counts (decision 158): its tests
-        that pass, if they are those of the suite. What code under test may change is then found out again.
-        Raises `TaskError` if any of them is damaged, or if there is no function or no baseline.
+        Only the part of a baseline that the id covers counts if it was recorded elsewhere (decision 158): its
+        passing tests, if they are those of the suite. The changes allowed to code under test are then
+        determined again. Raises `TaskError` if any of them is damaged, or if there is no function or no
+        baseline.
         """
         from gistpoint.core.tasks.documents import ANSWER_FILE, basis_of, protections_of, read_baseline
         from gistpoint.core.tasks.entered import read_entered
