@@ -123,9 +123,7 @@ class BoundedTar:
 
 
 def _bounded_headers() -> type[tarfile.TarInfo]:
-    """Return a class for the members of one tar, which refuses large, sparse or too many headers without
-    reading them.
-    """
+    """Return a class for the members of one tar; it refuses large, sparse or too many headers up front."""
     total = in_a_row = 0
 
     class Header(tarfile.TarInfo):

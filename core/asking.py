@@ -14,7 +14,7 @@ from gistpoint.core.ports import ChatModel
 from gistpoint.core.running import NEVER, CancelToken
 
 BREAKER = 3
-"""Number of consecutive requests without a usable answer after which no more are made."""
+"""The number of consecutive requests without a usable answer after which no more are made."""
 _LONGEST_REPLY = 20_000
 _MOST_OBJECTS = 100
 

@@ -73,7 +73,7 @@ class RunRequest:
 
 
 class Runner(Protocol):
-    """A runner of suites, which are isolated like any code of a repository."""
+    """Runs suites, isolated like any code of a repository."""
 
     @property
     def backend(self) -> BackendRecord:
@@ -94,7 +94,7 @@ class Runner(Protocol):
 
 
 class TestMapper(Protocol):
-    """A recorder of which tests run which functions."""
+    """Records which tests run which functions."""
 
     def record(
         self,
@@ -145,7 +145,7 @@ class ProbeReport:
 
 
 class Prober(Protocol):
-    """A prober of candidates on the tests that can see them, for one tree, environment and test map.
+    """Probes candidates on the tests that can see them, for one tree, environment and test map.
 
     Only for gistpoint's own corruptions: unlike a `Runner`, it trusts the reports of the tested process.
     """
@@ -171,7 +171,7 @@ class Prober(Protocol):
 
 
 class Linter(Protocol):
-    """A finder of suspicious code, which is not run."""
+    """Finds suspicious code without running it."""
 
     def findings(self, texts: Sequence[str]) -> list[Counter[str]]:
         """Return the violations of each rule in each definition, which starts at the left margin.

@@ -2,8 +2,8 @@
 
     error:"TimeoutError" and tool:bash > 5 and not edited
 
-`or` binds least, then `and`, which may be left out, then `not` and a minus sign. A part is a word, a quoted
-text, `field:text`, a comparison such as `steps>20`, a kept query `@name`, or a query in parentheses.
+`or` binds least tightly, then `and`, which may be left out, then `not` and a minus sign. A part is a word, a
+quoted text, `field:text`, a comparison such as `steps>20`, a kept query `@name`, or a query in parentheses.
 """
 
 from __future__ import annotations

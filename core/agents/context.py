@@ -1,4 +1,4 @@
-"""How much of a model's context a conversation fills, and whether its endpoint reads all of it."""
+"""Estimates how much of a model's context a conversation fills, and checks whether all of it is read."""
 
 from __future__ import annotations
 
@@ -15,13 +15,12 @@ from gistpoint.core.estimates import tokens_in
 from gistpoint.core.tools.declaration import Tool
 
 _CHARACTERS_A_TOKEN = 16
-"""More characters than a token has on average in any text: an endpoint's low count can't extend the context.
-"""
+"""More characters than a token has on average in any text: a low token count can't extend the context."""
 _THOUGHT = re.compile(
     r"^.*</think(?:ing)?>|^.*\[/THINK\]|^<\|channel\|?>(?:analysis|thought).*?(?:<channel\||<\|end\|)>",
     re.DOTALL,
 )
-"""Thinking that a server left in the text of a reply, whose opening mark may be part of the request."""
+"""Thinking that a server left in the text of a reply; its opening mark may be part of the request."""
 
 
 def prompt_tokens(
@@ -43,7 +42,7 @@ def prompt_tokens(
 
 
 def _characters_since(messages: Sequence[ChatMessage]) -> int:
-    """Return the characters of the messages after the last reply."""
+    """Return the number of characters in the messages after the last reply."""
     new = 0
     for message in reversed(messages):
         if message.role == "assistant":
@@ -57,9 +56,7 @@ def _characters(message: ChatMessage) -> int:
 
 
 def _length_of_others(turn: ModelTurn) -> int:
-    """Return the number of characters in the other members of a reply that are sent back, such as signed
-    reasoning.
-    """
+    """Return the characters of a reply's other members that are sent back, such as signed reasoning."""
     members = [turn.extra, *(call.extra for call in turn.tool_calls)]
     return sum(len(json.dumps(item)) for item in members if item is not UNSET)
 

@@ -79,8 +79,7 @@ def missing_calls(state: AttemptState) -> Sequence[RequestedCall]:
 
 
 def has_unread_calls(state: AttemptState) -> bool:
-    """Whether a reply without a call contains one as text, which is read only in the form of calls as text.
-    """
+    """Whether a reply without a call contains one as text, although calls are not read from text."""
     return any(kind_of_reply(turn) is ReplyKind.NO_CALL and calls_in(turn.content) for turn in state.turns)
 
 
@@ -149,7 +148,7 @@ def offered_before(state: AttemptState) -> tuple[str, ...]:
 def _system(settings: AgentSettings, tools: Sequence[Tool]) -> list[ChatMessage]:
     """Return the message with the system prompt, if there is one.
 
-    Without a prompt, a model that writes its calls as text still has to know how.
+    Even without a prompt, a model that writes its calls as text needs to be shown how.
     """
     parts: list[str] = []
     if settings.system != "none":
@@ -162,7 +161,7 @@ def _system(settings: AgentSettings, tools: Sequence[Tool]) -> list[ChatMessage]
 
 
 def _name_tools(messages: list[ChatMessage], names: Sequence[str], settings: AgentSettings) -> None:
-    """Add the names of the tools that can be called to the last message; native calls have a list of them."""
+    """Name the tools that can be called in the last message; native calls come with a list of them."""
     if settings.calls_as_text:
         text = filled(settings.reply_text(TEXT_TOOLS), {"tools": ", ".join(names)})
         messages[-1] = replace(messages[-1], content=f"{messages[-1].content}\n\n{text}")
@@ -211,8 +210,8 @@ def _written(turn: ModelTurn, words: str, calls: tuple[ToolRequest, ...] = ()) -
 
 
 def _asked_again(turn: ModelTurn, settings: AgentSettings) -> Iterable[ChatMessage]:
-    """Yield the text of a reply without calls, and a fitting request for a call."""
-    # The words of a filter are its endpoint's, not the model's.
+    """Yield the text of a reply without calls, and a suitable request for a call."""
+    # The text of a filtered reply is the endpoint's, not the model's.
     words = turn.content or ("" if turn.finish == "content_filter" else turn.refusal)
     if words:
         yield _written(turn, words)

@@ -44,7 +44,7 @@ MOST_CALLS = 1_000
 """The maximum number of calls in one reply; more than any budget allows."""
 _ID_CHARACTERS = 200
 MOST_IN_VAIN, MOST_REFUSALS = 3, 2
-"""The consecutive replies without a call, and consecutive refusals, that count as giving up."""
+"""The numbers of consecutive replies without a call, and of consecutive refusals, that count as giving up."""
 _Kept = TypeVar("_Kept")
 _TICK_S = 0.05
 _HEARTBEAT_S = 5.0
@@ -72,7 +72,7 @@ class Leaving(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Left:
-    """The end of a model's work; except for `ended`, the attempt can be resumed."""
+    """The end of a model's work; unless `how` is `ended`, the attempt can be resumed."""
 
     how: Leaving
     problem: str = ""

@@ -1,7 +1,7 @@
 """Other people's agents as solvers: the port of a scaffold, and the seat at which it attempts a task.
 
-A scaffold decides what is asked and what is called. Budgets, journal, costs and ends are those of the seat,
-so that its attempts can be counted like any others (decision 153).
+A scaffold decides what is asked and what is called. The seat controls budgets, journal, costs and ends, so
+the attempts can be counted like any others (decision 153).
 """
 
 from __future__ import annotations
@@ -143,7 +143,7 @@ class Seat:
     """How the work ended before the attempt did; None if it did not."""
     _lock: RLock = field(default_factory=RLock)
     _offered: tuple[str, ...] = ()
-    """The names of the tools that the last observed request offered, with the scaffold's own."""
+    """The names of the tools that the last observed request offered, including the scaffold's own."""
     _under_way: int = 0
     """The number of requests that a proxy has sent and that have no answer yet."""
     _problem: tuple[ChatProblem, str] | None = None
@@ -313,7 +313,7 @@ class Seat:
     # The end
 
     def concluded(self) -> Left:
-        """Return how the work ended, after the scaffold has; without an obstacle, it has given up."""
+        """Return how the work ended, after the scaffold has stopped; without an obstacle, it has given up."""
         attempt = self.work.attempt
         if not self.over and self._problem is not None:
             problem, message = self._problem

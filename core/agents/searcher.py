@@ -4,7 +4,7 @@ It implements the port of chat models, so it runs in the same loop, sees what ev
 the same budgets. Each reply is computed from the conversation alone. It reads the failing tests, searches for
 the names they use, reads the files that define those, and ranks functions by the tests that reach them by
 name (Ochiai's coefficient, as in spectrum-based fault localisation). Its repairs are edits by the operators
-that make corruptions, many of which are inverse to each other. A replacement persists for the rest of an
+that make corruptions, many of which are inverses of each other. A replacement persists for the rest of an
 attempt, so after a wrong one it continues in the same definition. Its results are a lower bound for models,
 and a measure of the difficulty of tasks.
 """
@@ -185,8 +185,7 @@ class _Search:
 
     @property
     def may_read(self) -> bool:
-        """Whether nothing has been submitted, and another look leaves enough tool uses for all submissions.
-        """
+        """Whether nothing has been submitted and another look leaves tool uses for all submissions."""
         if any(call.tool == _SUBMIT for call in self.made):
             return False
         latest = self.made[-1].text if self.made else self.brief

@@ -1,7 +1,7 @@
 """Tool calls as shell commands, for agents that know only a shell: `read_file src/a.py`, code in a heredoc.
 
-A command is read strictly: what a person would be asked about is refused here, and costs what a refused call
-costs, as for any other model.
+A command is parsed strictly: a call about which a person would be asked is refused, at the usual cost of a
+refused call.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def call_in(command: str, tools: Sequence[Tool]) -> ShellCall:
 
     Words are the arguments in their declared order, quoted as in a shell, or `name=value`. Each `<<'EOF'`
     gives the next argument with code its text. An argument that is a command takes the rest of the line. A
-    word without a place becomes an argument that no tool has, so that the refusal names it.
+    word without a place becomes an argument that no tool has; the refusal then names it.
     """
     line, _, rest = command.strip().partition("\n")
     name, _, words = line.strip().partition(" ")
@@ -107,7 +107,7 @@ def _form(tool: Tool) -> str:
 
 
 def example_of(tools: Sequence[Tool]) -> str:
-    """Return a command with a heredoc, of the first tool that takes code; an empty string if none does."""
+    """Return a command with a heredoc for the first tool that takes code; an empty string if none does."""
     taking = [tool for tool in tools if tool.takes(ArgumentKind.CODE)]
     if not taking:
         return ""

@@ -20,9 +20,7 @@ ModelMaker = Callable[[AgentSettings], ChatModel]
 
 @dataclass(frozen=True, slots=True)
 class RequestPace:
-    """The pace of requests to an endpoint, which changes no reply; the default is that of the user's
-    settings.
-    """
+    """The pace of requests to an endpoint, by default that of the user's settings; it changes no reply."""
 
     requests_per_minute: int | None = None
     tokens_per_minute: int | None = None

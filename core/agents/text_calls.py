@@ -65,9 +65,9 @@ def _after_thought(reply: str) -> str:
 class _Block:
     text: str
     explicit: bool
-    """Whether its marks say that it is a call."""
+    """Whether its marks show that it is a call."""
     readable: bool
-    """Whether a call may be in it."""
+    """Whether it may contain a call."""
 
 
 def _blocks(text: str) -> Iterator[_Block]:
@@ -113,7 +113,7 @@ def _end_of_object(text: str, start: int) -> int | None:
 
 
 def _call(text: str, *, explicit: bool) -> ToolRequest | None:
-    """Return the call in the text of a block; None if it is none.
+    """Return the call in the text of a block; None if it contains none.
 
     Without marks of a call, an object is one if it has a name and arguments, or a name alone.
     """
@@ -145,7 +145,7 @@ def _malformed(text: str) -> ToolRequest:
 class _Object:
     value: Mapping[str, Any]
     members: int
-    """The number of members that are written; more than those of `value` if one is repeated."""
+    """The number of members as written, which exceeds that of `value` if one is repeated."""
 
     @property
     def is_call(self) -> bool:
@@ -178,7 +178,7 @@ class _Object:
 def _object(text: str) -> _Object | None:
     """Return the JSON object that a string contains; None if it contains none.
 
-    Line breaks within strings are taken as they are, and braces may be doubled.
+    Line breaks within strings are accepted, and braces may be doubled.
     """
     for form in (text, _single_braces(text)):
         try:
@@ -202,7 +202,7 @@ def _loaded(text: str) -> tuple[Any, int]:
 
 
 def _single_braces(text: str) -> str:
-    """Return text with single braces for doubled ones, outside of strings: for all, or the outermost."""
+    """Return text with doubled braces outside of strings made single: all of them, or the outermost."""
     text = text.strip()
     if not (text.startswith("{{") and text.endswith("}}")):
         return text

@@ -29,7 +29,7 @@ class TableBuilder:
 
 
 class FindingsBuilder:
-    """A collector of an analysis's findings, in the order in which a report prints them."""
+    """Collects an analysis's findings, in the order in which a report prints them."""
 
     def __init__(self) -> None:
         self.numbers: dict[str, Number] = {}

@@ -37,7 +37,7 @@ from gistpoint.core.analysis.intervals import (
 )
 
 GRID = (0.5, 3.0, 20.0, 1e4)
-"""Candidates for the variance of single attempts divided by that of tasks, or of persons; 10,000 is none."""
+"""Candidates for the ratio of the variance of attempts to that of tasks or persons; 1e4 stands for none."""
 FINER = ((0.4, 1.0, 2.5), (0.63, 1.0, 1.6))
 """Factors of the best pair, for finer grids around it."""
 _ROUNDS = 50
@@ -150,7 +150,8 @@ class CrossedTimes:
     ) -> CrossedFits:
         """Return a fit for each pair of ratios, by Newton's method from `start`.
 
-        `kept`, as (fits, attempts), has the rows of each fit; a single pair of ratios is then that of all.
+        `kept`, as (fits, attempts), has the rows of each fit; a single pair of ratios then applies to all
+        fits.
         """
         count = len(ratios) if kept is None else len(kept)
         rows = np.ones((count, len(self.y)), dtype=bool) if kept is None else kept
@@ -324,7 +325,7 @@ class _Batch:
         return np.asarray(change, dtype=float)
 
     def own_changes(self, at: Floats) -> Floats:
-        """Return the change of the effect of each attempt's task without it, all else being fixed."""
+        """Return, by attempt, the change of its task's effect without it, with everything else fixed."""
         _, _, _, _, diagonal, pull = self.derivatives(at)
         left = self.left(at)[0]
         mills = np.exp(-0.5 * left**2 - _HALF_LOG_2_PI - log_ndtr(-left))
@@ -339,7 +340,7 @@ def changes_without_each(rows: CrossedTimes, ratios: Ratios, fit: CrossedFits) -
 
 
 def own_changes(rows: CrossedTimes, ratios: Ratios, fit: CrossedFits) -> Floats:
-    """Return the change of the effect of each attempt's task without that attempt, all else being fixed."""
+    """Return, by attempt, the change of its task's effect without the attempt, with everything else fixed."""
     return _batch_of_one(rows, ratios).own_changes(fit.at[:1])
 
 

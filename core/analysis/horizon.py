@@ -4,8 +4,9 @@ The fit minimises (1 / 0.1) * sum of w * loss + b1 squared / 2, where the loss i
 on log2 of human minutes. The weights w are 1 / (runs of the task) * 1 / sqrt(tasks of the family), scaled to
 a sum of 1; the family is the library.
 
-METR takes human minutes as known. The horizon to rely on takes them as estimates (`measured_horizon`); METR's
-choices are printed next to it. No horizon beyond the longest task is printed, and no bound (decision 161).
+METR treats human minutes as known. The recommended horizon treats them as estimates (`measured_horizon`);
+METR's choices are printed next to it. No horizon beyond the longest task is printed, and no bound (decision
+161).
 
 Sources: Kwa et al., Measuring AI ability to complete long tasks (2025); METR's `eval-analysis-public`.
 """
@@ -51,7 +52,7 @@ FITS = {
     "probit, not penalised": (HorizonLink.PROBIT, 0.0),
     "logit, penalised": (HorizonLink.LOGIT, PENALTY),
 }
-"""The fits with distributions of human minutes, as link and penalty; the first is the one to rely on."""
+"""The fits with distributions of human minutes, as link and penalty; the first is recommended."""
 RISES = "success does not decrease with the minutes"
 BUCKETS = (1, 4, 16, 64, 256, 960)
 """Bounds, in human minutes, of the buckets that the plot shows as points."""
@@ -80,7 +81,7 @@ def fit_horizon(
 ) -> HorizonFit | None:
     """Return the penalised logistic regression, fitted by Newton's method; a score is between 0 and 1.
 
-    A fractional score counts as that much of a success and the rest of a failure. None if there is no single
+    A fractional score counts partly as a success, and otherwise as a failure. None if there is no single
     finite maximum: without the penalty, if all times are equal or times separate successes from failures.
     Also None if 100 rounds don't reach it.
     """
@@ -250,7 +251,7 @@ def horizons(data: StudyData) -> Findings:
 
 
 def _label(key: tuple[str, str, str], models: Collection[tuple[str, str, str]]) -> str:
-    """Return a model's name, with as much of its condition and settings as the others require."""
+    """Return a model's name, with the parts of its condition and settings that distinguish it."""
     who, condition, settings = key
     label = f"{who}, {condition}" if len({under for _, under, _ in models}) > 1 else who
     alike = [other for name, under, other in models if (name, under) == (who, condition)]

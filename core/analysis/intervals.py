@@ -374,9 +374,7 @@ class _OneWay:
 
     @classmethod
     def of(cls, squares: Floats) -> _OneWay:
-        """Return the variance and its degrees from the squared deviations of refits, a row for each group
-        left out.
-        """
+        """Return the variance and degrees from refits' squared deviations, a row for each group left out."""
         count, total = len(squares), squares.sum(axis=0)
         normal = (count - 3) / (count - 1) if count > 1 else 0.0
         with np.errstate(divide="ignore", invalid="ignore"):

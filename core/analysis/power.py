@@ -34,20 +34,20 @@ PEOPLE = (6, 8, 12, 16, 24, 32, 48)
 MODEL_SD = 0.7
 """Standard deviation, in logits, of the part of a task's difficulty that only a model has."""
 LIMIT_IN_SDS = 0.8
-"""Distance of the time limit from the median time, in standard deviations (`sigma`) of ln t."""
+"""The distance of the time limit from the median time, in standard deviations (`sigma`) of ln t."""
 
 
 class PowerAssumptions(msgspec.Struct, frozen=True, kw_only=True):
     """The assumptions about the outcomes. Raises `StudyError` if one is out of range."""
 
     ability: float = 0.8
-    """Standard deviation of the person effects, in logits."""
+    """The standard deviation of the person effects, in logits."""
     task: float = 1.2
-    """Standard deviation of the task effects, in logits."""
+    """The standard deviation of the task effects, in logits."""
     rate: float = 0.5
     """The share solved; 0.5 makes the interval widest."""
     sigma: float = 0.9
-    """Standard deviation of ln t for one person and one task."""
+    """The standard deviation of ln t for one person and one task."""
     effect: float | None = None
     """The difference of rates, or the ratio of times, to be detected; None for no power."""
 
@@ -229,7 +229,7 @@ class _Drawing:
         low, high = (
             mean_log_odds_for(rate, spread) for rate in (assumed.rate, assumed.rate + (assumed.effect or 0.0))
         )
-        # Compared with a model, all people have the effect; of two conditions, only the second has it.
+        # In a comparison with a model, all people have the effect; of two conditions, only the second has it.
         middle: float | Floats = low
         if design.with_model:
             middle = high

@@ -32,7 +32,7 @@ TASK_NAME = 12
 
 
 class Minutes(StrEnum):
-    """An estimator of the minutes that a task takes people."""
+    """An estimator of the minutes that people need for a task."""
 
     GEOMETRIC_MEAN = "geometric mean of the solved"
     """METR's choice; biased downwards where some attempts fail."""

@@ -3,8 +3,8 @@
 An attempt that did not solve its task is censored at its time; exp(b) is the ratio of times for one unit of
 x. Conditions and positions are assigned by chance: their model has random tasks and persons
 (`crossed_times`). What people say, such as a forecast, depends on the task: its model is ln t = task + b x +
-sigma e, within tasks. There, tasks with a single attempt or without a solved one carry no information about b
-and are left out.
+sigma e, within tasks. In that model, tasks with a single attempt or without a solved one carry no information
+about b and are left out.
 """
 
 from __future__ import annotations

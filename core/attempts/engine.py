@@ -78,7 +78,7 @@ class ToolResult:
     text: str
     refused: bool = False
     found: Judged | None = None
-    """The judgement behind the answer, for screens that may show more than it; None if nothing was judged."""
+    """The judgement behind the answer, for screens that may show more of it; None if nothing was judged."""
 
 
 class Attempt:
@@ -202,7 +202,7 @@ class Attempt:
 
     @property
     def tools(self) -> tuple[Tool, ...]:
-        """The tools with which the attempt was started, as far as this version has them."""
+        """The tools with which the attempt was started, without any that this version does not have."""
         names, tools = self.state.header.tool_names, self._harness.tools(self.state)
         return tools if names is UNSET else tuple(tool for tool in tools if tool.name in names)
 

@@ -28,7 +28,7 @@ from gistpoint.core.tools.declaration import Replacement, Revealed
 
 SCHEMA_VERSION = 1
 _SHORT = 1_000
-"""Unsubmitted text with at most this many code points is stored whole, cheap and readable."""
+"""Unsubmitted text of at most this many code points is stored whole, which is cheap and readable."""
 
 
 class Pane(StrEnum):
@@ -63,8 +63,7 @@ class EventData(msgspec.Struct, frozen=True):
     """Whether `extra` holds the members that the type does not declare, and is stored in their place."""
 
     def written(self) -> dict[str, Any]:
-        """Return the data as stored: without unset members, and with the members of an `extra` that spreads.
-        """
+        """Return the data as stored: without unset members, with those of an `extra` that spreads."""
         data: dict[str, Any] = {}
         for name, value in msgspec.to_builtins(self).items():
             data.update(value if name == "extra" and self.spreads else {name: value})
@@ -115,7 +114,7 @@ class AttemptStarted(EventData, frozen=True):
 
 
 class ProcessStarted(EventData, frozen=True):
-    """The event that a process began or resumed the attempt."""
+    """Records that a process began or resumed the attempt."""
 
     type: ClassVar[str] = "process_started"
     boot_id: str = ""
@@ -123,7 +122,7 @@ class ProcessStarted(EventData, frozen=True):
 
 
 class FocusMoved(EventData, frozen=True):
-    """The event that a pane of `Pane` got the focus; a pane of another version changes nothing."""
+    """Records that a pane of `Pane` got the focus; a pane of another version changes nothing."""
 
     type: ClassVar[str] = "view"
     durable: ClassVar[bool] = False
@@ -131,7 +130,7 @@ class FocusMoved(EventData, frozen=True):
 
 
 class CallMade(EventData, frozen=True, kw_only=True):
-    """The event that a tool was called; `thought`, `raw` and `turn` are as in `engine.Attempt.call`."""
+    """Records a call of a tool; `thought`, `raw` and `turn` are as in `engine.Attempt.call`."""
 
     type: ClassVar[str] = "tool_call"
     extra: dict[str, Any] = {}
@@ -161,7 +160,7 @@ class BudgetLeft(msgspec.Struct, frozen=True):
 
 
 class CallAnswered(EventData, frozen=True):
-    """The event that a call was answered."""
+    """Records the answer to a call."""
 
     type: ClassVar[str] = "tool_result"
     call_id: str
@@ -173,7 +172,7 @@ class CallAnswered(EventData, frozen=True):
 
 
 class SubmissionMade(EventData, frozen=True):
-    """The event that a replacement or a gist was submitted."""
+    """Records that a replacement or a gist was submitted."""
 
     type: ClassVar[str] = "submit"
     call_id: str
@@ -185,7 +184,7 @@ class SubmissionMade(EventData, frozen=True):
 
 
 class SubmissionRun(EventData, frozen=True):
-    """The event that the tests of a submission, or the command of a gist, were run."""
+    """Records the run of a submission's tests, or of a gist's command."""
 
     type: ClassVar[str] = "test_run"
     call_id: str
@@ -202,7 +201,7 @@ class SubmissionRun(EventData, frozen=True):
 
 
 class SubmissionScored(EventData, frozen=True):
-    """The event that a submission was scored or, with `trial`, code that was not submitted."""
+    """Records the score of a submission or, with `trial`, of code that was not submitted."""
 
     type: ClassVar[str] = "score"
     call_id: str
@@ -267,7 +266,7 @@ class RequestedCall(msgspec.Struct, frozen=True):
 
 
 class ModelTurn(EventData, frozen=True, kw_only=True):
-    """The event that a model replied. Its calls follow as separate events, with the same `turn`."""
+    """Records a model's reply. Its calls follow as separate events, with the same `turn`."""
 
     type: ClassVar[str] = "model_turn"
     # A host chooses the names of these members, which must not be taken for those of the event.
@@ -309,7 +308,7 @@ class ModelTurn(EventData, frozen=True, kw_only=True):
 
 
 class HandedOver(EventData, frozen=True, kw_only=True):
-    """The event that the driver changed; `to` is `model` or `person`.
+    """Records a change of driver; `to` is `model` or `person`.
 
     Such an attempt measures neither (decision 79).
     """
@@ -323,7 +322,7 @@ class HandedOver(EventData, frozen=True, kw_only=True):
 
 
 class Paused(EventData, frozen=True):
-    """The event that the clock was stopped for a `PauseReason`."""
+    """Records that the clock was stopped for a `PauseReason`."""
 
     type: ClassVar[str] = "pause"
     reason: str = ""
@@ -333,13 +332,13 @@ class Paused(EventData, frozen=True):
 
 
 class Resumed(EventData, frozen=True):
-    """The event that the clock was started again."""
+    """Records that the clock was started again."""
 
     type: ClassVar[str] = "resume"
 
 
 class IdlePrompted(EventData, frozen=True):
-    """The event that the solver was asked about time without input (`stage`, an `IdleStage`), or answered."""
+    """Records a question about time without input (`stage`, an `IdleStage`), or the solver's answer."""
 
     type: ClassVar[str] = "idle_prompt"
     stage: str | UnsetType = UNSET
@@ -350,7 +349,7 @@ class IdlePrompted(EventData, frozen=True):
 
 
 class NotesWritten(EventData, frozen=True):
-    """The event that the notes were changed to this text."""
+    """Records that the notes were changed to this text."""
 
     type: ClassVar[str] = "note"
     durable: ClassVar[bool] = False
@@ -434,7 +433,7 @@ def _without_layout(text: str) -> str:
 
 
 class SuspectMarked(EventData, frozen=True):
-    """The event that a function was marked as suspect or, if not `marked`, that the mark was removed."""
+    """Records that a function was marked as suspect or, if not `marked`, that the mark was removed."""
 
     type: ClassVar[str] = "suspect"
     function: str
@@ -442,7 +441,7 @@ class SuspectMarked(EventData, frozen=True):
 
 
 class Heartbeat(EventData, frozen=True):
-    """The event, at regular intervals, that shows that the attempt is alive."""
+    """A regular sign that the attempt is alive."""
 
     type: ClassVar[str] = "heartbeat"
     durable: ClassVar[bool] = False
@@ -492,7 +491,7 @@ class AssistAnswered(EventData, frozen=True, kw_only=True):
 
 
 class AssistInserted(EventData, frozen=True, kw_only=True):
-    """The event that code of an answer was inserted in the editor."""
+    """Records that code from an answer was inserted into the editor."""
 
     type: ClassVar[str] = "assist_inserted"
     exchange: int
@@ -593,7 +592,7 @@ class JournalEvent:
 
 
 class Recorder(Protocol):
-    """A recorder of the events of an attempt."""
+    """Records the events of an attempt."""
 
     def append(self, data: EventData) -> JournalEvent:
         """Append one event and return it as written; a durable one is synced to disk on return."""

@@ -50,7 +50,7 @@ _SEQUENCES = {
 
 
 class Annotations:
-    """A translator of annotations into the values that an annotated variable can hold."""
+    """Translates annotations into the values that an annotated variable can hold."""
 
     def __init__(self, program: Program) -> None:
         self.program = program

@@ -42,7 +42,7 @@ _COMMON_NAMES = frozenset(name for kind in _BUILTIN_TYPES for name in dir(kind))
 
 
 class Guesses:
-    """A resolver of calls on unknown receivers to the only method of that name in the sources."""
+    """Resolves calls on unknown receivers to the only method of that name in the sources."""
 
     def __init__(self, program: Program, calls: Sequence[MethodCall]) -> None:
         self.program = program

@@ -31,7 +31,7 @@ class NameFrame:
 
 
 class Targets:
-    """A binder of values to the targets of assignments, loops, with blocks and match patterns."""
+    """Binds values to the targets of assignments, loops, with blocks and match patterns."""
 
     def __init__(self, semantics: Semantics, expressions: Expressions) -> None:
         self.semantics = semantics
@@ -182,7 +182,7 @@ class MethodCall:
 
 
 class Expressions:
-    """An evaluator of expressions in a frame; function bodies are left to `define`."""
+    """Evaluates expressions in a frame; function bodies are left to `define`."""
 
     def __init__(self, semantics: Semantics) -> None:
         self.semantics = semantics

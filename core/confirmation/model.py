@@ -141,7 +141,7 @@ NOT_CONTROLLED = Controls(False, Unconfirmable.NO_CONTROL, "The task was made be
 
 
 class Confirmer(Protocol):
-    """A runner of the suite and the submission in two processes, isolated like all code of a repository."""
+    """Runs the suite and the submission in two processes, isolated like all code of a repository."""
 
     def control(
         self, task: Task, answer: Answer, *, measured_here: bool = False, run: RunContext = UNATTENDED

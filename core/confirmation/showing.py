@@ -15,7 +15,7 @@ Message = Mapping[str, Any]
 
 
 class ValueRenderer:
-    """A converter of the values of messages to text; later messages update objects of earlier ones."""
+    """Converts values in messages to text; later messages update objects of earlier ones."""
 
     def __init__(self) -> None:
         self.heap: dict[str, list[Any]] = {}

@@ -39,10 +39,10 @@ Fault: TypeAlias = tuple[Edits, tuple[str, ...], float]
 """The edits of a fault, its families and its prior."""
 
 MOST_REWRITTEN = 8
-"""Maximum number of faults in rewritten code of one function."""
+"""The maximum number of faults in rewritten code of one function."""
 _MOST_PLACES = 4
 _LEAST = 3
-"""Minimum length of changed code in characters: shorter code may be equal by chance."""
+"""The minimum length of changed code in characters: shorter code may be equal by chance."""
 _BONUS = 1.2
 """The prior of a fault that is made consistently, relative to the prior of a single one."""
 

@@ -14,7 +14,7 @@ FEW_FAILING = (2, 15)
 MORE_FAILING = (5, 40)
 """The minimum and maximum numbers of failing tests if a task needs at least five of them."""
 ANY_FAILING = (1, MORE_FAILING[1])
-"""The same if one failing test is enough."""
+"""The same numbers if one failing test is enough."""
 
 
 class EnteredFunctions(Protocol):
@@ -38,7 +38,7 @@ class Evidence:
     entering: int
     """The number of tests that enter the function at all."""
     distances: tuple[int | None, ...] = ()
-    """Number of steps in the call graph from each failing test to the function; None if no path is known."""
+    """The steps in the call graph from each failing test to the function; None if no path is known."""
     own_tests: int = 0
     """The number of failing tests that are named after the function."""
     rank: float | None = None
@@ -117,7 +117,7 @@ WEIGHTS: Mapping[str, float] = {
 }
 """The weight of each part; the weights add up to 1. Decision 31 has the reasons."""
 _FAR = 5
-"""Number of steps from the test to the function from which distance makes no difference."""
+"""The number of steps from the test to the function from which distance makes no difference."""
 _LOW_RANK = 10.0
 """The last rank in the localisation that solvers are assumed to look at."""
 
@@ -166,9 +166,7 @@ def _distance(distances: tuple[int | None, ...]) -> float:
 
 
 def _selective(failing: int, entering: int) -> float:
-    """Return 1 if at most half of the entering tests fail, because the fault then depends on the input; else
-    less.
-    """
+    """Return 1 if at most half of the entering tests fail: the fault depends on the input; else less."""
     share = failing / max(entering, failing)
     return min(2 * (1 - share), 1.0)
 

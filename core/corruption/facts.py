@@ -397,7 +397,7 @@ def _never_filled(nodes: Iterable[ast.AST]) -> frozenset[str]:
 _LEAVES = (ast.Name, ast.Constant, ast.List, ast.Dict, ast.Tuple, ast.Set, ast.JoinedStr)
 _VARIABLE = re.compile(r"id='[^']*'")
 _LEAST = 4
-"""Minimum number of parts in a compared piece: smaller pieces may be alike by chance."""
+"""The minimum number of parts in a compared piece: smaller pieces may be alike by chance."""
 
 
 @dataclass(frozen=True, slots=True)

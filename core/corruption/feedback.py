@@ -12,7 +12,7 @@ from gistpoint.core.corruption.rounds import (
 )
 
 MOST_REPEATS = 3
-"""Number of repeated submissions after which the loop ends."""
+"""The number of repeated submissions after which the loop ends."""
 _SHOWN_FAILURES = 2
 _FAILURE_CHARACTERS = 2_000
 

@@ -351,7 +351,7 @@ def _without_negation(test: ast.expr) -> tuple[str, bool]:
 
 
 _FAR = 8
-"""Maximum number of lines between a comment and the code that it may describe."""
+"""The maximum number of lines between a comment and the code that it may describe."""
 _LEAST = 4
 _NAME = re.compile(r"[^\W\d]\w*")
 _COMMON = frozenset(

@@ -51,7 +51,7 @@ from gistpoint.core.tools.replacing import MAX_CODE_CHARACTERS, SUBMIT_ATTEMPT
 from gistpoint.core.tools.search_code import SEARCH_CODE
 
 MOST_EMPTY_REPLIES = 3
-"""Number of consecutive replies without a tool call after which the loop ends."""
+"""The number of consecutive replies without a tool call after which the loop ends."""
 MOST_REFUSALS = 2
 _ANSWER_CHARACTERS = 80_000
 
@@ -77,7 +77,7 @@ OnRound = Callable[[Round], None]
 
 
 class Meter(Protocol):
-    """A counter of requests for the set of tasks that a conversation belongs to."""
+    """Counts requests for the set of tasks that a conversation belongs to."""
 
     def before(self, estimate: Usage) -> str:
         """Return why a request of about this size must not be sent; empty if it can be sent."""
@@ -231,7 +231,7 @@ class ModelLoop:
         return None
 
     def _ask_again(self, reply: ChatReply, text: str) -> None:
-        # The words of a filter are its endpoint's, not the model's.
+        # The text of a filtered reply is the endpoint's, not the model's.
         refusal = "" if reply.finish == "content_filter" else reply.refusal
         content = reply.message.content or refusal
         if content:

@@ -39,7 +39,7 @@ class LoopSettings:
     """With more failing tests, a corruption is too obvious; the model is shown the desired range."""
     keep: Keep = Keep.BEST
     max_tokens: int | None = 500_000
-    """Maximum number of tokens in all requests together, sent and received; None for no limit."""
+    """The maximum number of tokens in all requests together, sent and received; None for no limit."""
     max_cost_usd: float | None = None
 
     @property
@@ -129,12 +129,12 @@ class ModelTrial:
     failing: int = 0
     tests: int = 0
     by_assertion: int | None = None
-    """Number of tests that fail by an assertion; None if not examined."""
+    """The number of tests that fail by an assertion; None if not examined."""
     through_target: int | None = None
-    """Number of tests whose traceback passes through the function; None if not examined."""
+    """The number of tests whose traceback passes through the function; None if not examined."""
     failing_ids: frozenset[str] = frozenset()
     messages: int = 0
-    """Number of different last lines of the failures."""
+    """The number of different last lines of the failures."""
     failures: tuple[Failure, ...] = ()
     subtlety: float = 0.0
     parts: Mapping[str, float] = field(default_factory=dict)
@@ -243,7 +243,7 @@ class LoopResult:
     models: tuple[str, ...] = ()
     """The names under which the endpoint answered."""
     retried: Mapping[str, int] = field(default_factory=dict)
-    """Number of repeated requests, by kind of failure."""
+    """The number of repeated requests, by kind of failure."""
     chosen: int | None = None
     """The number of the submission that is kept in place of the one that the settings choose, or None."""
     template: str = TEMPLATE

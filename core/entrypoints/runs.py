@@ -258,7 +258,7 @@ def _streams(stdout: str, stderr: str) -> list[str]:
 
 
 class EntrypointRunner(Protocol):
-    """A runner of a gist task's command on the original and on a gist, and of a solver's shell commands.
+    """Runs a gist task's command on the original and on a gist, and a solver's shell commands.
 
     Every run is separate and has no network. Errors of the code under test are never raised: the status of
     the result reports them. The methods raise `CancelledError` if a run was stopped on request, and

@@ -114,7 +114,7 @@ def _decider(
 
 
 MOST_SHARED = 1
-"""Maximum number of functions that two groups have in common."""
+"""The maximum number of functions that two groups have in common."""
 
 
 @dataclass

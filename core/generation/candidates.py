@@ -23,9 +23,9 @@ from gistpoint.core.metrics.table import percentile
 from gistpoint.core.text import plural
 
 LOCATED = 5
-"""Number of functions in a spectrum-based localisation that a solver would look at first."""
+"""The number of functions in a spectrum-based localisation that a solver would look at first."""
 SUBTLE = 0.8
-"""Minimum subtlety of a corruption that does not wait; a corruption located first has less (decision 33)."""
+"""The minimum subtlety of a corruption that does not wait; one located first has less (decision 33)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,9 +34,7 @@ class Effort:
 
     singles: int
     give_up: int
-    """The number of tries without a good corruption after which to stop: the function's corruptions are easy
-    to find.
-    """
+    """The number of tries without a good corruption after which to stop."""
 
 
 HIDEABLE, USUAL, DEAR = Effort(32, 16), Effort(16, 9), Effort(4, 3)

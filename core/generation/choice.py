@@ -120,7 +120,7 @@ def read_functions(text: str, file: str) -> dict[str, int]:
 _LISTED = "`gistpoint code SOURCE --names` prints such a list."
 
 REACH = 4
-"""Maximum number of calls, in either direction, between two functions that have to be near each other."""
+"""The maximum number of calls, in either direction, between two functions that have to be near each other."""
 SMALLEST, LARGEST = 1, 8
 """The bounds of a requested group size."""
 
@@ -136,7 +136,7 @@ class GroupRules:
     chain: bool = False
     """Whether each function must only be near the one before it, not near all others."""
     distance: int = REACH
-    """Maximum number of calls, in either direction, between two functions that have to be near."""
+    """The maximum number of calls, in either direction, between two functions that have to be near."""
     tell_count: bool = False
     """Whether the brief states the number of corrupted functions."""
 

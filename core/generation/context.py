@@ -37,7 +37,7 @@ from gistpoint.core.trees import SourceTree
 
 
 class CorruptionScorer(Protocol):
-    """A predictor of how visible corruptions are to a reader."""
+    """Predicts how visible corruptions are to a reader."""
 
     def scores(
         self,
@@ -53,7 +53,7 @@ class CorruptionScorer(Protocol):
 
 
 class Harness(Protocol):
-    """A factory of the runners of code; it is picklable, so that each worker process creates its own."""
+    """Creates the runners of code; it is picklable, because each worker process creates its own runners."""
 
     def runner(self) -> Runner:
         """Return a runner of whole suites."""

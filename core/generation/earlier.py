@@ -56,7 +56,7 @@ class EarlierBody:
 
 
 class EarlierBodies(Protocol):
-    """A supplier of bodies that somebody believed to be right."""
+    """Supplies bodies that somebody believed to be right."""
 
     def of(self, path: str, qualname: str, today: str) -> Iterator[EarlierBody]:
         """Yield the bodies of a function that differ from `today` and from each other, best first."""
@@ -69,7 +69,7 @@ HISTORY = "history"
 
 @dataclass(frozen=True, slots=True)
 class EarlierVersions:
-    """The supplier of the bodies in earlier versions of a library's files; implements `EarlierBodies`."""
+    """Supplies the bodies in earlier versions of a library's files; implements `EarlierBodies`."""
 
     files: EarlierFiles
     _read: dict[str, Mapping[str, list[tuple[int, str]]]] = field(default_factory=dict, compare=False)

@@ -19,9 +19,9 @@ from gistpoint.core.tasks.model import Target
 from gistpoint.core.trees import SourceTree
 
 EACH = 3
-"""Number of examples of each kind."""
+"""The number of examples of each kind."""
 _MOST_LINES = 60
-"""Maximum number of lines in an example: the prompt is sent again with every request."""
+"""The maximum number of lines in an example: the prompt is sent again with every request."""
 _WORDS = 300
 _INTRODUCTION = (
     "Here are changes to functions of other libraries, made for the same purpose. People who did not know"

@@ -228,7 +228,7 @@ class SourceLibrary:
 
 
 VERSION = 1
-"""Version of the files in a folder; files of other versions are not read."""
+"""The version of the files in a folder; files of other versions are not read."""
 
 
 class _Pinned(msgspec.Struct):

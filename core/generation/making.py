@@ -61,7 +61,7 @@ from gistpoint.core.trees import SourceTree, write_tar
 
 _UNFINISHED = ".making-"
 _STALE_S = 3600.0
-"""Age after which an unfinished folder is removed: writing a task takes only seconds."""
+"""The age after which an unfinished folder is removed: writing a task takes only seconds."""
 
 
 ControlsOf = Callable[[Task, Answer], Controls | None]

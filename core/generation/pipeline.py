@@ -118,7 +118,7 @@ class SourceResult:
     plan: CandidatePlan | None = None
     library: SourceLibrary | None = None
     tasks: list[str] = field(default_factory=list)
-    """Ids of the tasks, in the order in which they were accepted."""
+    """The ids of the tasks, in the order in which they were accepted."""
     titles: Mapping[str, str] = field(default_factory=dict)
     """The tasks' titles for their author, by id."""
     glance: Mapping[str, float | None] = field(default_factory=dict)
@@ -408,7 +408,7 @@ def _state(context: Context, locations: Locations) -> StateFile:
 _LEAST_OF_A_PICK = 2
 """The minimum number of failing tests for a function that is picked: one is enough only under conditions."""
 MAX_TRIES = 25
-"""Number of functions that a random pick tries before it gives up."""
+"""The number of functions that a random pick tries before it gives up."""
 
 
 @dataclass(frozen=True, slots=True)

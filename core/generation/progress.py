@@ -70,13 +70,13 @@ class CampaignProgress(RunProgress):
     trials: tuple[TrialProgress, ...] = ()
     tests_per_second: float = 0.0
     elapsed: float = 0.0
-    """Seconds since the campaign began on this source."""
+    """The seconds since the campaign began on this source."""
     remaining: float | None = None
     """Estimated seconds until the set is full or no candidate is left; None if too little is measured."""
 
 
 _MEASURED = 3
-"""Number of candidates, or of accepted ones, from which the remaining time is estimated."""
+"""The number of candidates, or of accepted ones, from which the remaining time is estimated."""
 _WINDOW_S = 10.0
 _IDLE_S = 1.0
 

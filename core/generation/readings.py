@@ -1,5 +1,4 @@
-"""Lets a model that made none of a pool's proven corruptions read each of them several times (decision 140).
-"""
+"""Lets a model that made no corruption read each proven one of a pool several times (decision 140)."""
 
 from __future__ import annotations
 
@@ -162,8 +161,7 @@ def read_packet(context: Context, packet: Packet) -> PacketReading:
 
 @dataclass(frozen=True)
 class Packets:
-    """The packets of one library; the seed decides which untouched functions they show, and in which order.
-    """
+    """The packets of one library; the seed decides which untouched functions they show in which order."""
 
     library: SourceLibrary
     seed: int

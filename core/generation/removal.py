@@ -18,7 +18,7 @@ from gistpoint.core.tasks.model import Target
 from gistpoint.core.trees import SourceTree
 
 MIN_LINES = 3
-"""Minimum number of lines in a body that is picked at random: shorter ones leave too little to repair."""
+"""The minimum number of lines in a body that is picked at random: shorter ones leave too little to repair."""
 
 
 def removal_target(tree: SourceTree, name: str, test_files: frozenset[str] = frozenset()) -> Target:

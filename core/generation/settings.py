@@ -24,7 +24,7 @@ from gistpoint.core.tasks.model import Mode
 from gistpoint.core.tasks.repository import MAX_SUITE_SECONDS
 
 RECIPE = 13
-"""Version of the rules by which candidates are decided; verdicts of other versions are not reused."""
+"""The version of the rules by which candidates are decided; verdicts of other versions are not reused."""
 
 
 class CampaignMode(StrEnum):
@@ -291,7 +291,7 @@ class SourceSpec:
     stars: Count | None = None
     """The stars of the repository; None if unknown, which does not exclude the source."""
     max_suite_seconds: Duration = MAX_SUITE_SECONDS
-    """Seconds above which a run of the suite is too slow."""
+    """The seconds above which a run of the suite is too slow."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -197,7 +197,7 @@ class SetSpending:
 
 
 class RequestMeter:
-    """A counter of one conversation's requests in its set's file."""
+    """Counts one conversation's requests in its set's file."""
 
     def __init__(self, spending: SetSpending) -> None:
         self._spending = spending

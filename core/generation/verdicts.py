@@ -61,18 +61,18 @@ class Cost:
     """The cost of deciding a candidate, in seconds of wall-clock time."""
 
     probes: tuple[float, ...] = ()
-    """Seconds of each probe: a run of the tests that can see a corruption."""
+    """The seconds of each probe: a run of the tests that can see a corruption."""
     warm: int = 0
     """The number of probes that ran on a suite that was already loaded."""
     confirmations: int = 0
     confirming: float = 0.0
-    """Seconds that the whole suite ran on corruptions that passed the probe."""
+    """The seconds that the whole suite ran on corruptions that passed the probe."""
     tests: int = 0
     """The number of tests that the probes ran."""
     controlling: float = 0.0
-    """Seconds spent on checking whether passes can be confirmed."""
+    """The seconds spent on checking whether passes can be confirmed."""
     reading: float = 0.0
-    """Seconds spent on finding and scoring corruptions, before any test ran; 0 in earlier verdicts."""
+    """The seconds spent on finding and scoring corruptions, before any test ran; 0 in earlier verdicts."""
 
 
 @dataclass(frozen=True, slots=True)

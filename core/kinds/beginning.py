@@ -30,7 +30,7 @@ _LAST_WORDS = 300
 
 @dataclass(frozen=True, slots=True)
 class ControlledRunner:
-    """A runner that runs `given` as a control after each run in which the harness did not start."""
+    """Runs suites, and `given` as a control after each run in which the harness did not start."""
 
     inner: Runner
     given: Callable[[], SourceTree]

@@ -105,7 +105,7 @@ class _Token:
 
 
 class _Reader:
-    """A parser of a condition by recursive descent; `or` binds least, then `and`, then `not`."""
+    """Parses a condition by recursive descent; `or` binds least tightly, then `and`, then `not`."""
 
     def __init__(self, text: str) -> None:
         self._text = text

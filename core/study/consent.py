@@ -41,9 +41,7 @@ def item_labels(study: Study) -> list[str]:
 
 
 def privacy_words(study: Study) -> str:
-    """Return what participants read about their data: the person responsible, the chat, retention, and
-    contacts.
-    """
+    """Return what participants read about their data: controller, chat, retention and contacts."""
     return "\n\n".join(_privacy(study))
 
 

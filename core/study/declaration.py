@@ -372,7 +372,7 @@ class ReportChoice(msgspec.Struct, frozen=True, kw_only=True):
     """The analyses and metrics of the report."""
 
     analyses: tuple[str, ...] = ()
-    """Ids of the analyses to include; empty for all that have data."""
+    """The ids of the analyses to include; empty for all that have data."""
     difficulty: tuple[str, ...] = ("code_lines", "harmonic_out")
     hard: tuple[str, ...] = ("cyclomatic", "degree")
 
@@ -434,7 +434,7 @@ class StudyTask(msgspec.Struct, frozen=True, kw_only=True):
     time_limit_s: int | None = None
     tools: tuple[str, ...] = ()
     template: str = ""
-    """Name and version of the brief's template."""
+    """The name and version of the brief's template."""
     metrics: dict[str, float] = {}
     """The metrics of the target by name; the mean over several targets."""
     corruptions: int = 1

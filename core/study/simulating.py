@@ -40,16 +40,16 @@ class Behaviour(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     ability: float = 0.8
-    """Standard deviation of the abilities of persons."""
+    """The standard deviation of the abilities of persons."""
     task: float = 1.2
-    """Standard deviation of the difficulties of tasks of one mode."""
+    """The standard deviation of the difficulties of tasks of one mode."""
     slopes: dict[str, float] = msgspec.field(default_factory=lambda: {"code_lines": 0.6, "harmonic_out": 0.4})
     """Logits of difficulty per standard deviation of a metric; the rest of `task` is the task's own."""
     discovery: float = 1.0
     """Logits by which finding a corrupted function is harder than writing a removed one."""
     gist: float = 0.5
     sigma: float = 0.9
-    """Standard deviation of ln T for one person and one task."""
+    """The standard deviation of ln T for one person and one task."""
     median_minutes: float = 25.0
     assist_ratio: float = 0.7
     """The ratio of the time with assistance to the time without."""

@@ -129,7 +129,7 @@ def timeline_of(events: Iterable[JournalEvent], targets: Iterable[str] = ()) -> 
 
 
 class _Walk:
-    """A builder of a timeline, one event at a time."""
+    """Builds a timeline, one event at a time."""
 
     def __init__(self, targets: tuple[str, ...]) -> None:
         self.targets = targets

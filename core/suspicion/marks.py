@@ -43,9 +43,9 @@ _CHECKS_OF_CLASS = frozenset({"builtins.isinstance", "builtins.issubclass"})
 _SEARCHES = ("get", "index", "count")
 """Methods that only look for their first argument."""
 _CLASS_CALL = 3
-"""Number of arguments with which `type` makes a class: its name, its bases and its namespace."""
+"""The number of arguments with which `type` makes a class: its name, its bases and its namespace."""
 _SHOWN = 60
-"""Maximum length, in characters, of the code quoted in a mark."""
+"""The maximum length, in characters, of the code quoted in a mark."""
 
 
 @dataclass(frozen=True, slots=True, order=True)

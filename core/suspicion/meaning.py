@@ -20,7 +20,7 @@ _REACHED = ("builtins", "gc", "os", "sys")
 _OWN_PATHS = ("os.path", "posix.path")
 """Paths whose last part has the name of a module, but does not mean that module."""
 _DEEPEST = 20
-"""Maximum number of bindings that are followed from one name to the next."""
+"""The maximum number of bindings that are followed from one name to the next."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ class Budgets:
     time_limit_s: int | None = None
     """The limit in seconds on the active clock; None for no limit."""
     scores: int | None = 0
-    """Uses of `score_gist`, None for any number; set for attempts, from the task's gist settings."""
+    """The uses of `score_gist`, None for any number; set for attempts, from the task's gist settings."""
 
     @classmethod
     def of(cls, tool_uses: int, submissions: int | None = None, time_limit_s: int | None = None) -> Budgets:

@@ -58,7 +58,7 @@ class EquivalenceReport:
 
 
 class EquivalenceTester(Protocol):
-    """A tester that calls functions of two trees with equal arguments, isolated like a repository's code."""
+    """Calls functions of two trees with equal arguments, isolated like a repository's code."""
 
     def compare(
         self,

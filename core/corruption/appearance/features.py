@@ -28,7 +28,7 @@ _TURNED = frozenset(("not", "==", "!=", "is", "in"))
 _FIXED = frozenset(("None", "True", "False"))
 _LOGIC = frozenset(("and", "or"))
 _MOST = 3.0
-"""Largest value of a count: more findings are not worse."""
+"""The largest value of a count: more findings are not worse."""
 _LIMIT = 40.0
 """The largest absolute value of a feature, in bits: beyond it, code can't look odder."""
 

@@ -17,12 +17,12 @@ from itertools import chain
 import msgspec
 
 ORDER = 3
-"""Number of tokens that are counted together."""
+"""The number of tokens that are counted together."""
 _CACHED = 0.3
 """The weight of the predictions from the function's own other lines."""
 _BEGIN = ("<begin>",) * (ORDER - 1)
 _VOCABULARY = 20_000
-"""Size of the vocabulary; unknown tokens are assumed to be equally likely."""
+"""The size of the vocabulary; unknown tokens are assumed to be equally likely."""
 _SHORT = 12
 _ALONE = {tokenize.NEWLINE: "<end>", tokenize.INDENT: "<in>", tokenize.DEDENT: "<out>"}
 _PLAIN = (tokenize.NAME, tokenize.OP, tokenize.NUMBER)

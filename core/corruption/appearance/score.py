@@ -24,7 +24,7 @@ from gistpoint.core.tasks.model import Target
 from gistpoint.core.trees import SourceTree
 
 _MOST_TOKENS = 400_000
-"""Maximum number of a library's tokens that its model counts."""
+"""The maximum number of a library's tokens that its model counts."""
 
 
 class Weight(msgspec.Struct, frozen=True):
@@ -78,7 +78,7 @@ def _data(name: str) -> bytes:
 
 @dataclass(frozen=True)
 class GlanceScorer:
-    """A scorer of corruptions of one library's functions."""
+    """Scores corruptions of one library's functions."""
 
     tree: SourceTree
     test_files: frozenset[str]

@@ -14,9 +14,9 @@ _ALIKE = 0.6
 """The similarity from which on a reader sees two lines as a pair."""
 _SAME = 0.97
 _LEAST = 4
-"""Minimum number of tokens in a line that is compared."""
+"""The minimum number of tokens in a line that is compared."""
 _MOST_LINES = 60
-"""Maximum number of a function's lines that a changed line is compared with."""
+"""The maximum number of a function's lines that a changed line is compared with."""
 
 Line = tuple[str, ...]
 

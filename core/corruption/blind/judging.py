@@ -19,7 +19,7 @@ from gistpoint.core.running import NEVER, CancelToken
 
 TEMPLATE = "glance-1"
 MOST_TIMES = 1_000
-"""Maximum number of requests for one function with one seed."""
+"""The maximum number of requests for one function with one seed."""
 
 
 @cache

@@ -13,7 +13,7 @@ from gistpoint.core.kinds.registry import is_searched
 from gistpoint.core.tasks.model import Answer, Target, Task
 
 NEAR = 1
-"""Maximum distance in lines between a mark and a change for which it still counts."""
+"""The maximum distance in lines between a mark and a change for which it still counts."""
 _UNKNOWN = "unknown"
 
 

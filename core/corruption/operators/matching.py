@@ -33,10 +33,10 @@ _LIMITED: Mapping[str, int] = {
 }
 """The number of arguments with which the last one can be left out."""
 _FROM = frozenset({"find", "rfind", "index", "startswith", "match", "search"})
-"""Functions whose last argument is a starting point: in a loop, they would find the same again."""
+"""Functions whose last argument is a starting point: in a loop, they would find the same place again."""
 _STANDING = (ast.BoolOp, ast.If, ast.While, ast.IfExp, ast.Return, ast.Assign, ast.comprehension)
 _FEW = 2
-"""Number of values in a named list up to which each would be missed."""
+"""The number of values up to which a reader would miss each one in a named list."""
 _BUILT_IN = frozenset({"list", "tuple", "set", "frozenset", "dict", "int", "float", "bool", "str", "bytes"})
 """Types that a reader knows to belong together."""
 _BY_SEVERAL = frozenset({"isinstance", "issubclass", "startswith", "endswith"})

@@ -15,7 +15,7 @@ from gistpoint.core.corruption.subject import Arity, CorruptionTarget, Statement
 
 _MOST_LINES = 6
 _FEW = 3
-"""Minimum number of elements or terms among which a missing one is not noticed."""
+"""The minimum number of elements or terms among which a missing one is not noticed."""
 _STEPS: tuple[type[ast.If | ast.For | ast.While | ast.With], ...] = (ast.If, ast.For, ast.While, ast.With)
 _YIELDING = (ast.Yield, ast.YieldFrom)
 

@@ -38,7 +38,7 @@ _Comprehension = ast.ListComp | ast.SetComp | ast.DictComp
 _NAMES = ("result", "found", "items")
 _LOOPS: tuple[type[ast.For | ast.While], ...] = (ast.For, ast.While)
 _MOST_MOVED = 5
-"""Maximum number of lines that are moved to another indentation."""
+"""The maximum number of lines that are moved to another indentation."""
 _LOOSE = (ast.IfExp, ast.Lambda, ast.Tuple, ast.Yield, ast.BoolOp)
 """Values that need parentheses in a conditional expression, or are hard to read in one."""
 _DEFERRING = (ast.Lambda, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp, ast.JoinedStr)

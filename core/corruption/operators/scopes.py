@@ -27,7 +27,7 @@ from gistpoint.core.corruption.shapes import (
 from gistpoint.core.corruption.subject import CorruptionTarget, StatementBlock
 
 _FAR = 4
-"""Maximum number of statements that a line is moved past, and of reads of one stale value."""
+"""The maximum number of statements that a line is moved past, and of reads of one stale value."""
 _LENGTHS = ("size", "length", "count", "total")
 _Use = tuple[int, ast.expr]
 """A place where a value is read: the number of the statement in its block, and the expression."""

@@ -25,15 +25,15 @@ from gistpoint.core.tasks.model import Target
 
 MOST_PAIRS = 6
 ENOUGH = 4
-"""Number of good corruptions that end the search if one of them is hard to locate."""
+"""The number of good corruptions that end the search if one of them is hard to locate."""
 PLENTY = 8
-"""Number of good corruptions that end the search even if none of them is hard to locate."""
+"""The number of good corruptions that end the search even if none of them is hard to locate."""
 _MOST_READ = 400
-"""Number of corruptions of one function that are read, likeliest first; few functions have 100."""
+"""The number of corruptions of one function that are read, likeliest first; few functions have 100."""
 _CONFIRMED = 3
-"""Number of good corruptions that are tried on the whole suite."""
+"""The number of good corruptions that are tried on the whole suite."""
 _MORE_TESTS = 1
-"""Number of failing tests beyond the desired range after which a probe stops."""
+"""The number of failing tests beyond the desired range after which a probe stops."""
 
 
 Read = tuple[Corruption, GlanceScore]

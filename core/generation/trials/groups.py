@@ -20,8 +20,7 @@ from gistpoint.core.tasks.model import Target
 from gistpoint.core.text import plural
 
 _SPARE = 1
-"""The number of extra parts to find, in order to leave out the worst; 0 with a model, whose parts cost money.
-"""
+"""The number of extra parts to find, because the worst are left out; 0 with a model, which costs money."""
 
 
 FindGood = Callable[[CandidateTrial, str, tuple[int, int]], Sequence[Rated]]

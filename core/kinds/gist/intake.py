@@ -95,7 +95,7 @@ class Examination:
     runs: int = RUNS
     run: RunContext = UNATTENDED
     max_seconds: float = MAX_SUITE_SECONDS
-    """Seconds above which a run of a command is too slow; a traced run may take three times as long."""
+    """The seconds above which a run of a command is too slow; a traced run may take three times as long."""
 
     @property
     def environment(self) -> EnvironmentPins:
@@ -169,9 +169,7 @@ class Examination:
         )
 
     def _require_no_other_copy(self, owned: Iterable[str]) -> None:
-        """Raise `NoGistError` if the codebase is also installed in the environment, where a gist could import
-        it.
-        """
+        """Raise `NoGistError` if the codebase is also in the environment, where a gist could import it."""
         installed = self.repository.installed
         copies = [f"{name}: {installed[name]}" for name in owned if name in installed]
         if copies:

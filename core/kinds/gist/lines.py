@@ -139,11 +139,11 @@ class LogicalLine:
 
     text: str
     first: int
-    """First physical line of the header, 1-based."""
+    """The first physical line of the header, 1-based."""
     last: int
-    """Last physical line of the header, inclusive."""
+    """The last physical line of the header, inclusive."""
     end: int
-    """Last physical line of the statement's body; `last` if it has none."""
+    """The last physical line of the statement's body; `last` if it has none."""
     kind: GistLineKind
 
 

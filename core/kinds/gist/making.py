@@ -225,7 +225,7 @@ def make_gists(
 
 @dataclass
 class _Making:
-    """A maker of one repository's tasks."""
+    """Makes one repository's tasks."""
 
     asked: MakeGists
     examination: Examination

@@ -63,7 +63,7 @@ class GistOverrides(msgspec.Struct, frozen=True):
     give_test: bool | UnsetType = UNSET
     steps: Positive | UnsetType = UNSET
     score_budget: ScoreBudget | UnsetType = UNSET
-    """Uses of `score_gist` in a counted attempt; -1 for any number."""
+    """The uses of `score_gist` in a counted attempt; -1 for any number."""
     parameter: str | bool | UnsetType = UNSET
     """The only parameter of the test that the brief names; True for the first one, False for none."""
 
@@ -89,8 +89,7 @@ class GistOverrides(msgspec.Struct, frozen=True):
         return replace(changed, budgets=replace(changed.budgets, tool_uses=self.steps))
 
     def settings(self, default: GistSettings) -> GistSettings:
-        """Return the settings `default`, overridden by all of these settings except those that are `UNSET`.
-        """
+        """Return the settings `default`, overridden by these settings wherever they are not `UNSET`."""
         given = overrides_data(self)
         given.pop("steps", None)
         if isinstance(given.get("parameter"), bool):

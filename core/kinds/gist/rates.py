@@ -46,8 +46,7 @@ _Line = TypeVar("_Line", bound="LineExistence | LineExecution")
 
 @dataclass(frozen=True, slots=True)
 class RateReport(ABC, Generic[_Line]):
-    """The lines of a gist in source order, and the shares that hold: that ran, or that exist in the original.
-    """
+    """The lines of a gist in source order, and the shares that hold: that ran or exist in the original."""
 
     lines: tuple[_Line, ...]
     test_blocks: frozenset[str] = frozenset()

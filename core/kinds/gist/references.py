@@ -31,7 +31,7 @@ Clock = Callable[[], float]
 
 @dataclass(slots=True)
 class ReferenceMaker:
-    """A maker of the reference gist of one task; `budget_s` limits the reduction, in seconds of `clock`."""
+    """Makes the reference gist of one task; `budget_s` limits the reduction, in seconds of `clock`."""
 
     judge: GistJudge
     clock: Clock

@@ -184,7 +184,7 @@ class LineEvidence:
 
     first: int
     last: int
-    """Last physical line; both are lines of the gist, 1-based and inclusive."""
+    """The last physical line; both are lines of the gist, 1-based and inclusive."""
     ran: bool | None
     """Whether it ran; None if it is not executable, or if the gist did not run."""
     existence: ExistenceReason

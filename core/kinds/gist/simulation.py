@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass
 class ScriptedGists(ScriptedRunner):
-    """A runner that reports runs of gists without running anything."""
+    """Reports runs of gists without running anything."""
 
     original: TestsRun | CommandRun = field(kw_only=True)
     _text: str | None = None

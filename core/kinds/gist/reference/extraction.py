@@ -75,7 +75,7 @@ class UnitSelection:
 
 
 class Extractor:
-    """An extractor that follows names through a trace's modules; `owned` are the codebase's own names."""
+    """Follows names through a trace's modules; `owned` are the codebase's own names."""
 
     def __init__(self, modules: Mapping[str, ModuleCode], trace: Trace, owned: Collection[str]) -> None:
         self.modules = modules

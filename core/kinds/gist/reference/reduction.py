@@ -71,7 +71,7 @@ def apply_cuts(text: str, cuts: Sequence[Cut], executed: Collection[int] = ()) -
 
 
 class CutFinder:
-    """A finder of cuts in a gist, based on the physical lines that ran; the test `test` is left alone."""
+    """Finds cuts in a gist, based on the physical lines that ran; the test `test` is left alone."""
 
     def __init__(
         self, text: str, executed: Collection[int], test: str, rejected: Collection[str] = ()
@@ -519,7 +519,7 @@ class Reducer:
 
 _SURE = 0.99
 _RELIEF = 0.8
-"""Factor for the risks of the other cuts after some cuts succeeded."""
+"""The factor for the risks of the other cuts after some cuts succeeded."""
 
 
 def _most_promising(risks: Mapping[Cut, float]) -> list[Cut]:

@@ -31,7 +31,7 @@ from gistpoint.core.kinds.gist.reference.reduction import KEPT
 
 
 class Renderer:
-    """A writer of a selection as one file.
+    """Writes a selection as one file.
 
     `dropped` are statements, such as other tests, that are left out of their unit. With `all_imports`, unused
     external imports are kept if their name is free. With `by_name`, code that looks up a module by a
