@@ -235,7 +235,7 @@ _DAMAGE = (
 
 
 _OF_THE_SYSTEM = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM})
-"""The system errors that no damaged archive causes, such as a full disk."""
+"""The system errors that a damaged archive can't cause, such as a full disk."""
 
 
 @contextmanager

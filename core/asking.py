@@ -51,7 +51,7 @@ class JudgeResult:
     answered: int = 0
     end: JudgeEnd = JudgeEnd.ALL_ASKED
     detail: str = ""
-    """Why the series ended, or what was wrong with the last unusable answer, in a sentence."""
+    """The reason why the series ended, or what was wrong with the last unusable answer, in a sentence."""
 
 
 def ask_all(

@@ -12,7 +12,7 @@ from typing import Any, Literal, NoReturn, get_args
 import msgspec
 
 ChatApi = Literal["openai", "anthropic", "gemini"]
-"""The APIs by which chat models are requested: OpenAI's, which most servers speak, and two vendors' own."""
+"""The APIs for chat models: OpenAI's, which most servers support, and those of two vendors."""
 CHAT_APIS: tuple[ChatApi, ...] = get_args(ChatApi)
 
 
@@ -178,7 +178,7 @@ class ChatFailure:
     retried: tuple[ChatProblem, ...] = ()
     """The failures of earlier attempts, in order."""
     busy: bool = False
-    """Whether the host is well and takes requests soon: it is loading a model, or has no slot free."""
+    """Whether the host works and will accept requests soon: it is loading a model, or has no free slot."""
 
 
 @dataclass(frozen=True, slots=True)

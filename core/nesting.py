@@ -4,7 +4,7 @@ from __future__ import annotations
 
 
 def is_nested(value: object, depth: int) -> bool:
-    """Return whether at least `depth` lists or tables are within each other in a value; never recurses."""
+    """Return whether at least `depth` lists or tables are nested in a value; never recurses."""
     level = [value] if isinstance(value, dict | list) else []
     for _ in range(depth):
         if not level:

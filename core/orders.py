@@ -110,7 +110,7 @@ class ClusterWorker:
     """The worker's clock minus the sender's in milliseconds; 0 if the difference is negligible."""
     strikes: int = 0
     left_out: str = ""
-    """Why the worker gets no more jobs; empty if it still gets jobs."""
+    """The reason why the worker gets no more jobs; empty if it still gets jobs."""
 
     @property
     def name(self) -> str:

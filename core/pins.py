@@ -46,7 +46,7 @@ PASSED_ON = (
     "MPLBACKEND",
     "OMP_NUM_THREADS",
 )
-"""The image's variables that its programs may need; none is Python's own or known for secrets."""
+"""The image's variables that its programs may need; none configures Python or is known to contain secrets."""
 PLATFORMS = ("linux/amd64", "linux/arm64")
 
 

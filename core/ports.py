@@ -141,7 +141,7 @@ class ProbeReport:
     how: str = "warm"
     """`warm` for a fork of a process with the suite collected, `fresh` for a new process."""
     reason: str = ""
-    """Why the status is not `FINISHED`, or why the probe was `fresh`."""
+    """The reason why the status is not `FINISHED`, or why the probe was `fresh`."""
 
 
 class Prober(Protocol):

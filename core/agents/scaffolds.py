@@ -140,7 +140,7 @@ class Seat:
     serve_tools: Callable[[Path], AbstractContextManager[None]] = _no_server
     """Serves the tools over MCP to each connection at a Unix socket, while the context lasts."""
     left: Left | None = None
-    """How the work ended before the attempt did; None if it did not."""
+    """The end of the work if it came before that of the attempt; otherwise None."""
     _lock: RLock = field(default_factory=RLock)
     _offered: tuple[str, ...] = ()
     """The names of the tools that the last observed request offered, including the scaffold's own."""

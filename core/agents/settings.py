@@ -39,7 +39,7 @@ TEXT_NO_CALL = "text-no-call"
 _TEXTS = (TEXT_CALLS, TEXT_ANSWER, TEXT_FIRST_ANSWER, TEXT_TOOLS, TEXT_NO_CALL, CUT_OFF, AGAIN, HANDOVER)
 """The names, without a version, of the messages for a model that writes its calls as text."""
 CallForm = Literal["native", "text"]
-"""How a model makes its calls: in the endpoint's own form, or in the text of its reply (decision 151)."""
+"""The form of a model's calls: the endpoint's own, or text in its reply (decision 151)."""
 SystemPrompt = Literal["agent-2", "agent-1", "none"]
 SYSTEM_PROMPTS: tuple[SystemPrompt, ...] = get_args(SystemPrompt)
 """The possible system prompts, newest first."""
@@ -123,9 +123,9 @@ class AgentSettings(msgspec.Struct, frozen=True, kw_only=True):
     loop_version: int = LOOP_VERSION
     """The version of the loop; 1 with the first system prompt, so that its runs can be continued."""
     api: ChatApi | UnsetType = UNSET
-    """The endpoint's API; unset for OpenAI's, so that the settings of older runs keep their digest."""
+    """The endpoint's API; unset for OpenAI's, to keep the digest of older settings."""
     calls: Literal["text"] | UnsetType = UNSET
-    """How the model makes its calls; unset for native ones, so that their settings keep their digest."""
+    """The form of the model's calls; unset for native ones, to keep the digest of their settings."""
 
     def __post_init__(self) -> None:
         """Set the hashes of the prompts, unless they are given, as in the settings of a stored run.

@@ -67,7 +67,7 @@ class CrossedFits:
     evidence: Floats
     """The logarithm of the restricted likelihood, by Laplace's approximation."""
     at: Floats
-    """Columns with 1 / sigma last, persons and tasks, divided by sigma: where the next fit can start."""
+    """The point where the next fit can start: columns with 1 / sigma last, persons and tasks, over sigma."""
 
 
 @dataclass(frozen=True)

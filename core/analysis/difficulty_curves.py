@@ -180,8 +180,8 @@ def _floats(values: Iterable[float]) -> tuple[float, ...]:
 def resampled(z: Floats, y: Floats, seed: int, places: Floats) -> tuple[Floats, int]:
     """Return the log odds at `places` of each converged bootstrap fit, and how many did not converge.
 
-    Resamples are of attempts with replacement. All are fitted at once, by Newton's method without a penalty;
-    a fit has diverged when it is singular, or a coefficient exceeds 15 in absolute value.
+    Attempts are resampled with replacement. All resamples are fitted at once, by Newton's method without a
+    penalty; a fit has diverged when it is singular, or a coefficient exceeds 15 in absolute value.
     """
     draw = np.random.default_rng(seed)
     counts = draw.multinomial(len(y), np.full(len(y), 1 / len(y)), size=RESAMPLES).astype(float)

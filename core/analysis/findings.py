@@ -24,7 +24,7 @@ class Number:
     iid: tuple[float, float] | None = None
     """The interval that papers print, usually one that treats rows as independent; `iid_label` names it."""
     note: str = ""
-    """Why there is no interval, or the basis of the interval."""
+    """The reason why there is no interval, or the basis of the interval."""
     iid_label: str = "i.i.d."
     """The label of the interval `iid`."""
     above: bool = False

@@ -56,7 +56,7 @@ def errors(data: StudyData) -> Findings:
 def category_of(row: AttemptRow) -> str:
     """Return the category of a failed gist: its error, `MOCKED`, `NOT_CREATED` or `UNKNOWN`.
 
-    It is not created if it was never handed in.
+    A gist that was never handed in counts as not created.
     """
     if row.text("error") in ERROR.values:
         return row.text("error")

@@ -176,7 +176,7 @@ class Units:
 
     @property
     def no_interval(self) -> str:
-        """Why there is no interval; empty if there are enough persons and tasks."""
+        """The reason why there is no interval; empty if there are enough persons and tasks."""
         if self.task_count < LEAST_TASKS:
             return f"no interval: at least {LEAST_TASKS} tasks are needed (here: {self.task_count})"
         if 0 < self.person_count < LEAST_PERSONS:

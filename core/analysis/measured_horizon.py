@@ -32,7 +32,7 @@ from gistpoint.core.analysis.intervals import Floats, Integers, Kept, Spread, Un
 
 _NODES = 25
 _REACH = 4.5
-"""How many standard deviations a posterior extends to each side."""
+"""The number of standard deviations to which a posterior extends on each side."""
 _CHUNK = 32
 _ROUNDS = 100
 _HALVINGS = 25
@@ -147,7 +147,7 @@ class Runs:
 
     tasks: Integers
     solved: Floats
-    """How many runs of each task are solved."""
+    """The number of solved runs of each task."""
     counts: Floats
     weights: Floats
     """The weight of each task."""

@@ -124,7 +124,7 @@ def _fitted(
     asked: Mapping[str, float],
 ) -> dict[str, Number]:
     """Return the effects asked for, each the multiple of a column; `RANGE` is one of `PLACE`."""
-    # A column that is constant, such as a first task for an order that begins elsewhere, has no effect.
+    # A constant column, such as the position if all rows have the same, has no effect.
     known = {name: column for name, column in columns.items() if np.ptp(column) > 0}
     x = np.column_stack([np.ones(len(rows)), *known.values()])
     wanted = {name: factor for name, factor in asked.items() if name in known or name == RANGE}

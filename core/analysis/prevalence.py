@@ -75,7 +75,7 @@ class Prevalence:
     squared_correlation: float | None
     """The squared correlation of judge and person over the labelled runs; None if one of them is constant."""
     too_few: str
-    """Why no interval is given, in words; empty if one is given."""
+    """The reason why no interval is given, in words; empty if one is given."""
     more_labels: int | None
     """The number of further labels for half the interval, or for a first interval; None if none suffices."""
     kappa: float | None = None

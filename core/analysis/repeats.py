@@ -1,4 +1,4 @@
-"""Estimates how likely one run, one of k runs or all k runs solve a task, for models with repeated runs."""
+"""Estimates the probability that one run, any of k runs, or all k runs of a model solve a task."""
 
 from __future__ import annotations
 

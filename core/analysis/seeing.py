@@ -1,4 +1,4 @@
-"""Sentences that say what a plot shows, for readers and for people who can't see it."""
+"""Sentences that say what a plot shows, for all readers, including those who can't see it."""
 
 from __future__ import annotations
 

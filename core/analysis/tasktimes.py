@@ -1,4 +1,4 @@
-"""The human time of each task, by three estimators that differ where not everybody solves it."""
+"""The human time of each task, by three estimators that differ if not everybody solves it."""
 
 from __future__ import annotations
 

@@ -173,7 +173,7 @@ class Clock(Struct, frozen=True):
         return structs.replace(self, **changed)
 
     def unanswered(self, ms: int) -> Clock:
-        """Return the clock with `ms` milliseconds of thinking, at most all of it, counted as paused."""
+        """Return the clock with up to `ms` milliseconds of thinking counted as paused instead."""
         moved = min(max(0, ms), self.thinking)
         return self.add(ClockActivity.THINKING, -moved).add(ClockActivity.PAUSED, moved) if moved else self
 

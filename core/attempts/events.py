@@ -138,7 +138,7 @@ class CallMade(EventData, frozen=True, kw_only=True):
     thought: str | UnsetType = UNSET
     tool: str
     malformed: str | UnsetType = UNSET
-    """Why the call can't be carried out (`malformed.Malformed`)."""
+    """The reason why the call can't be carried out (`malformed.Malformed`)."""
     arguments: dict[str, Any] | UnsetType = UNSET
     raw: str | UnsetType = UNSET
     typed: bool | UnsetType = UNSET
@@ -526,7 +526,7 @@ class AttemptEnded(EventData, frozen=True):
     code: str | UnsetType = UNSET
     text: str | UnsetType = UNSET
     settled_by: str | UnsetType = UNSET
-    """Who settled the halted attempt, perhaps empty; unset for every other end (decision 150)."""
+    """The person who settled the halted attempt, perhaps empty; unset for every other end (decision 150)."""
 
 
 class EndWithdrawn(EventData, frozen=True):

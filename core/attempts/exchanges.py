@@ -21,7 +21,7 @@ class AssistExchange:
     """The ids of the calls whose answers did not fit."""
     reply: str = ""
     problem: str = ""
-    """Why there is no answer; empty if there is one."""
+    """The reason why there is no answer; empty if there is one."""
     tokens: int = 0
     at_ms: int = 0
     """The active time of the question, in milliseconds."""

@@ -43,7 +43,7 @@ class Judged(Protocol):
 
     @property
     def reason(self) -> str:
-        """Why the run did not finish, in a sentence; empty if it did."""
+        """The reason why the run did not finish, in a sentence; empty if it did."""
         ...
 
 

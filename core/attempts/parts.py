@@ -72,7 +72,7 @@ class AttemptCall:
     number: int = 0
     """The number among the attempt's calls, from 1; calls of one reply share their turn."""
     malformed: str = ""
-    """Why the call can't be carried out (`malformed.Malformed`); empty if it can."""
+    """The reason why the call can't be carried out (`malformed.Malformed`); empty if it can."""
     raw: str = ""
     """The text of a malformed call's arguments as received; empty if there was none."""
     code: str = ""
@@ -166,4 +166,4 @@ class Ending:
     code: str = ""
     text: str = ""
     settled_by: str | None = None
-    """Who settled the halted attempt of a model, perhaps empty; None for every other end."""
+    """The person who settled a model's halted attempt, perhaps empty; None for every other end."""

@@ -50,7 +50,8 @@ class EndReason(StrEnum):
     """The conversation no longer fits the model's context."""
     TOKEN_CAP = "token_cap"
     SETTLED = "settled"
-    """A halted attempt of a model was decided to count as not solved; the code is what halted it."""
+    """It was decided that a halted attempt of a model is not solved; the code is the problem that halted it.
+    """
 
 
 class GiveUpCode(StrEnum):

@@ -1,7 +1,7 @@
 """The parts of the repository that tool results reveal; the tree, completion and search may use no others.
 
 The module also extracts sources and traced functions from an answer: from its event, or from its wording in
-versions that recorded only text. No other module reads an answer by its wording (decision 64).
+versions that recorded only text. No other module parses the wording of an answer (decision 64).
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ _BUDGET = re.compile(
     r"(?:\nThis was the last tool use before the final one, and nothing was submitted yet: "
     r"only a submission can follow\.)?\Z"
 )
-"""The lines on the budget that ended every answer."""
+"""The lines about the budget at the end of answers, as earlier versions worded them."""
 _FUNCTION = re.compile(r"  (.+?):(\d{1,9})  (\S.*)")
 """A line on a function in an answer of `trace`."""
 

@@ -332,7 +332,7 @@ def _after(state: AttemptState, event: JournalEvent) -> AttemptState:
         case AttemptStarted() as data:
             return _attempt_started(state, data)
         case ProcessStarted():
-            # Nobody can answer now for the time about which the last process asked.
+            # The last process's question about idle time can no longer be answered.
             return structs.replace(state, doubt=NO_DOUBT)
         case FocusMoved(pane=pane):
             return _focus_moved(state, pane)

@@ -76,7 +76,7 @@ class Definition:
     is_conditional: bool
     """Whether it is inside an `if`, `try`, `with`, `match` or loop of the enclosing code."""
     duplicates: int
-    """The number of definitions in the file with its qualified name, itself included."""
+    """The number of definitions in the file with its qualified name, including itself."""
     is_protocol: bool
     """Whether it is a class with `Protocol` among its bases."""
     docstring_text: str | None = field(repr=False)

@@ -118,7 +118,7 @@ class Controls(msgspec.Struct, frozen=True, omit_defaults=True):
     writes: Mapping[str, tuple[str, ...]] = {}
     """For each function, the attributes and containers that the true function was seen to change."""
     runs: tuple[str, ...] | None = None
-    """Hashes of what was compiled, unpickled and started during true answers; None if not observed."""
+    """Hashes of what was compiled, unpickled and started in true answers; None if not observed."""
     data_hidden: bool = False
     """Whether the submission's process also runs without the tests' non-Python files."""
     reasons: Mapping[str, int] = {}

@@ -123,7 +123,7 @@ class _Bare(ast.NodeTransformer):
 
 
 class _NotByLinesError(Exception):
-    """Several statements share a line, or there is none."""
+    """Lines can't be exchanged: several statements share a line, or there is none."""
 
 
 @dataclass

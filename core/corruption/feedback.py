@@ -1,4 +1,4 @@
-"""Writes the answers to a corrupting model: test results, the look of its code, and what it has left."""
+"""Writes the answers to a corrupting model: test results, the appearance of its code, and its budgets."""
 
 from __future__ import annotations
 

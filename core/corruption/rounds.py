@@ -233,7 +233,7 @@ class LoopResult:
     settings: LoopSettings
     end: End
     detail: str
-    """Why the loop ended, in a sentence; empty if `end` says enough."""
+    """The reason why the loop ended, in a sentence; empty if `end` says enough."""
     rounds: tuple[Round, ...]
     tool_calls: int
     requests: int
@@ -280,7 +280,7 @@ class LoopResult:
 
     @property
     def fault(self) -> str:
-        """Why the model or its endpoint made the loop useless, in words; empty if they did not."""
+        """The reason why the model or its endpoint made the loop useless, in words; empty if they did not."""
         # Neither the model nor its endpoint is to blame for a cap of the whole set or a missing price.
         if self.kept is not None or self.end in (End.SET_CAP, End.COST_UNKNOWN):
             return ""

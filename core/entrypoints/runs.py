@@ -117,7 +117,7 @@ class Isolation:
     processes: tuple[str, ...] = ()
     """Programs that were started."""
     stand_ins: tuple[tuple[str, str], ...] = ()
-    """Module names of the codebase that were bound to another object than the gist, each with its kind."""
+    """The codebase's module names that were bound to an object other than the gist, each with its kind."""
     equal_to_all: tuple[str, ...] = ()
     """Qualified names of functions that made every comparison true."""
     operands: tuple[Operand, ...] | None = None

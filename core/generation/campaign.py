@@ -1,8 +1,8 @@
 """The campaign: workers decide candidates ahead of time; verdicts are accepted strictly in order.
 
 The tasks are therefore the same for any number of workers; verdicts that were not needed stay in the state.
-Until the set is full, it contains the tasks that it would have if no more candidates came: proven tasks are
-written at once, and replaced by better ones.
+Until the set is full, it contains the tasks that it would have if no more candidates followed: proven tasks
+are written at once, and replaced by better ones.
 """
 
 from __future__ import annotations
@@ -498,9 +498,9 @@ def control(context: Context, specimen: Specimen) -> dict[str, Any]:
     """Run the whole suite on a specimen; return a JSON object that compares its outcome with the probe's.
 
     The two agree under these conditions: if the probe stopped at the needed number of failing tests, those
-    must fail here too, as far as the suite gets (tests after a hang have no outcome). Otherwise the failing
-    tests must be the same, and a run must hang in both or in neither. Raises `InfrastructureError` if the
-    suite can't be run, and `CancelledError` when stopped.
+    must fail here too, unless a hang prevents the suite from reaching them. Otherwise the failing tests must
+    be the same, and a run must hang in both or in neither. Raises `InfrastructureError` if the suite can't be
+    run, and `CancelledError` when stopped.
     """
     with opened(context) as here:
         return _compared(here, specimen)

@@ -144,7 +144,7 @@ class CandidatePlan:
     not_hard: int
     not_chosen: int = 0
     without_submission: int = 0
-    """The number of functions at which nobody failed, for a set from failed submissions."""
+    """The number of functions without a failed submission, for a set from failed submissions."""
     strata: Strata = field(default_factory=Strata)
 
     @property
@@ -178,7 +178,7 @@ def plan(
     """Return the candidates: the chosen ones among functions that are long enough and seen by enough tests.
 
     `submissions` has a hash of the failed submissions at each function, on which its verdict depends; other
-    functions are then no candidates.
+    functions are then not candidates.
 
     Except in remove mode, functions with few code lines come after the others. Functions that run while
     modules are imported come last: each corruption of them costs a run of every test in a separate process,

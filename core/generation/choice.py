@@ -33,7 +33,7 @@ class Choice:
     Percentiles are those of all library functions, the same as in `gistpoint code` (decision 91).
     """
     bars: tuple[MetricBar, ...] = ()
-    """Metrics at one end of which a function must be; percentiles are those of the candidates."""
+    """Metrics for which a function must be at one end; percentiles are those of the candidates."""
     percentile: float = 90.0
     """The percentile of high ends; for low ends, 100 minus this."""
     plane: tuple[str, ...] = ()

@@ -47,7 +47,7 @@ class CorruptionScorer(Protocol):
     ) -> list[GlanceScore]:
         """Return the scores of one function's corruptions, from their code and known families.
 
-        `on_reading` is called with the number of those read and of all; its errors are passed on.
+        `on_reading` is called with the numbers of corruptions read and in total; its errors are passed on.
         """
         ...
 

@@ -45,7 +45,7 @@ class EarlierBody:
     family: str
     """The kind of its origin, which is also the key of `origin` in the provenance of a task."""
     origin: Mapping[str, Any] = field(default_factory=dict)
-    """Where it comes from; it is stored in the answer of a task alone."""
+    """Its origin, which is stored only in the answer of a task."""
     planted: str = ""
     """The corrupted text that its author was given; empty if nothing was planted in the function."""
     replaced_by: str = ""

@@ -15,7 +15,7 @@ class Retry:
     """Another call that tries more functions: options to add to the command, and options to leave out."""
 
     why: str
-    """Why nothing was kept, in words."""
+    """The reason why nothing was kept, in words."""
     add: tuple[str, ...] = ()
     drop: tuple[str, ...] = ()
 

@@ -110,9 +110,9 @@ class SourceResult:
 
     spec: SourceSpec
     refused: tuple[str, str] | None = None
-    """Why no task can be made from the source: a reason and a sentence."""
+    """The reason, and a sentence on it, why no task can be made from the source; None if tasks can be."""
     advice: str = ""
-    """What the user can do about a refused source."""
+    """Advice for the user on a refused source."""
     learning_seconds: float = 0.0
     making_seconds: float = 0.0
     plan: CandidatePlan | None = None

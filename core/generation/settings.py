@@ -51,7 +51,7 @@ class CampaignMode(StrEnum):
 
 
 class FaultSource(StrEnum):
-    """Where the faults of a campaign without a model come from."""
+    """The source of the faults in a campaign without a model."""
 
     OPERATORS = "operators"
     """Edits that corrupt a function on purpose."""

@@ -49,13 +49,13 @@ class FailedSubmission:
     number: int
     """The number of the submission in the attempt."""
     by: str
-    """Who drove the attempt: `person`, `model`, or `mixed`."""
+    """The driver of the attempt: `person`, `model`, or `mixed`."""
     study: str = ""
     """The id of the attempt's study; empty if there is none."""
 
     @property
     def origin(self) -> dict[str, Any]:
-        """Where the body comes from, as the answer of a task states it."""
+        """The origin of the body, as the answer of a task states it."""
         of_study = {"study": self.study} if self.study else {}
         return {"id": self.attempt, "submission": self.number, "by": self.by, **of_study}
 

@@ -1,4 +1,4 @@
-"""Where a judge's quotes are in the run; a quote that is not there proves nothing."""
+"""Locates a judge's quotes in the run; a quote that is not there proves nothing."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ class RubricError(UserError):
 
 
 class Coding(StrEnum):
-    """How the answers to the pieces of a run become one answer."""
+    """The rule that combines the answers to the pieces of a run into one answer."""
 
     ANY = "any piece"
     """Present if a piece shows it."""
@@ -39,7 +39,7 @@ class RubricLabel(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 
     id: str
     definition: Annotated[str, msgspec.Meta(min_length=1, max_length=4_000)] = ""
-    """What a run shows if the label is present; may be empty for a computed label, whose fact is named."""
+    """The evidence in a run that has the label; may be empty for a computed label, which names its fact."""
     coded: Coding = Coding.ANY
     fact: str = ""
     """The name of the computed fact."""

@@ -35,7 +35,7 @@ FROM_ELSEWHERE = (
     "This machine did not make these controls, or the answer was changed since, so they are made again before"
     " a pass is confirmed. `gistpoint task control` does it now."
 )
-"""What to do about controls that do not count here (decision 158)."""
+"""The advice on controls that do not count on this machine (decision 158)."""
 CAN_BE = "yes"
 """The beginning of `controls_words` if passes can be confirmed."""
 

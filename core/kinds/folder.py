@@ -146,9 +146,9 @@ def is_salted(task: Task) -> bool:
 
 
 def target_names(task: Task) -> tuple[str, ...]:
-    """Return the corrupted functions of a task as `path::qualname`, from the file of the answer alone.
+    """Return the corrupted functions of a task as `path::qualname`, reading only the file of the answer.
 
-    The names are only used in titles, so the result is empty without an answer that has them.
+    They are only used in titles, so the result is empty if there is no answer with names.
     """
     try:
         targets = read_document(task.folder / ANSWER_FILE).values.get("targets")

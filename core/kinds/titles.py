@@ -23,7 +23,7 @@ class Circumstances(Protocol):
 
     @property
     def actor(self) -> str:
-        """Who makes the attempt, such as `person` or `model`."""
+        """The kind of actor who makes the attempt, such as `person` or `model`."""
         ...
 
     @property

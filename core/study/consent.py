@@ -1,4 +1,4 @@
-"""What a participant reads before agreeing, and a copy of it to keep."""
+"""The text that a participant reads before agreeing, and a copy of it to keep."""
 
 from __future__ import annotations
 

@@ -166,7 +166,7 @@ class Pay(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Completion(msgspec.Struct, frozen=True, kw_only=True):
-    """What a participant takes back to the recruiter at the end: a code, an address, or both.
+    """The code, the address or both that a participant takes back to the recruiter at the end.
 
     `{code}` in the addresses is replaced by the participant's code.
     """
@@ -253,10 +253,10 @@ class Privacy(msgspec.Struct, frozen=True, kw_only=True):
 
     contact: str
     controller: str = ""
-    """Who is responsible for the data, as participants read it."""
+    """The person or body responsible for the data, as participants read it."""
     legal_basis: str = ""
     chat_recipient: str = ""
-    """Who receives what the chat of an assisted condition sends, and where."""
+    """The recipient of what the chat of an assisted condition sends, and the recipient's location."""
     retention: str = ""
     """The time for which data are kept, in words; replaces the sentence about `retention_days`."""
     retention_days: Count = 0

@@ -1,4 +1,4 @@
-"""Why an attempt does not count: the words for the codes in `AttemptRow.exclusion`."""
+"""Words for the codes in `AttemptRow.exclusion`, the reasons why an attempt does not count."""
 
 from __future__ import annotations
 

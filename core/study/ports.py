@@ -76,7 +76,7 @@ class StudyStore(Protocol):
 
     @property
     def away(self) -> str:
-        """Why other writers' data are not visible now, in a sentence; empty if they are."""
+        """The reason why other writers' data are not visible now, in a sentence; empty if they are."""
         ...
 
     def reload(self) -> None:

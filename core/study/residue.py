@@ -1,9 +1,9 @@
-"""What remains of an erased person for the proof of other people's plans (decision 165).
+"""The counts kept of an erased person, from which other people's plans can be derived (decision 165).
 
-A plan counts the attempts at each task, including those of people who are erased later. So that it can still
-be derived, the erasure keeps these counts: which tasks were assigned, under which conditions and at which
-places, without the code, times, answers or attempts. Assignments that no plan of others had counted are left
-out.
+A plan counts the attempts at each task, including those of people who are erased later. The erasure keeps
+these counts, because plans must remain derivable: which tasks were assigned, under which conditions and at
+which places, without the code, times, answers or attempts. Assignments that no plan of others had counted are
+left out.
 """
 
 from __future__ import annotations

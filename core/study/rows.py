@@ -73,7 +73,7 @@ class AttemptRow(msgspec.Struct, frozen=True, kw_only=True):
     counted: bool = True
     """Whether analyses use the row: a first exposure, assigned, in role, not excluded."""
     exclusion: str = ""
-    """Why it is not counted: the design, a flag, `reviewers` or an organiser's reason; empty if counted."""
+    """The reason why it is not counted: design, a flag, `reviewers` or an organiser's; empty if counted."""
     end: str = ""
     end_code: str = ""
     solved: bool = False

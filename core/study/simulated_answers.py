@@ -34,7 +34,7 @@ class AnswersOf:
     course: AttemptCourse | None = None
 
     def to(self, questions: Iterable[Question]) -> dict[str, Any]:
-        """Return answers to the questions, by question id, that screen nobody out if that is possible."""
+        """Return answers to the questions, by question id, that screen nobody out if possible."""
         return {question.id: self._answer(question) for question in questions}
 
     def _answer(self, question: Question) -> Any:

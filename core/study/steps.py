@@ -62,7 +62,7 @@ class Situation:
 
 
 class RefusalReason(StrEnum):
-    """Why a session can't continue."""
+    """The reason why a session can't continue."""
 
     UNKNOWN_CODE = "unknown_code"
     ERASED = "erased"
@@ -190,7 +190,7 @@ class BetweenStep:
 
 
 class SittingLimit(StrEnum):
-    """Why a sitting is over."""
+    """The reason why a sitting is over."""
 
     TASKS = "tasks"
     MINUTES = "minutes"

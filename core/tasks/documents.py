@@ -71,9 +71,9 @@ def write_baseline(folder: Path, baseline: Baseline) -> None:
 
 
 def write_protection(folder: Path, backend: str, found: Protection) -> None:
-    """Keep a protection that was found here for a task whose baselines have none that counts.
+    """Store a protection found on this machine, for a task whose baselines have none that counts.
 
-    It is in a separate file that is never passed on, so that baselines from elsewhere stay as they came.
+    It is in a separate file that is never passed on, because baselines from elsewhere must remain unchanged.
     """
     path = folder / PROTECTIONS_FILE
     known = {name: protection_document(kept) for name, kept in protections_of(folder).items()}

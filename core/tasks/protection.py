@@ -22,7 +22,7 @@ class Protection:
 
     writable: Writable | None
     reason: str = ""
-    """Why the protection can't be enforced; empty if it can."""
+    """The reason why the protection can't be enforced; empty if it can."""
 
     @property
     def words(self) -> str:

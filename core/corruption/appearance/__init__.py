@@ -1,4 +1,4 @@
-"""How a corruption looks to a reader: features of its text, and a score calibrated on blind readings.
+"""The appearance of a corruption: features of its text, and a score calibrated on blind readings.
 
 The public names are in this module; the modules inside are private.
 """

@@ -100,7 +100,7 @@ def mentions_of(tokens: Counter[str], about: Set[str]) -> int:
 
 
 def _words(tokens: Iterable[str]) -> set[str]:
-    # Layout tokens, such as `<end>`, and words of one or two letters say nothing.
+    # Layout tokens, such as `<end>`, and words of one or two letters carry no meaning.
     found = chain.from_iterable(words(token) or (token,) for token in tokens if token[0] != "<")
     return {word for word in found if len(word) > 2 or word.isdigit()} - _EMPTY
 

@@ -107,8 +107,8 @@ class GlanceScorer:
     ) -> list[dict[str, float]]:
         """Return the features of corruptions of one function, except for the feature of their families.
 
-        `targets` must not be empty. `on_reading` is called with the number of those read and of all. Raises
-        `CodeError` if one of them can't be read, and what `on_reading` raises.
+        `targets` must not be empty. `on_reading` is called with the numbers of corruptions read and in total.
+        Raises `CodeError` if one of them can't be read, and what `on_reading` raises.
         """
         on_reading(0, len(targets))
         original = Version(facts_of(targets[0].original))
@@ -130,7 +130,7 @@ class GlanceScorer:
         """Return the scores of corruptions of one function; 1 for all of them if one can't be read.
 
         `families` are the families of each corruption; by default, none are known. `on_reading` is called
-        with the number of those read and of all.
+        with the numbers of corruptions read and in total.
         """
         if not targets:
             return []

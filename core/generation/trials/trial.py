@@ -87,7 +87,7 @@ class CandidateTrial:
     def reading(self, what: str) -> Iterator[OnCount]:
         """Count the seconds of a block that reads corruptions without running tests.
 
-        Yield a function that reports how many of all are read, and raises `CancelledError` when stopped.
+        Yield a function that reports the numbers read and in total, and raises `CancelledError` when stopped.
         """
         began = time.monotonic()
         reported = float("-inf")

@@ -177,7 +177,7 @@ _READING = frozenset(
         *("__annotations__", "environ", "argv"),
     )
 )
-"""Names by which code can read its own source, the test's, or its caller's variables."""
+"""Names by which code can read its own source, the test's source, or its caller's variables."""
 
 
 def baked_in(existence: ExistenceReport, execution: ExecutionReport | None, originals: Originals) -> str:

@@ -56,7 +56,7 @@ class Judgement:
     changed: tuple[str, ...]
     """Corrupted functions that are no longer equivalent to the corrupted version."""
     suspicious: tuple[str, ...] = ()
-    """Why a pass has to be read before it counts as solved; such a pass was run twice."""
+    """The reason why a pass has to be read before it counts as solved; such a pass was run twice."""
 
     @property
     def result(self) -> AttemptResult:
@@ -483,8 +483,7 @@ _TELLING = frozenset({RunStatus.TIMED_OUT, RunStatus.OUT_OF_MEMORY, RunStatus.CA
 def submission_text(task: Task, judgement: Judgement) -> str:
     """Return the text about a judged submission.
 
-    It contains the score, the counts and the first failing test, or why the submission was not judged to the
-    end.
+    It contains the score, the counts and the first failing test, or the reason why judging did not finish.
     """
     report = judgement.report
     score = judgement.score

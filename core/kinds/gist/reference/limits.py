@@ -1,4 +1,4 @@
-"""Finds, in failed runs, the limits of the rules that keep any flat file from doing what a command does."""
+"""Finds in failed runs why, under the rules, no flat file can do what a command does."""
 
 from __future__ import annotations
 
