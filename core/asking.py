@@ -112,7 +112,7 @@ def _over_the_cap(result: JudgeResult, dearest: float, max_cost_usd: float | Non
 
 
 def objects_in(text: str) -> Iterator[object]:
-    """Yield the JSON values that begin at a brace in a reply, from the last one.
+    """Yield the JSON values that begin at a brace in a reply, the last one first.
 
     Only the last `_LONGEST_REPLY` characters and the last `_MOST_OBJECTS` braces are searched.
     """

@@ -121,7 +121,9 @@ class Usage(
 
 @dataclass(frozen=True, slots=True)
 class Sampling:
-    """The sampling of replies; a value of None is not sent, since models refuse settings they don't have."""
+    """The sampling of replies; a value of None is not sent, since models refuse settings that they don't
+    support.
+    """
 
     temperature: float | None = None
     top_p: float | None = None
@@ -129,7 +131,7 @@ class Sampling:
     max_output_tokens: int | None = None
     """The maximum number of tokens in one reply, including its reasoning; None for the endpoint's limit."""
     reasoning_effort: str | None = None
-    """`low`, `medium`, `high`, or a word of the endpoint; None for the endpoint's default."""
+    """`low`, `medium`, `high`, or a value of the endpoint's own; None for its default."""
     thinking_tokens: int | None = None
     """The maximum number of tokens of reasoning."""
 

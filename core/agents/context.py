@@ -65,7 +65,7 @@ def history_cut(state: AttemptState, messages: Sequence[ChatMessage], turn: Mode
     """Return a sentence if an endpoint did not read all of `messages`, to which `turn` replies; else None.
 
     Some servers silently drop the beginning of a conversation that does not fit, and count fewer tokens than
-    before (Ollama). But the templates of models that think drop earlier thinking: some with each reply, and
+    before (Ollama). But templates of reasoning models also drop earlier thinking: some with each reply, and
     others when a user writes (Qwen3), as this loop does after a reply without a call. So a request that ends
     with a user's message proves nothing, and thinking that was sent accounts for as many missing tokens as it
     had. A change of the offered tools also makes a request shorter, and estimates prove nothing.

@@ -161,7 +161,7 @@ def _system(settings: AgentSettings, tools: Sequence[Tool]) -> list[ChatMessage]
 
 
 def _name_tools(messages: list[ChatMessage], names: Sequence[str], settings: AgentSettings) -> None:
-    """Name the tools that can be called in the last message; native calls come with a list of them."""
+    """If calls are text, list the callable tools in the last message; native calls list them anyway."""
     if settings.calls_as_text:
         text = filled(settings.reply_text(TEXT_TOOLS), {"tools": ", ".join(names)})
         messages[-1] = replace(messages[-1], content=f"{messages[-1].content}\n\n{text}")

@@ -1,7 +1,7 @@
 """Lets a model work: sends requests, journals replies and makes their calls until the attempt ends.
 
 Requests are folded from the journal (`conversation`), so a process that resumes an attempt sends what the
-previous process would have sent. An endpoint's failure is never the solver's: the attempt stays as it is.
+previous process would have sent. An endpoint's failure is never the solver's: the attempt remains unchanged.
 """
 
 from __future__ import annotations
@@ -167,7 +167,7 @@ class _Patience(CancelToken):
         self._unanswered_ms = 0
         """The time of failed requests that the attempt's clock still counts as thinking."""
         self._thinking_before_ms = attempt.clock().thinking
-        """The thinking before the last request was sent."""
+        """The thinking time before the last request was sent, in milliseconds."""
         self.lost = Usage()
         """The usage of requests that failed."""
         self.lost_s = 0.0
@@ -341,7 +341,7 @@ class ModelWork:
     def request(self, messages: Sequence[ChatMessage], tools: Sequence[Tool]) -> Left | None:
         """Send messages and journal the reply, unless a limit ends the attempt; return how the work ends.
 
-        Returns None while the attempt can go on, and if a limit has ended it.
+        Returns None if the attempt can continue, or if a limit has ended it.
         """
         attempt = self.attempt
         settings = self.settings
@@ -382,7 +382,7 @@ class ModelWork:
         return self._left(Leaving.HALTED, HISTORY_CUT, cut)
 
     def _announced(self, usage: Usage) -> _Patience:
-        """Announce a request of this usage; return its token, which announces it again if it fails."""
+        """Announce a request with this usage; return its token, which announces it again if it fails."""
         request = AnnouncedRequest(len(self.attempt.state.turns) + 1, self._priced(usage))
 
         def failed(lost: Usage, lost_s: float) -> None:

@@ -189,7 +189,7 @@ class Seat:
     def call(
         self, name: str, arguments: Mapping[str, Any] | None = None, *, raw: str = "", id: str = ""
     ) -> SeatAnswer:
-        """Make a call for the last reply and return its answer; a call that can't be made costs its price.
+        """Make a call for the last reply and return its answer; a call that can't be made is also charged.
 
         `raw` is the text of the arguments, which is parsed if `arguments` is None. `id` is the call's id in
         the reply.

@@ -141,7 +141,7 @@ def _names(node: ast.AST) -> set[str]:
 
 @dataclass
 class _Search:
-    """The knowledge from the conversation so far."""
+    """The knowledge gained from the conversation so far."""
 
     brief: str
     made: Sequence[_Made]
@@ -260,7 +260,7 @@ class _Search:
             return set()
 
     def _reached(self, names: set[str]) -> dict[Definition, int]:
-        """Return the functions that can be reached from some names by name, with the number of steps."""
+        """Return the functions that are reached from names by following names, with the number of steps."""
         by_name: dict[str, list[Definition]] = {}
         for _, definition in self._functions():
             if definition.kind is DefinitionKind.CLASS:

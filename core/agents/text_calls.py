@@ -37,7 +37,7 @@ _STRING_OR_BRACES = re.compile(r'"(?:[^"\\]|\\.)*+(?:"|\Z)|\{+|\}+', re.DOTALL)
 def calls_in(reply: str) -> tuple[ToolRequest, ...]:
     """Return the calls in the text of a reply, in their order, including malformed ones.
 
-    The arguments of a malformed call are the text of its block, in which its execution finds the fault.
+    The arguments of a malformed call are the text of its block, in which the fault is found later.
     """
     text = _after_thought(reply).strip()
     is_object = text.startswith("{") and text.endswith("}")
@@ -71,7 +71,7 @@ class _Block:
 
 
 def _blocks(text: str) -> Iterator[_Block]:
-    """Yield the blocks between fences or tags; an unclosed one is only readable if it is whole."""
+    """Yield the blocks between fences or tags; an unclosed one is only readable if it is complete."""
     at = 0
     while opening := _OPENING.search(text, at):
         word = (opening["word"] or "").casefold()
@@ -101,7 +101,7 @@ def _end(text: str, opening: re.Match[str], *, is_read: bool) -> tuple[int, int]
 
 
 def _end_of_object(text: str, start: int) -> int | None:
-    """Return where the JSON object ends that begins a block; None if the block begins otherwise."""
+    """Return the end of the JSON object that begins a block; None if the block begins otherwise."""
     begun = _BEFORE_OBJECT.match(text, start)
     first = begun.end() if begun else start
     if not text.startswith("{", first):

@@ -2,6 +2,6 @@
 
 import os
 
-# The matrices of a study are small: several threads wait for each other for most of their time, and the last
-# digits of a sum depend on their number. numpy reads this when it is imported, which is later than here.
+# The matrices of a study are small: several threads spend most of their time waiting for each other, and the
+# last digits of a sum depend on their number. numpy reads this when it is imported, which is later than here.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")

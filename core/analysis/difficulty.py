@@ -150,7 +150,7 @@ def _map(pool: Pool, scores: Sequence[StandardScores], joint: SuccessRegression)
     x, y = across.values(pool.rows), up.values(pool.rows)
     constant, b_x, b_y = (float(value) for value in joint.fit.coefficients)
     logits = constant + b_x * np.array(x) + b_y * np.array(y)
-    # The difficulty that a share of the rows stays below is the log odds that the same share stays above.
+    # A percentile of the difficulty is the complementary percentile of the log odds.
     levels = [("zero log odds", 0.0)]
     levels += [(f"{share:.0%} of difficulty", float(np.quantile(logits, 1 - share))) for share in _CONTOURS]
     low, high = min(y), max(y)

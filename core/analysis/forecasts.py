@@ -29,7 +29,7 @@ CHANCE, FELT = "forecast_chance", "felt_minutes"
 
 
 def forecasts(data: StudyData) -> Findings:
-    """Return forecasts against outcomes, felt against measured minutes, and ease against times.
+    """Return forecasts against outcomes, perceived against measured minutes, and ease against times.
 
     The analysis is `forecast`.
     """

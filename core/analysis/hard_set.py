@@ -70,7 +70,7 @@ def hard_set(
 def hard_tasks(data: StudyData) -> Findings:
     """Return each solver's shares on hard tasks and on the others, with their difference and their ratio.
 
-    A task is hard by the metrics that the study declares, by those of the paper's text, and by those of its
+    Tasks are split by the metrics that the study declares, by those of the paper's text, and by those of its
     code.
     """
     found = FindingsBuilder()

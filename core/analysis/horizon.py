@@ -46,7 +46,7 @@ PENALTY = 0.1
 CHANCES = (0.5, 0.8)
 BOOTSTRAPS = 1000
 DISTRIBUTIONS = "distributions"
-"""The name of human minutes that are not taken as known."""
+"""The name of human minutes that are treated as estimates."""
 FITS = {
     "logit, not penalised": (HorizonLink.LOGIT, 0.0),
     "probit, not penalised": (HorizonLink.PROBIT, 0.0),
@@ -332,7 +332,7 @@ def within_tasks(number: Number, longest: float) -> Number:
 
 
 def _cell(number: Number) -> Number | str:
-    """Return the cell of a horizon: the words if it is only known to be above the longest task."""
+    """Return the cell of a horizon, in words if it is only known to be above the longest task."""
     beyond = number.value is None and number.note.startswith("above ")
     return number.note.partition(" minutes")[0] if beyond else number
 

@@ -455,7 +455,7 @@ def share(
     if not rows:
         return Number(None, note="no attempts")
     if total < LEAST_ATTEMPTS_OF_RATE:
-        # One attempt that was solved is not a rate of 100%, and must not get a bar as tall as any.
+        # One solved attempt is not a rate of 100%, and must not get a bar of full height.
         return Number(
             None,
             persons=units.person_count,

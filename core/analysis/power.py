@@ -32,7 +32,7 @@ DRAWS = 400
 PEOPLE = (6, 8, 12, 16, 24, 32, 48)
 """The numbers of people for which figures are computed unless one is requested."""
 MODEL_SD = 0.7
-"""Standard deviation, in logits, of the part of a task's difficulty that only a model has."""
+"""The standard deviation, in logits, of the part of a task's difficulty that only a model has."""
 LIMIT_IN_SDS = 0.8
 """The distance of the time limit from the median time, in standard deviations (`sigma`) of ln t."""
 
@@ -71,7 +71,7 @@ class PowerDesign(msgspec.Struct, frozen=True, kw_only=True):
     models: bool = False
     """Whether both sides are models, so no people are compared."""
     repeats: int = 1
-    """The runs of each model at each task."""
+    """The number of runs of each model at each task."""
     between: bool = False
     """Whether each person works under only one of the two conditions."""
 

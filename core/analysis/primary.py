@@ -46,10 +46,10 @@ def primary(data: StudyData, *, interval: bool = True) -> Estimate:
     """Return the declared primary estimate, or a shortfall if the data do not suffice for it.
 
     A contrast of two conditions or solvers is "the first minus the second", from every attempt of both
-    (`contrast_of`); of times it is their ratio (`condition_ratio`). Without a
-    contrast, the estimate is the people's solve rate, mean fidelity or median time in minutes under the first
-    condition; for `time_ratio` it is the ratio of the second condition to the first. Without `interval`
-    nothing is refitted and there is no interval.
+    (`contrast_of`); a contrast of times is their ratio (`condition_ratio`). Without a contrast, the estimate
+    is the people's solve rate, mean fidelity or median time in minutes under the first condition; for
+    `time_ratio` it is the ratio of the second condition to the first. Without `interval` nothing is refitted
+    and there is no interval.
     """
     # The contrast is declared before the study opens: the protocol's hash covers it, so it can't be chosen
     # after the data are seen (decision 83).

@@ -121,8 +121,8 @@ def extent_of_table(table: FindingsTable, findings: Findings, of_study: Extent) 
 def extent_of_plot(plot: Plot, findings: Findings, of_study: Extent) -> Extent:
     """Return the range of the numbers in a plot's own series, or else in the analysis.
 
-    The key of a number begins with the name of its series; a part of it can be the mode, with which the id of
-    the plot ends.
+    The key of a number begins with the name of its series; one part of it can be the mode, which also ends
+    the id of the plot.
     """
     labels = {label for mark in plot.marks if isinstance(mark, Bars) for label in mark.labels}
     names = {*plot.series, *labels}

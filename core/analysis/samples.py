@@ -151,7 +151,7 @@ def standard_scores(data: StudyData, metric: str) -> StandardScores:
 def alike_but_for(condition: Condition | None, *fields: str) -> str:
     """Return a key that is equal for conditions that differ only in `fields`; empty for None.
 
-    Ids, descriptions, and whether people are given the condition don't count either.
+    Differences in ids, in descriptions and in whether people are given the condition don't count either.
     """
     if condition is None:
         return ""

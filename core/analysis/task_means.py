@@ -35,8 +35,8 @@ def mean_over_tasks(rows: Sequence[AttemptRow], measure: Measure) -> Number:
 def share_over_tasks(rows: Sequence[AttemptRow]) -> Number:
     """Return the mean over tasks of the shares solved within tasks, in percent.
 
-    `iid` is Wilson's interval over rows. If all or none are solved, both intervals are
-    exact, as for `intervals.share`; like that, the number has no value if there are too few rows.
+    `iid` is Wilson's interval over rows. If all or none are solved, both intervals are exact, as for
+    `intervals.share`; the number has no value if there are too few rows.
     """
     if len(rows) < LEAST_ATTEMPTS_OF_RATE or len({row.solved for row in rows}) == 1:
         return percent(share(rows))
@@ -118,7 +118,7 @@ def difference_within_tasks(
 
 
 def discordant(rows: Sequence[AttemptRow], others: Sequence[AttemptRow]) -> tuple[int, int]:
-    """Return the numbers of shared tasks at which the first rows' share solved is greater, and is less."""
+    """Return the numbers of shared tasks at which the first rows' share solved is greater and smaller."""
     sides: list[dict[str, list[float]]] = [{}, {}]
     for side, members in zip(sides, (rows, others), strict=True):
         for row in members:

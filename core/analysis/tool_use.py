@@ -122,8 +122,8 @@ def information_calls(row: AttemptRow) -> int:
 def profile(sides: Sequence[Sequence[AttemptRow]]) -> dict[str, Number]:
     """Return the mean number of calls of an attempt (`calls`), and the percentage of each of `KINDS`.
 
-    The percentages are of all calls and sum to 100. Of several sides, such as with and without execution,
-    each figure is the unweighted mean over the sides.
+    The percentages are of all calls and sum to 100. With several sides, such as with and without execution,
+    each figure is the unweighted mean over them.
     """
     rows = [row for side in sides for row in side]
     counted = [

@@ -225,7 +225,7 @@ def _terciles(data: StudyData, one: PooledRows, model: PooledRows) -> list[tuple
         cuts = np.quantile(list(metric_of.values()), (0, 1 / 3, 2 / 3, 1)) if metric_of else np.zeros(4)
         if len(set(cuts.tolist())) < len(cuts):
             continue
-        # Thirds are open below; the lowest one is unbounded there, so it includes the least value.
+        # Thirds are open below; the lowest one is unbounded there, so it includes the smallest value.
         for place, (low, high) in enumerate(pairwise([-inf, *cuts.tolist()[1:]])):
             third = {task for task, value in metric_of.items() if low < value <= high}
             part = difference_by_task("", one.on(third).rows, model.on(third).rows)

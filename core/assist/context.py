@@ -46,7 +46,7 @@ def templates() -> list[str]:
 
 
 def template_text(name: str) -> str:
-    """Return the text of a template. Raises `AttemptError` if there is none of this name."""
+    """Return the text of a template. Raises `AttemptError` if there is no such template."""
     names = templates()
     if name not in names:
         raise AttemptError(f"There is no template {name!r} of an assistant.{did_you_mean(name, names)}")
@@ -82,7 +82,7 @@ def context_of(state: AttemptState, template: str, question: str, buffer: str = 
 
 
 def _newest(answered: Sequence[AttemptCall]) -> list[AttemptCall]:
-    """Return the newest calls whose answers fit, in their order."""
+    """Return the newest calls whose answers fit, oldest first."""
     room, found = MOST_CHARACTERS, list[AttemptCall]()
     for call in reversed(answered):
         if len(call.text or "") <= room:

@@ -219,7 +219,7 @@ class Attempt:
         """Return the tools that can be called now; none after the end of the attempt."""
         if self.state.ended:
             return ()
-        # A tool of a later version would give later parts of an attempt other means than earlier ones
+        # With a later version's tool, later parts of an attempt would have different means from earlier ones
         # (decision 72).
         began_with = self.tools
         return tuple(tool for tool in self._harness.offered(self.state) if tool in began_with)
@@ -304,7 +304,7 @@ class Attempt:
 
         `finish_pending` judges it, in this process or in the next one: a limit can be noticed where the
         program must not wait for a judgement (decision 28). In kinds of task without automatic hand-ins, the
-        attempt ends at once. Nothing is done while a call runs, and after the end.
+        attempt ends at once. Nothing is done while a call runs or after the end.
         """
         with self._lock:
             if self.state.ended or self.state.pending is not None:
@@ -502,7 +502,7 @@ class Attempt:
         return self.state.calls[-1]
 
     def _save_typed(self, tool: Tool | None, arguments: Mapping[str, Any]) -> None:
-        """Save unsaved typing in a separate step. Raises `AttemptError` if the call could then not follow."""
+        """Save unsaved typing in a separate step. Raises `AttemptError` if the call could not follow."""
         saving = self._harness.to_save(tool, arguments, self.state)
         if saving is None or self.state.remaining.tool_uses == 0:
             return
@@ -521,7 +521,8 @@ class Attempt:
     def _answer(
         self, call: AttemptCall, run: RunContext, bound: BoundCall | None = None, *, ends: bool = True
     ) -> ToolResult:
-        """Answer a call, and return the result; an unbound call, such as of a dead process, is bound again.
+        """Answer a call, and return the result; an unbound call, such as that of a dead process, is bound
+        again.
 
         `ends` is whether the attempt ends if nothing is left to do afterwards.
         """

@@ -57,7 +57,7 @@ class EventData(msgspec.Struct, frozen=True):
     durable: ClassVar[bool] = True
     """Whether the event is synced to disk before the program continues; others are synced in groups.
 
-    The event declares it, so that no caller decides it (decision 71).
+    The event declares it; callers have no choice (decision 71).
     """
     spreads: ClassVar[bool] = True
     """Whether `extra` holds the members that the type does not declare, and is stored in their place."""
@@ -281,7 +281,7 @@ class ModelTurn(EventData, frozen=True, kw_only=True):
     unmade: tuple[RequestedCall, ...] | UnsetType = UNSET
     """The calls after the first in a reply whose calls are text; they are not carried out (decision 151)."""
     finish: str = ""
-    """The endpoint's word for why the reply ended."""
+    """The endpoint's word for the reason why the reply ended."""
     model: str = ""
     """The model's name according to the endpoint."""
     fingerprint: str | UnsetType = UNSET
@@ -298,7 +298,7 @@ class ModelTurn(EventData, frozen=True, kw_only=True):
     extra: dict[str, Any] | UnsetType = UNSET
     """The message's other members, such as signed reasoning, as received."""
     host: str | UnsetType = UNSET
-    """The host, with its port, that sent `extra` and that of the calls; no other gets them back."""
+    """The host, with its port, that sent `extra` and the calls' `extra`; no other gets them back."""
     left_out: tuple[str, ...] | UnsetType = UNSET
     """The names of other members that were too large to be kept."""
     echoed: bool | UnsetType = UNSET
@@ -328,7 +328,7 @@ class Paused(EventData, frozen=True):
     reason: str = ""
     text: str = ""
     thinking_ms: int | UnsetType = UNSET
-    """The milliseconds before the pause that first counted as thinking, and now as pause (decision 167)."""
+    """The milliseconds of thinking before the pause that count as part of it (decision 167)."""
 
 
 class Resumed(EventData, frozen=True):
@@ -478,7 +478,7 @@ class AssistAsked(EventData, frozen=True, kw_only=True):
 
 
 class AssistAnswered(EventData, frozen=True, kw_only=True):
-    """The assistant's answer, or the `problem` because of which there is none."""
+    """The assistant's answer, or the `problem` that prevented one."""
 
     type: ClassVar[str] = "assist_answered"
     exchange: int

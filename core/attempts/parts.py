@@ -102,9 +102,9 @@ class Submission:
     number: int
     call_id: str
     replacement: Replacement = NOTHING_REPLACED
-    """The replacement, of a repair."""
+    """The replacement; only in a repair."""
     gist: str = ""
-    """The text handed in, of a gist."""
+    """The text handed in; only in a gist."""
     metrics: Mapping[str, Any] = field(default_factory=dict)
     """A gist's score in the form of `core.kinds.gist.score`, with evidence by line under `lines`."""
     counts: bool = True

@@ -20,7 +20,7 @@ class PauseReason(StrEnum):
     """The model's endpoint asked for a later request."""
     HANDOVER = "handover"
     QUESTIONNAIRE = "questionnaire"
-    """A study asks questions about the task before the work on it."""
+    """A study asks questions about the task before work on it begins."""
 
 
 SOLVER_PAUSE_REASONS = (
@@ -50,8 +50,7 @@ class EndReason(StrEnum):
     """The conversation no longer fits the model's context."""
     TOKEN_CAP = "token_cap"
     SETTLED = "settled"
-    """It was decided that a halted attempt of a model is not solved; the code is the problem that halted it.
-    """
+    """A model's halted attempt was ruled not solved; the code is the problem that halted it."""
 
 
 class GiveUpCode(StrEnum):

@@ -300,7 +300,7 @@ class Solver:
         self._holders: dict[Value, Variable] = {}
 
     def narrow(self) -> Variable:
-        """Return a new variable for values from many places, such as a parameter, with a lower limit."""
+        """Return a new variable for values from many places, such as a parameter; it holds fewer values."""
         variable = self.variable()
         self._narrow.add(variable)
         return variable

@@ -37,7 +37,7 @@ class FunctionRef:
 
     @classmethod
     def parse(cls, text: str) -> FunctionRef:
-        """Return the function named by `path::qualname`; `#1` equals no number.
+        """Return the function named by `path::qualname`; `#1` means the same as no number.
 
         Raises `CodeError` for any other text, and for a path that leads out of the repository.
         """

@@ -28,7 +28,9 @@ _MISCOUNTED = "recursion depth mismatch"
 
 
 def parse(source: str | bytes) -> ast.Module:
-    """Return the syntax tree of a module. Raises what `ast.parse` raises, except because of other threads."""
+    """Return the syntax tree of a module. Raises what `ast.parse` raises, but no error caused by other
+    threads.
+    """
     return undisturbed(lambda: ast.parse(source))
 
 
@@ -53,7 +55,7 @@ class Fault:
         return f"line {self.line}: {self.reason}" if self.line else self.reason
 
     def after(self, lines: int) -> Fault:
-        """Return the fault with its line in code that begins with this many more lines."""
+        """Return the fault with its line in the same code after this many additional lines."""
         return Fault(self.reason, self.line and self.line + lines)
 
 

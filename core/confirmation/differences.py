@@ -118,8 +118,8 @@ def _suits_same_calls(old: ast.arguments, new: ast.arguments) -> bool:
 def require_same_at_import(given: SourceTree, original: SourceTree) -> None:
     """Raise `NotConfirmableError` if the original would do more than the given tree while it is imported.
 
-    Besides bodies, only literal default values of functions may differ. Anything else could change what
-    judges in the process of the tests, which imports the original.
+    Besides bodies, only literal default values of functions may differ. Anything else could change the
+    judging code in the process of the tests, which imports the original.
     """
     for path in sorted({*given.overlay, *original.overlay}):
         before, after = given.read(path), original.read(path)

@@ -81,7 +81,7 @@ class Confirmation(msgspec.Struct, frozen=True, omit_defaults=True):
     uncovered: int = 0
     """The minimum number of tests that pass only according to the submission's own process.
 
-    They enter a changed function, or fail with the corrupted one, and could not be run apart.
+    They enter a changed function, or fail with the corrupted one, and could not be run separately.
     """
     contradiction: AnsweredCall | None = None
     beyond: AnsweredCall | None = None

@@ -51,8 +51,8 @@ def unguarded(function: FunctionNode, nodes: Sequence[ast.AST]) -> frozenset[str
     given, absent = set(_optional(function)), {_variadic_name(function), *_looked_up(nodes)}
     used = {name for node in nodes for name in _used_names(node, _variadic_name(function))}
     asked = names_in(*(part for node in nodes for part in _tested_parts(node)))
-    # A value from a lookup counts where it is taken apart or passed on; a parameter wherever it is read,
-    # unless only its type is tested: `isinstance(x, str)` says nothing about None.
+    # A value from a lookup counts where a part of it is read or it is passed on; a parameter counts wherever
+    # it is read, unless only its type is tested: `isinstance(x, str)` says nothing about None.
     missed = (given & set(names_read(nodes))) - (asked - _only_by_type(nodes))
     return frozenset((absent & used) - asked | missed)
 
