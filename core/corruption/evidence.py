@@ -49,7 +49,8 @@ class Evidence:
 
 
 def band(min_failing: int) -> tuple[int, int]:
-    """Return the minimum and maximum numbers of failing tests for a good corruption, given the minimum."""
+    """Return the minimum and maximum numbers of failing tests for a good corruption, given a task's minimum.
+    """
     if min_failing == ANY_FAILING[0]:
         return ANY_FAILING
     least, most = MORE_FAILING if min_failing >= MORE_FAILING[0] else FEW_FAILING
@@ -93,8 +94,8 @@ def _ochiai(entering: frozenset[str], failing: frozenset[str]) -> float:
 def is_own_test(function: str, test_id: str) -> bool:
     """Return whether a test is named after a function, so its name reveals where to look.
 
-    It is if the name of the test contains all words of the function's name or, for a special method, of
-    the name of its class.
+    This is the case if the name of the test contains all words of the function's name or, for a special
+    method, of the name of its class.
     """
     qualname = function.rpartition("::")[2].partition("#")[0]
     parts = [part for part in qualname.split(".") if part != "<locals>"]

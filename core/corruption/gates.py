@@ -227,7 +227,9 @@ def _odd(before: ScopeFacts, after: ScopeFacts) -> Iterator[str]:
 
 
 def _tests_other_value(before: ScopeFacts, after: ScopeFacts) -> bool:
-    """Whether a condition tests a value that its branch no longer reads, or another value than it reads."""
+    """Whether a condition tests a value that its branch no longer reads, or a value other than the one it
+    reads.
+    """
     (asked, read), (asked_now, read_now) = before.tested_and_read, after.tested_and_read
     if asked.total() == asked_now.total() and read.total() > read_now.total():
         return True

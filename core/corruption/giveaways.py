@@ -268,7 +268,7 @@ def _same_returns(block: list[ast.stmt]) -> Iterator[str]:
 
 
 def _ways_out(node: ast.stmt | None, following: ast.stmt | None) -> list[ast.stmt]:
-    """Return the last statements of the ways through an `if` without `else` or a `try`; empty for others."""
+    """Return the last statements of the paths through an `if` without `else` or a `try`; empty for others."""
     match node:
         case ast.If(body=[*_, ending], orelse=[]) if following is not None:
             return [ending, following]

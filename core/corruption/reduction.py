@@ -43,7 +43,7 @@ def _smaller(probes: _Probes[T], part: list[int], pieces: int) -> tuple[list[int
     for chunk in chunks:
         if probes.fail(chunk):
             return chunk, 2
-    # With two pieces, each is the rest of the other one.
+    # With two pieces, each is the complement of the other.
     rests = [[n for n in part if n not in chunk] for chunk in chunks]
     for rest in rests:
         if probes.fail(rest):
@@ -70,7 +70,7 @@ class _Probes(Generic[T]):
 
 
 def _split(part: Sequence[int], pieces: int) -> list[list[int]]:
-    """Return `part` in as many chunks, of almost equal length."""
+    """Return `part` in this many chunks of almost equal length."""
     ends = [len(part) * n // pieces for n in range(pieces + 1)]
     return [list(part[start:end]) for start, end in pairwise(ends)]
 

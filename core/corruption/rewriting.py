@@ -118,8 +118,8 @@ def _named(code: str, name: str, qualname: str) -> str:
 def rewriting_prompt(tree: SourceTree, path: str, qualname: str, stub: str) -> str:
     """Return the prompt for a function; `stub` is its definition without the body.
 
-    Of a file above `MOST_CHARACTERS`, the beginning and the lines around the function are shown. Raises
-    `CodeError` if the function can't be replaced.
+    If the file has more than `MOST_CHARACTERS`, its beginning and the lines around the function are shown.
+    Raises `CodeError` if the function can't be replaced.
     """
     index = index_source(path, tree.read(path))
     data = replace_definition(index, index.get(qualname), stub)

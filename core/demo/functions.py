@@ -105,7 +105,7 @@ class DemoLibrary:
             return None
 
     def corrupted(self, function: str) -> Target | None:
-        """Return the function with an operator's change of the highest prior; None if none applies."""
+        """Return the function with the edit of an operator, highest prior first; None if none applies."""
         path, _, qualname = function.partition("::")
         index = index_source(path, self.tree.read(path))
         kept = enumerate_corruptions(index, index.get(qualname), self.vocabulary).kept

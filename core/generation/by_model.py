@@ -398,8 +398,7 @@ class CorruptingModelOfSet(CorruptingModel):
         return self.max_tokens_per_function, self.max_cost_per_function
 
     def require_model(self, *, reads: bool = False) -> None:
-        """Raise `UserError` for options of a model if there is none, and for options that do not fit a
-        rewrite.
+        """Raise `UserError` for options of a model without a model, or that do not fit a rewrite.
 
         The limits of the set also apply to a model that only `reads`.
         """

@@ -279,7 +279,7 @@ def _shuffled(library: SourceLibrary, names: Sequence[str], chance: random.Rando
 
 
 def _long_first(library: SourceLibrary, names: Sequence[str]) -> list[str]:
-    """Return the functions that run during imports after all others, and in both parts short ones last."""
+    """Return the functions, with those that run during imports last, and short ones last in either part."""
     rows = {name: row.complexity for name in names if (row := library.by_name.get(name)) is not None}
     short = {
         name for name, lines in rows.items() if lines is not None and lines.code_lines < LEAST_CODE_LINES

@@ -33,7 +33,8 @@ class Choice:
     Percentiles are those of all library functions, the same as in `gistpoint code` (decision 91).
     """
     bars: tuple[MetricBar, ...] = ()
-    """Metrics for which a function must be at one end; percentiles are those of the candidates."""
+    """Metrics for which a function must be at one end of the range; percentiles are those of the candidates.
+    """
     percentile: float = 90.0
     """The percentile of high ends; for low ends, 100 minus this."""
     plane: tuple[str, ...] = ()
@@ -168,7 +169,7 @@ def read_sizes(text: str) -> tuple[tuple[int, ...], tuple[int, ...]]:
     """Return the sizes in a string, and the number of tasks of each size; the latter is empty if not given.
 
     Raises `UserError` for a string that is not in one of the forms of `--size`, for a range outside of
-    `SMALLEST` to `LARGEST`, and unless every size or none has a number of tasks, which is at least 1.
+    `SMALLEST` to `LARGEST`, and for numbers of tasks that are below 1 or not given for every size.
     """
     try:
         if ".." in text:

@@ -92,7 +92,7 @@ class EarlierVersions:
     def _texts(self, path: str) -> Mapping[str, list[tuple[int, str]]]:
         """Return each distinct source of each function in a file, each with the place of its newest version.
 
-        A file is read once for all its functions, because a group asks for those of many.
+        A file is read once for all its functions, because a group needs many of them.
         """
         if path not in self._read:
             found: dict[str, dict[str, int]] = {}

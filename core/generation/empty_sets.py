@@ -60,7 +60,7 @@ _FEW_FAIL = frozenset(
 def retry_of_empty_set(
     reasons: Mapping[str, int], settings: CampaignSettings, *, candidates: str = "", has_history: bool
 ) -> Retry | None:
-    """Return the call that would keep something, where none of the candidates became a task.
+    """Return the call that would keep something after no candidate became a task.
 
     `reasons` are the numbers of candidates by outcome, most frequent first; none for a
     library without candidates, which `candidates` describes. `has_history` is whether the source can have

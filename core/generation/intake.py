@@ -191,7 +191,7 @@ def _require_lasting_ids(runs: Sequence[Collection[str]]) -> None:
 def _agrees(report: SuiteReport, others: list[SuiteReport]) -> bool:
     """Return whether each test has an outcome that it also has in another run.
 
-    Without other runs, no test may fail. False for a run that did not finish or has errors of collection.
+    Without other runs, no test may fail. False for a run that did not finish or has collection errors.
     """
     if report.status is not RunStatus.FINISHED or report.collection_errors:
         return False
@@ -409,7 +409,7 @@ RUNS_OF_ONE = 5
 def require_proof_by_one(
     intake: Intake, proof: CorruptionProof, runner: Runner, *, run: RunContext = UNATTENDED
 ) -> None:
-    """Raise `NoTaskError` if only one test fails, and it does not use the function or not always fails.
+    """Raise `NoTaskError` if only one test fails, and it does not use the function or always fail.
 
     Raises `InfrastructureError` if the suite could not be run, and `CancelledError` when stopped.
     """

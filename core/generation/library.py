@@ -82,7 +82,7 @@ class Reach:
     def path(self, start: str, end: str) -> tuple[str, ...]:
         """Return the shortest path from `start` to `end`, including both; empty if there is none.
 
-        Of several, it is the first in the order of the names.
+        If there are several, it is the first in the order of the names.
         """
         steps = self.steps(end)
         if start not in steps:

@@ -215,7 +215,7 @@ REFUSALS_COST = {
     "discovery": "repair-discovery-refusals-cost-2",
     "several": "repair-several-refusals-cost-2",
 }
-"""Templates for tasks with the rule `refused_costs_attempt`: the sentence on refusals is different."""
+"""Templates for tasks with the rule `refused_costs_attempt`, with a different sentence on refusals."""
 
 
 def template_for(

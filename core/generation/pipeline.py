@@ -110,7 +110,7 @@ class SourceResult:
 
     spec: SourceSpec
     refused: tuple[str, str] | None = None
-    """The reason, and a sentence on it, why no task can be made from the source; None if tasks can be."""
+    """The code of the reason why no task can be made from the source, and a sentence on it."""
     advice: str = ""
     """Advice for the user on a refused source."""
     learning_seconds: float = 0.0

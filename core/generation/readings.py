@@ -52,8 +52,8 @@ def read_pool(
 
     Known readings are not made again. At most `ahead` requests are open at a time. A reply without a usable
     answer is stored when a later one has an answer, so the next command asks a useless reader again. Raises
-    `EndpointError` if the reader does not answer, is useless or costs too much, after the open requests were
-    awaited, and `CancelledError` when stopped.
+    `EndpointError` if the reader does not answer, is useless or costs too much, after awaiting the open
+    requests, and `CancelledError` when stopped.
     """
     reading = _PoolReading(context, state)
     waiting = deque(
@@ -126,7 +126,7 @@ def _useless(reader: str, last: PacketReading) -> EndpointError:
 
 
 def read_packet(context: Context, packet: Packet) -> PacketReading:
-    """Ask the reader about a packet; a reply without a usable answer names None.
+    """Ask the reader about a packet; without a usable answer, `named` is None in the reading.
 
     Raises `EndpointError` if the reader's endpoint does not answer, or the set has spent its budget.
     """

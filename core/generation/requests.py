@@ -66,7 +66,7 @@ class NewTask(Request):
     seed: int = 0
     suite: SuiteNeeds = field(default_factory=SuiteNeeds)
     min_failing: Count | None = None
-    """The least number of failing tests; None for the preset's number, or else one."""
+    """The minimum number of failing tests; None for the preset's number, or else one."""
     preset: Preset | None = None
     model: CorruptingModel = field(default_factory=CorruptingModel)
 
@@ -126,7 +126,7 @@ class GenerateTasks(Request):
     count: Count | None = None
     """The number of tasks from each source."""
     min_failing: Count | None = None
-    """The least number of failing tests; None for the preset's number, or else one."""
+    """The minimum number of failing tests; None for the preset's number, or else one."""
     preset: Preset | None = None
     classes: bool = False
     """Whether bodies are removed from whole classes too."""
@@ -144,12 +144,12 @@ class GenerateTasks(Request):
     studies: Annotated[tuple[str, ...], LOCAL] = ()
     """The folders of studies whose failed submissions are used as well, with --from attempts."""
     missing_features: bool = False
-    """Whether bodies without a feature of today are kept too."""
+    """Whether bodies without a current feature are kept too."""
     pool: Count | None = None
     """The number of proven corruptions of which the least visible become tasks.
 
-    None for three times the tasks with faults that nobody planted or with a blind reader; otherwise, each is
-    decided by itself.
+    None means three times the number of tasks if nobody planted the faults or a blind reader reads them;
+    otherwise, each corruption is decided by itself.
     """
     choice: ChooseFunctions = field(default_factory=ChooseFunctions)
     groups: GroupFunctions = field(default_factory=GroupFunctions)

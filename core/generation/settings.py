@@ -108,7 +108,7 @@ class CampaignSettings:
     """Whether only tasks whose passes can be confirmed are kept."""
     source: FaultSource = FaultSource.OPERATORS
     missing_features: bool = False
-    """Whether earlier bodies without a feature of today are kept too."""
+    """Whether earlier bodies without a current feature are kept too."""
     pool: int = 0
     """The number of proven corruptions of which the least visible become tasks.
 

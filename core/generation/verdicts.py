@@ -53,7 +53,7 @@ class Reason(StrEnum):
     MISSING_FEATURE = "missing_feature"
     """The earlier body does not have a feature that the failing tests use."""
     NOT_CONFIRMABLE = "not_confirmable"
-    """The passes could not be confirmed, and the campaign requires it."""
+    """The passes could not be confirmed, which the campaign requires."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -69,7 +69,7 @@ class GramCounts:
     kinds: Counter[Gram] = field(default_factory=Counter)
 
     def add(self, tokens: Iterable[str]) -> None:
-        """Count the tokens of one text."""
+        """Count the tokens of one piece of code."""
         run = [*_BEGIN, *tokens]
         fresh: Counter[Gram] = Counter()
         for order in range(1, ORDER + 1):

@@ -11,7 +11,7 @@ from gistpoint.core.corruption.appearance.changes import Change, Version, simila
 from gistpoint.core.corruption.appearance.naturalness import PlacedToken
 
 _ALIKE = 0.6
-"""The similarity from which on a reader sees two lines as a pair."""
+"""The minimum similarity at which a reader sees two lines as a pair."""
 _SAME = 0.97
 _LEAST = 4
 """The minimum number of tokens in a line that is compared."""

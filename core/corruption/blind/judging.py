@@ -95,7 +95,7 @@ def judge(
 
 
 def read_answer_of(text: str) -> tuple[ModelAnswer | None, str]:
-    """Return the last answer in a reply and an empty string; without an answer, None and what is wrong.
+    """Return the last answer in a reply and an empty string; without an answer, None and the fault.
 
     Only the end of a long reply is searched.
     """

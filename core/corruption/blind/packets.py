@@ -100,7 +100,7 @@ class Packet:
                 yield f"{number:>{width}} | {line}".rstrip()
 
     def _lines(self) -> list[tuple[int, int, str]]:
-        """Return the index of the function, the line in it from 1, and the text, of each numbered line."""
+        """Return, for each numbered line, the index of its function, its line there from 1, and its text."""
         return [
             (place, number, line)
             for place, text in enumerate(self.texts)

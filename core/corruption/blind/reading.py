@@ -13,7 +13,7 @@ from gistpoint.core.kinds.registry import is_searched
 from gistpoint.core.tasks.model import Answer, Target, Task
 
 NEAR = 1
-"""The maximum distance in lines between a mark and a change for which it still counts."""
+"""The maximum distance in lines from a change at which a mark still counts."""
 _UNKNOWN = "unknown"
 
 
@@ -82,7 +82,7 @@ class BlindItem:
         return "\n".join(line.rstrip() for line in code.rstrip().splitlines()) + "\n"
 
     def version(self, seed: int) -> ShownVersion:
-        """Return the version that a seed shows, each with probability one half.
+        """Return the version that a seed selects; each has a probability of one half.
 
         An odd seed shows the version that the preceding even seed does not show.
         """

@@ -31,7 +31,8 @@ def _lost_branch(subject: CorruptionTarget, choice: ast.If) -> Iterator[Edits]:
         return
     yield lines_dropped(subject, subject.span(following)[0], subject.span(following.body[-1])[1])
     if not is_elif(subject, choice):
-        # The `elif` after the first branch becomes the `if`; the first branch's lines go (decision 93).
+        # The `elif` after the first branch becomes the `if`; the first branch's lines are removed (decision
+        # 93).
         start, second = subject.span(choice)[0], subject.span(following)[0]
         yield (TextEdit(start, second + len("el"), ""),)
 

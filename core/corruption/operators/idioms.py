@@ -116,7 +116,7 @@ def weaker_function(subject: CorruptionTarget, node: ast.Call) -> Iterator[Edits
 
 @at_each(ast.Call)
 def narrower_type(subject: CorruptionTarget, node: ast.Call) -> Iterator[Edits]:
-    """Yield edits that replace an abstract class in a type check with a usual one: `Mapping` with `dict`."""
+    """Yield edits that replace an abstract class in a type check with a common one: `Mapping` with `dict`."""
     match node:
         case ast.Call(func=ast.Name(id="isinstance" | "issubclass"), args=[_, kinds]):
             for kind in elements(kinds):

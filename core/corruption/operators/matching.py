@@ -36,7 +36,7 @@ _FROM = frozenset({"find", "rfind", "index", "startswith", "match", "search"})
 """Functions whose last argument is a starting point: in a loop, they would find the same place again."""
 _STANDING = (ast.BoolOp, ast.If, ast.While, ast.IfExp, ast.Return, ast.Assign, ast.comprehension)
 _FEW = 2
-"""The number of values up to which a reader would miss each one in a named list."""
+"""Up to this many values, a reader notices if one is missing from a named list."""
 _BUILT_IN = frozenset({"list", "tuple", "set", "frozenset", "dict", "int", "float", "bool", "str", "bytes"})
 """Types that a reader knows to belong together."""
 _BY_SEVERAL = frozenset({"isinstance", "issubclass", "startswith", "endswith"})

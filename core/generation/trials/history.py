@@ -110,7 +110,7 @@ def good_earlier(
 
 
 def _changes(today: str, body: EarlierBody) -> tuple[ChangeBack, ...]:
-    """Return the changes that its author made in a body, without those of the fault that was planted in it.
+    """Return the changes that the author of a body made, without those of the fault that was planted in it.
 
     Nobody believed a planted fault to be right, and the task that planted it exists already.
     """
