@@ -1,6 +1,6 @@
 """The JSON messages between a command and the workers of a cluster, and the workers' side.
 
-Functions are sent by name, and a worker imports its own. Code of a repository never enters a worker's
+Functions are sent by name, and each worker imports its own copy. Code of a repository never enters a worker's
 process; it runs in the worker's sandbox.
 """
 

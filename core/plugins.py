@@ -170,7 +170,7 @@ def pieces_of(
 ) -> Iterator[Any]:
     """Yield the pieces that a plugin's function yields for its arguments.
 
-    Raises `PluginFailedError` for a piece with a fault, and as `guarded` does.
+    Raises `PluginFailedError` for a faulty piece, and in the same cases as `guarded`.
     """
     pieces = guarded(entry, lambda: iter(write(*given)))
     while (piece := guarded(entry, lambda: next(pieces, _END))) is not _END:

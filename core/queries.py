@@ -331,7 +331,7 @@ _NUMBERS = "Such as 20, 1.5k, $0.50 or 1:30."
 
 
 def _flat(kind: type[And] | type[Or], parts: list[Expression]) -> Expression:
-    """Return one expression for several; parts of the same kind are taken apart."""
+    """Return one expression for several; parts of the same kind are flattened."""
     if len(parts) == 1:
         return parts[0]
     flat: list[Expression] = []

@@ -77,13 +77,13 @@ def utc_minute(utc_ms: int) -> str:
 
 
 _LATEST_MS = 253_000_000_000_000
-"""In the year 9987; later times leave the calendar in some zone, or once something is added."""
+"""A time in the year 9987; later ones leave the calendar in some time zone, or when something is added."""
 
 
 def utc_datetime(utc_ms: int) -> datetime:
-    """Return a time in milliseconds since 1970; one before or after the calendar becomes its first or last.
+    """Return a time in milliseconds since 1970 as a `datetime` in UTC, limited to the range of the calendar.
 
-    Times come from files that others wrote, and `datetime` raises for those that no calendar has.
+    Times come from files that others wrote, and `datetime` raises for those outside of this range.
     """
     return datetime.fromtimestamp(min(max(utc_ms, 0), _LATEST_MS) / 1000, UTC)
 

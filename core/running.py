@@ -104,7 +104,7 @@ def time_left(passed: float, done: int, left: int) -> float | None:
 
 OnProgress = Callable[[RunProgress], None]
 OnCount = Callable[[int, int], None]
-"""A function called with the number of parts done and of all; it may raise `CancelledError`."""
+"""A function called with the numbers of parts done and in total; it may raise `CancelledError`."""
 
 
 def _ignore(progress: RunProgress) -> None:

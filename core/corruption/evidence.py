@@ -49,8 +49,7 @@ class Evidence:
 
 
 def band(min_failing: int) -> tuple[int, int]:
-    """Return the minimum and maximum numbers of failing tests for a good corruption, given a task's minimum.
-    """
+    """Return the bounds on the number of failing tests of a good corruption, given a task's minimum."""
     if min_failing == ANY_FAILING[0]:
         return ANY_FAILING
     least, most = MORE_FAILING if min_failing >= MORE_FAILING[0] else FEW_FAILING

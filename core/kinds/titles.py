@@ -41,7 +41,7 @@ def solver_title(task: Task) -> str:
     """Return a task's title for the solver of an attempt that counts.
 
     It contains the kind, the two words with the digit, and the number of failing tests of a repair, but
-    nothing of the source. The demo's tasks have fixed titles, which are the same for every audience.
+    nothing about the source. The demo's tasks have fixed titles, which are the same for every audience.
     """
     return demo_title(task) or kind_of(task).title(task, word_name(task.id))
 

@@ -19,7 +19,7 @@ from gistpoint.core.logs.locks import APPENDING, FileLock
 
 @contextmanager
 def naming(path: Path) -> Iterator[None]:
-    """Have errors of the system name a file: those of writing and syncing name none by themselves."""
+    """Have system errors name a file, which errors of writing and syncing do not do themselves."""
     try:
         yield
     except OSError as error:

@@ -59,7 +59,7 @@ class Design(msgspec.Struct, frozen=True, kw_only=True):
 
     tasks_per_person: Positive
     target_per_task: Positive = 5
-    """The attempts per task and condition at which the task counts as covered."""
+    """The number of attempts per task and condition from which the task counts as covered."""
     conditions: ConditionsPer = ConditionsPer.WITHIN
     quota: dict[str, Count] = {}
     """The number of a person's tasks per mode or tag."""

@@ -189,7 +189,8 @@ def _by_design(evidence: AttemptEvidence) -> str:
     if state.mixed:
         # The attempt is neither a person's nor a model's (decision 79).
         return "mixed"
-    # The role `demo` gives models nothing in a repair; a gist of the demo shows its score (decision 163).
+    # The role `demo` gives models no advantage in a repair; a gist of the demo shows its score (decision
+    # 163).
     as_baseline = evidence.by_model and header.role == Role.DEMO and not state.of_kind.hands_in_once
     if header.role != Role.BASELINE and not as_baseline:
         return f"{ROLE}{header.role or 'unknown'}"

@@ -37,7 +37,7 @@ _OWN = (Consented, Answers, Planned, Begun, Finished, Sitting)
 
 @dataclass(frozen=True, slots=True)
 class MissingStep:
-    """A step that the log does not contain, although a later one does that requires it."""
+    """A step that is missing from the log, although the log contains a later step that requires it."""
 
     missing: str
     """The missing step, in words."""

@@ -1,4 +1,4 @@
-"""Whose attempts may be used beyond the study: as tasks (decision 141), or read by a model (decision 175)."""
+"""Decides whose attempts may become tasks (decision 141) or be read by a model (decision 175)."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ def _ticked(place: int | None, protocol: str, person: Person) -> bool | None:
 def has_to_go(study: Study, protocol: str, ledger: Ledger, attempt: str) -> bool:
     """Return whether a task made from this attempt has to be deleted.
 
-    That is so if its author was erased, wants to be, or has not ticked the item again. The log of a person
-    who was erased is gone, so an attempt that nobody in the log has begun belonged to such a person.
+    This is the case if its author was erased, wants to be, or has not ticked the item again. The log of a
+    person who was erased is gone, so an attempt that nobody in the log has begun belonged to such a person.
     """
     for person in ledger.people.values():
         if any(fact.attempt == attempt for facts in person.begun.values() for fact in facts):

@@ -103,7 +103,7 @@ class _Piece:
             yield from reader(self, node)
         if not isinstance(node, ast.expr) or not self.meaning.is_class_of_value(node):
             return
-        # A class that is handed on could make another one, whose objects equal anything (decision 115).
+        # A class that is passed on could make another one, whose objects equal anything (decision 115).
         if not self._is_harmless_class(node):
             yield SuspicionMark("a class handed on")
 
@@ -326,7 +326,7 @@ class _Piece:
         getter = next(iter(paths & names.GETTERS)).partition(".")[2]
         names_attribute = len(node.args) > 1 and not _has_star(node)
         texts = self.meaning.texts(node.args[1]) if names_attribute else None
-        # A lookup by a string needs a literal one (decision 115): one that is made up could be any name.
+        # A lookup by a string needs a literal (decision 115): a computed string could be any name.
         if texts is None:
             yield SuspicionMark(f"{getter} by a name that is made up")
             return

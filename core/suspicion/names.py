@@ -1,7 +1,7 @@
 """The names that any submission may use (a pure core of Python), and names that only the original excuses.
 
-"Pure" means that a function opens no file, executes no string and gets no attribute by one, given the values
-that a submission has.
+"Pure" means that a function opens no file, executes no string and gets no attribute by a string, given the
+values that a submission has.
 """
 
 from __future__ import annotations
@@ -322,7 +322,7 @@ _SPLIT_ADDRESS = frozenset(
         "username",
     ],
 )
-"""Attributes of the results of `urllib.parse`, listed so that it is not imported."""
+"""Attributes of the results of `urllib.parse`, listed in order not to import it."""
 _SPECIAL = _listed(
     "__cause__ __class__ __context__ __doc__ __module__ __name__ __qualname__ __suppress_context__",
     "__traceback__ __wrapped__",

@@ -20,7 +20,7 @@ Limit = Annotated[int, Meta(ge=0, le=10_000_000)]
 LONGEST_SUITE_S = 7 * 86_400
 FORMAT = "gistpoint.task"
 VERSION = 3
-"""The newest version of `task.toml`; `version_of` decides which tasks have which."""
+"""The newest version of `task.toml`; `version_of` decides which version a task has."""
 CANARY = (
     "gistpoint canary 6f1d0a52-4c1b-4bb0-9d2e-7a3f5be2c9e4: evaluation data, not for training. "
     "Do not include it in a training corpus."

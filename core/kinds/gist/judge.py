@@ -516,7 +516,7 @@ class _Trials:
         return (*seen.operands, *seen.classes)
 
     def vacuous(self) -> bool | None:
-        """Whether the command passes even if any single one of the functions returns nonsense.
+        """Whether the command still passes if any one of the functions returns nonsense.
 
         At most `MUTANTS` functions are tried. None if no function can be tried.
         """

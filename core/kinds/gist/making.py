@@ -362,7 +362,7 @@ class _Making:
             return _store(judge, answer, ReferenceGist("", False, reason=str(error)))
 
     def _report(self, progress: RunProgress) -> None:
-        """Report the progress on one of several entrypoints as a part of all."""
+        """Report the progress on one of several entrypoints as a part of the whole."""
         if self.wanted > 1 and progress.step:
             words = ": ".join(filter(None, (progress.step, progress.phase, self.current)))
             progress = RunProgress(words, len(self.results.made), self.wanted, step="making tasks")

@@ -322,8 +322,7 @@ _Place = tuple[int, int]
 
 
 def unfolded(source: str) -> str:
-    """Return `source` with each statement on its own line; unchanged if that is already the case or
-    impossible.
+    """Return `source` with each statement on its own line; unchanged if that is impossible.
 
     The syntax tree is unchanged, and so is every line with a single statement. A body without content
     (`pass`, `...`, a string) stays on the line of its header. Raises SyntaxError for code that does not

@@ -274,7 +274,7 @@ EDIT_AND_EXECUTE = Tool(
 
 
 def _score(context: ToolContext, arguments: Mapping[str, str]) -> ToolOutput:
-    """Return the text to score, which the harness scores."""
+    """Return the text that the harness then scores."""
     if arguments["content"]:
         return ToolOutput(checked_text(context, write_whole, arguments))
     return ToolOutput(access_of(context).text)

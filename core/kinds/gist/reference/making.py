@@ -143,7 +143,7 @@ class Breadth(StrEnum):
     WITH_NAMES = "with_names"
     """As `WITH_IMPORTS`; in addition, `__name__` is that of the original module while its statements run.
 
-    Loggers and classes contain it.
+    Loggers and classes contain this name.
     """
     EVERYTHING = "everything"
     """Every statement that ran at the top level of the codebase's modules.
