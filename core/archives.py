@@ -156,7 +156,7 @@ def _sparse() -> ArchiveBoundError:
 
 @contextmanager
 def opened_tar(file: BinaryIO, bounds: ArchiveBounds) -> Iterator[BoundedTar]:
-    """Open a tar, plain or compressed with gzip, bzip2, xz or zstd, for a single sequential reading.
+    """Yield a tar, plain or compressed with gzip, bzip2, xz or zstd, for a single sequential reading.
 
     Raises `ArchiveError`, including for damage that is found while it is open: errors such as `OSError` and
     `ValueError` in the block count as damage.
@@ -167,7 +167,7 @@ def opened_tar(file: BinaryIO, bounds: ArchiveBounds) -> Iterator[BoundedTar]:
 
 @contextmanager
 def streamed_tar(source: Readable, bounds: ArchiveBounds) -> Iterator[BoundedTar]:
-    """Open a plain tar from a stream.
+    """Yield a plain tar that is read from a stream.
 
     Raises `ArchiveError` if it is damaged or exceeds the bounds, including when that is found while it is
     open.
@@ -179,7 +179,7 @@ def streamed_tar(source: Readable, bounds: ArchiveBounds) -> Iterator[BoundedTar
 
 @contextmanager
 def indexed_tar(file: BinaryIO, members: int) -> Iterator[BoundedTar]:
-    """Open a plain tar of at most `members` members, for later reads at their offsets.
+    """Yield a plain tar of at most `members` members, for later reads at their offsets.
 
     Raises `ArchiveError` if it is damaged or has more members, including when that is found while it is open.
     """
@@ -267,7 +267,7 @@ class _BoundedDirectory:
 
 @contextmanager
 def opened_zip(file: BinaryIO, most_directory: int = MOST_DIRECTORY) -> Iterator[zipfile.ZipFile]:
-    """Open a zip. Its readers yield no more of a member than the directory declares.
+    """Yield an opened zip, whose readers yield no more of a member than the directory declares.
 
     Raises `ArchiveError`, including for damage that is found while it is open: errors such as `OSError` and
     `ValueError` in the block count as damage.

@@ -158,7 +158,7 @@ class Prober(Protocol):
         stop_after: int | None = None,
         cancel: CancelToken = NEVER,
     ) -> ProbeReport:
-        """Run the tests `select`, by default all that see the targets, with `targets` corrupted.
+        """Run the tests `select`, by default all that see the corrupted `targets`, and return the report.
 
         Stops after `stop_after` failures. Never raises because of the code under test; raises `CodeError` if
         a target does not fit its file.

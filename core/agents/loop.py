@@ -106,12 +106,12 @@ class AnnouncedRequest:
 
 
 def always(estimate: Estimate) -> bool:
-    """Allow every request."""
+    """Return True: every request is allowed."""
     return True
 
 
 def never() -> bool:
-    """Never stop."""
+    """Return False: the work is never stopped."""
     return False
 
 
@@ -272,7 +272,7 @@ class ModelWork:
     """The number of submissions made before this process resumed the attempt."""
 
     def done(self) -> Left:
-        """Work until the attempt ends, halts or is stopped."""
+        """Work until the attempt ends, halts or is stopped; return how the work ended."""
         attempt = self.attempt
         attempt.resume()
         attempt.finish_pending(run=self.run)
@@ -334,7 +334,7 @@ class ModelWork:
                 raise
 
     def _ask(self) -> Left | None:
-        """Send the conversation and journal the reply, unless a limit or a failure prevents it."""
+        """Send the conversation and journal the reply; return the end of the work, as `request` does."""
         tools = self.attempt.offered() if self.settings.setting == "tools" else ()
         return self.request(self._messages(tools), tools)
 

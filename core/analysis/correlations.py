@@ -36,7 +36,7 @@ NOTE = (
 
 
 def metric_correlations(data: StudyData) -> Findings:
-    """Correlate all metrics with each other, with mean success and with mean log time, per mode."""
+    """Return the correlations of all metrics with each other, mean success and mean log time, per mode."""
     found = FindingsBuilder()
     groups = measuring(data, FOUND)
     mode_pools = by_mode(pools(groups))

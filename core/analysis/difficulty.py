@@ -33,7 +33,7 @@ _COLUMNS = (
 
 
 def difficulty(data: StudyData) -> Findings:
-    """Regress success on each difficulty metric alone and on all together, per mode.
+    """Return the regressions of success on each difficulty metric alone and on all together, per mode.
 
     The model is logistic (Breakpoint, section 4.1.2). If there are several solvers, each model is fitted with
     and without the solver's mean as a covariate: the paper's text omits it and its published code includes

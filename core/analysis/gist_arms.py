@@ -55,7 +55,7 @@ CORRELATION_NOTE = (
 
 
 def static_against_agentic(data: StudyData) -> Findings:
-    """Compare each solver without tools to itself with tools (Gistify, section 4.3)."""
+    """Return the comparison of each solver without tools and with tools (Gistify, section 4.3)."""
 
     def differs(one: Condition, other: Condition) -> bool:
         return one.tools == () and other.tools != ()
@@ -64,7 +64,7 @@ def static_against_agentic(data: StudyData) -> Findings:
 
 
 def given_test(data: StudyData) -> Findings:
-    """Compare conditions that differ only in whether the test's body is given (Gistify, section 3.4)."""
+    """Return the comparison of conditions with and without the test's body (Gistify, section 3.4)."""
 
     def differs(one: Condition, other: Condition) -> bool:
         gives_only_first = one.give_test is True and other.give_test is not True
@@ -75,7 +75,7 @@ def given_test(data: StudyData) -> Findings:
 
 
 def named_parameter(data: StudyData) -> Findings:
-    """Compare conditions that differ only in whether the brief names one parameter (Gistify, A.5)."""
+    """Return the comparison of conditions in which the brief names one parameter or all (Gistify, A.5)."""
 
     def differs(one: Condition, other: Condition) -> bool:
         names_only_first = one.parameter is True and other.parameter is not True
@@ -140,7 +140,7 @@ _RATES: tuple[tuple[str, Callable[[AttemptRow], float | None]], ...] = (
 
 
 def test_score_and_fidelity(data: StudyData) -> Findings:
-    """Correlate the test score with fidelity, over tasks and over solvers (Gistify, section 3.4)."""
+    """Return the correlations of test score and fidelity, over tasks and solvers (Gistify, section 3.4)."""
     found = FindingsBuilder()
     columns = ("solver", "over", "pairs", "r", "p (as if independent)")
     table = found.table("Test score and fidelity", columns, CORRELATION_NOTE)

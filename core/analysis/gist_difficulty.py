@@ -103,7 +103,7 @@ def _parts(label: str, rows: Sequence[AttemptRow], values: Mapping[str, float]) 
 
 
 def hard_gists(data: StudyData) -> Findings:
-    """Compare fidelity on the hard subset with the same repositories' baseline (Gistify, section 4.2)."""
+    """Return fidelity on the hard subset next to its repositories' baseline (Gistify, section 4.2)."""
     found = FindingsBuilder()
     table = found.table(
         "The hard subset",

@@ -158,7 +158,7 @@ class Timed:
         return run_weights([row.task for row in self.rows], [row.source for row in self.rows])
 
     def fit(self, chosen: Integers | Kept, penalty: float = PENALTY) -> HorizonFit | None:
-        """Fit the chosen rows, each as often as it is chosen, with the weights that they have among all rows.
+        """Return the fit of the chosen rows, each as often as chosen, with the weights it has among all rows.
 
         None if no row is chosen, or if the fit has no single finite maximum.
         """

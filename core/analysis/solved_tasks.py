@@ -78,7 +78,7 @@ def pairs_implied(p: float, r: float) -> float:
 
 
 def solved_by_solvers(data: StudyData) -> Findings:
-    """Compare the tasks solved by each pair of solvers under a condition (Breakpoint, 4.2.2, figure 14)."""
+    """Return the comparison of the tasks that each two solvers solved (Breakpoint, 4.2.2, figure 14)."""
     found = measuring(data, FOUND)
     pairs = [
         (one, other, one.label, other.label)
@@ -89,7 +89,7 @@ def solved_by_solvers(data: StudyData) -> Findings:
 
 
 def solved_by_budgets(data: StudyData) -> Findings:
-    """Compare the tasks that a solver solved under its smallest and its largest budget.
+    """Return the comparison of the tasks that a solver solved under its smallest and its largest budget.
 
     Breakpoint, section 4.2.3 and figure 13.
     """

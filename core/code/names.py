@@ -60,7 +60,7 @@ def _is_inside(path: str) -> bool:
 
 
 def split_number(qualname: str) -> tuple[str, int | None]:
-    """Split `C.value#2` into `C.value` and 2; None if the name has no number."""
+    """Return `C.value` and 2 for `C.value#2`; None instead of the number if the name has none."""
     match = _NUMBER.fullmatch(qualname)
     if match is None:
         return normalised(qualname), None

@@ -113,7 +113,7 @@ def call_text(qualname: str, request: Message, renderer: ValueRenderer) -> str:
 
 
 def answer_text(reply: Message, renderer: ValueRenderer) -> str:
-    """Describe an answer in at most 300 characters.
+    """Return a description of an answer in at most 300 characters.
 
     It is the value, the exception raised, `ends` if the iterator is exhausted, or why there was no answer.
     """

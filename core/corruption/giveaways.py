@@ -42,7 +42,7 @@ _CONVERTING = ("int", "str", "float", "bool")
 
 
 def oddities(nodes: Iterable[ast.AST]) -> Counter[str]:
-    """Count the oddities of these nodes by their descriptions: `compared with itself`, `same branches`."""
+    """Return the counts of these nodes' oddities by description: `compared with itself`, `same branches`."""
     found: Counter[str] = Counter()
     for item in nodes:
         found.update(_of_statement(item) if isinstance(item, ast.stmt) else _of_expression(item))
@@ -416,7 +416,7 @@ def _used_in_vain(
 
 
 def tested_and_read(nodes: Iterable[ast.AST]) -> tuple[Counter[str], Counter[str]]:
-    """Count the values that an `if` tests, and how often they are then read.
+    """Return the counts of the values that an `if` tests, and how often they are then read.
 
     A reader notices a value that is tested and not read, while another value is read.
     """

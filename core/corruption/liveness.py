@@ -14,7 +14,7 @@ _Live = frozenset[str]
 
 
 def dead_stores(function: FunctionNode) -> Counter[str]:
-    """For each variable, count the assignments whose value is read on no path.
+    """Return, for each variable, the number of assignments whose value is read on no path.
 
     Variables that an inner function reads, and those of other scopes, don't count.
     """

@@ -126,7 +126,7 @@ def _useless(reader: str, last: PacketReading) -> EndpointError:
 
 
 def read_packet(context: Context, packet: Packet) -> PacketReading:
-    """Ask the reader about a packet; without a usable answer, `named` is None in the reading.
+    """Ask the reader about a packet and return the reading; without a usable answer, `named` is None.
 
     Raises `EndpointError` if the reader's endpoint does not answer, or the set has spent its budget.
     """

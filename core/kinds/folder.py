@@ -52,7 +52,7 @@ from gistpoint.core.trees import SourceTree, sha256_of
 
 
 def read_task(folder: Path, *, verify: bool = True) -> Task:
-    """Read the public part of the task in `folder`.
+    """Return the task in `folder`, of which only the public part is read.
 
     With `verify`, check the hash of the tree, that solvers can't change a pytest plugin that the task loads,
     and, if the answer is present, the id and the answer. Without the answer, a salted id can't be checked.
@@ -93,7 +93,7 @@ def compare(known: Task, other: Task) -> tuple[str, ...]:
 
 
 def read_answer(task: Task) -> Answer:
-    """Read the answer of a task. Raises `TaskError` if it is missing or damaged."""
+    """Return the answer of a task. Raises `TaskError` if it is missing or damaged."""
     fields = read_document(task.folder / ANSWER_FILE)
     fields.get("canary", str)
     answer = kind_of(task).read_answer(task, fields)

@@ -256,7 +256,7 @@ class TaskKind(ABC, Generic[J]):
 
     @abstractmethod
     def read_answer(self, task: Task, fields: Fields) -> Answer:
-        """Read an `answer.json` whose canary was checked.
+        """Return the answer in an `answer.json` whose canary was checked.
 
         Raises `TaskError`, which names the file and the key, for a bad value.
         """
@@ -290,7 +290,8 @@ class TaskKind(ABC, Generic[J]):
         """Yield the finding of each check of a task as it is made; id and brief are checked beforehand."""
 
     def trial(self, judge: J, subject: TrialSubject, texts: Mapping[str, str], run: RunContext) -> Trial:
-        """Run a task to judge it; `texts` are a validator's solutions, by the names of their buffers.
+        """Return a run that judges a task; `texts` are a validator's solutions, by the names of their
+        buffers.
 
         Raises `CodeError` if a solution can't be tried, `TaskError` if such tasks are only checked, and
         `CancelledError` when cancelled.
@@ -350,7 +351,8 @@ class TaskKind(ABC, Generic[J]):
         return max((baseline.runs for baseline in answer.baselines), default=None)
 
     def rejudged(self, judge: J, files: Mapping[str, bytes | None]) -> Rejudged | None:
-        """Judge a solver's files from another harness; None if this kind of task can't be judged by files.
+        """Return the judgement of a solver's files from another harness; None if this kind can't be judged by
+        files.
 
         May raise `InfrastructureError` if the isolation failed.
         """

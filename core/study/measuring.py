@@ -370,7 +370,7 @@ _CLOCKS = ("reading", "exploring", "editing", "waiting", "paused", "idle", "asle
 
 
 def seconds(ms: int | None) -> float | None:
-    """Convert milliseconds to seconds without rounding; None stays None."""
+    """Return milliseconds as seconds, without rounding; None stays None."""
     if ms is None:
         return None
     return ms / 1000

@@ -84,7 +84,7 @@ class StudyStore(Protocol):
         ...
 
     def exclusively(self, act: Callable[[], T]) -> T:
-        """Call `act` with all other writers' data loaded, while nobody else plans or begins a task.
+        """Return the result of `act`, called with all other writers' data while nobody else plans or begins.
 
         `act` may be called again after what it recorded was undone. Raises `UserError` if the store can't be
         reached; what `act` recorded is then void.
@@ -145,9 +145,10 @@ class StudyStore(Protocol):
         ...
 
     def erase(self, code: str) -> Erasure:
-        """Delete all data of a person, now and whenever copies turn up, and record that in the log."""
+        """Delete all data of a person, now and whenever copies turn up; record and return what was deleted.
+        """
         ...
 
     def sweep(self) -> Erasure:
-        """Delete data of erased people that have turned up again."""
+        """Delete data of erased people that have turned up again, and return what was deleted."""
         ...

@@ -34,7 +34,7 @@ _NOT_TEXTS = frozenset({"solver", "tasks", "format", "id"})
 
 
 def read_study(folder: Path) -> Study:
-    """Read `study.toml` in a study's folder, with its texts and the bank's questions inserted.
+    """Return the study declared in a folder, with its texts and the bank's questions inserted.
 
     Raises `StudyError`, which names the file and the key, if a file is missing or can't be read, and for any
     fault.

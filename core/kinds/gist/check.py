@@ -73,7 +73,7 @@ class _Probes:
         return judgement
 
     def empty(self) -> CheckFinding:
-        """Check that a missing gist is reported as `file_creation`."""
+        """Return the finding on whether a missing gist is reported as `file_creation`."""
         name = "a missing gist scores 0"
         error = self._judged(name, "").score.error
         if error is None:
@@ -81,7 +81,7 @@ class _Probes:
         return CheckFinding(name, error.category is ErrorCategory.FILE_CREATION, error.category)
 
     def importing(self) -> CheckFinding:
-        """Check that a gist that imports the codebase fails, because the import is refused."""
+        """Return the finding on whether a gist that imports the codebase fails, with the import refused."""
         answer = self._judge.answer
         test = inheriting_test(answer.test) if answer.test else ""
         names = "\n".join(f"import {name}" for name in answer.owned)
@@ -95,7 +95,7 @@ class _Probes:
         return CheckFinding(name, right, f"refused: {', '.join(seen)}")
 
     def absent(self) -> CheckFinding:
-        """Check that Python finds no copy of the codebase in the image, without the import blocker."""
+        """Return the finding on whether the image, without the import blocker, has a copy of the codebase."""
         name = "the image contains no copy of the codebase"
         owned = self._judge.answer.owned
         self._run.step(f"checking that {name}")
@@ -111,7 +111,8 @@ class _Probes:
         return CheckFinding(name, False, visible_line(seen or "the search was not finished")[:_MOST])
 
     def pasted(self, sources: dict[str, str]) -> CheckFinding:
-        """Check that the executed lines of all pasted modules exist, and report the other figures."""
+        """Return the finding on whether executed lines of all pasted modules exist, with the other figures.
+        """
         name = "pasted modules exist"
         answer = self._judge.answer
         score = self._judged(name, pasted(sources, read_trace(answer.trace), answer.owned)).score
@@ -122,7 +123,7 @@ class _Probes:
         return CheckFinding(name, right, f"{figure}, fidelity {score.execution_fidelity}{error}")
 
     def reference(self) -> CheckFinding:
-        """Check that the reference gist, if there is one, is faithful and not vacuous."""
+        """Return the finding on whether the reference gist, if there is one, is faithful and not vacuous."""
         name = "reference gist is faithful"
         reference = self._judge.answer.reference
         if reference is None:
@@ -161,7 +162,7 @@ def score_trial(
     *,
     run: RunContext = UNATTENDED,
 ) -> ScoreTrial:
-    """Score a gist like a hand-in. Raises `CancelledError` when cancelled."""
+    """Return the score of a gist, made like that of a hand-in. Raises `CancelledError` when cancelled."""
     verdict = judge.verdict(text, thorough=True, run=run)
     run.check()
     score = verdict.score

@@ -23,7 +23,7 @@ from gistpoint.core.tasks.model import Task
 
 
 def read_settings(fields: Fields) -> GistSettings:
-    """Read the table `gist` of a `task.toml`. Raises `TaskError`, which names the key, for a bad value."""
+    """Return the settings in the table `gist` of a `task.toml`. Raises `TaskError`, naming a bad key."""
     settings = fields.record(GistSettings, optional=("parameter",))
     require_known(fields, settings)
     if settings.score_budget == UNLIMITED:
@@ -78,7 +78,7 @@ def command_document(part: GistTask) -> dict[str, Any]:
 
 
 def read_gist_answer(fields: Fields) -> GistAnswer:
-    """Read the table `gist` of an `answer.json`. Raises `TaskError`, which names the key, for a bad value."""
+    """Return the answer in the table `gist` of an `answer.json`. Raises `TaskError`, naming a bad key."""
     trace = fields.get("trace", dict[str, Any])
     try:
         read_trace(trace)

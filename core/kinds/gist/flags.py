@@ -179,7 +179,7 @@ def mocked(
     existence: ExistenceReport,
     execution: ExecutionReport | None,
 ) -> str:
-    """Describe briefly what a gist uses in place of the codebase; empty if it uses nothing.
+    """Return a brief description of what a gist uses in place of the codebase; empty if it uses nothing.
 
     `seen` contains the observations of the runs of `text`; `used` contains the names under which the test
     reaches modules of the codebase.

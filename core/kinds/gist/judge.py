@@ -136,7 +136,7 @@ class GistHarness(TaskHarness):
         return CallMade(call_id="", tool=WRITE_GIST.name, arguments={"content": text}, typed=True)
 
     def handle(self, call: AttemptCall, bound: BoundCall, log: Log, run: RunContext) -> CallOutcome:
-        """Answer a call; an unfinished hand-in is judged with the text that was handed in."""
+        """Return the outcome of a call; an unfinished hand-in is judged with the text that was handed in."""
         begun = next((s for s in log.state.submissions if s.call_id == call.call_id), None)
         if begun is not None:
             return self._hand_in(call, begun.gist, log, run)
@@ -299,7 +299,7 @@ class GistJudging(ABC):
         run: RunContext = UNATTENDED,
         thorough: bool = True,
     ) -> GistJudgement:
-        """Score a gist, with fewer runs unless `thorough`.
+        """Return the judgement of a gist, made with fewer runs unless `thorough`.
 
         Raises `HarnessFailedError` if the harness never started, `InfrastructureError` if the isolation
         failed, and `CancelledError` when cancelled.
@@ -338,7 +338,8 @@ class GistJudge(GistJudging):
         run: RunContext = UNATTENDED,
         thorough: bool = True,
     ) -> GistJudgement:
-        """Score `gist`; unless `thorough`, skip the vacuity probe and the second run of an unchanged text.
+        """Return the score of `gist`; unless `thorough`, without vacuity probe and second run of unchanged
+        text.
 
         Lines are measured on the text with one statement per line (decision 44). Code can detect the tracer,
         so a faithful text must also be faithful without it; if only the traced run is not faithful, a second
@@ -397,7 +398,7 @@ class GistJudge(GistJudging):
         watched: Watched | None = None,
         cancel: CancelToken = NEVER,
     ) -> GistTrial:
-        """Run a gist unchanged, as scoring does; with `measure`, record which lines ran."""
+        """Return the run of an unchanged gist, as in scoring; with `measure`, it has the lines that ran."""
         test = self.answer.test
         has_folder = self.task.folder != Path()
         return self.runner.run_gist(

@@ -141,7 +141,7 @@ class Gist(TaskKind["GistJudge"]):
         return not is_mocked(passing)
 
     def read(self, fields: Fields) -> GistTask:
-        """Read the command and the table `gist`. Raises `TaskError`, which names the key, for a bad value."""
+        """Return the part with the command and the table `gist`. Raises `TaskError`, naming a bad key."""
         from gistpoint.core.kinds.gist.documents import read_command, read_settings
 
         settings = read_settings(fields.table("gist"))
@@ -162,7 +162,7 @@ class Gist(TaskKind["GistJudge"]):
         return command_version(gist_task(task), task.environment.image)
 
     def read_answer(self, task: Task, fields: Fields) -> Answer:
-        """Read the runs of the original, and everything else that gists are compared with.
+        """Return the runs of the original, and everything else that gists are compared with.
 
         Raises `TaskError`, which names the key, for a bad value.
         """
@@ -221,7 +221,7 @@ class Gist(TaskKind["GistJudge"]):
     def trial(
         self, judge: GistJudge, subject: TrialSubject, texts: Mapping[str, str], run: RunContext
     ) -> Trial:
-        """Run the original again, or score the reference gist or the validator's own gist."""
+        """Return a new run of the original, or the score of the reference gist or a validator's gist."""
         from gistpoint.core.kinds.gist.check import original_trial, score_trial
 
         if subject is TrialSubject.ORIGINAL:
@@ -282,7 +282,7 @@ class Gist(TaskKind["GistJudge"]):
         )
 
     def read_settings(self, data: bytes, file: str) -> dict[str, Any]:
-        """Read settings from TOML or from a JSON object. Raises `GistSettingsError` if they can't be read."""
+        """Return settings from TOML or a JSON object. Raises `GistSettingsError` if they can't be read."""
         from gistpoint.core.kinds.gist.overrides import overrides_data, parse_overrides
 
         return overrides_data(parse_overrides(data, file))

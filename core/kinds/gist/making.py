@@ -345,7 +345,7 @@ class _Making:
         return task, differing(replace(with_settings(task, settings), budgets=budgets), task)
 
     def _make_reference(self, task: Task, run: RunContext) -> ReferenceGist:
-        """Try to make the reference gist of a task, and store the outcome; a faithful one is not replaced."""
+        """Try to make a task's reference gist, store the outcome, and return it; a faithful one is kept."""
         answer = read_answer(task)
         known = gist_answer(answer)
         if known.reference is not None and known.reference.faithful:
@@ -400,7 +400,7 @@ def store_reference(
     on_query: Callable[[int, int], None],
     run: RunContext = UNATTENDED,
 ) -> ReferenceGist:
-    """Make the reference gist of the judge's task, reduce it for up to `seconds`, and store it in the answer.
+    """Make the reference gist of the judge's task, reduced for up to `seconds`, store it, and return it.
 
     `on_query` is called before each run, with its number and the number of lines in the text. Raises
     `CancelledError` when cancelled and `InfrastructureError` if the isolation failed; then nothing is stored.

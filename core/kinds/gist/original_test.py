@@ -177,7 +177,7 @@ def _definition_in(tree: ast.Module, test: GistTest) -> LineBlock | None:
 
 
 def score_tests(test: GistTest, gist: str, owned: Collection[str]) -> TestScore:
-    """Score all tests of a command as `score_test` does; for a doctest, the lines of its docstring.
+    """Return the score of all tests of a command, like `score_test`; for a doctest, of its docstring's lines.
 
     The score is 0 if the gist does not parse, or if either side has no such line.
     """
@@ -207,7 +207,7 @@ def score_tests(test: GistTest, gist: str, owned: Collection[str]) -> TestScore:
 
 
 def score_test(original: str, gist: str, qualname: str, owned: Collection[str]) -> TestScore:
-    """Score the test `qualname` of the file `gist` against that of the test file `original`.
+    """Return the score of the test `qualname` in the file `gist` against that in the test file `original`.
 
     Imports of the codebase's own top-level names (`owned`) are left out on both sides, since a gist has to
     drop them. A missing test, or a gist that does not parse, scores 0.
@@ -351,7 +351,7 @@ def _blocks_named(blocks: Sequence[LineBlock], kind: BlockKind, name: str) -> li
 def splice_test(
     gist: str, original: str, qualname: str, owned: Collection[str], *, defined_as: str = ""
 ) -> SplicedGist:
-    """Replace every definition of the test `qualname` in `gist` with that of the test file `original`.
+    """Return `gist` with every definition of the test `qualname` replaced by that of the file `original`.
 
     A function takes the place of the gist's first definition of it, or goes to the end. A method goes into
     the gist's class of that name, which is created with the original's header if the gist has none. Imports
@@ -400,7 +400,7 @@ def _spliced(lines: Sequence[tuple[str, int | None]]) -> SplicedGist:
 
 
 def splice_doctest(gist: str, original: str, name: str, owned: Collection[str]) -> SplicedGist:
-    """Replace the docstring of `name` in a gist with that of `original`, without its `owned` imports.
+    """Return a gist with the docstring of `name` from `original`, without its `owned` imports.
 
     Raises SyntaxError for a gist that does not parse, and TaskError if one of the two has no such definition.
     """

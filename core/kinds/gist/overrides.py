@@ -158,7 +158,7 @@ def in_profile(name: str, given: GistOverrides | None = None) -> GistOverrides |
 
 
 def parse_overrides(data: bytes, file: str) -> GistOverrides:
-    """Read settings from TOML or from a JSON object.
+    """Return the settings in TOML or in a JSON object.
 
     Raises `GistSettingsError`, which names the fault in `file`.
     """
@@ -171,7 +171,7 @@ def parse_overrides(data: bytes, file: str) -> GistOverrides:
 
 
 def read_overrides(values: Mapping[str, Any], file: str) -> GistOverrides:
-    """Read settings from a table, such as a study's condition.
+    """Return the settings in a table, such as a study's condition.
 
     Raises `GistSettingsError`, which names the file and the key, for settings that can't be read.
     """

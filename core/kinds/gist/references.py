@@ -82,7 +82,7 @@ class ReferenceMaker:
         )
 
     def _score(self, text: str) -> GistScore:
-        """Judge a gist that was faithful once; in full only if it is not faithful with another hash seed."""
+        """Return the score of a gist faithful once; in full only if it is not so with another hash seed."""
         again = self.judge.run(text, measure=False, seed=1)
         return self.judge.judge(text, thorough=self.judge.fidelity(again).value == 0).score
 
@@ -188,7 +188,8 @@ class _SeveralTests(GistJudge):
         watched: Watched | None = None,
         cancel: CancelToken = NEVER,
     ) -> GistTrial:
-        """Run a gist with the original tests in it; executed lines are those of the gist without them.
+        """Return the run of a gist with the original tests; executed lines are those of the gist without
+        them.
 
         If a test is missing or the text does not parse, nothing is run, and the status is `CRASHED`.
         """
@@ -208,7 +209,7 @@ class _SeveralTests(GistJudge):
         return self._plain_judge.fidelity(trial)
 
     def judge(self, gist: str, *, run: RunContext = UNATTENDED, thorough: bool = True) -> GistJudgement:
-        """Score a gist like a hand-in."""
+        """Return the judgement of a gist, made like that of a hand-in."""
         return self._plain_judge.judge(gist, run=run, thorough=thorough)
 
     @property

@@ -119,7 +119,7 @@ class RepairJudge:
         replaced: tuple[str, ...] = (),
         watch: bool = False,
     ) -> Judgement:
-        """Run the whole suite on `tree`, whose tests are the original ones, and score it.
+        """Run the whole suite on `tree`, whose tests are the original ones, and return the judgement.
 
         If the baseline allows any order, the ids in `first` run before the rest, then those of F0, then the
         tests that enter a function in `replaced`. A failure outside F0 in such a run counts only if the suite
@@ -305,7 +305,7 @@ class JudgesTrees(Protocol):
         first: tuple[str, ...] = (),
         replaced: tuple[str, ...] = (),
     ) -> Judgement:
-        """Run the suite on a tree and score it."""
+        """Run the suite on a tree and return the judgement."""
         ...
 
 
@@ -372,7 +372,7 @@ class RepairHarness(TaskHarness):
         return replace(super().price(tool, state), then_submit=then_submit)
 
     def handle(self, call: AttemptCall, bound: BoundCall, log: Log, run: RunContext) -> CallOutcome:
-        """Answer a look, or judge a submission; an unfinished submission is judged with its recorded code."""
+        """Return the outcome of a call; an unfinished submission is judged with its recorded code."""
         done = next((s for s in log.state.submissions if s.call_id == call.call_id), None)
         if done is None:
             output = bound.answer(self._context())
@@ -398,7 +398,7 @@ class RepairHarness(TaskHarness):
         return LAST_USE
 
     def refuse(self, reason: str, state: AttemptState) -> CallOutcome:
-        """Charge a use; while only a submission can follow, the first two refusals in a row are free."""
+        """Return the answer, which costs a use; if only a submission can follow, the first two are free."""
         # The third refusal takes the last use, so that every sequence of calls ends (decision 49).
         is_free = self._awaits_submission(state) and state.refused_free < _FREE_REFUSALS
         if not is_free:

@@ -109,7 +109,7 @@ class Repair(TaskKind["RepairJudge"]):
         return super().version(task)
 
     def read_answer(self, task: Task, fields: Fields) -> Answer:
-        """Read the corrupted functions, the baselines, and the tests that enter each function.
+        """Return the corrupted functions, the baselines, and the tests that enter each function.
 
         Only the part of a baseline that the id covers counts if it was recorded elsewhere (decision 158): its
         passing tests, if they are those of the suite. The changes allowed to code under test are then
@@ -188,7 +188,7 @@ class Repair(TaskKind["RepairJudge"]):
     def trial(
         self, judge: RepairJudge, subject: TrialSubject, texts: Mapping[str, str], run: RunContext
     ) -> Trial:
-        """Run the suite on the corrupted tree, on the original, or on the corrupted tree with a fix."""
+        """Return a run of the suite on the corrupted tree, the original, or the corrupted tree with a fix."""
         from gistpoint.core.kinds.repair.trials import run_trial
 
         return run_trial(judge, subject, texts, run=run)

@@ -40,7 +40,7 @@ def run_trial(
     *,
     run: RunContext = UNATTENDED,
 ) -> SuiteTrial:
-    """Run the suite; `fix` is new code by `path::qualname`, which only a trial of a fix uses.
+    """Run the suite and return the trial; `fix` is new code by `path::qualname`, for a trial of a fix.
 
     Raises `CodeError` if the code can't replace a function, and `CancelledError` when cancelled.
     """

@@ -471,7 +471,7 @@ class Reducer:
         return CutFinder(text, executed, self.test, self._rejected)
 
     def _without_unnamed(self, text: str, verdict: OracleVerdict) -> tuple[str, OracleVerdict]:
-        """Apply all cuts of code that nothing names, including those that become possible, in one query."""
+        """Return the gist after all cuts of code that nothing names, including later ones, in one query."""
         small = text
         executed = verdict.executed
         while True:
@@ -486,7 +486,7 @@ class Reducer:
         return (small, found) if found.holds else (text, verdict)
 
     def _try(self, text: str, verdict: OracleVerdict, cuts: Sequence[Cut]) -> tuple[str, OracleVerdict]:
-        """Apply as many of the cuts as possible together."""
+        """Return the gist after as many of the cuts as possible, with its verdict."""
         kept: list[Cut] = []
         best = (text, verdict)
         risks = {cut: cut.risk for cut in cuts}
