@@ -351,8 +351,7 @@ class TaskKind(ABC, Generic[J]):
         return max((baseline.runs for baseline in answer.baselines), default=None)
 
     def rejudged(self, judge: J, files: Mapping[str, bytes | None]) -> Rejudged | None:
-        """Return the judgement of a solver's files from another harness; None if this kind can't be judged by
-        files.
+        """Return the judgement of a solver's files from another harness; None if files can't be judged.
 
         May raise `InfrastructureError` if the isolation failed.
         """

@@ -145,8 +145,7 @@ class StudyStore(Protocol):
         ...
 
     def erase(self, code: str) -> Erasure:
-        """Delete all data of a person, now and whenever copies turn up; record and return what was deleted.
-        """
+        """Delete all data of a person, now and whenever copies turn up; record and return the deletion."""
         ...
 
     def sweep(self) -> Erasure:

@@ -81,7 +81,8 @@ class _Probes:
         return CheckFinding(name, error.category is ErrorCategory.FILE_CREATION, error.category)
 
     def importing(self) -> CheckFinding:
-        """Return the finding on whether a gist that imports the codebase fails, with the import refused."""
+        """Return the finding on whether a gist that imports the codebase fails, since the import is refused.
+        """
         answer = self._judge.answer
         test = inheriting_test(answer.test) if answer.test else ""
         names = "\n".join(f"import {name}" for name in answer.owned)
@@ -111,8 +112,7 @@ class _Probes:
         return CheckFinding(name, False, visible_line(seen or "the search was not finished")[:_MOST])
 
     def pasted(self, sources: dict[str, str]) -> CheckFinding:
-        """Return the finding on whether executed lines of all pasted modules exist, with the other figures.
-        """
+        """Return the finding on whether executed lines of all pasted modules exist, with other figures."""
         name = "pasted modules exist"
         answer = self._judge.answer
         score = self._judged(name, pasted(sources, read_trace(answer.trace), answer.owned)).score
