@@ -28,7 +28,7 @@ def prompt_tokens(
 ) -> int:
     """Return an upper estimate of a request's tokens: the last exchange as counted, plus new messages.
 
-    Reasoning that is not sent back does not count, except in the loop's version 1.
+    Reasoning that is not sent back does not count, except in version 1 of the loop.
     """
     characters = sum(map(_characters, messages))
     if not state.turns:

@@ -35,7 +35,7 @@ from gistpoint.core.analysis.versus import Measure, independent_interval
 from gistpoint.core.study.rows import AttemptRow
 
 _RATIOS = (0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 64.0, 1e4)
-"""Candidates for the ratio of the variance of attempts to that of tasks or persons; 1e4 stands for none."""
+"""Candidates for the ratio of the variance of attempts to that of tasks or persons; 1e4 means none."""
 _LEAST_VARIANCE = 1e-12
 _DIGITS = 12
 

@@ -37,7 +37,7 @@ from gistpoint.core.analysis.intervals import (
 )
 
 GRID = (0.5, 3.0, 20.0, 1e4)
-"""Candidates for the ratio of the variance of attempts to that of tasks or persons; 1e4 stands for none."""
+"""Candidates for the ratio of the variance of attempts to that of tasks or persons; 1e4 means none."""
 FINER = ((0.4, 1.0, 2.5), (0.63, 1.0, 1.6))
 """Factors of the best pair, for finer grids around it."""
 _ROUNDS = 50

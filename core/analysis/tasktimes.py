@@ -28,7 +28,7 @@ from gistpoint.core.study.rows import AttemptRow
 LEAST_REPEATS = 10
 """The minimum number of attempts at solved tasks, beyond one per task, for a common sigma."""
 TASK_NAME = 12
-"""The number of characters of a task's id that are shown."""
+"""The length of the part of a task's id that is shown, in characters."""
 
 
 class Minutes(StrEnum):

@@ -148,8 +148,9 @@ class Confirmer(Protocol):
     ) -> Controls:
         """Return the controls of a task.
 
-        Unless the answer was just measured on this machine, what decides in it is measured again first
-        (decision 158). Raises `CancelledError` when stopped; any other obstacle is recorded as the reason.
+        Unless the answer was just measured on this machine, the facts that decide are measured again
+        first (decision 158). Raises `CancelledError` when stopped; any other obstacle is recorded as the
+        reason.
         """
         ...
 

@@ -326,8 +326,7 @@ class _Choice:
     def leaves_enough(self, task: str, others: Sequence[str]) -> bool:
         """Return whether the quotas can still be met after a task, given what each library may still supply.
 
-        This is not computed, and true is returned, without `per_source` or if a task counts in several
-        quotas.
+        Returns true without computing this without `per_source`, or if a task counts in several quotas.
         """
         planning = self.planning
         design = self.planning.study.design

@@ -275,7 +275,7 @@ def _comparable(text: str) -> str:
 
 
 def went_wrong(step: Step) -> bool:
-    """Whether something failed in a step, also if only the output shows it, or if a test run didn't begin."""
+    """Whether something failed in a step, even if only the output shows it, or a test run didn't begin."""
     if step.kind in _OF_HARNESS:
         return False
     # Failing tests are reported apart; a test run that shows no tests did not begin.

@@ -72,13 +72,15 @@ PHRASES = re.compile(
     r"|\ba text\b(?! (?:area|column|editor|field|file|measure|part|view)\b)|\btexts of\b"
     r"|\ban? \w+ of (?:its|their) own\b|\b\w+s of their own\b|\bwhat is typed\b"
     r"|\bnumber of (?:characters|bytes|columns) of\b|\ban own\b"
-    r"|\btakes? note of\b|\bsafe for any number\b|\bplaces? further on\b|\bas last reported\b"
-    r"|\bamounts? to\b|\bnumber of all and\b",
+    r"|\bthe event that\b[^.]*\b(?:was|were)\b|\balso if\b|\bof no use\b|\bbefalls?\b"
+    r"|\"{3}(?:number|maximum|minimum|largest|smallest|size) of\b"
+    r"|\b(?:left out|escaped|included|reported) (?:is|are) (?:what|those)\b",
     re.IGNORECASE,
 )
 """Phrases that were once used for `whitespace`, `newest first`, `95%`, `a user error` and the like.
 
-Instead of a text, name a string, code, a cell or a gist; instead of a thing of its own, a separate thing.
+A text is a string, code, a cell or a gist; a thing of its own is a separate one; `also if` is `even if` or
+`including`. A docstring that begins with a number or a size begins with its article.
 """
 
 _WORD = re.compile(r"[A-Z]?[a-z]+")

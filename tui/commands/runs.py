@@ -281,7 +281,7 @@ def _write_html(document: RunDocument, request: ConvertRun) -> None:
 
 
 def _is_stream(target: Path) -> bool:
-    """Whether a target is standard output or another device, also if a shell sends it to a file."""
+    """Whether a target is standard output or another device, even if a shell sends it to a file."""
     return target.absolute().parts[1:2] in (("dev",), ("proc",)) or (target.exists() and not target.is_file())
 
 

@@ -81,8 +81,7 @@ class _Probes:
         return CheckFinding(name, error.category is ErrorCategory.FILE_CREATION, error.category)
 
     def importing(self) -> CheckFinding:
-        """Return the finding on whether a gist that imports the codebase fails, since the import is refused.
-        """
+        """Return the finding on whether a gist that imports the codebase fails at the refused import."""
         answer = self._judge.answer
         test = inheriting_test(answer.test) if answer.test else ""
         names = "\n".join(f"import {name}" for name in answer.owned)
