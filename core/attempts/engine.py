@@ -521,8 +521,7 @@ class Attempt:
     def _answer(
         self, call: AttemptCall, run: RunContext, bound: BoundCall | None = None, *, ends: bool = True
     ) -> ToolResult:
-        """Answer a call, and return the result; an unbound call, such as that of a dead process, is bound
-        again.
+        """Answer a call, and return the result; an unbound call, such as a dead process's, is bound again.
 
         `ends` is whether the attempt ends if nothing is left to do afterwards.
         """

@@ -22,7 +22,7 @@ LEAST_PIECE = 2_000
 CHARACTERS_AROUND = 4_000
 """An upper bound on the characters of a request without its piece and its codebook."""
 _HEADING = 80
-"""The characters that the line above a passage takes up."""
+"""The number of characters that the heading line of a passage is assumed to take up."""
 
 
 @dataclass(frozen=True, slots=True)

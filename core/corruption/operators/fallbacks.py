@@ -35,7 +35,7 @@ def falsy_default(subject: CorruptionTarget) -> Iterator[Edits]:
 
 @at_each(ast.Call)
 def _or_for_missing(subject: CorruptionTarget, call: ast.Call) -> Iterator[Edits]:
-    """Yield edits that write `x.get(key) or y` for `x.get(key, y)`."""
+    """Yield edits that replace `x.get(key, y)` with `x.get(key) or y`."""
     name = name_of(call.func)
     has_default = _WITH_DEFAULT.get(name) == len(call.args) and not call.keywords
     if not has_default or not _can_become_or(subject, call):
@@ -50,7 +50,7 @@ def _or_for_missing(subject: CorruptionTarget, call: ast.Call) -> Iterator[Edits
 
 @at_each(ast.IfExp)
 def _or_for_choice(subject: CorruptionTarget, choice: ast.IfExp) -> Iterator[Edits]:
-    """Yield edits that write `x or y` for `y if x is None else x`."""
+    """Yield edits that replace `y if x is None else x` with `x or y`."""
     operands = _unless_none(choice)
     if operands is None or not is_one_line(choice):
         return
@@ -72,7 +72,7 @@ def _unless_none(choice: ast.IfExp) -> tuple[ast.expr, ast.expr] | None:
 
 @at_each(ast.If)
 def _or_for_branch(subject: CorruptionTarget, node: ast.If) -> Iterator[Edits]:
-    """Yield edits that write `x = x or y` for `if x is None: x = y`."""
+    """Yield edits that replace `if x is None: x = y` with `x = x or y`."""
     match node:
         case ast.If(
             test=ast.Compare(

@@ -135,7 +135,7 @@ def _is_limit(subject: CorruptionTarget, name: str, node: ast.Call) -> bool:
 
 @at_each(ast.Call)
 def looser_match(subject: CorruptionTarget, node: ast.Call) -> Iterator[Edits]:
-    """Yield edits that write `b in a` for `a.startswith(b)`, and `type(a) is B` for `isinstance(a, B)`."""
+    """Yield edits that replace `a.startswith(b)` with `b in a`, or `isinstance(a, B)` with `type(a) is B`."""
     parent = subject.parent(node)
     if is_not(parent):
         if isinstance(subject.parent(parent), _STANDING):
@@ -163,7 +163,7 @@ def _loosened(subject: CorruptionTarget, node: ast.Call, whole: ast.expr, sign: 
 
 @at_each(ast.Compare)
 def other_identity(subject: CorruptionTarget, node: ast.Compare) -> Iterator[Edits]:
-    """Yield edits that write `==` for `is`, or `!=` for `is not`, between two values."""
+    """Yield edits that replace `is` with `==`, or `is not` with `!=`, between two values."""
     match node:
         case ast.Compare(
             left=ast.Name() | ast.Attribute() | ast.Subscript() as left,

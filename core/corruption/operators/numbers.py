@@ -30,7 +30,7 @@ def _is_whole(node: ast.AST | None, *values: int) -> bool:
 
 @at_each(ast.BinOp)
 def dropped_one(subject: CorruptionTarget, node: ast.BinOp) -> Iterator[Edits]:
-    """Yield edits that write `n` for `n + 1` or `n - 1`."""
+    """Yield edits that replace `n + 1` or `n - 1` with `n`."""
     if isinstance(node.op, ast.Add | ast.Sub) and _is_whole(node.right, 1):
         yield from bare(subject, node, node.left)
 

@@ -67,7 +67,7 @@ class RateReport(ABC, Generic[_Line]):
 
     @property
     def distinct(self) -> Share:
-        """The lines that hold, with identical lines of one block as one line.
+        """The lines that hold; identical lines of one block count as one line.
 
         Such a line holds if any of its occurrences does. Blocks with the same qualified name are one block,
         so a repeated line or function counts only once; identical lines of different blocks are counted
