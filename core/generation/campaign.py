@@ -288,16 +288,20 @@ _UNREAD = 0.5
 """The rate of a corruption without readings: it comes after those that were mostly missed."""
 
 
-def _preference(verdict: CandidateVerdict) -> tuple[float, int, float, float]:
+def _preference(verdict: CandidateVerdict) -> tuple[float, float, int, float, float]:
     """Return the sort key of a waiting verdict: least noticed first, then most subtle.
 
-    A rate measured with a blind reader takes precedence over an expected one (decision 140).
+    A rate measured with a blind reader takes precedence over an expected one (decision 140). What the reader
+    named from the text comes before what it named from memory, which other solvers lack (decision 195).
     """
     assert verdict.kept is not None
     read = reader_record(verdict)
-    named = read["named"] / read["read"] if read and read["read"] else _UNREAD
+    named = from_text = _UNREAD
+    if read and read["read"]:
+        named = read["named"] / read["read"]
+        from_text = read.get("from_text", read["named"]) / read["read"]
     signs = sum(len(part.get("signs", ())) for part in verdict.kept.provenance.get("parts", ()))
-    return named, signs, glance_of(verdict) or 0.0, -_subtlety(verdict)
+    return from_text, named, signs, glance_of(verdict) or 0.0, -_subtlety(verdict)
 
 
 _AHEAD = 2

@@ -228,6 +228,7 @@ def with_readings(
         "asked": len(made),
         "read": len(answered),
         "named": sum(reading.named is Named.CHANGED for reading in answered),
+        "from_text": sum(reading.is_from_text for reading in answered),
         "elsewhere": sum(reading.named is Named.ELSEWHERE for reading in answered),
         "alarms": sum(reading.named is Named.UNTOUCHED for reading in answered),
         "readings": [msgspec.to_builtins(reading) for reading in made],

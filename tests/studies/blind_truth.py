@@ -17,6 +17,8 @@ of the answer: the text at first reading, reasoning about the function's behavio
 name counts as from the text unless it was remembered. `task` is whether the reader would pass the function as
 a good task, which asks for reading other code or running tests. `tests/studies/blind_packets.py` writes
 packets with a form for these answers.
+
+With several readers, each is also used once to choose corruptions, which the others then judge.
 """
 
 from __future__ import annotations
@@ -213,6 +215,35 @@ def agreement(key: Sequence[Shown], one: Reader, other: Reader) -> list[str]:
     ]
 
 
+def choice(key: Sequence[Shown], readers: Sequence[Reader]) -> list[str]:
+    """Return a line for each reader as the one that chooses: the others' readings of what it leaves.
+
+    A corruption is left out if the chooser names it from the text, or on any basis.
+    """
+    lines = []
+    for chooser in readers:
+        others = [reader for reader in readers if reader is not chooser]
+        read = [item for item in key if item.corrupted and all(item.id in reader.blind for reader in readers)]
+        ways: dict[str, Callable[[Shown], bool]] = {
+            "nothing left out": lambda item: True,
+            "left out if named from the text": lambda item, one=chooser: not one.names_from(item, "text"),
+            "left out if named": lambda item, one=chooser: not one.names(item),
+        }
+        for way, stays in ways.items():
+            left = [item for item in read if stays(item)]
+            seen = sum(reader.names_from(item, "text") for reader in others for item in left)
+            good = sum(
+                reader.would_pass(item) and not reader.names_from(item, "text")
+                for reader in others
+                for item in left
+            )
+            lines.append(
+                f"{chooser.name} chooses, {way}: {len(left)} of {len(read)} stay;"
+                f" the others name {seen} of {len(left) * len(others)} from the text and would pass {good}"
+            )
+    return lines
+
+
 def main() -> None:
     raw = argparse.RawDescriptionHelpFormatter
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=raw)
@@ -224,6 +255,8 @@ def main() -> None:
     print("\n".join(table(key, readers, options.by)))
     if len(readers) == 2:
         print("\n".join(["", *agreement(key, *readers)]))
+    if len(readers) > 1:
+        print("\n".join(["", *choice(key, readers)]))
 
 
 if __name__ == "__main__":

@@ -119,10 +119,12 @@ def _print_read(results: Sequence[SourceResult]) -> None:
     for result in results:
         records = [result.readings[task] for task in result.tasks if task in result.readings]
         read, named, alarms = (sum(record[key] for record in records) for key in ("read", "named", "alarms"))
+        from_text = sum(record.get("from_text", record["named"]) for record in records)
         if read:
             print_text(
                 f"{result.spec.source}: {records[0]['model']} named {named / read:.0%} of the faults in"
-                f" {plural(read, 'reading')} ({alarms} named an untouched function)"
+                f" {plural(read, 'reading')}, {from_text / read:.0%} from the text alone ({alarms} named an"
+                " untouched function)"
             )
 
 

@@ -16,6 +16,7 @@ from gistpoint.core.corruption.blind.judging import (
 from gistpoint.core.corruption.blind.packets import (
     PACKET_TEMPLATE,
     UNTOUCHED,
+    Basis,
     Named,
     Packet,
     PacketReading,
@@ -36,6 +37,7 @@ __all__ = [
     "MOST_TIMES",
     "PACKET_TEMPLATE",
     "UNTOUCHED",
+    "Basis",
     "BlindAnswer",
     "BlindItem",
     "GlanceScore",

@@ -19,7 +19,7 @@ from gistpoint.core.chat import ChatMessage
 from gistpoint.core.corruption.blind.reading import BlindAnswer, BlindItem, ShownVersion
 from gistpoint.core.text import whole_number
 
-PACKET_TEMPLATE = "packet-1"
+PACKET_TEMPLATE = "packet-2"
 UNTOUCHED = 4
 """The number of untouched functions in a packet, if the library has as many."""
 _MOST_WORDS = 500
@@ -52,6 +52,17 @@ class Named(StrEnum):
     NOTHING = "nothing"
 
 
+class Basis(StrEnum):
+    """Where a reader's answer comes from, as the reader reports it."""
+
+    TEXT = "text"
+    """The text at first reading."""
+    REASONING = "reasoning"
+    """Thinking about how the function behaves."""
+    MEMORY = "memory"
+    """Knowing the library's code."""
+
+
 class PacketReading(msgspec.Struct, frozen=True, omit_defaults=True):
     """One reading of a packet."""
 
@@ -63,6 +74,13 @@ class PacketReading(msgspec.Struct, frozen=True, omit_defaults=True):
     """The named line of the corrupted function, from 1; 0 if none of its lines was named."""
     words: str = ""
     """The reader's words, or what is wrong with the reply."""
+    basis: Basis | None = None
+    """None if the reader did not report it, as in readings made before it was asked for."""
+
+    @property
+    def is_from_text(self) -> bool:
+        """Whether a changed line was named from the text; a name without a basis counts as such."""
+        return self.named is Named.CHANGED and self.basis in (Basis.TEXT, None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,9 +137,9 @@ class Packet:
             return PacketReading(self.number, Named.NOTHING, words=words)
         place, line = self._place_of(answer.line)
         if place not in (self.place, None):
-            return PacketReading(self.number, Named.UNTOUCHED, words=words)
+            return PacketReading(self.number, Named.UNTOUCHED, words=words, basis=answer.known_basis)
         named = Named.CHANGED if line in self.changed else Named.ELSEWHERE
-        return PacketReading(self.number, named, line, words)
+        return PacketReading(self.number, named, line, words, answer.known_basis)
 
     def _place_of(self, named: int | str | None) -> tuple[int | None, int]:
         """Return the function and the line in it that an answer names by number or by text, or None and 0.
@@ -160,6 +178,12 @@ class _Answer(msgspec.Struct, frozen=True):
     answer: BlindAnswer
     line: _LineNumber | _LineText | None = 0
     words: str = ""
+    basis: object = None
+
+    @property
+    def known_basis(self) -> Basis | None:
+        """The basis; None if it is missing or none that was asked for, as the rest of the answer counts."""
+        return next((basis for basis in Basis if basis == self.basis), None)
 
 
 def _answer_in(reply: str) -> _Answer | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gistpoint.core.corruption.blind import BlindItem, Named, Packet, PacketReading, packet_prompt
+from gistpoint.core.corruption.blind import Basis, BlindItem, Named, Packet, PacketReading, packet_prompt
 from gistpoint.core.tasks.model import Target
 
 CODE = "def f(x):\n    y = x + 1   \n    return y\n\n"
@@ -81,6 +81,18 @@ def test_an_answer_is_found_in_whatever_stands_around_it(reply: str, named: Name
     reading = packet(4).reading(reply)
     assert (reading.number, reading.named) == (4, named)
     assert (reading.words.startswith("The reply holds no answer")) == (named is None)
+
+
+@pytest.mark.parametrize(
+    ("basis", "known"),
+    [('"text"', Basis.TEXT), ('"memory"', Basis.MEMORY), ('"guess"', None), ("7", None), ("null", None)],
+)
+def test_an_answer_counts_whatever_its_basis_is(basis: str, known: Basis | None) -> None:
+    shown = packet()
+    line = row_of("y = x - 1", shown)
+    reading = shown.reading(f'{{"answer": "fault", "line": {line}, "basis": {basis}}}')
+    assert (reading.named, reading.basis) == (Named.CHANGED, known)
+    assert reading.is_from_text is (known is not Basis.MEMORY), "a name without a basis is from the text"
 
 
 def test_a_bare_number_names_a_line() -> None:

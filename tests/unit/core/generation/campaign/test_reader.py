@@ -42,12 +42,15 @@ def line_with(text: str, packet: str) -> int:
     return int(found[1]) if found else 0
 
 
-def names(*functions: str) -> Say:
-    """Return a reader that names the faults of these functions and misses all others."""
+def names(*functions: str, **basis: str) -> Say:
+    """Return a reader that names the faults of these functions, on the given basis, and misses all others."""
 
     def say(packet: str) -> ChatReply:
-        line = next((line for name in functions if (line := line_with(FAULTS[name], packet))), 0)
+        found = ((name, line_with(FAULTS[name], packet)) for name in functions)
+        name, line = next((item for item in found if item[1]), ("", 0))
         answer = {"answer": "fault" if line else "nothing", "line": line, "words": "so it seems"}
+        if name in basis:
+            answer["basis"] = basis[name]
         return reply(content=f"Let me see.\n{json.dumps(answer)}\nThat is all.")
 
     return say
@@ -122,6 +125,22 @@ def test_what_the_reader_misses_is_chosen_first(tmp_path: Path, missed: str) -> 
     rates = {verdict.names[0]: record_of(verdict)["named"] for verdict in all_kept}
     assert rates == {f"shop.py::{name}": 3 * (name != missed) for name in FAULTS}
     assert len(bench.packets) == 3 * 3, "no reading is made twice"
+
+
+@pytest.mark.parametrize("remembered", list(FAULTS))
+@pytest.mark.parametrize("others", ["text", "no such basis"])
+def test_what_the_reader_names_from_memory_is_chosen_before_what_the_text_shows(
+    tmp_path: Path, remembered: str, others: str
+) -> None:
+    basis = {name: "memory" if name == remembered else others for name in FAULTS}
+    shop, _ = read_shop(tmp_path, names(*FAULTS, **basis))
+    _, kept = campaign(shop)
+    assert [verdict.names for verdict in kept] == [(f"shop.py::{remembered}",)]
+    record = record_of(kept[0])
+    assert (record["read"], record["named"], record["from_text"]) == (3, 3, 0)
+    _, all_kept = campaign(shop, count=3)
+    shares = {verdict.names[0]: record_of(verdict)["from_text"] for verdict in all_kept}
+    assert shares == {f"shop.py::{name}": 3 * (name != remembered) for name in FAULTS}
 
 
 def test_a_packet_shows_one_corruption_among_untouched_functions_that_explain_nothing(tmp_path: Path) -> None:
